@@ -1,0 +1,42 @@
+# Two commands do all the set-up: `make demo` and `make test`.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+JOBS   ?= 2
+
+.PHONY: demo test check bench campaign docs clean
+
+$(VENV)/.demo: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing MACE into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing MACE and its test tools into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
+	@touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo  ## explain a refused credit applicant, with the proven bounds
+	@$(BIN)/mace demo
+
+check: $(VENV)/.test  ## lint and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: check  ## lint, types and tests
+	$(BIN)/python -m pytest -n $(JOBS)
+
+bench: $(VENV)/.test  ## a small version of the benchmarks
+	$(BIN)/python benchmarks/smt.py
+
+campaign: $(VENV)/.test  ## thousands of random problems against brute force; leaves tests/campaigns/*.json
+	$(BIN)/python tests/campaigns/smt.py --problems 500
+
+docs: $(VENV)/.test  ## rewrite the generated parts of README and docs
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,119 @@
+"""MACE: nearest counterfactual explanations, proved nearest.
+
+Public names load on first use; importing the package imports no solver, no scikit-learn and nothing optional.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from mace import datasets
+    from mace.constraints import decreases, fixed, increases, one_of, within
+    from mace.distances import Distance
+    from mace.diversity import differ
+    from mace.errors import (
+        DatasetUnavailable,
+        InvalidCertificate,
+        InvalidConstraint,
+        InvalidDistance,
+        InvalidOption,
+        InvalidProgram,
+        InvalidRow,
+        InvalidSpace,
+        InvalidTarget,
+        MaceError,
+        MissingPackage,
+        UnsupportedModel,
+    )
+    from mace.explainer import Explainer
+    from mace.explanation import Change, Counterfactual, Explanation
+    from mace.models.files import load_model
+    from mace.problem import Status
+    from mace.space import FeatureSpace, categorical, integer, ordinal, real
+    from mace.space.encoder import Encoder
+    from mace.targets import any_of, becomes
+
+_HOMES = {
+    "mace.constraints": ("decreases", "fixed", "increases", "one_of", "within"),
+    "mace.distances": ("Distance",),
+    "mace.diversity": ("differ",),
+    "mace.errors": (
+        "DatasetUnavailable",
+        "InvalidCertificate",
+        "InvalidConstraint",
+        "InvalidDistance",
+        "InvalidOption",
+        "InvalidProgram",
+        "InvalidRow",
+        "InvalidSpace",
+        "InvalidTarget",
+        "MaceError",
+        "MissingPackage",
+        "UnsupportedModel",
+    ),
+    "mace.explainer": ("Explainer",),
+    "mace.explanation": ("Change", "Counterfactual", "Explanation"),
+    "mace.models.files": ("load_model",),
+    "mace.problem": ("Status",),
+    "mace.space": ("FeatureSpace", "categorical", "integer", "ordinal", "real"),
+    "mace.space.encoder": ("Encoder",),
+    "mace.targets": ("any_of", "becomes"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Change",
+    "Counterfactual",
+    "DatasetUnavailable",
+    "Distance",
+    "Encoder",
+    "Explainer",
+    "Explanation",
+    "FeatureSpace",
+    "InvalidCertificate",
+    "InvalidConstraint",
+    "InvalidDistance",
+    "InvalidOption",
+    "InvalidProgram",
+    "InvalidRow",
+    "InvalidSpace",
+    "InvalidTarget",
+    "MaceError",
+    "MissingPackage",
+    "Status",
+    "UnsupportedModel",
+    "__version__",
+    "any_of",
+    "becomes",
+    "categorical",
+    "datasets",
+    "decreases",
+    "differ",
+    "fixed",
+    "increases",
+    "integer",
+    "load_model",
+    "one_of",
+    "ordinal",
+    "real",
+    "within",
+]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name == "datasets":
+        return importlib.import_module("mace.datasets")
+    if name not in _HOME:
+        raise AttributeError(f"module 'mace' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

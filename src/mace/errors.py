@@ -1,0 +1,72 @@
+"""Every exception of MACE, in one tree.
+
+``MaceError`` is the root; each leaf is also the builtin that a caller would expect, so ``except ValueError``
+keeps working. A message has three parts: what was received, what is accepted, what to do.
+
+That no counterfactual exists, or that time ran out, is a *result* (a status), never an exception.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class MaceError(Exception):
+    """Root of every error that MACE raises on purpose."""
+
+
+class InvalidRow(MaceError, ValueError):
+    """A row does not fit the feature space."""
+
+
+class InvalidSpace(MaceError, ValueError):
+    """A feature or a feature space is contradictory."""
+
+
+class InvalidTarget(MaceError, ValueError):
+    """The target is unknown to the model, or the row is already there."""
+
+
+class InvalidConstraint(MaceError, ValueError):
+    """A constraint does not fit the feature space."""
+
+
+class InvalidDistance(MaceError, ValueError):
+    """A distance is unknown or not a distance."""
+
+
+class InvalidOption(MaceError, ValueError):
+    """An option has a value outside what is accepted."""
+
+
+class InvalidCertificate(MaceError, ValueError):
+    """A certificate cannot be read."""
+
+
+class InvalidProgram(MaceError, ValueError):
+    """A Python function, or a program, lies outside the core language."""
+
+
+class UnsupportedModel(MaceError, TypeError):
+    """The model cannot be read exactly."""
+
+
+class MissingPackage(MaceError, ImportError):
+    """An optional package is needed and not installed."""
+
+
+class DatasetUnavailable(MaceError, OSError):
+    """A data set is neither embedded nor in the data folder."""
+
+
+def did_you_mean(wanted: object, known: Iterable[object]) -> str:
+    """Return ``" Did you mean 'x'?"``, or an empty string when nothing known is close.
+
+    Examples
+    --------
+    >>> did_you_mean("agee", ["age", "income"])
+    " Did you mean 'age'?"
+    """
+    close = difflib.get_close_matches(str(wanted), [str(name) for name in known], n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,81 @@
+"""Floats and fractions: exact conversions, float32 edges, bounds on rounding errors.
+
+Every bound that MACE reports is carried as a :class:`~fractions.Fraction` and rounded once, outward, when it is shown.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+UNIT = Fraction(1, 2**53)
+"""Unit roundoff of float64: a correctly rounded operation has a relative error of at most this."""
+
+TINY = Fraction(1, 2**1074)
+"""The smallest positive float64: the absolute error where a result underflows."""
+
+
+def float_up(value: Fraction) -> float:
+    """Return the least float64 that is not below ``value``."""
+    nearest = float(value)
+    return nearest if nearest >= value else math.nextafter(nearest, math.inf)
+
+
+def float_down(value: Fraction) -> float:
+    """Return the greatest float64 that is not above ``value``."""
+    nearest = float(value)
+    return nearest if nearest <= value else math.nextafter(nearest, -math.inf)
+
+
+def decimal_fraction(value: float) -> Fraction:
+    """Return the fraction that a person means by a float: 0.1 is one tenth.
+
+    Examples
+    --------
+    >>> decimal_fraction(0.1)
+    Fraction(1, 10)
+    """
+    return Fraction(repr(value))
+
+
+def gamma(operations: int) -> Fraction:
+    """Return γ_n = n·u / (1 - n·u), the relative error of a sum of products in any order, fused or not.
+
+    For an inner product of length n, |computed - exact| <= γ_n Σ|w||x| (Higham, *Accuracy and Stability of Numerical
+    Algorithms*, section 3.1), whatever the order of summation.
+    """
+    return operations * UNIT / (1 - operations * UNIT)
+
+
+def float32_edge(thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return for each threshold t the greatest float64 x with ``float32(x) <= t``.
+
+    scikit-learn's trees round the input to float32 and compare it with a float64 threshold. Rounding to nearest is
+    monotone, so the test is the same as ``x <= edge`` on the float64 input.
+
+    Examples
+    --------
+    >>> float(float32_edge(np.array([0.5]))[0])
+    0.5000000298023224
+    """
+    below = thresholds.astype(np.float32)
+    below = np.where(below > thresholds, np.nextafter(below, np.float32(-np.inf)), below)
+    above = np.nextafter(below, np.float32(np.inf))
+    middle = (below.astype(np.float64) + above.astype(np.float64)) / 2
+    rounds_down = middle.astype(np.float32) == below
+    edges: NDArray[np.float64] = np.where(rounds_down, middle, np.nextafter(middle, -np.inf))
+    return edges
+
+
+def root_up(square: Fraction) -> Fraction:
+    """Return a fraction that is not below the square root of ``square`` and at most 2^-60 above it."""
+    scaled = math.isqrt(math.ceil(square * 4**60))
+    return Fraction(scaled + 1, 2**60) if scaled * scaled < square * 4**60 else Fraction(scaled, 2**60)
+
+
+def root_down(square: Fraction) -> Fraction:
+    """Return a fraction that is not above the square root of ``square`` and at most 2^-60 below it."""
+    return Fraction(math.isqrt(math.floor(square * 4**60)), 2**60)
