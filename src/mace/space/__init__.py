@@ -1,0 +1,42 @@
+"""Features, feature spaces and their encodings (:mod:`mace.space.encoder` needs scikit-learn; nothing else here does)."""
+
+from mace.space.columns import Column, encoded_columns, numeric_columns
+from mace.space.features import (
+    Categorical,
+    Feature,
+    Integer,
+    Level,
+    Number,
+    Ordinal,
+    Real,
+    Value,
+    categorical,
+    grid_values,
+    integer,
+    ordinal,
+    real,
+)
+from mace.space.space import FeatureSpace, Point, Row, Scalar
+
+__all__ = [
+    "Categorical",
+    "Column",
+    "Feature",
+    "FeatureSpace",
+    "Integer",
+    "Level",
+    "Number",
+    "Ordinal",
+    "Point",
+    "Real",
+    "Row",
+    "Scalar",
+    "Value",
+    "categorical",
+    "encoded_columns",
+    "grid_values",
+    "integer",
+    "numeric_columns",
+    "ordinal",
+    "real",
+]

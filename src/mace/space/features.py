@@ -1,0 +1,282 @@
+"""The kinds of features: real, integer, ordinal, categorical.
+
+Inside MACE a feature's value is a *number*: a real or integer feature its own, an ordinal or categorical feature the position of
+its level; a missing value is ``None``. Distances, programs and solvers see numbers only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from mace.errors import InvalidSpace
+from mace.exact import decimal_fraction
+
+Level = str | int | float | bool
+Number = int | float
+Value = Number | None
+"""A feature's value as a number; ``None`` is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """A real number in ``[low, high]``; with ``step``, only ``low + k * step`` and the factual's own value."""
+
+    low: float
+    high: float
+    step: float | None = None
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high", "step"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _finite(value, name, "real"))
+        _check_range(self.low, self.high, self.step, "real")
+
+    @property
+    def range(self) -> Fraction:
+        """The exact width of the range."""
+        return Fraction(self.high) - Fraction(self.low)
+
+    @property
+    def size(self) -> int | None:
+        """How many values there are (missing not counted); ``None`` when infinitely many."""
+        if self.low == self.high:
+            return 1
+        if self.step is None:
+            return None
+        return int((decimal_fraction(self.high) - decimal_fraction(self.low)) // decimal_fraction(self.step)) + 1
+
+    @property
+    def is_exact_grid(self) -> bool:
+        """Whether every ``low + k * step`` is a float, so that the grid is an arithmetic progression of floats."""
+        if self.step is None:
+            return False
+        low, step = decimal_fraction(self.low), decimal_fraction(self.step)
+        last = low + step * ((self.size or 1) - 1)
+        if low != Fraction(self.low) or step != Fraction(self.step):
+            return False
+        quantum = math.lcm(low.denominator, step.denominator)
+        return max(abs(low), abs(last)) * quantum <= 2**53
+
+    def value_at(self, k: int) -> float:
+        """Return the float nearest to ``low + k * step``, with low and step as the decimals they are written as."""
+        assert self.step is not None, "value_at needs a step"
+        return float(decimal_fraction(self.low) + k * decimal_fraction(self.step))
+
+    def has(self, value: Number) -> bool:
+        """Return whether ``value`` is in range and on the grid."""
+        if not self.low <= value <= self.high:
+            return False
+        if self.step is None or self.low == self.high:
+            return True
+        k = round((decimal_fraction(float(value)) - decimal_fraction(self.low)) / decimal_fraction(self.step))
+        return self.value_at(k) == value
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """A whole number in ``[low, high]``; with ``step``, only ``low + k * step`` and the factual's own value."""
+
+    low: int
+    high: int
+    step: int | None = None
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high", "step"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            number = _finite(value, name, "integer")
+            if number != int(number) or abs(number) > 2**53:
+                raise InvalidSpace(
+                    f"integer: {name} is {value!r}; it must be a whole number below 2**53. Use real(...) for fractions."
+                )
+            object.__setattr__(self, name, int(number))
+        _check_range(self.low, self.high, self.step, "integer")
+
+    @property
+    def range(self) -> Fraction:
+        """The exact width of the range."""
+        return Fraction(self.high - self.low)
+
+    @property
+    def size(self) -> int:
+        """How many values there are (missing not counted)."""
+        return (self.high - self.low) // (self.step or 1) + 1
+
+    def value_at(self, k: int) -> int:
+        """Return ``low + k * step``."""
+        return self.low + k * (self.step or 1)
+
+    def has(self, value: Number) -> bool:
+        """Return whether ``value`` is whole, in range and on the grid."""
+        return self.low <= value <= self.high and (value - self.low) % (self.step or 1) == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ordinal:
+    """One of several levels in order; its distance counts levels."""
+
+    levels: tuple[Level, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", _check_levels(self.levels, "ordinal"))
+
+    @property
+    def range(self) -> Fraction:
+        """The number of levels less one."""
+        return Fraction(len(self.levels) - 1)
+
+    @property
+    def size(self) -> int:
+        """How many levels there are."""
+        return len(self.levels)
+
+    @property
+    def missing(self) -> bool:
+        """Levels have no missing state: name one 'missing' instead."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Categorical:
+    """One of several levels without order; any change has distance 1."""
+
+    levels: tuple[Level, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", _check_levels(self.levels, "categorical"))
+
+    @property
+    def range(self) -> Fraction:
+        """1, or 0 where there is a single level."""
+        return Fraction(min(1, len(self.levels) - 1))
+
+    @property
+    def size(self) -> int:
+        """How many levels there are."""
+        return len(self.levels)
+
+    @property
+    def missing(self) -> bool:
+        """Levels have no missing state: name one 'missing' instead."""
+        return False
+
+
+Feature = Real | Integer | Ordinal | Categorical
+Leveled = (Ordinal, Categorical)
+
+
+def real(low: float, high: float, step: float | None = None, missing: bool = False) -> Real:
+    """Return a real feature.
+
+    Parameters
+    ----------
+    low, high : float
+        The range, both ends included.
+    step : float, optional
+        Counterfactuals take only ``low + k * step`` or the factual's own value.
+    missing : bool
+        Whether NaN is a value of the feature.
+
+    Examples
+    --------
+    >>> real(0, 250_000, step=100)
+    Real(low=0.0, high=250000.0, step=100.0, missing=False)
+    """
+    return Real(low, high, step, missing)
+
+
+def integer(low: int, high: int, step: int | None = None, missing: bool = False) -> Integer:
+    """Return an integer feature; parameters as for :func:`real`.
+
+    Examples
+    --------
+    >>> integer(18, 90)
+    Integer(low=18, high=90, step=None, missing=False)
+    """
+    return Integer(low, high, step, missing)
+
+
+def ordinal(levels: Sequence[Level]) -> Ordinal:
+    """Return an ordinal feature with ``levels`` in ascending order.
+
+    Examples
+    --------
+    >>> ordinal(["primary", "secondary", "degree"]).size
+    3
+    """
+    return Ordinal(_as_levels(levels, "ordinal"))
+
+
+def categorical(levels: Sequence[Level]) -> Categorical:
+    """Return a categorical feature; two levels make it binary.
+
+    Examples
+    --------
+    >>> categorical(["rent", "own", "free"]).range
+    Fraction(1, 1)
+    """
+    return Categorical(_as_levels(levels, "categorical"))
+
+
+def grid_values(feature: Feature) -> Iterator[Number]:
+    """Yield every value of a finite feature in ascending order, missing not included."""
+    match feature:
+        case Ordinal(levels) | Categorical(levels):
+            yield from range(len(levels))
+        case Integer():
+            yield from (feature.value_at(k) for k in range(feature.size))
+        case Real():
+            if feature.size == 1:
+                yield feature.low
+            else:
+                assert feature.size is not None, "an unstepped real feature has no list of values"
+                yield from (feature.value_at(k) for k in range(feature.size))
+
+
+def _finite(value: object, name: str, kind: str) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(value, bool | str) or not math.isfinite(number):
+        raise InvalidSpace(f"{kind}: {name} is {value!r}; it must be a finite number.")
+    return number
+
+
+def _check_range(low: float, high: float, step: float | None, kind: str) -> None:
+    if low > high:
+        raise InvalidSpace(f"{kind}: low is {low}, above high, {high}. Swap them: {kind}({high}, {low}).")
+    if step is not None and step <= 0:
+        raise InvalidSpace(f"{kind}: step is {step}; it must be positive, or None for no grid.")
+
+
+def _as_levels(levels: Sequence[Level], kind: str) -> tuple[Level, ...]:
+    if isinstance(levels, str):
+        raise InvalidSpace(f"{kind}: levels is the text {levels!r}; give a list of levels, e.g. {kind}([{levels!r}]).")
+    return tuple(levels)
+
+
+def _check_levels(levels: Sequence[Level], kind: str) -> tuple[Level, ...]:
+    plain = tuple(plain_scalar(level) for level in levels)
+    if not plain:
+        raise InvalidSpace(f"{kind}: no levels; give at least one.")
+    for level in plain:
+        if not isinstance(level, str | int | float | bool) or level != level:
+            raise InvalidSpace(f"{kind}: level {level!r} is a {type(level).__name__}; use text, numbers or booleans.")
+    doubled = next((level for i, level in enumerate(plain) if level in plain[:i]), None)
+    if doubled is not None:
+        raise InvalidSpace(f"{kind}: level {doubled!r} stands twice; each level once.")
+    return plain  # type: ignore[return-value]
+
+
+def plain_scalar(value: object) -> object:
+    """Return a numpy scalar as the Python scalar that it is; anything else unchanged."""
+    item = getattr(value, "item", None)
+    return item() if callable(item) and getattr(value, "ndim", None) == 0 else value

@@ -1,0 +1,98 @@
+"""Inferring a feature space from a data frame, with a sentence for every guess."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mace.errors import InvalidSpace, did_you_mean
+from mace.space.features import Categorical, Feature, Integer, Ordinal, Real, plain_scalar
+
+
+def infer(frame: pd.DataFrame, overrides: Mapping[str, Feature]) -> tuple[dict[str, Feature], dict[str, str]]:
+    """Return the features of ``frame`` and, for each one that was guessed, the reason."""
+    if not isinstance(frame, pd.DataFrame):
+        raise InvalidSpace(f"from_frame needs a pandas DataFrame, not {type(frame).__name__}.")
+    if frame.empty:
+        raise InvalidSpace(f"The frame has {frame.shape[0]} rows and {frame.shape[1]} columns; nothing to infer from.")
+    for name in overrides:
+        if name not in frame.columns:
+            raise InvalidSpace(f"There is no column {name!r} to override.{did_you_mean(name, frame.columns)}")
+    features: dict[str, Feature] = {}
+    guesses: dict[str, str] = {}
+    for position, name in enumerate(frame.columns):
+        if not isinstance(name, str):
+            raise InvalidSpace(
+                f"Column name {name!r} is not text. Rename it: frame.columns = frame.columns.astype(str)."
+            )
+        if name in features:
+            raise InvalidSpace(f"Column {name!r} stands twice; give each column its own name.")
+        if name in overrides:
+            features[name] = overrides[name]
+        else:
+            features[name], guesses[name] = _infer_column(name, frame.iloc[:, position])
+    return features, guesses
+
+
+def _infer_column(name: str, column: pd.Series[Any]) -> tuple[Feature, str]:
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _infer_category(name, column, dtype)
+    if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_string_dtype(dtype) or dtype == np.dtype(object):
+        return _infer_levels(name, column)
+    if pd.api.types.is_integer_dtype(dtype):
+        return _infer_number(name, column, whole=True)
+    if pd.api.types.is_float_dtype(dtype):
+        return _infer_number(name, column, whole=False)
+    raise InvalidSpace(
+        f"Column {name!r} has dtype {dtype}, which is none of number, text, bool and category. "
+        "Turn it into one (a date into days, say), or drop it."
+    )
+
+
+def _infer_category(name: str, column: pd.Series[Any], dtype: pd.CategoricalDtype) -> tuple[Feature, str]:
+    _refuse_missing(name, column)
+    seen = set(column.unique())
+    levels = tuple(plain_scalar(level) for level in dtype.categories if level in seen)
+    if dtype.ordered:
+        return Ordinal(levels), f"ordinal, from an ordered category dtype with {len(levels)} observed levels"  # type: ignore[arg-type]
+    return Categorical(levels), f"categorical, from a category dtype with {len(levels)} observed levels"  # type: ignore[arg-type]
+
+
+def _infer_levels(name: str, column: pd.Series[Any]) -> tuple[Feature, str]:
+    _refuse_missing(name, column)
+    levels = list(dict.fromkeys(plain_scalar(value) for value in column.unique()))
+    try:
+        levels.sort()
+        order = "sorted"
+    except TypeError:
+        levels.sort(key=lambda level: (type(level).__name__, str(level)))
+        order = "sorted as text, since they are of several types"
+    return Categorical(tuple(levels)), f"categorical, from dtype {column.dtype}: {len(levels)} observed levels, {order}"  # type: ignore[arg-type]
+
+
+def _refuse_missing(name: str, column: pd.Series[Any]) -> None:
+    if column.isna().any():
+        raise InvalidSpace(
+            f"Column {name!r} has {int(column.isna().sum())} missing values, and levels have no missing state. "
+            f"Make it a level: frame[{name!r}] = frame[{name!r}].fillna('missing')."
+        )
+
+
+def _infer_number(name: str, column: pd.Series[Any], *, whole: bool) -> tuple[Feature, str]:
+    kind = "integer" if whole else "real"
+    present = column.dropna()
+    missing = len(present) < len(column)
+    if present.empty:
+        raise InvalidSpace(
+            f"Column {name!r} has no value at all; drop it, or pass {name}={kind}(low, high, missing=True)."
+        )
+    low, high = present.min(), present.max()
+    if not whole and not (np.isfinite(low) and np.isfinite(high)):
+        raise InvalidSpace(f"Column {name!r} holds an infinite value; replace it, or pass {name}=real(low, high).")
+    feature = Integer(int(low), int(high), None, missing) if whole else Real(float(low), float(high), None, missing)
+    state = f", and missing, since {len(column) - len(present)} values are" if missing else ""
+    return feature, f"{kind}, from dtype {column.dtype}: observed range [{feature.low}, {feature.high}]{state}"

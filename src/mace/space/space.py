@@ -1,0 +1,354 @@
+"""The feature space: the plausible domain over the original features."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mace.errors import InvalidRow, InvalidSpace, did_you_mean
+from mace.space.features import (
+    Categorical,
+    Feature,
+    Integer,
+    Level,
+    Number,
+    Ordinal,
+    Real,
+    Value,
+    plain_scalar,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Scalar = str | int | float | bool
+Row = Mapping[str, object] | Sequence[object] | Any
+Point = tuple[Value, ...]
+"""A row as numbers in the space's order; ``None`` is missing."""
+
+SCHEMA_VERSION = 1
+_KINDS: dict[str, type[Feature]] = {"real": Real, "integer": Integer, "ordinal": Ordinal, "categorical": Categorical}
+
+
+class FeatureSpace(Mapping[str, Feature]):
+    """The features of a model in order, each with its kind and its range or levels.
+
+    Parameters
+    ----------
+    features : mapping of str to feature
+        Made with :func:`~mace.real`, :func:`~mace.integer`, :func:`~mace.ordinal`, :func:`~mace.categorical`.
+    guesses : mapping of str to str
+        What :meth:`from_frame` guessed, and from what; empty for a space written by hand.
+
+    Examples
+    --------
+    >>> from mace.space import FeatureSpace, categorical, integer
+    >>> space = FeatureSpace({"age": integer(18, 90), "housing": categorical(["rent", "own"])})
+    >>> space.validate({"age": 30, "housing": "own"})
+    {'age': 30, 'housing': 'own'}
+    """
+
+    def __init__(self, features: Mapping[str, Feature], *, guesses: Mapping[str, str] | None = None) -> None:
+        if not isinstance(features, Mapping) or not features:
+            raise InvalidSpace("A feature space needs at least one feature: FeatureSpace({'age': integer(18, 90)}).")
+        for name, feature in features.items():
+            if not isinstance(name, str) or not name:
+                raise InvalidSpace(f"Feature name {name!r} is not text. Name each feature with a non-empty string.")
+            if not isinstance(feature, Real | Integer | Ordinal | Categorical):
+                raise InvalidSpace(
+                    f"{name!r} is {feature!r}; use mace.real, mace.integer, mace.ordinal or mace.categorical."
+                )
+        self._features: dict[str, Feature] = dict(features)
+        self.guesses: dict[str, str] = dict(guesses or {})
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, **overrides: Feature) -> FeatureSpace:
+        """Infer a space from a data frame: kinds from the dtypes, ranges and levels as observed.
+
+        Ordered category becomes ordinal; text, object, bool and unordered category become categorical; integer dtypes become
+        integer; floats become real (missing values in them become the feature's missing state). What was guessed is in
+        ``space.guesses``, one sentence a feature; print it with :meth:`report`.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            Typically the training data.
+        **overrides : feature
+            Features to take as given rather than to infer.
+        """
+        from mace.space.inference import infer
+
+        features, guesses = infer(frame, overrides)
+        return cls(features, guesses=guesses)
+
+    # ---- mapping
+
+    def __getitem__(self, name: str) -> Feature:
+        return self._features[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._features)
+
+    def __len__(self) -> int:
+        return len(self._features)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FeatureSpace):
+            return NotImplemented
+        return list(self.items()) == list(other.items())
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._features.items()))
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name!r}: {_show_feature(feature)}" for name, feature in self.items())
+        return f"FeatureSpace({{{inside}}})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features' names in order."""
+        return tuple(self._features)
+
+    def index(self, name: str) -> int:
+        """Return the position of a feature."""
+        return self.names.index(name)
+
+    def replace(self, features: Mapping[str, Feature] | None = None, /, **named: Feature) -> FeatureSpace:
+        """Return a space with some features changed; give names that are no identifiers as a mapping."""
+        changed = {**(features or {}), **named}
+        for name in changed:
+            if name not in self._features:
+                raise InvalidSpace(
+                    f"replace: there is no feature {name!r}.{did_you_mean(name, self)} Features: {_listed(self)}."
+                )
+        guesses = {name: guess for name, guess in self.guesses.items() if name not in changed}
+        return FeatureSpace({**self._features, **changed}, guesses=guesses)
+
+    def report(self) -> str:
+        """Return what was guessed, one line a feature."""
+        return "\n".join(f"{name}: {guess}" for name, guess in self.guesses.items())
+
+    # ---- rows
+
+    def validate(self, row: Row) -> dict[str, Scalar]:
+        """Return ``row`` as plain Python scalars in the space's order, NaN for a missing value.
+
+        Parameters
+        ----------
+        row : mapping, Series, one-row frame, or sequence in the space's order
+            The row; numpy scalars are welcome, and so is 67.0 for an integer.
+
+        Raises
+        ------
+        InvalidRow
+            A feature is missing or unknown, a value is out of range, a level unseen, a fraction given for an integer, or NaN
+            given for a feature without a missing state.
+        """
+        return self.values_of(self.point(row))
+
+    def point(self, row: Row) -> Point:
+        """Return ``row`` as numbers: numeric features their value, levels their position, missing ``None``."""
+        cells = self._cells(row)
+        return tuple(_number(name, feature, cells[name]) for name, feature in self.items())
+
+    def values_of(self, point: Point) -> dict[str, Scalar]:
+        """Return the plain row of a point."""
+        return {name: _scalar(feature, value) for (name, feature), value in zip(self.items(), point, strict=True)}
+
+    def frame_of(self, points: Sequence[Point]) -> pd.DataFrame:
+        """Return points as a data frame over the original features."""
+        import pandas as pd
+
+        rows = [self.values_of(point) for point in points]
+        return pd.DataFrame(rows, columns=list(self.names))
+
+    def _cells(self, row: Row) -> dict[str, object]:
+        cells = _as_mapping(row, self.names)
+        unknown = [name for name in cells if name not in self._features]
+        if unknown:
+            raise InvalidRow(
+                f"{unknown[0]!r} is not a feature.{did_you_mean(unknown[0], self)} Features: {_listed(self)}."
+            )
+        absent = [name for name in self if name not in cells]
+        if absent:
+            raise InvalidRow(
+                f"{', '.join(map(repr, absent))} missing from the row. Give every feature: {_listed(self)}."
+            )
+        return cells
+
+    # ---- JSON
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the space as plain data: ``{"version": 1, "features": {name: {"kind": ...}}}``."""
+        return {"version": SCHEMA_VERSION, "features": {name: _to_dict(feature) for name, feature in self.items()}}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> FeatureSpace:
+        """Return the space that :meth:`to_dict` wrote."""
+        if not isinstance(data, Mapping) or data.get("version") != SCHEMA_VERSION:
+            found = data.get("version") if isinstance(data, Mapping) else type(data).__name__
+            raise InvalidSpace(f"Not a feature space of version {SCHEMA_VERSION}: found {found!r}.")
+        features = data.get("features")
+        if not isinstance(features, Mapping):
+            raise InvalidSpace("'features' must be an object from names to features.")
+        return cls({name: _from_dict(name, entry) for name, entry in features.items()})
+
+    def to_json(self) -> str:
+        """Return the space as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> FeatureSpace:
+        """Return the space that :meth:`to_json` wrote."""
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise InvalidSpace(f"Not JSON: {error}. Write the file with FeatureSpace.to_json().") from error
+        return cls.from_dict(data)
+
+
+def _listed(space: FeatureSpace) -> str:
+    names = list(map(repr, space))
+    return ", ".join(names if len(names) <= 30 else [*names[:30], f"... ({len(names)} in all)"])
+
+
+def _as_mapping(row: Row, names: tuple[str, ...]) -> dict[str, object]:
+    if isinstance(row, Mapping):
+        return dict(row)
+    if hasattr(row, "columns") and hasattr(row, "iloc"):
+        if len(row) != 1:
+            raise InvalidRow(f"A frame of {len(row)} rows; explain one row at a time, e.g. frame.iloc[[0]].")
+        if not row.columns.is_unique:
+            raise InvalidRow("A column stands twice in the frame; each feature once.")
+        return {name: row[name].iloc[0] for name in row.columns}
+    if hasattr(row, "to_dict") and hasattr(row, "index"):
+        return dict(row.to_dict())
+    if isinstance(row, str | bytes) or not hasattr(row, "__getitem__"):
+        raise InvalidRow(f"A row is a dict, a Series, a one-row frame or a sequence, not {type(row).__name__}.")
+    cells: Any = row[0] if getattr(row, "ndim", 1) == 2 and len(row) == 1 else row
+    if len(cells) != len(names):
+        raise InvalidRow(f"A sequence of {len(cells)} values for {len(names)} features, in order: {', '.join(names)}.")
+    return dict(zip(names, cells, strict=True))
+
+
+def _is_missing(value: object) -> bool:
+    return (
+        value is None or type(value).__name__ in {"NAType", "NaTType"} or (isinstance(value, float) and value != value)
+    )
+
+
+def _number(name: str, feature: Feature, value: object) -> Value:
+    value = plain_scalar(value)
+    if _is_missing(value):
+        if feature.missing:
+            return None
+        raise InvalidRow(
+            f"{name!r} is missing (NaN), and the feature has no missing state. {_missing_advice(name, feature)}"
+        )
+    match feature:
+        case Ordinal(levels) | Categorical(levels):
+            return _position(name, levels, value)
+        case Real() | Integer():
+            return _in_range(name, feature, value)
+
+
+def _missing_advice(name: str, feature: Feature) -> str:
+    match feature:
+        case Real():
+            return f"Fill it, or allow it: {_replacement(name, f'real({feature.low}, {feature.high}, missing=True)')}."
+        case Integer():
+            return (
+                f"Fill it, or allow it: {_replacement(name, f'integer({feature.low}, {feature.high}, missing=True)')}."
+            )
+        case _:
+            return "Fill it, or add a level for it, e.g. 'missing'."
+
+
+def _replacement(name: str, feature: str) -> str:
+    if name.isidentifier():
+        return f"FeatureSpace.replace({name}={feature})"
+    return f"FeatureSpace.replace({{{name!r}: {feature}}})"
+
+
+def _position(name: str, levels: tuple[Level, ...], value: object) -> int:
+    for position, level in enumerate(levels):
+        if level == value and isinstance(level, str) == isinstance(value, str):
+            return position
+    shown = ", ".join(map(repr, levels[:20])) + (", ..." if len(levels) > 20 else "")
+    raise InvalidRow(f"{name!r} is {value!r}, which is not one of its levels: {shown}.{did_you_mean(value, levels)}")
+
+
+def _in_range(name: str, feature: Real | Integer, value: object) -> Number:
+    kind = "real" if isinstance(feature, Real) else "integer"
+    if isinstance(value, bool | str) or not isinstance(value, int | float):
+        try:
+            number = float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            number = math.nan
+        if isinstance(value, str) or number != number:
+            raise InvalidRow(f"{name!r} is {value!r}, a {type(value).__name__}; a number is needed ({kind}).")
+    else:
+        number = value
+    if isinstance(feature, Integer) and number != number // 1:
+        raise InvalidRow(
+            f"{name!r} is {number}, a fraction; whole numbers only (integer). Round it, or make the feature real: "
+            f"{_replacement(name, f'real({feature.low}, {feature.high})')}."
+        )
+    if not feature.low <= number <= feature.high:
+        low, high = min(feature.low, number), max(feature.high, number)
+        raise InvalidRow(
+            f"{name!r} is {number}, outside its range [{feature.low}, {feature.high}]. "
+            f"Widen it with {_replacement(name, f'{kind}({low}, {high})')} if this is real."
+        )
+    return int(number) if isinstance(feature, Integer) else float(number)
+
+
+def _scalar(feature: Feature, value: Value) -> Scalar:
+    if value is None:
+        return math.nan
+    match feature:
+        case Ordinal(levels) | Categorical(levels):
+            return levels[int(value)]
+        case _:
+            return value
+
+
+def _show_feature(feature: Feature) -> str:
+    match feature:
+        case Ordinal(levels):
+            return f"ordinal({list(levels)})"
+        case Categorical(levels):
+            return f"categorical({list(levels)})"
+        case Real() | Integer():
+            kind = "real" if isinstance(feature, Real) else "integer"
+            step = f", step={feature.step}" if feature.step is not None else ""
+            missing = ", missing=True" if feature.missing else ""
+            return f"{kind}({feature.low}, {feature.high}{step}{missing})"
+
+
+def _to_dict(feature: Feature) -> dict[str, Any]:
+    kind = type(feature).__name__.lower()
+    match feature:
+        case Ordinal(levels) | Categorical(levels):
+            return {"kind": kind, "levels": list(levels)}
+        case Real() | Integer():
+            entry: dict[str, Any] = {"kind": kind, "low": feature.low, "high": feature.high}
+            if feature.step is not None:
+                entry["step"] = feature.step
+            if feature.missing:
+                entry["missing"] = True
+            return entry
+
+
+def _from_dict(name: object, entry: object) -> Feature:
+    if not isinstance(entry, Mapping) or entry.get("kind") not in _KINDS:
+        raise InvalidSpace(f"{name!r}: {entry!r} is not a feature; 'kind' must be one of {', '.join(_KINDS)}.")
+    arguments = {key: value for key, value in entry.items() if key != "kind"}
+    if isinstance(arguments.get("levels"), list):
+        arguments["levels"] = tuple(arguments["levels"])
+    try:
+        return _KINDS[entry["kind"]](**arguments)
+    except TypeError as error:
+        raise InvalidSpace(f"{name!r}: {error}.") from error
