@@ -1,0 +1,224 @@
+"""Run a program exactly: the reference that everything else is measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TypeAlias
+
+from mace.errors import InvalidProgram, did_you_mean
+from mace.language.steps import Steps, finish
+from mace.language.syntax import (
+    And,
+    Assign,
+    Binary,
+    BinaryName,
+    Command,
+    Compare,
+    CompareName,
+    Constant,
+    Expression,
+    For,
+    Guard,
+    If,
+    Indicator,
+    Missing,
+    Not,
+    Or,
+    Program,
+    Return,
+    Sequence,
+    Skip,
+    Truth,
+    Unary,
+    Variable,
+)
+
+Values: TypeAlias = Mapping[str, Fraction | None]
+
+
+def run(program: Program, values: Values) -> Fraction:
+    """Return what ``program`` returns on ``values``, in exact arithmetic.
+
+    Parameters
+    ----------
+    program
+        Any program: loops, early returns and repeated assignments are allowed.
+    values
+        A number for each input; None where the input is missing.
+
+    Raises
+    ------
+    InvalidProgram
+        If an input has no entry, a missing or unassigned variable is read, or the program ends without a return.
+    ZeroDivisionError
+        If the program divides by zero.
+
+    Examples
+    --------
+    >>> from mace.language import parse
+    >>> run(parse("lambda x: max(0, x) / 2").program, {"x": Fraction(3)})
+    Fraction(3, 2)
+    """
+    absent = [name for name in program.inputs if name not in values]
+    if absent:
+        raise InvalidProgram(
+            f"no value for the input {absent[0]!r}.{did_you_mean(absent[0], values)} "
+            f"A program needs one for each of {', '.join(program.inputs)}. Pass None for a missing one."
+        )
+    result = finish(_execute(program.body, {name: values[name] for name in program.inputs}))
+    if result is None:
+        raise InvalidProgram("the program ended without a return. Every path must return. Add a return at its end.")
+    return result
+
+
+def evaluate(expression: Expression, values: Values) -> Fraction:
+    """Return the value of ``expression``.
+
+    Examples
+    --------
+    >>> evaluate(Binary("/", Constant(Fraction(1)), Variable("x")), {"x": Fraction(3)})
+    Fraction(1, 3)
+    """
+    return finish(_value(expression, values))
+
+
+def holds(guard: Guard, values: Values) -> bool:
+    """Whether ``guard`` holds; conjunctions and disjunctions stop at the first part that decides.
+
+    Examples
+    --------
+    >>> holds(Compare("<", Variable("x"), Constant(Fraction(2))), {"x": Fraction(1)})
+    True
+    """
+    return finish(_truth(guard, values))
+
+
+def _execute(command: Command, values: dict[str, Fraction | None]) -> Steps[Fraction | None]:
+    match command:
+        case Skip():
+            return None
+        case Assign(name, value):
+            values[name] = finish(_value(value, values))
+            return None
+        case Return(value):
+            return finish(_value(value, values))
+        case Sequence(parts):
+            for part in parts:
+                result: Fraction | None = yield _execute(part, values)
+                if result is not None:
+                    return result
+            return None
+        case If(guard, then, otherwise):
+            branch = then if finish(_truth(guard, values)) else otherwise
+            chosen: Fraction | None = yield _execute(branch, values)
+            return chosen
+        case For():
+            last: Fraction | None = yield _loop(command, values)
+            return last
+
+
+def _loop(loop: For, values: dict[str, Fraction | None]) -> Steps[Fraction | None]:
+    """Run the body once a turn; the variable lives inside the loop only, and hides another of its name."""
+    outer = {loop.name: values[loop.name]} if loop.name in values else {}
+    for turn in range(loop.start, loop.stop):
+        values[loop.name] = Fraction(turn)
+        result: Fraction | None = yield _execute(loop.body, values)
+        if result is not None:
+            return result
+        if values[loop.name] != turn:
+            raise InvalidProgram(
+                f"the loop over {loop.name!r} assigns its own variable. A loop variable only counts. "
+                "Assign to another name."
+            )
+    values.pop(loop.name, None)
+    values.update(outer)
+    return None
+
+
+def _value(expression: Expression, values: Values) -> Steps[Fraction]:
+    match expression:
+        case Constant(number):
+            return number
+        case Variable(name):
+            return _read(name, values)
+        case Unary(name, operand):
+            inner: Fraction = yield _value(operand, values)
+            return -inner if name == "neg" else abs(inner)
+        case Binary(name, left, right):
+            first: Fraction = yield _value(left, values)
+            second: Fraction = yield _value(right, values)
+            return calculate(name, first, second)
+        case Indicator(guard):
+            return Fraction((yield _truth(guard, values)))
+
+
+def _read(name: str, values: Values) -> Fraction:
+    if name not in values:
+        raise InvalidProgram(
+            f"the variable {name!r} is read before it is assigned.{did_you_mean(name, values)} "
+            "A variable must be assigned on every path to its use. Assign it first."
+        )
+    value = values[name]
+    if value is None:
+        raise InvalidProgram(
+            f"the value of {name!r} is missing, and the program reads it. "
+            f"Only isnan({name}) may be asked of a missing value. Test isnan({name}) first."
+        )
+    return value
+
+
+def calculate(name: BinaryName, left: Fraction, right: Fraction) -> Fraction:
+    """Return the exact result of a binary function."""
+    match name:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "/":
+            return left / right
+        case "min":
+            return min(left, right)
+        case "max":
+            return max(left, right)
+
+
+def _truth(guard: Guard, values: Values) -> Steps[bool]:
+    match guard:
+        case Truth(value):
+            return value
+        case Missing(name):
+            return name in values and values[name] is None
+        case Compare(name, left, right):
+            first: Fraction = yield _value(left, values)
+            second: Fraction = yield _value(right, values)
+            return compare(name, first, second)
+        case Not(part):
+            inner: bool = yield _truth(part, values)
+            return not inner
+        case And(parts) | Or(parts):
+            decisive = isinstance(guard, Or)
+            for part in parts:
+                answer: bool = yield _truth(part, values)
+                if answer is decisive:
+                    return decisive
+            return not decisive
+
+
+def compare(name: CompareName, left: Fraction, right: Fraction) -> bool:
+    """Whether the comparison holds of two numbers."""
+    match name:
+        case "<":
+            return left < right
+        case "<=":
+            return left <= right
+        case "==":
+            return left == right
+        case "!=":
+            return left != right
+        case ">":
+            return left > right
+        case ">=":
+            return left >= right

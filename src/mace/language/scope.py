@@ -1,0 +1,202 @@
+"""What is known at one place of the source while it is translated: names, values, and the commands so far."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+
+from mace.errors import InvalidProgram, did_you_mean
+from mace.language.naming import Fresh
+from mace.language.source import Source
+from mace.language.syntax import ONE, Command, Compare, Constant, Expression, Variable
+from mace.language.values import (
+    Items,
+    Label,
+    Level,
+    Number,
+    Record,
+    Test,
+    Text,
+    Value,
+    as_number,
+    from_object,
+    numeric_value,
+)
+
+
+class Scope:
+    """The state of a translation.
+
+    ``names`` holds the names that surely have a value here; ``block`` receives the commands.
+    """
+
+    def __init__(self, source: Source, inputs: tuple[str, ...], assigned: frozenset[str]) -> None:
+        self.source = source
+        self.inputs = inputs
+        self.assigned = assigned
+        self.names: dict[str, Value] = {}
+        self.block: list[Command] = []
+        self.labels: list[str] = []
+        self.loops: list[str] = []
+        self.kept: set[str] = set()
+        self.fresh = Fresh(inputs)
+        self._variables: dict[str, str] = {}
+
+    def refuse(self, node: ast.AST, found: str, instead: str) -> InvalidProgram:
+        """Return the error for ``node``."""
+        return self.source.refuse(node, found, instead)
+
+    def emit(self, *commands: Command) -> None:
+        """Add commands to the block at hand."""
+        self.block.extend(commands)
+
+    @contextmanager
+    def captured(self) -> Iterator[list[Command]]:
+        """Collect the commands of the ``with`` block apart."""
+        outer, self.block = self.block, []
+        try:
+            yield self.block
+        finally:
+            self.block = outer
+
+    def variable(self, name: str) -> str:
+        """Return the program's variable for a name that the source assigns."""
+        if name not in self._variables:
+            self._variables[name] = name if name in self.kept else self.fresh(name)
+        return self._variables[name]
+
+    def counter(self, name: str) -> str:
+        """Return the program's variable for a loop over ``name``; never one that is assigned."""
+        key = f"for {name}"
+        if key not in self._variables:
+            self._variables[key] = self.fresh(name)
+        return self._variables[key]
+
+    def lookup(self, node: ast.Name) -> Value:
+        """Return what a name stands for here."""
+        name = node.id
+        if name in self.names:
+            return self.names[name]
+        if name in self.assigned:
+            raise self.refuse(
+                node,
+                f"{name!r} may have no value here",
+                "A variable must be assigned on every path to its use, the same kind of value on each; "
+                f"a loop's variable ends with its loop. Assign {name!r} before.",
+            )
+        if name in self.source.outside:
+            return self._outside(node)
+        known = [*self.names, *self.assigned]
+        raise self.refuse(
+            node,
+            f"{name!r} is not known",
+            f"Parameters, assigned variables and constants are accepted.{did_you_mean(name, known)} "
+            f"Known here: {', '.join(sorted(self.names))}.",
+        )
+
+    def _outside(self, node: ast.Name) -> Value:
+        item = self.source.outside[node.id]
+        value = from_object(item)
+        if value is None:
+            raise self.refuse(
+                node,
+                f"{node.id!r} is a {type(item).__name__} from outside the function",
+                "Finite numbers, strings and lists of them are accepted. Write the number, or the steps, in full.",
+            )
+        return value
+
+    def is_builtin(self, name: str) -> bool:
+        """Whether ``name`` still means what Python means by it."""
+        if name in self.names or name in self.assigned:
+            return False
+        return name not in self.source.outside or self.source.outside[name] is getattr(builtins, name, None)
+
+    def is_lasting(self, expression: Expression) -> bool:
+        """Whether no later command changes the value of ``expression``."""
+        match expression:
+            case Constant():
+                return True
+            case Variable(name):
+                return name in self.inputs and name not in self.kept
+            case _:
+                return False
+
+    def numeric(self, node: ast.AST, value: Value) -> Expression:
+        """Return ``value`` as a number, or refuse."""
+        match value:
+            case Number(expression):
+                return expression
+            case Test(guard):
+                return as_number(guard)
+            case Level(_, levels, _):
+                number = numeric_value(value)
+                if number is not None:
+                    return number
+                shown = ", ".join(map(repr, levels))
+                raise self.refuse(
+                    node,
+                    f"a feature with the levels {shown} is used as a number",
+                    "Levels may be compared, not calculated with. Compare with ==, != or in.",
+                )
+            case Text() | Label():
+                raise self.refuse(
+                    node,
+                    "a string is used as a number",
+                    "Strings may be compared, assigned and returned. Use a number.",
+                )
+            case Items() | Record():
+                what = "a list" if isinstance(value, Items) else "a whole row"
+                raise self.refuse(
+                    node, f"{what} is used as a number", "Numbers are accepted. Name one entry, as in w[0] or row.age."
+                )
+
+    def stored(self, node: ast.AST, value: Value) -> Expression:
+        """Return what a variable holds for ``value``: a number, or the position of a string among the labels."""
+        match value:
+            case Text(text):
+                return Constant(Fraction(self.label(text)))
+            case Label(expression):
+                return expression
+            case _:
+                return self.numeric(node, value)
+
+    def label(self, text: str) -> int:
+        """Return the position of a string among those that the program assigns or returns."""
+        if text not in self.labels:
+            self.labels.append(text)
+        return self.labels.index(text)
+
+    def bound(self, node: ast.AST, variable: str, values: list[Value]) -> Value:
+        """Return what ``variable`` stands for after it was given one of ``values``."""
+        if all(isinstance(value, Text | Label) for value in values):
+            return Label(Variable(variable))
+        if any(isinstance(value, Text | Label) for value in values):
+            raise self.refuse(
+                node, "a number in one case and a string in the other", "One kind is accepted. Use numbers or strings."
+            )
+        if all(isinstance(value, Test) for value in values):
+            return Test(Compare("==", Variable(variable), ONE))
+        return Number(Variable(variable))
+
+
+def merged(first: dict[str, Value], second: dict[str, Value]) -> dict[str, Value]:
+    """Return the names that have one meaning after either of two branches."""
+    joined: dict[str, Value] = {}
+    for name, value in first.items():
+        other = second.get(name)
+        if other is value or other == value:
+            joined[name] = value
+        elif other is not None and _holder(value) is not None and _holder(value) == _holder(other):
+            joined[name] = Number(Variable(str(_holder(value))))
+    return joined
+
+
+def _holder(value: Value) -> str | None:
+    match value:
+        case Number(Variable(name)) | Test(Compare("==", Variable(name), Constant(Fraction(numerator=1)))):
+            return name
+        case _:
+            return None

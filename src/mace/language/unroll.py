@@ -1,0 +1,181 @@
+"""Loops away, and returns to the end: the shape that the single-assignment form starts from."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from mace.errors import InvalidProgram
+from mace.language.naming import Fresh, all_names, assigned, commands, has_return
+from mace.language.steps import Steps, each, finish
+from mace.language.substitute import substitute_command
+from mace.language.syntax import (
+    ONE,
+    ZERO,
+    Assign,
+    Command,
+    Compare,
+    Constant,
+    For,
+    If,
+    Program,
+    Return,
+    Sequence,
+    Skip,
+    Variable,
+    sequence,
+)
+
+LARGEST = 1_000_000
+"""The most commands that unrolling may produce."""
+
+
+def unroll(program: Program) -> Program:
+    """Return ``program`` without loops: each body once a turn, its variable replaced by the number of the turn.
+
+    Raises
+    ------
+    InvalidProgram
+        If a loop assigns its own variable, or the result would have more than a million commands.
+    """
+    if not any(isinstance(part, For) for part in commands(program.body)):
+        return program
+    size = finish(_size(program.body))
+    if size > LARGEST:
+        raise InvalidProgram(
+            f"the loops unroll to {size:,} commands. At most {LARGEST:,} are accepted. Shorten the ranges."
+        )
+    return Program(program.inputs, finish(_unroll(program.body)))
+
+
+def _size(command: Command) -> Steps[int]:
+    match command:
+        case Sequence(parts):
+            sizes: list[int] = yield each(map(_size, parts))
+            return sum(sizes)
+        case If(_, then, otherwise):
+            branches: list[int] = yield each([_size(then), _size(otherwise)])
+            return 1 + sum(branches)
+        case For(_, start, stop, body):
+            turn: int = yield _size(body)
+            return max(0, stop - start) * turn
+        case Skip() | Assign() | Return():
+            return 1
+
+
+def _unroll(command: Command) -> Steps[Command]:
+    match command:
+        case Skip() | Assign() | Return():
+            return command
+        case Sequence(parts):
+            flat: list[Command] = yield each(map(_unroll, parts))
+            return sequence(flat)
+        case If(guard, then, otherwise):
+            return If(guard, (yield _unroll(then)), (yield _unroll(otherwise)))
+        case For(name, start, stop, body):
+            if name in assigned(body):
+                raise InvalidProgram(
+                    f"the loop over {name!r} assigns its own variable. A loop variable only counts. "
+                    "Assign to another name."
+                )
+            turn: Command = yield _unroll(body)
+            counts = (Constant(Fraction(count)) for count in range(start, stop))
+            return sequence([substitute_command(turn, {name: count}) for count in counts])
+
+
+def is_well_formed(program: Program) -> bool:
+    """Whether nothing follows a return: the paper's condition on programs (Appendix A)."""
+    for command in commands(program.body):
+        match command:
+            case Sequence(parts) if any(has_return(part) for part in parts[:-1]):
+                return False
+            case For(_, _, _, body) if has_return(body):
+                return False
+            case _:
+                continue
+    return True
+
+
+def well_formed(program: Program) -> Program:
+    """Return an equal program, loop-free, in which nothing follows a return.
+
+    What follows a conditional moves into the branch that falls through. Where both branches may fall through,
+    the conditional leaves a flag and the returned value in two new variables instead, and a second
+    conditional returns: nothing is ever copied, so the size stays linear.
+    """
+    plain = unroll(program)
+    return Program(plain.inputs, finish(_arrange((plain.body,), Fresh(all_names(plain)))))
+
+
+def _arrange(parts: tuple[Command, ...], fresh: Fresh) -> Steps[Command]:
+    kept: list[Command] = []
+    pending = list(reversed(parts))
+    while pending:
+        match pending.pop():
+            case Sequence(inner):
+                pending.extend(reversed(inner))
+            case Return() as last:
+                return sequence([*kept, last])
+            case If() as choice if has_return(choice):
+                kept.append((yield _choice(choice, tuple(reversed(pending)), fresh)))
+                return sequence(kept)
+            case other:
+                kept.append(other)
+    return sequence(kept)
+
+
+def _choice(choice: If, rest: tuple[Command, ...], fresh: Fresh) -> Steps[Command]:
+    """Return the conditional and what follows it as one well-formed command."""
+    then, otherwise = (choice.then,), (choice.otherwise,)
+    if rest and falls_through(choice.then) and falls_through(choice.otherwise):
+        command: Command = yield _flagged(choice, rest, fresh)
+        return command
+    after_then = rest if falls_through(choice.then) else ()
+    after_otherwise = rest if falls_through(choice.otherwise) else ()
+    first: Command = yield _arrange(then + after_then, fresh)
+    second: Command = yield _arrange(otherwise + after_otherwise, fresh)
+    return If(choice.guard, first, second)
+
+
+def _flagged(choice: If, rest: tuple[Command, ...], fresh: Fresh) -> Steps[Command]:
+    done, out = fresh("done"), fresh("out")
+    first: Command = yield _arrange((choice.then,), fresh)
+    second: Command = yield _arrange((choice.otherwise,), fresh)
+    marked = If(choice.guard, (yield _store(first, done, out)), (yield _store(second, done, out)))
+    after: Command = yield _arrange(rest, fresh)
+    return sequence([marked, If(Compare("==", Variable(done), ONE), Return(Variable(out)), after)])
+
+
+def _store(command: Command, done: str, out: str) -> Steps[Command]:
+    """Return the well-formed ``command`` with its returns kept in ``out``; ``done`` tells whether there was one."""
+    match command:
+        case Return(value):
+            return Sequence((Assign(out, value), Assign(done, ONE)))
+        case If(guard, then, otherwise) if has_return(command):
+            return If(guard, (yield _store(then, done, out)), (yield _store(otherwise, done, out)))
+        case Sequence(parts) if has_return(parts[-1]):
+            return sequence([*parts[:-1], (yield _store(parts[-1], done, out))])
+        case _:
+            return sequence([command, Assign(out, ZERO), Assign(done, ZERO)])
+
+
+def falls_through(command: Command) -> bool:
+    """Whether some path through the loop-free ``command`` reaches its end without a return."""
+    return finish(_falls(command))
+
+
+def _falls(command: Command) -> Steps[bool]:
+    match command:
+        case Return():
+            return False
+        case Sequence(parts):
+            for part in parts:
+                falls: bool = yield _falls(part)
+                if not falls:
+                    return False
+            return True
+        case If(_, then, otherwise):
+            first: bool = yield _falls(then)
+            second: bool = yield _falls(otherwise)
+            return first or second
+        case Skip() | Assign() | For():
+            return True
