@@ -1,0 +1,50 @@
+"""What a read model is: the protocol that every form follows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Protocol
+
+from mace.forms.decision import Goal
+from mace.language.syntax import Guard, Program
+from mace.space import Point
+
+Box = tuple[tuple[Fraction, Fraction], ...]
+"""Bounds on each feature's number, in the space's order."""
+
+RESULT = "model"
+"""The variable that holds a model's outcome in a formula; its other variables begin with ``model.``."""
+
+PREFIX = f"{RESULT}."
+
+
+class Form(Protocol):
+    """A model as mathematics, with a bound on how far the deployed arithmetic strays from it."""
+
+    def program(self) -> Program:
+        """Return the model in the core language: a program over the features that returns the outcome's code."""
+        ...
+
+    def definitions(self) -> Guard:
+        """Return what holds of every point whatever the goal: the model's variables in terms of the features."""
+        ...
+
+    def possible(self, goal: Goal, box: Box) -> Guard:
+        """Return a formula that, with the definitions, holds of every point of ``box`` that the deployed model may put in ``goal``."""
+        ...
+
+    def certain(self, goal: Goal, box: Box) -> Guard:
+        """Return a formula that, with the definitions, holds only of points that stay in ``goal`` whatever the rounding."""
+        ...
+
+    def cell(self, point: Point) -> Guard | None:
+        """Return a formula for points that surely share the outcome of ``point``, or ``None`` where there is no such set."""
+        ...
+
+    def is_settled(self, point: Point, goal: Goal) -> bool:
+        """Return whether the deployed model gives this one point the same outcome every time it is asked."""
+        ...
+
+    def is_robust(self, point: Point, goal: Goal, box: Box) -> bool:
+        """Return whether no order of summation can change the outcome of ``point``."""
+        ...

@@ -1,0 +1,76 @@
+"""A model that is a Python function: its program is the form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from mace.forms.decision import Goal
+from mace.forms.form import PREFIX, RESULT, Box
+from mace.language import floating, robust
+from mace.language.syntax import TRUE, Guard, Program, conjunction
+from mace.space import FeatureSpace, Point, Real
+
+MARGIN = Fraction(1, 2**36)
+"""By how much, relative to the widest range, every comparison of a certain point must hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionForm:
+    """A program over the features that returns the outcome.
+
+    Attributes
+    ----------
+    space : FeatureSpace
+        The features.
+    code : Program
+        The function in the core language, operation for operation as Python executes it.
+    """
+
+    space: FeatureSpace
+    code: Program
+
+    def program(self) -> Program:
+        """Return the function's program."""
+        return self.code
+
+    def definitions(self) -> Guard:
+        """Return nothing: the formula depends on the box."""
+        return TRUE
+
+    def possible(self, goal: Goal, box: Box) -> Guard:
+        """Return a formula for every outcome that Python's float arithmetic may give."""
+        formula = floating(self.code, ranges=self._ranges(box), integers=self._integers, result=RESULT, prefix=PREFIX)
+        return conjunction([formula, goal.of_result(RESULT)])
+
+    def certain(self, goal: Goal, box: Box) -> Guard:
+        """Return the function's formula with every rounded comparison held by a margin."""
+        widest = max((max(abs(low), abs(high)) for low, high in box), default=Fraction(1))
+        formula = robust(
+            self.code,
+            margin=MARGIN * max(Fraction(1), widest),
+            ranges=self._ranges(box),
+            integers=self._integers,
+            result=RESULT,
+            prefix=PREFIX,
+        )
+        return conjunction([formula, goal.of_result(RESULT)])
+
+    def cell(self, point: Point) -> Guard | None:
+        """Return ``None``: nothing is known of a point's neighbours."""
+        return None
+
+    def is_settled(self, point: Point, goal: Goal) -> bool:
+        """Return True: a function of one row is computed in one way."""
+        return True
+
+    def is_robust(self, point: Point, goal: Goal, box: Box) -> bool:
+        """Return False: how near a point is to a comparison is not known."""
+        return False
+
+    @property
+    def _integers(self) -> frozenset[str]:
+        return frozenset(name for name, feature in self.space.items() if not isinstance(feature, Real))
+
+    def _ranges(self, box: Box) -> dict[str, tuple[Fraction, Fraction]]:
+        return dict(zip(self.space.names, box, strict=True))

@@ -1,0 +1,203 @@
+"""Linear models and ReLU networks as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.exact import UNIT, gamma
+from mace.forms.decision import Goal, margin, reaches
+from mace.forms.form import PREFIX, RESULT, Box
+from mace.forms.scoring import column_values, pick_class, positions_guard, score_variables
+from mace.language import characteristic
+from mace.language.syntax import (
+    ZERO,
+    Assign,
+    Binary,
+    Command,
+    Compare,
+    Constant,
+    Expression,
+    Guard,
+    If,
+    Indicator,
+    Program,
+    Return,
+    Variable,
+    constant,
+    sequence,
+    total,
+)
+from mace.space import Column, FeatureSpace, Point
+
+SQUASH = 32 * UNIT
+"""How far apart two scores must be at most for a rounded sigmoid or softmax to confuse them (exp is good to a few ulps)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Layers of weights with ReLU between them; the class with the greatest score wins, the first of equals.
+
+    Without a hidden layer it is a linear model.
+
+    Attributes
+    ----------
+    space, columns
+        The features, and what each column reads.
+    weights : tuple of float arrays, outputs x inputs
+        One a layer; the last gives a single score (binary: above 0 is the second class) or one a class.
+    biases : tuple of float arrays
+        One a layer.
+    rectified : bool
+        Whether ReLU stands between the layers (otherwise nothing does).
+    squashed : bool
+        Whether the library decides after a sigmoid or softmax, so that almost equal scores may become equal.
+    """
+
+    space: FeatureSpace
+    columns: tuple[Column, ...]
+    weights: tuple[NDArray[np.float64], ...]
+    biases: tuple[NDArray[np.float64], ...]
+    rectified: bool = True
+    squashed: bool = False
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether a single score decides."""
+        return len(self.biases[-1]) == 1
+
+    def rounding(self, box: Box) -> Fraction:
+        """Return the most by which rounding may change the difference of two scores for inputs in ``box``.
+
+        With e the error that has come in and h the exact activation, a layer of n inputs computes W(h + e) + b with an error of at
+        most |W| e + γ_{n+2} (|W| (|h| + e) + |b|), in any order of summation, fused or not; ReLU adds nothing. Columns
+        are exact. The bound itself is computed in floats and widened by 2^-20.
+        """
+        largest = np.array([max(abs(float(low)), abs(float(high))) for low, high in self._column_box(box)])
+        error = np.zeros_like(largest)
+        for weight, bias in zip(self.weights, self.biases, strict=True):
+            size = np.abs(weight) @ largest + np.abs(bias)
+            through = np.abs(weight) @ error
+            error = through + float(gamma(weight.shape[1] + 2)) * (size + through)
+            largest = size
+        worst = Fraction(float(error.max())) * (1 + Fraction(1, 2**20))
+        return (1 if self.is_binary else 2) * worst + (SQUASH if self.squashed else 0)
+
+    def _column_box(self, box: Box) -> list[tuple[float, float]]:
+        bounds = []
+        for column in self.columns:
+            low, high = box[column.feature]
+            if column.table is not None:
+                reachable = column.table[int(low) : int(high) + 1]
+                bounds.append((min(reachable), max(reachable)))
+            else:
+                bounds.append((float(low), float(high)))
+        return bounds
+
+    # ---- programs and formulas
+
+    def program(self) -> Program:
+        """Return the network as assignments, one a unit, and the choice of the class."""
+        return Program(self.space.names, sequence([self._layers(), pick_class(self._score_names(), self.is_binary)]))
+
+    def possible(self, goal: Goal, box: Box) -> Guard:
+        """Return ``goal`` over the scores, widened by the rounding over ``box``."""
+        return reaches(self._scores, goal, self.rounding(box))
+
+    def certain(self, goal: Goal, box: Box) -> Guard:
+        """Return ``goal`` over the scores, narrowed by four times the rounding over ``box``.
+
+        Four times, so that a point stays inside when its exact coordinates are rounded to floats.
+        """
+        return reaches(self._scores, goal, -4 * self.rounding(box))
+
+    def cell(self, point: Point) -> Guard | None:
+        """Return ``None``: no two points surely share their rounding."""
+        return None
+
+    def is_settled(self, point: Point, goal: Goal) -> bool:
+        """Return True: one row alone is always computed in the same way."""
+        return True
+
+    def is_robust(self, point: Point, goal: Goal, box: Box) -> bool:
+        """Return whether the exact scores are farther apart than rounding can move them."""
+        return abs(margin(self.exact_scores(point), goal)) > self.rounding(box)
+
+    def definitions(self) -> Guard:
+        """Return the characteristic formula of the layers."""
+        return self._formula
+
+    @cached_property
+    def _formula(self) -> Guard:
+        program = Program(self.space.names, sequence([self._layers(), Return(ZERO)]))
+        return characteristic(program, result=RESULT, prefix=PREFIX)
+
+    @property
+    def _scores(self) -> tuple[Expression, ...]:
+        return score_variables(self._score_names(), self.is_binary, PREFIX)
+
+    def _score_names(self) -> tuple[str, ...]:
+        return ("score",) if self.is_binary else tuple(f"score_{k}" for k in range(len(self.biases[-1])))
+
+    def _layers(self) -> Command:
+        commands: list[Command] = []
+        inputs = [self._column_expression(column) for column in self.columns]
+        last = len(self.weights) - 1
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            names = [f"z_{layer}_{unit}" for unit in range(len(bias))] if layer < last else list(self._score_names())
+            commands += [
+                Assign(name, affine(row, inputs, float(shift)))
+                for name, row, shift in zip(names, weight, bias, strict=True)
+            ]
+            if layer < last and not self.rectified:
+                inputs = [Variable(name) for name in names]
+            elif layer < last:
+                active = [f"h_{layer}_{unit}" for unit in range(len(bias))]
+                commands += [_relu(source, name) for source, name in zip(names, active, strict=True)]
+                inputs = [Variable(name) for name in active]
+        return sequence(commands)
+
+    def _column_expression(self, column: Column) -> Expression:
+        name = self.space.names[column.feature]
+        if column.table is None:
+            return Variable(name)
+        values = sorted(set(column.table))
+        if values == [0.0, 1.0]:
+            return Indicator(positions_guard(name, [value == 1.0 for value in column.table]))
+        if column.table == tuple(float(code) for code in range(len(column.table))):
+            return Variable(name)
+        return affine(
+            np.array(values),
+            [Indicator(positions_guard(name, [entry == value for entry in column.table])) for value in values],
+            0.0,
+        )
+
+    # ---- evaluation
+
+    def exact_scores(self, point: Point) -> tuple[Fraction, ...]:
+        """Return the classes' scores in exact arithmetic; a binary model's are 0 and its one score."""
+        active = [Fraction(float(value)) for value in column_values(self.columns, [point])[0]]
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            if layer and self.rectified:
+                active = [max(Fraction(0), value) for value in active]
+            active = [
+                sum((Fraction(float(w)) * h for w, h in zip(row, active, strict=True)), Fraction(float(shift)))
+                for row, shift in zip(weight, bias, strict=True)
+            ]
+        return (Fraction(0), *active) if self.is_binary else tuple(active)
+
+
+def affine(weights: NDArray[np.float64], inputs: list[Expression], shift: float) -> Expression:
+    """Return the expression Σ w·x + shift, without the terms whose weight is 0."""
+    terms: list[Expression] = [
+        Binary("*", constant(float(weight)), term) for weight, term in zip(weights, inputs, strict=True) if weight != 0
+    ]
+    return total([*terms, Constant(Fraction(shift))] if shift or not terms else terms)
+
+
+def _relu(source: str, name: str) -> Command:
+    return If(Compare(">=", Variable(source), ZERO), Assign(name, Variable(source)), Assign(name, ZERO))

@@ -1,0 +1,94 @@
+"""What tree ensembles and networks share: columns in programs, and the choice of the class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.language.syntax import (
+    ZERO,
+    And,
+    Assign,
+    Command,
+    Compare,
+    Expression,
+    Guard,
+    If,
+    Indicator,
+    Missing,
+    Not,
+    Or,
+    Return,
+    Skip,
+    Variable,
+    constant,
+    disjunction,
+    negation,
+    sequence,
+)
+from mace.space import Column, FeatureSpace, Point
+
+
+def split_guard(space: FeatureSpace, column: Column, edge: float, missing_left: bool) -> Guard:
+    """Return the guard ``column <= edge`` over the feature that the column reads."""
+    name = space.names[column.feature]
+    if column.table is not None:
+        return positions_guard(name, [value <= edge for value in column.table])
+    guard: Guard = Compare("<=", Variable(name), constant(edge))
+    if not space[name].missing:
+        return guard
+    return Or((Missing(name), guard)) if missing_left else And((Not(Missing(name)), guard))
+
+
+def positions_guard(name: str, inside: Sequence[bool]) -> Guard:
+    """Return the guard that the position of a level is one of those inside, in its shortest form."""
+    size, variable = len(inside), Variable(name)
+    chosen = [position for position in range(size) if inside[position]]
+    if not chosen or len(chosen) == size:
+        return disjunction([]) if not chosen else negation(disjunction([]))
+    if chosen[-1] - chosen[0] + 1 == len(chosen):
+        if len(chosen) == 1:
+            return Compare("==", variable, constant(chosen[0]))
+        if chosen[0] == 0:
+            return Compare("<=", variable, constant(chosen[-1])) if size - len(chosen) > 1 else _differs(name, size - 1)
+        if chosen[-1] == size - 1:
+            return Compare(">=", variable, constant(chosen[0])) if chosen[0] > 1 else _differs(name, 0)
+    if size - len(chosen) == 1:
+        return _differs(name, next(position for position in range(size) if not inside[position]))
+    return disjunction(Compare("==", variable, constant(position)) for position in chosen)
+
+
+def _differs(name: str, position: int) -> Guard:
+    return Compare("!=", Variable(name), constant(position))
+
+
+def score_variables(names: Sequence[str], is_binary: bool, prefix: str) -> tuple[Expression, ...]:
+    """Return the classes' scores as variables of the formula; a binary model's are 0 and its one score."""
+    variables = tuple(Variable(prefix + name) for name in names)
+    return (ZERO, *variables) if is_binary else variables
+
+
+def pick_class(names: Sequence[str], is_binary: bool) -> Command:
+    """Return the command that returns the position of the greatest score, the first of equals."""
+    if is_binary:
+        return Return(Indicator(Compare(">", Variable(names[0]), ZERO)))
+    steps: list[Command] = [Assign("best", ZERO), Assign("greatest", Variable(names[0]))]
+    for k, name in enumerate(names[1:], start=1):
+        ahead = sequence([Assign("best", constant(k)), Assign("greatest", Variable(name))])
+        steps.append(If(Compare(">", Variable(name), Variable("greatest")), ahead, Skip()))
+    return sequence([*steps, Return(Variable("best"))])
+
+
+def column_values(columns: Sequence[Column], points: Sequence[Point]) -> NDArray[np.float64]:
+    """Return the float64 columns of points, NaN where missing."""
+    numbers = np.array([[np.nan if value is None else value for value in point] for point in points], dtype=np.float64)
+    return np.column_stack(
+        [
+            numbers[:, column.feature]
+            if column.table is None
+            else np.array(column.table)[numbers[:, column.feature].astype(np.intp)]
+            for column in columns
+        ]
+    )

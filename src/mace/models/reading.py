@@ -1,0 +1,56 @@
+"""What reading a model gives: its form, its classes, and a way to ask the real thing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from mace.errors import InvalidTarget, did_you_mean
+from mace.forms import Form
+from mace.space import Point, Scalar
+
+Ask = Callable[[Sequence[Point]], list[Fraction]]
+"""Asks the user's own object about points, in one call; gives the outcomes' codes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A model as read.
+
+    Attributes
+    ----------
+    family : str
+        What the model is, for people: ``"RandomForestClassifier"``.
+    form : Form
+        The model as mathematics.
+    ask : callable
+        Asks the user's own object; a point asked alone is one row alone.
+    classes : tuple of labels, optional
+        The labels by code; ``None`` where the codes are themselves the outcomes (a function that returns numbers).
+    """
+
+    family: str
+    form: Form
+    ask: Ask
+    classes: tuple[Scalar, ...] | None
+
+    def label(self, code: Fraction) -> Scalar:
+        """Return the label of an outcome's code."""
+        if self.classes is not None:
+            return self.classes[int(code)]
+        return int(code) if code.denominator == 1 else float(code)
+
+    def code(self, label: object) -> Fraction:
+        """Return the code of a label; an unknown label is an :class:`InvalidTarget`."""
+        if self.classes is None:
+            if isinstance(label, int | float):
+                return Fraction(label)
+            raise InvalidTarget(f"{label!r} is not a number, and {self.family} returns numbers.")
+        for position, known in enumerate(self.classes):
+            if known == label and isinstance(known, str) == isinstance(label, str):
+                return Fraction(position)
+        listed = ", ".join(map(repr, self.classes))
+        raise InvalidTarget(
+            f"{label!r} is not a class of the model. Classes: {listed}.{did_you_mean(label, self.classes)}"
+        )

@@ -1,0 +1,67 @@
+"""Reading scikit-learn's decision trees and forests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mace.errors import UnsupportedModel
+from mace.exact import float32_edge
+from mace.forms import TreeEnsemble
+from mace.models.estimator import check_columns
+from mace.space import Column, FeatureSpace
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+def read_tree(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> TreeEnsemble:
+    """Return the form of a ``DecisionTreeClassifier``."""
+    return _ensemble([model], model, space, columns, fixed_order=True)
+
+
+def read_forest(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> TreeEnsemble:
+    """Return the form of a forest that averages its trees' probabilities.
+
+    With ``n_jobs`` other than 1 the threads add their trees in whatever order they finish, so the order is not fixed.
+    """
+    return _ensemble(model.estimators_, model, space, columns, fixed_order=model.n_jobs in (None, 1))
+
+
+def _ensemble(
+    estimators: list[Any], model: Any, space: FeatureSpace, columns: tuple[Column, ...], *, fixed_order: bool
+) -> TreeEnsemble:
+    check_columns(model, columns, space, missing=_accepts_missing(estimators))
+    _check_float32(model, space)
+    trees = [estimator.tree_ for estimator in estimators]
+    sizes = np.array([tree.node_count for tree in trees])
+    roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    leaf = np.concatenate([tree.children_left for tree in trees]) < 0
+    shift = np.repeat(roots, sizes)
+    edge = float32_edge(np.concatenate([tree.threshold for tree in trees]))
+    return TreeEnsemble(
+        space=space,
+        columns=columns,
+        roots=roots,
+        column=np.where(leaf, 0, np.concatenate([tree.feature for tree in trees])).astype(np.int64),
+        edge=np.where(leaf, 0.0, edge),
+        left=np.where(leaf, -1, np.concatenate([tree.children_left for tree in trees]) + shift),
+        right=np.where(leaf, -1, np.concatenate([tree.children_right for tree in trees]) + shift),
+        missing_left=np.concatenate([tree.missing_go_to_left for tree in trees]).astype(bool),
+        value=np.concatenate([tree.value[:, 0, :] for tree in trees]),
+        fixed_order=fixed_order,
+    )
+
+
+def _accepts_missing(estimators: list[Any]) -> bool:
+    return all(estimator.__sklearn_tags__().input_tags.allow_nan for estimator in estimators)
+
+
+def _check_float32(model: Any, space: FeatureSpace) -> None:
+    for name, feature in space.items():
+        for bound in (getattr(feature, "low", 0), getattr(feature, "high", 0)):
+            if abs(bound) > FLOAT32_MAX:
+                raise UnsupportedModel(
+                    f"{name!r} reaches {bound}, beyond float32, and {type(model).__name__} computes in float32. "
+                    f"Narrow its range."
+                )
