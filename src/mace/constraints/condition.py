@@ -1,0 +1,115 @@
+"""What a constraint becomes for one factual: a condition on the counterfactual, checked and solved from the same text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from mace.errors import InvalidConstraint, did_you_mean
+from mace.language import characteristic, holds, run
+from mace.language.syntax import Compare, Guard, Missing, Not, Program, Variable, conjunction, constant
+from mace.space import Categorical, Feature, FeatureSpace, Ordinal, Point, Value
+
+Values = dict[str, Fraction | None]
+
+
+class Condition(Protocol):
+    """A condition on a counterfactual."""
+
+    def formula(self, prefix: str) -> Guard:
+        """Return the condition as a formula; its own variables begin with ``prefix``."""
+        ...
+
+    def holds(self, values: Values) -> bool:
+        """Return whether it holds of a row, exactly."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GuardCondition:
+    """A guard over the features."""
+
+    guard: Guard
+
+    def formula(self, prefix: str) -> Guard:
+        """Return the guard."""
+        return self.guard
+
+    def holds(self, values: Values) -> bool:
+        """Evaluate the guard."""
+        return holds(self.guard, values)
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """A program over the features returns at least ``bound``."""
+
+    program: Program
+    bound: Fraction
+
+    def formula(self, prefix: str) -> Guard:
+        """Return the program's characteristic formula with its result bounded."""
+        result = f"{prefix}result"
+        return conjunction(
+            [
+                characteristic(self.program, result=result, prefix=prefix),
+                Compare(">=", Variable(result), constant(self.bound)),
+            ]
+        )
+
+    def holds(self, values: Values) -> bool:
+        """Run the program."""
+        return run(self.program, values) >= self.bound
+
+
+class Constraint(Protocol):
+    """What may change and how, in the user's words."""
+
+    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
+        """Return the condition for one factual, or raise :class:`InvalidConstraint`."""
+        ...
+
+
+def feature_of(space: FeatureSpace, name: str, constraint: str) -> Feature:
+    """Return a feature by name, or raise with a suggestion."""
+    if name not in space:
+        raise InvalidConstraint(
+            f"{constraint}: there is no feature {name!r}.{did_you_mean(name, space)} Features: {', '.join(space)}."
+        )
+    return space[name]
+
+
+def ordered_feature(space: FeatureSpace, name: str, constraint: str) -> Feature:
+    """Return a feature that has an order, or raise."""
+    feature = feature_of(space, name, constraint)
+    if isinstance(feature, Categorical):
+        raise InvalidConstraint(
+            f"{constraint}: {name!r} is categorical and has no order. Use one_of({name!r}, levels), or make it ordinal."
+        )
+    return feature
+
+
+def compare(space: FeatureSpace, name: str, sign: str, value: Value) -> Guard:
+    """Return ``feature sign value``; a comparison with a missing value holds only where both are missing."""
+    feature = space[name]
+    if value is None:
+        return Missing(name)
+    guard: Guard = Compare(sign, Variable(name), constant(value))  # type: ignore[arg-type]
+    return conjunction([Not(Missing(name)), guard]) if feature.missing else guard
+
+
+def number_of(space: FeatureSpace, name: str, value: object, constraint: str) -> int | float:
+    """Return the number of a value of a feature given by the user: the level's position, or the number itself."""
+    feature = space[name]
+    if isinstance(feature, Ordinal | Categorical):
+        for position, level in enumerate(feature.levels):
+            if level == value and isinstance(level, str) == isinstance(value, str):
+                return position
+        listed = ", ".join(map(repr, feature.levels))
+        raise InvalidConstraint(
+            f"{constraint}: {value!r} is not a level of {name!r}: {listed}.{did_you_mean(value, feature.levels)}"
+        )
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        raise InvalidConstraint(f"{constraint}: {value!r} is not a number, and {name!r} is numeric.")
+    return value

@@ -1,0 +1,41 @@
+"""fixed: features that keep their value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mace.constraints.condition import Condition, GuardCondition, compare, feature_of
+from mace.errors import InvalidConstraint
+from mace.language.syntax import conjunction
+from mace.space import FeatureSpace, Point
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The features keep the factual's value."""
+
+    features: tuple[str, ...]
+
+    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
+        """Return the equalities."""
+        for name in self.features:
+            feature_of(space, name, str(self))
+        return GuardCondition(
+            conjunction(compare(space, name, "==", factual[space.index(name)]) for name in self.features)
+        )
+
+    def __str__(self) -> str:
+        return f"fixed({', '.join(map(repr, self.features))})"
+
+
+def fixed(*features: str) -> Fixed:
+    """Keep the features as they are.
+
+    Examples
+    --------
+    >>> print(fixed("sex", "age"))
+    fixed('sex', 'age')
+    """
+    if not features:
+        raise InvalidConstraint("fixed() names no feature; write fixed('age', 'sex').")
+    return Fixed(features)

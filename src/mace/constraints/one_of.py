@@ -1,0 +1,41 @@
+"""one_of: a feature takes one of some values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mace.constraints.condition import Condition, GuardCondition, compare, feature_of, number_of
+from mace.errors import InvalidConstraint
+from mace.language.syntax import disjunction
+from mace.space import FeatureSpace, Level, Point
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """The feature takes one of ``values``."""
+
+    feature: str
+    values: tuple[Level, ...]
+
+    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
+        """Return the disjunction of the equalities."""
+        feature_of(space, self.feature, str(self))
+        numbers = [number_of(space, self.feature, value, str(self)) for value in self.values]
+        return GuardCondition(disjunction(compare(space, self.feature, "==", number) for number in numbers))
+
+    def __str__(self) -> str:
+        return f"one_of({self.feature!r}, {list(self.values)!r})"
+
+
+def one_of(feature: str, levels: Sequence[Level]) -> OneOf:
+    """Let a feature take only these levels (or numbers).
+
+    Examples
+    --------
+    >>> print(one_of("housing", ["own", "free"]))
+    one_of('housing', ['own', 'free'])
+    """
+    if isinstance(levels, str) or not levels:
+        raise InvalidConstraint(f"one_of({feature!r}, {levels!r}): give a list of levels, at least one.")
+    return OneOf(feature, tuple(levels))

@@ -1,0 +1,23 @@
+"""Distances: one file a norm, one line in the table."""
+
+from mace.distances.distance import (
+    NORMS,
+    Distance,
+    FunctionDistance,
+    Metric,
+    as_distance,
+    distance_down,
+    distance_up,
+    point_values,
+)
+
+__all__ = [
+    "NORMS",
+    "Distance",
+    "FunctionDistance",
+    "Metric",
+    "as_distance",
+    "distance_down",
+    "distance_up",
+    "point_values",
+]

@@ -1,0 +1,279 @@
+"""The distances that users name: norms, their convex combinations, and functions; and a distance from one factual."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.distances.change import change, change_command
+from mace.distances.l0 import L0
+from mace.distances.norm import Norm
+from mace.errors import InvalidDistance, InvalidProgram, did_you_mean
+from mace.exact import root_down, root_up
+from mace.language import Symbol, parse, run
+from mace.language.syntax import Binary, Constant, Program, Return, Variable, constant, sequence, total
+from mace.registry import Registry
+from mace.space import FeatureSpace, Ordinal, Point, Value
+
+NORMS = Registry(
+    "distances",
+    {
+        "l0": "mace.distances.l0:L0",
+        "l1": "mace.distances.l1:L1",
+        "l2": "mace.distances.l2:L2",
+        "linf": "mace.distances.linf:LInf",
+    },
+    InvalidDistance,
+)
+
+
+class Metric(Protocol):
+    """A distance from one factual.
+
+    ``measure`` is the distance to the ``power`` (2 for l2, else 1): exact where the distance itself need not be rational.
+    """
+
+    @property
+    def power(self) -> int:
+        """2 where the measure is the square of the distance, else 1."""
+        ...
+
+    def measure(self, point: Point) -> Fraction:
+        """Return the measure of a point, exactly."""
+        ...
+
+    def floats(self, deltas: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Return the measure of many rows of changes δ in floats; ``None`` where it is not a function of the changes."""
+        ...
+
+    def program(self) -> Program:
+        """Return the measure as a program over the features."""
+        ...
+
+    def reach(self, index: int, bound: Fraction) -> Fraction:
+        """Return the greatest change δ of one feature that a point within distance ``bound`` can have."""
+        ...
+
+    def next_above(self, bound: Fraction) -> Fraction:
+        """Return the least distance above ``bound`` that a point can have; ``bound`` itself where that is not known."""
+        ...
+
+
+def distance_up(metric: Metric, measure: Fraction) -> Fraction:
+    """Return the distance of a measure, rounded up where it is irrational."""
+    return root_up(measure) if metric.power == 2 else measure
+
+
+def distance_down(metric: Metric, measure: Fraction) -> Fraction:
+    """Return the distance of a measure, rounded down where it is irrational."""
+    return root_down(measure) if metric.power == 2 else measure
+
+
+@dataclass(frozen=True)
+class Distance:
+    """A convex combination of norms with a weight for each feature.
+
+    Parameters
+    ----------
+    l0, l1, linf : float
+        The shares, none negative, with sum 1 (to within 1e-9; then normalised exactly).
+    l2 : float
+        1 or 0: l2 stands alone.
+    weights : mapping of str to float
+        A positive weight for each feature that shall not count 1.
+
+    Examples
+    --------
+    >>> Distance(l0=0.5, l1=0.5)
+    Distance(l0=0.5, l1=0.5, linf=0.0, l2=0.0, weights={})
+    """
+
+    l0: float = 0.0
+    l1: float = 0.0
+    linf: float = 0.0
+    l2: float = 0.0
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, share in self._shares.items():
+            if isinstance(share, bool) or not isinstance(share, int | float) or not math.isfinite(share) or share < 0:
+                raise InvalidDistance(f"{name} is {share!r}; a share is a number from 0 to 1.")
+        whole = sum(self._shares.values())
+        if abs(whole - 1) > 1e-9:
+            raise InvalidDistance(f"The shares l0 + l1 + linf + l2 add up to {whole}; they must add up to 1.")
+        if self.l2 and self.l2 != whole:
+            raise InvalidDistance("l2 cannot be mixed with other norms: its square is what is solved. Use l2=1 alone.")
+        for name, weight in self.weights.items():
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
+                raise InvalidDistance(f"The weight of {name!r} is {weight!r}; it must be a positive number.")
+
+    @property
+    def _shares(self) -> dict[str, float]:
+        return {"l0": self.l0, "l1": self.l1, "linf": self.linf, "l2": self.l2}
+
+    def from_factual(self, space: FeatureSpace, factual: Point) -> Metric:
+        """Return the distance from ``factual``."""
+        for name in self.weights:
+            if name not in space:
+                raise InvalidDistance(f"weights: there is no feature {name!r}.{did_you_mean(name, space)}")
+        whole = sum(map(Fraction, self._shares.values()))
+        norms = tuple((NORMS.load(name)(), Fraction(share) / whole) for name, share in self._shares.items() if share)
+        weights = tuple(Fraction(self.weights.get(name, 1)) for name in space)
+        return NormMetric(space, factual, norms, weights, power=2 if self.l2 else 1)
+
+    def __str__(self) -> str:
+        named = [name for name, share in self._shares.items() if share == 1]
+        mixed = " + ".join(f"{share:g} {name}" for name, share in self._shares.items() if share)
+        return (named[0] if named else mixed) + (", weighted" if self.weights else "")
+
+
+@dataclass(frozen=True)
+class NormMetric:
+    """A convex combination of norms from one factual."""
+
+    space: FeatureSpace
+    factual: Point
+    norms: tuple[tuple[Norm, Fraction], ...]
+    weights: tuple[Fraction, ...]
+    power: int = 1
+
+    def measure(self, point: Point) -> Fraction:
+        """Return the measure of a point, exactly."""
+        deltas = [
+            change(feature, new, old)
+            for feature, new, old in zip(self.space.values(), point, self.factual, strict=True)
+        ]
+        return sum((share * norm.value(deltas, self.weights) for norm, share in self.norms), Fraction(0))
+
+    def floats(self, deltas: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the measure of many rows of changes."""
+        weights = np.array([float(weight) for weight in self.weights])
+        return sum((float(share) * norm.floats(deltas, weights) for norm, share in self.norms), np.zeros(len(deltas)))
+
+    def program(self) -> Program:
+        """Return the measure as a program: one δ a feature, then the norms of them."""
+        names = [f"delta({name})" for name in self.space]
+        steps = [
+            change_command(name, feature, old, delta)
+            for (name, feature), old, delta in zip(self.space.items(), self.factual, names, strict=True)
+        ]
+        deltas = [Variable(name) for name in names]
+        terms = [(norm.expression(deltas, self.weights), share) for norm, share in self.norms]
+        value = total(term if share == 1 else Binary("*", constant(share), term) for term, share in terms)
+        return Program(self.space.names, sequence([*steps, Return(value)]))
+
+    def reach(self, index: int, bound: Fraction) -> Fraction:
+        """Return the greatest change δ of one feature that a point within distance ``bound`` can have."""
+        if self.power == 2:
+            return min(Fraction(1), root_up(bound * bound * sum(self.weights) / self.weights[index]))
+        alone = [(norm.alone(index, self.weights), share) for norm, share in self.norms]
+        jump = sum((share * jump for (jump, _), share in alone), Fraction(0))
+        slope = sum((share * slope for (_, slope), share in alone), Fraction(0))
+        if jump > bound:
+            return Fraction(0)
+        return min(Fraction(1), (bound - jump) / slope) if slope else Fraction(1)
+
+    def next_above(self, bound: Fraction) -> Fraction:
+        """Return the next multiple of 1/J for l0 with equal weights; no more is known of other distances."""
+        if len(self.norms) > 1 or not isinstance(self.norms[0][0], L0) or len(set(self.weights)) > 1:
+            return bound
+        grain = Fraction(1, len(self.weights))
+        return (bound // grain + 1) * grain
+
+
+@dataclass(frozen=True)
+class FunctionDistance:
+    """A distance that the user wrote as a Python function ``(new, old)``; parsed, never executed."""
+
+    function: Callable[..., object] | str
+
+    def from_factual(self, space: FeatureSpace, factual: Point) -> Metric:
+        """Return the distance from ``factual``."""
+        new = {name: _symbol(space, name, Variable(name)) for name in space}
+        old = {
+            name: _symbol(space, name, Constant(_known(name, value)))
+            for name, value in zip(space, factual, strict=True)
+        }
+        try:
+            parsed = parse(self.function, records=[new, old])
+        except InvalidProgram as error:
+            raise InvalidDistance(f"cannot read the distance: {error}") from error
+        if parsed.labels is not None:
+            raise InvalidDistance("The distance returns text; it must return a number.")
+        return FunctionMetric(space, Program(space.names, parsed.program.body))
+
+    def __str__(self) -> str:
+        return f"function {getattr(self.function, '__name__', 'distance')}"
+
+
+def _symbol(space: FeatureSpace, name: str, expression: Variable | Constant) -> Symbol:
+    feature = space[name]
+    return Symbol(expression, levels=getattr(feature, "levels", None), ordered=isinstance(feature, Ordinal))
+
+
+def _known(name: str, value: Value) -> Fraction:
+    if value is None:
+        raise InvalidDistance(f"{name!r} is missing in this row; a distance function cannot take a missing value.")
+    return Fraction(value)
+
+
+@dataclass(frozen=True)
+class FunctionMetric:
+    """A user's distance from one factual."""
+
+    space: FeatureSpace
+    code: Program
+    power: int = 1
+
+    def measure(self, point: Point) -> Fraction:
+        """Return the distance of a point, exactly."""
+        value = run(self.code, point_values(self.space, point))
+        if value < 0:
+            raise InvalidDistance(
+                f"The distance is {float(value)} at {self.space.values_of(point)}; it must not be negative."
+            )
+        return value
+
+    def floats(self, deltas: NDArray[np.float64]) -> None:
+        """Return ``None``: the function sees values, not changes."""
+        return
+
+    def program(self) -> Program:
+        """Return the function's program."""
+        return self.code
+
+    def reach(self, index: int, bound: Fraction) -> Fraction:
+        """Return 1: nothing is known of the function."""
+        return Fraction(1)
+
+    def next_above(self, bound: Fraction) -> Fraction:
+        """Return ``bound``: nothing is known of the function."""
+        return bound
+
+
+def point_values(space: FeatureSpace, point: Point) -> dict[str, Fraction | None]:
+    """Return a point as the values of a program's inputs."""
+    return {name: None if value is None else Fraction(value) for name, value in zip(space.names, point, strict=True)}
+
+
+def as_distance(distance: object) -> Distance | FunctionDistance:
+    """Return the distance that a user named, built or wrote."""
+    if isinstance(distance, Distance | FunctionDistance):
+        return distance
+    if isinstance(distance, str):
+        if distance in {"l0", "l1", "l2", "linf"}:
+            return Distance(**{distance: 1.0})  # type: ignore[arg-type]
+        if distance.lstrip().startswith(("lambda", "def ")):
+            return FunctionDistance(distance)
+        NORMS.load(distance)
+    if callable(distance):
+        return FunctionDistance(distance)
+    raise InvalidDistance(
+        f"{distance!r} is not a distance. Use {', '.join(map(repr, NORMS))}, mace.Distance(l0=0.5, l1=0.5), or a function (new, old)."
+    )

@@ -1,0 +1,36 @@
+"""l0: the share of features that change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.language.syntax import ZERO, Binary, Compare, Expression, Indicator, constant, total
+
+
+class L0:
+    """Σ w [δ > 0] / Σ w."""
+
+    def value(self, deltas: Sequence[Fraction], weights: Sequence[Fraction]) -> Fraction:
+        """Return the weighted share of features that change."""
+        return sum((w for d, w in zip(deltas, weights, strict=True) if d), Fraction(0)) / sum(weights)
+
+    def floats(self, deltas: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the weighted share of features that change, for many points."""
+        measures: NDArray[np.float64] = (deltas != 0) @ weights / weights.sum()
+        return measures
+
+    def expression(self, deltas: Sequence[Expression], weights: Sequence[Fraction]) -> Expression:
+        """Return the sum of indicators."""
+        whole = sum(weights)
+        return total(
+            Binary("*", constant(w / whole), Indicator(Compare("!=", d, ZERO)))
+            for d, w in zip(deltas, weights, strict=True)
+        )
+
+    def alone(self, index: int, weights: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
+        """Return the jump of one changed feature."""
+        return weights[index] / sum(weights), Fraction(0)

@@ -1,0 +1,33 @@
+"""l1: the mean change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.language.syntax import Binary, Expression, constant, total
+
+
+class L1:
+    """Σ w δ / Σ w."""
+
+    def value(self, deltas: Sequence[Fraction], weights: Sequence[Fraction]) -> Fraction:
+        """Return the weighted mean of the changes."""
+        return sum((w * d for d, w in zip(deltas, weights, strict=True)), Fraction(0)) / sum(weights)
+
+    def floats(self, deltas: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the weighted mean of the changes, for many points."""
+        measures: NDArray[np.float64] = deltas @ weights / weights.sum()
+        return measures
+
+    def expression(self, deltas: Sequence[Expression], weights: Sequence[Fraction]) -> Expression:
+        """Return the weighted sum."""
+        whole = sum(weights)
+        return total(Binary("*", constant(w / whole), d) for d, w in zip(deltas, weights, strict=True))
+
+    def alone(self, index: int, weights: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
+        """Return the slope of one feature."""
+        return Fraction(0), weights[index] / sum(weights)

@@ -1,0 +1,33 @@
+"""l2, carried as its square: the mean squared change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.language.syntax import Binary, Expression, constant, total
+
+
+class L2:
+    """Σ w δ² / Σ w, the square of the l2 distance."""
+
+    def value(self, deltas: Sequence[Fraction], weights: Sequence[Fraction]) -> Fraction:
+        """Return the weighted mean of the squared changes."""
+        return sum((w * d * d for d, w in zip(deltas, weights, strict=True)), Fraction(0)) / sum(weights)
+
+    def floats(self, deltas: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the weighted mean of the squared changes, for many points."""
+        measures: NDArray[np.float64] = deltas**2 @ weights / weights.sum()
+        return measures
+
+    def expression(self, deltas: Sequence[Expression], weights: Sequence[Fraction]) -> Expression:
+        """Return the weighted sum of squares."""
+        whole = sum(weights)
+        return total(Binary("*", constant(w / whole), Binary("*", d, d)) for d, w in zip(deltas, weights, strict=True))
+
+    def alone(self, index: int, weights: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
+        """Return a bound from below on the square: no jump, and no slope at 0."""
+        return Fraction(0), Fraction(0)

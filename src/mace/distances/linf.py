@@ -1,0 +1,37 @@
+"""linf: the greatest change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.language.syntax import Binary, Expression, constant
+
+
+class LInf:
+    """max(w δ) / max w."""
+
+    def value(self, deltas: Sequence[Fraction], weights: Sequence[Fraction]) -> Fraction:
+        """Return the greatest weighted change."""
+        return max(w * d for d, w in zip(deltas, weights, strict=True)) / max(weights)
+
+    def floats(self, deltas: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the greatest weighted change, for many points."""
+        measures: NDArray[np.float64] = (deltas * weights).max(axis=1) / weights.max()
+        return measures
+
+    def expression(self, deltas: Sequence[Expression], weights: Sequence[Fraction]) -> Expression:
+        """Return the maximum."""
+        top = max(weights)
+        terms: list[Expression] = [
+            d if w == top else Binary("*", constant(w / top), d) for d, w in zip(deltas, weights, strict=True)
+        ]
+        return reduce(lambda left, right: Binary("max", left, right), terms)
+
+    def alone(self, index: int, weights: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
+        """Return the slope of one feature."""
+        return Fraction(0), weights[index] / max(weights)

@@ -1,0 +1,91 @@
+"""differ: how a further counterfactual must differ from the earlier ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from mace.constraints.condition import AtLeast, Condition, compare
+from mace.distances import Distance, FunctionDistance
+from mace.distances.change import change_command
+from mace.errors import InvalidOption
+from mace.language.syntax import (
+    Command,
+    Compare,
+    Guard,
+    Indicator,
+    Program,
+    Return,
+    Variable,
+    constant,
+    negation,
+    sequence,
+    total,
+)
+from mace.space import FeatureSpace, Point, Real
+
+
+@dataclass(frozen=True, slots=True)
+class Differ:
+    """At least ``features`` features differ, a real one by at least ``by`` of its range; or the distance is at least ``distance``."""
+
+    features: int | None
+    by: float
+    distance: float | None
+
+    def bind(self, space: FeatureSpace, earlier: Point, distance: Distance | FunctionDistance) -> Condition:
+        """Return the condition of differing from one earlier counterfactual."""
+        if self.distance is not None:
+            metric = distance.from_factual(space, earlier)
+            return AtLeast(metric.program(), Fraction(self.distance) ** metric.power)
+        assert self.features is not None
+        return AtLeast(self._count(space, earlier), Fraction(self.features))
+
+    def _count(self, space: FeatureSpace, earlier: Point) -> Program:
+        """Return the program that counts the features in which a row differs from ``earlier``."""
+        steps: list[Command] = []
+        different: list[Indicator] = []
+        for (name, feature), old in zip(space.items(), earlier, strict=True):
+            guard: Guard = negation(compare(space, name, "==", old))
+            if isinstance(feature, Real) and self.by > 0:
+                delta = f"delta({name})"
+                steps.append(change_command(name, feature, old, delta))
+                guard = Compare(">=", Variable(delta), constant(self.by))
+            different.append(Indicator(guard))
+        return Program(space.names, sequence([*steps, Return(total(different))]))
+
+    def __str__(self) -> str:
+        if self.distance is not None:
+            return f"differ(distance={self.distance})"
+        return f"differ(features={self.features}, by={self.by})"
+
+
+def differ(*, features: int | None = None, by: float = 0.01, distance: float | None = None) -> Differ:
+    """Say how each further counterfactual differs from all earlier ones.
+
+    Parameters
+    ----------
+    features : int
+        In at least this many features (1 where nothing is given).
+    by : float
+        A real feature counts as different when it differs by at least this share of its range; 0 means at all.
+    distance : float
+        Instead: by at least this distance.
+
+    Examples
+    --------
+    >>> print(differ())
+    differ(features=1, by=0.01)
+    """
+    if distance is not None:
+        if features is not None:
+            raise InvalidOption("differ: give features or distance, not both.")
+        if isinstance(distance, bool) or not isinstance(distance, int | float) or not 0 < distance < float("inf"):
+            raise InvalidOption(f"differ: distance is {distance!r}; it must be a positive number.")
+        return Differ(None, by, float(distance))
+    count = 1 if features is None else features
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise InvalidOption(f"differ: features is {features!r}; it must be a whole number of at least 1.")
+    if not isinstance(by, int | float) or not 0 <= by <= 1:
+        raise InvalidOption(f"differ: by is {by!r}; it must be a number from 0 to 1.")
+    return Differ(count, float(by), None)

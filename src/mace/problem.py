@@ -1,0 +1,187 @@
+"""The problem that solvers solve, what limits them, and what they answer."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+
+from mace.constraints import Condition
+from mace.distances import Metric, distance_up, point_values
+from mace.forms import Box, Form, Goal
+from mace.models.reading import Ask
+from mace.space import Categorical, Feature, FeatureSpace, Integer, Ordinal, Point, Real
+
+Progress = Callable[[float, float, int], None]
+"""Receives (lower, upper, oracle calls); upper is infinite while nothing valid is in hand."""
+
+
+class Status(StrEnum):
+    """How an explanation ended."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    UNKNOWN = "unknown"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The nearest plausible point that the deployed model puts in the goal.
+
+    Attributes
+    ----------
+    space, form, ask
+        The features, the model as read, and the real model.
+    goal : Goal
+        The outcomes that count.
+    factual : Point
+        The row.
+    metric : Metric
+        The distance from it.
+    conditions : tuple of Condition
+        Constraints and diversity, all of which a counterfactual fulfils.
+    accuracy : Fraction
+        ε: how far apart lower and upper may stay.
+    """
+
+    space: FeatureSpace
+    form: Form
+    ask: Ask
+    goal: Goal
+    factual: Point
+    metric: Metric
+    conditions: tuple[Condition, ...] = ()
+    accuracy: Fraction = Fraction(1, 10**6)
+
+    def is_plausible(self, point: Point) -> bool:
+        """Return whether a point lies in the domain and fulfils every condition, exactly."""
+        domain = all(
+            in_domain(feature, value, own)
+            for feature, value, own in zip(self.space.values(), point, self.factual, strict=True)
+        )
+        values = point_values(self.space, point)
+        return domain and all(condition.holds(values) for condition in self.conditions)
+
+    def is_reached(self, point: Point) -> bool:
+        """Ask the real model about this row alone; a point whose outcome is not fixed does not count."""
+        return self.goal.accepts(self.ask([point])[0]) and self.form.is_settled(point, self.goal)
+
+    def distance(self, point: Point) -> Fraction:
+        """Return the distance of a point, exactly (l2: rounded up)."""
+        return distance_up(self.metric, self.metric.measure(point))
+
+    def box(self, bound: Fraction | None = None) -> Box:
+        """Return the range of each feature's number within distance ``bound`` of the factual."""
+        return tuple(
+            _range(feature, own, Fraction(1) if bound is None else self.metric.reach(index, bound))
+            for index, (feature, own) in enumerate(zip(self.space.values(), self.factual, strict=True))
+        )
+
+
+def in_domain(feature: Feature, value: int | float | None, own: int | float | None) -> bool:
+    """Return whether a feature may take a value: the factual's own, or one of its range and grid."""
+    if value == own:
+        return True
+    if value is None:
+        return feature.missing
+    if isinstance(feature, Ordinal | Categorical):
+        return value in range(len(feature.levels))
+    return feature.has(value)
+
+
+def _range(feature: Feature, own: int | float | None, reach: Fraction) -> tuple[Fraction, Fraction]:
+    low, high = _whole_range(feature)
+    if own is None or reach >= 1:
+        return low, high
+    if isinstance(feature, Categorical):
+        return Fraction(own), Fraction(own)
+    return max(low, Fraction(own) - reach * feature.range), min(high, Fraction(own) + reach * feature.range)
+
+
+def _whole_range(feature: Feature) -> tuple[Fraction, Fraction]:
+    match feature:
+        case Real() | Integer():
+            return Fraction(feature.low), Fraction(feature.high)
+        case Ordinal(levels) | Categorical(levels):
+            return Fraction(0), Fraction(len(levels) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What bounds a search: a deadline (``time.monotonic``), and who is told of progress."""
+
+    deadline: float = math.inf
+    on_progress: Progress | None = None
+
+    @classmethod
+    def of(cls, seconds: float | None, on_progress: Progress | None = None) -> Limits:
+        """Return the limits of a search that starts now."""
+        return cls(math.inf if seconds is None else time.monotonic() + seconds, on_progress)
+
+    def remaining(self) -> float:
+        """Return the seconds left."""
+        return self.deadline - time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class Sat:
+    """The oracle found a point: exact numbers by feature, ``None`` where missing."""
+
+    values: dict[str, Fraction | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Unsat:
+    """The oracle proved that there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The oracle could not say; no bound moves."""
+
+    reason: str
+
+
+Answer = Sat | Unsat | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a solver proved.
+
+    Attributes
+    ----------
+    lower : Fraction
+        No plausible point nearer than this is predicted as the target.
+    upper : Fraction, optional
+        The distance of ``point``.
+    point : Point, optional
+        The nearest valid point in hand.
+    is_infeasible : bool
+        Proved: there is none at all.
+    reason : str
+        Why the gap is not closed; empty where it is.
+    calls : int
+        Questions to the oracle.
+    """
+
+    lower: Fraction
+    upper: Fraction | None = None
+    point: Point | None = None
+    is_infeasible: bool = False
+    reason: str = ""
+    calls: int = 0
+    notes: dict[str, int] = field(default_factory=dict)
+
+    def status(self, accuracy: Fraction) -> Status:
+        """Return how the search ended."""
+        if self.is_infeasible:
+            return Status.INFEASIBLE
+        if self.upper is None:
+            return Status.UNKNOWN
+        return Status.OPTIMAL if self.upper - self.lower <= accuracy else Status.FEASIBLE
