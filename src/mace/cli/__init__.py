@@ -1,0 +1,8 @@
+"""The command line: ``mace demo``, ``mace explain``, ``mace list``.
+
+Exit codes: 0 answered, 1 a proved no (no counterfactual exists), 2 any ``MaceError`` or bad usage, 3 undecided, 70 an internal error.
+"""
+
+from mace.cli.main import app, main
+
+__all__ = ["app", "main"]

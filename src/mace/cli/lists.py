@@ -1,0 +1,52 @@
+"""What ``mace list`` prints and the README shows: names and first lines, read from the tables."""
+
+from __future__ import annotations
+
+import importlib
+
+from mace.errors import InvalidOption, did_you_mean
+from mace.registry import resolve
+
+KINDS = ("models", "distances", "constraints", "solvers", "datasets")
+
+
+def listed(kind: str) -> list[tuple[str, str]]:
+    """Return the names of one kind, each with one line about it."""
+    match kind:
+        case "models":
+            from mace.models import MODELS
+
+            readers = [(name.partition(":")[2], f"{name.partition(':')[0]}") for name in MODELS]
+            return [
+                *readers,
+                ("Pipeline", "mace.Encoder and one of these"),
+                ("function", "a Python function of the features"),
+            ]
+        case "distances":
+            from mace.distances import NORMS
+
+            named = [(name, _first_line(path)) for name, path in NORMS.items()]
+            return [
+                *named,
+                ("Distance", "a convex combination with weights"),
+                ("function", "a Python function (new, old)"),
+            ]
+        case "constraints":
+            from mace.constraints import CONSTRAINTS
+
+            return [(name, _first_line(path)) for name, path in CONSTRAINTS.items()]
+        case "solvers":
+            from mace.solvers import SOLVERS
+
+            return [
+                (name, (importlib.import_module(path).__doc__ or "").splitlines()[0]) for name, path in SOLVERS.items()
+            ]
+        case "datasets":
+            from mace.datasets import available
+
+            return [(name, "") for name in available()]
+    raise InvalidOption(f"mace list {kind}: not a kind. Known: {', '.join(KINDS)}.{did_you_mean(kind, KINDS)}")
+
+
+def _first_line(path: str) -> str:
+    return (resolve(path).__doc__ or "").strip().splitlines()[0]

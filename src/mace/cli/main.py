@@ -1,0 +1,146 @@
+"""The commands, and how their outcome becomes an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from mace.errors import MaceError
+from mace.explanation import Explanation
+from mace.problem import Status
+
+ANSWERED, PROVED_NO, MISUSE, UNDECIDED, INTERNAL = 0, 1, 2, 3, 70
+
+USAGE_ERROR: type[Exception] = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+"""What wrong usage raises; typer brings its own copy of click or needs the package, depending on its version."""
+
+app = typer.Typer(
+    name="mace",
+    help="Nearest counterfactual explanations, proved nearest.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code; a traceback exits with 70, never with 1."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    try:
+        return int(app(arguments, standalone_mode=False) or ANSWERED)
+    except MaceError as error:
+        errors.print(f"{type(error).__name__}: {error}", markup=False)
+        return MISUSE
+    except USAGE_ERROR as error:
+        error.show()  # type: ignore[attr-defined]
+        return MISUSE
+    except (typer.Abort, KeyboardInterrupt):
+        errors.print("Interrupted.")
+        return UNDECIDED
+    except Exception:
+        errors.print_exception()
+        errors.print("This is a bug in MACE; please report it with the lines above.")
+        return INTERNAL
+
+
+def exit_code(explanation: Explanation) -> int:
+    """Return the exit code of an explanation."""
+    if explanation:
+        return ANSWERED
+    return PROVED_NO if explanation.status == Status.INFEASIBLE else UNDECIDED
+
+
+def show(explanation: Explanation, *, as_json: bool) -> None:
+    """Print an explanation."""
+    console = Console(highlight=False, soft_wrap=as_json)
+    if as_json:
+        console.print(explanation.to_json(), markup=False)
+    else:
+        console.print(explanation)
+
+
+@app.command()
+def demo() -> int:
+    """Explain a refused applicant of the German credit data."""
+    from mace.cli.demo import run_demo
+
+    return run_demo(Console(highlight=False))
+
+
+@app.command()
+def explain(
+    data: Annotated[Path, typer.Option(help="A CSV file with the rows, in the original features.")],
+    model: Annotated[Path, typer.Option(help="The model file: .skops, or .joblib and .pkl with --trust.")],
+    space: Annotated[Path, typer.Option(help="The feature space, as FeatureSpace.to_json() wrote it.")],
+    row: Annotated[int, typer.Option(help="Which row of the CSV file, counted from 0.")] = 0,
+    target: Annotated[str | None, typer.Option(help="The label to reach; any other class where not given.")] = None,
+    distance: Annotated[str, typer.Option(help="l0, l1, l2 or linf.")] = "l1",
+    fix: Annotated[str, typer.Option(help="Features that stay, comma-separated.")] = "",
+    increase: Annotated[str, typer.Option(help="Features that may only increase, comma-separated.")] = "",
+    decrease: Annotated[str, typer.Option(help="Features that may only decrease, comma-separated.")] = "",
+    count: Annotated[int, typer.Option(help="How many counterfactuals.")] = 1,
+    accuracy: Annotated[float, typer.Option(help="How far apart the bounds may stay.")] = 1e-6,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds for the whole answer.")] = None,
+    solver: Annotated[str, typer.Option(help="auto, or a name from `mace list solvers`.")] = "auto",
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Unpickle the model: runs whatever code the file holds.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Explain one row of a CSV file."""
+    from mace.cli.files import label_of, read_row, read_space
+    from mace.constraints import Constraint, decreases, fixed, increases
+    from mace.explainer import Explainer
+    from mace.models.files import load_model
+
+    features = read_space(space)
+    explainer = Explainer(load_model(model, trust=trust), features)
+    made: list[tuple[Callable[..., Constraint], str]] = [(fixed, fix), (increases, increase), (decreases, decrease)]
+    explanation = explainer.explain(
+        read_row(data, row, features),
+        target=None if target is None else label_of(explainer, target),
+        distance=distance,
+        constraints=[make(*_listed(names)) for make, names in made if _listed(names)],
+        count=count,
+        accuracy=accuracy,
+        time_limit=time_limit,
+        solver=solver,
+    )
+    show(explanation, as_json=as_json)
+    return exit_code(explanation)
+
+
+@app.command(name="list")
+def list_names(
+    kind: Annotated[str, typer.Argument(help="models, distances, constraints, solvers or datasets.")],
+) -> int:
+    """List what is supported, from the tables that the code itself uses."""
+    from mace.cli.lists import listed
+
+    console = Console(highlight=False, soft_wrap=True)
+    for name, about in listed(kind):
+        console.print(f"{name:<24} {about}".rstrip(), markup=False)
+    return ANSWERED
+
+
+@app.command()
+def version() -> int:
+    """Print the version."""
+    from mace import __version__
+
+    Console(highlight=False).print(__version__)
+    return ANSWERED
+
+
+def _listed(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]

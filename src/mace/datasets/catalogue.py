@@ -1,0 +1,100 @@
+"""The names of the data sets, and the way from a name to a :class:`Dataset`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from mace.datasets.recipe import Recipe
+from mace.datasets.source import read_embedded, read_folder
+from mace.registry import Registry
+from mace.space import FeatureSpace
+
+_RECIPES = Registry(
+    "datasets",
+    {
+        "adult": "mace.datasets.adult:RECIPE",
+        "compas": "mace.datasets.compas:RECIPE",
+        "credit": "mace.datasets.credit:RECIPE",
+        "german": "mace.datasets.german:RECIPE",
+    },
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dataset:
+    """A prepared data set; frame and labels share the index 0, 1, ..., n - 1 and hold no missing value.
+
+    Attributes
+    ----------
+    name : str
+        The name it was loaded by.
+    frame : pandas.DataFrame
+        The original features: text for ordinal and categorical, ``int64`` for integer, ``float64`` for real.
+    labels : pandas.Series
+        What is to be predicted. `about` says what the values mean.
+    space : FeatureSpace
+        The frame's columns in order; numeric ranges as observed over the whole frame.
+    about : str
+        Source, licence, and what was done to the published file.
+    """
+
+    name: str
+    frame: pd.DataFrame = field(repr=False)
+    labels: pd.Series = field(repr=False)
+    space: FeatureSpace = field(repr=False)
+    about: str = field(repr=False)
+
+
+def available() -> tuple[str, ...]:
+    """Return the names that :func:`load` knows, sorted; some may need a data folder.
+
+    Examples
+    --------
+    >>> available()
+    ('adult', 'compas', 'credit', 'german')
+    """
+    return tuple(sorted(_RECIPES))
+
+
+def load(name: str, *, data_home: str | os.PathLike[str] | None = None) -> Dataset:
+    """Return a data set, prepared.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`available`.
+    data_home : path, optional
+        The folder that holds ``<name>.csv`` of a set that is not embedded (``credit``); by default the folder named by
+        the environment variable ``MACE_DATA``. Embedded sets never look there, so that they are the same everywhere.
+
+    Returns
+    -------
+    Dataset
+        A fresh copy: the caller may change its frame.
+
+    Raises
+    ------
+    InvalidOption
+        The name is unknown.
+    DatasetUnavailable
+        The file is not in the data folder, or is not what its publisher published.
+
+    Examples
+    --------
+    >>> german = load("german")
+    >>> german.frame.shape
+    (1000, 20)
+    >>> german.labels.value_counts().to_dict()
+    {'good': 700, 'bad': 300}
+    """
+    recipe: Recipe = _RECIPES.load(name)
+    if recipe.is_embedded:
+        raw = read_embedded(recipe.file, recipe.columns)
+    else:
+        raw = read_folder(recipe.file, recipe.columns, data_home=data_home)
+    prepared = recipe.prepare(raw)
+    space = FeatureSpace(prepared.features)
+    return Dataset(name, prepared.frame, prepared.labels, space, recipe.about)

@@ -1,0 +1,245 @@
+"""The explainer: a model read once, asked about many rows."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, cast
+
+from mace.constraints import Condition, Constraint
+from mace.distances import Distance, FunctionDistance, as_distance
+from mace.diversity import Differ, differ
+from mace.errors import InvalidConstraint, InvalidOption, InvalidSpace
+from mace.exact import float_down, float_up
+from mace.explanation import Change, Counterfactual, Explanation
+from mace.models import Reading, read
+from mace.problem import Bounds, Limits, Problem, Progress, Status
+from mace.solvers import Lane, choose
+from mace.solvers.tidy import tidy
+from mace.space import FeatureSpace, Point, Row, Scalar
+from mace.targets import AnyOf, as_goal
+
+
+class Explainer:
+    """Explains the decisions of one model.
+
+    Parameters
+    ----------
+    model : estimator, pipeline or function
+        The fitted model as deployed; see ``mace list models``.
+    space : FeatureSpace
+        The plausible domain of its features.
+
+    Raises
+    ------
+    UnsupportedModel
+        The model cannot be read exactly.
+
+    Examples
+    --------
+    >>> from mace.space import FeatureSpace, integer
+    >>> space = FeatureSpace({"age": integer(18, 90), "income": integer(0, 100)})
+    >>> explainer = Explainer("def model(age, income): return 1 if income >= 40 else 0", space)  # doctest: +SKIP
+    """
+
+    def __init__(self, model: Any, space: FeatureSpace) -> None:
+        if not isinstance(space, FeatureSpace):
+            raise InvalidSpace(
+                f"space is a {type(space).__name__}; give a FeatureSpace, e.g. FeatureSpace.from_frame(X_train)."
+            )
+        self.model = model
+        self.space = space
+        self._reading: Reading = read(model, space)
+
+    @property
+    def classes(self) -> tuple[Scalar, ...] | None:
+        """The model's labels; ``None`` for a function that returns numbers."""
+        return self._reading.classes
+
+    def predict(self, row: Row) -> Any:
+        """Return what the real model says of a row."""
+        return self._reading.label(self._reading.ask([self.space.point(row)])[0])
+
+    def explain(
+        self,
+        row: Row,
+        target: object = None,
+        distance: object = "l1",
+        constraints: Iterable[Constraint] = (),
+        *,
+        count: int = 1,
+        diversity: Differ | None = None,
+        accuracy: float = 1e-6,
+        time_limit: float | None = None,
+        solver: str = "auto",
+        certify: bool = False,
+        on_progress: Progress | None = None,
+    ) -> Explanation:
+        """Return the nearest counterfactuals of a row, each proved nearest or with an honest gap.
+
+        Parameters
+        ----------
+        row : dict, Series, one-row frame, or sequence in the space's order
+            The factual.
+        target : optional
+            ``None``: any other class. Or a label, :func:`~mace.becomes`, :func:`~mace.any_of`.
+        distance : str, Distance or function
+            ``"l0"``, ``"l1"``, ``"l2"``, ``"linf"``, a :class:`~mace.Distance`, or a function ``(new, old)``.
+        constraints : iterable of constraints
+            What may change and how.
+        count : int
+            How many counterfactuals, each different from all earlier ones.
+        diversity : optional
+            How they differ; :func:`~mace.differ` with its defaults where not given.
+        accuracy : float
+            ε: stop when upper - lower <= ε.
+        time_limit : float, optional
+            Seconds for the whole call.
+        solver : str
+            ``"auto"`` or a name from ``mace list solvers``.
+        certify : bool
+            Certificates are not written by this version; must be False.
+        on_progress : callable, optional
+            Receives (lower, upper, calls).
+
+        Returns
+        -------
+        Explanation
+            A sequence of counterfactuals, nearest first. Empty with status ``infeasible`` (proved) or ``unknown``.
+        """
+        started = time.monotonic()
+        _check_options(count, accuracy, time_limit, certify)
+        limits = Limits.of(time_limit, on_progress)
+        metric = as_distance(distance)
+        factual = self.space.point(row)
+        current = self._reading.ask([factual])[0]
+        goal = as_goal(target, self._reading, current)
+        problem = Problem(
+            space=self.space,
+            form=self._reading.form,
+            ask=self._reading.ask,
+            goal=goal,
+            factual=factual,
+            metric=metric.from_factual(self.space, factual),
+            conditions=_bind(constraints, self.space, factual),
+            accuracy=Fraction(accuracy),
+        )
+        search = _Search(self._reading, choose(solver, problem), limits, metric, diversity or differ())
+        return search.run(problem, count, _target_text(target), started)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Asks one lane for counterfactual after counterfactual."""
+
+    reading: Reading
+    lane: Lane
+    limits: Limits
+    metric: Distance | FunctionDistance
+    diversity: Differ
+
+    def run(self, problem: Problem, count: int, target: str, started: float) -> Explanation:
+        found: list[Counterfactual] = []
+        lower, reason, exhausted = 0.0, "", False
+        asked = problem
+        while len(found) < count:
+            begun = time.monotonic()
+            bounds = self.lane.solve(asked, self.limits)
+            if not found:
+                lower = float_down(bounds.lower)
+            if bounds.point is None:
+                exhausted = bounds.is_infeasible
+                reason = "" if exhausted else _which(bounds.reason, found, count)
+                break
+            seconds = time.monotonic() - begun
+            point = tidy(asked, bounds.point)
+            found.append(self._counterfactual(asked, bounds, point, seconds))
+            reason = reason or bounds.reason
+            asked = self._further(asked, point)
+        return Explanation(
+            counterfactuals=tuple(found),
+            status=_overall(found, exhausted, count),
+            factual=problem.space.values_of(problem.factual),
+            prediction=self.reading.label(problem.ask([problem.factual])[0]),
+            target=target,
+            distance=str(self.metric),
+            lower=lower,
+            reason=reason,
+            seconds=time.monotonic() - started,
+            exhausted=exhausted,
+            solver=f"{self.lane.name}: {self.lane.why}",
+        )
+
+    def _further(self, problem: Problem, point: Point) -> Problem:
+        """Return the problem of a further counterfactual, different from ``point`` too."""
+        condition = self.diversity.bind(problem.space, point, self.metric)
+        return replace(problem, conditions=(*problem.conditions, condition))
+
+    def _counterfactual(self, problem: Problem, bounds: Bounds, point: Point, seconds: float) -> Counterfactual:
+        """Return a point as an answer, after asking the real model and every condition once more."""
+        code = problem.ask([point])[0]
+        if not problem.goal.accepts(code) or not problem.is_plausible(point):
+            raise AssertionError(f"{self.lane.name} returned a point that is not valid: {point}")
+        bounds = replace(bounds, upper=problem.distance(point))
+        values = problem.space.values_of(point)
+        before = problem.space.values_of(problem.factual)
+        return Counterfactual(
+            values=values,
+            changes=tuple(
+                Change(name, before[name], values[name])
+                for name, new, old in zip(problem.space, point, problem.factual, strict=True)
+                if new != old
+            ),
+            distance=float_up(problem.distance(point)),
+            lower=float_down(bounds.lower),
+            status=bounds.status(problem.accuracy),
+            prediction=self.reading.label(code),
+            solver=self.lane.name,
+            seconds=seconds,
+            calls=bounds.calls,
+        )
+
+
+def _overall(found: list[Counterfactual], exhausted: bool, count: int) -> Status:
+    if not found:
+        return Status.INFEASIBLE if exhausted else Status.UNKNOWN
+    complete = exhausted or len(found) == count
+    return Status.OPTIMAL if complete and all(c.status == Status.OPTIMAL for c in found) else Status.FEASIBLE
+
+
+def _which(reason: str, found: list[Counterfactual], count: int) -> str:
+    return f"{reason}, after {len(found)} of {count} counterfactuals" if found else reason
+
+
+def _bind(constraints: Iterable[Constraint], space: FeatureSpace, factual: Point) -> tuple[Condition, ...]:
+    if hasattr(constraints, "bind"):
+        constraints = [cast(Constraint, constraints)]
+    for constraint in (constraints := tuple(constraints)):
+        if not hasattr(constraint, "bind"):
+            raise InvalidConstraint(
+                f"{constraint!r} is not a constraint. Use mace.fixed, mace.increases, mace.within, ..."
+            )
+    return tuple(constraint.bind(space, factual) for constraint in constraints)
+
+
+def _check_options(count: int, accuracy: float, time_limit: float | None, certify: bool) -> None:
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise InvalidOption(f"count={count!r}; it must be a whole number of at least 1.")
+    if isinstance(accuracy, bool) or not isinstance(accuracy, int | float) or not 1e-15 <= accuracy < math.inf:
+        raise InvalidOption(f"accuracy={accuracy!r}; it must be a number of at least 1e-15, e.g. 1e-6.")
+    if time_limit is not None and (
+        isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not time_limit > 0
+    ):
+        raise InvalidOption(f"time_limit={time_limit!r}; it must be a positive number of seconds, or None.")
+    if certify:
+        raise InvalidOption("certify=True: certificates are not written by this version. Leave certify=False.")
+
+
+def _target_text(target: object) -> str:
+    if target is None:
+        return "any other outcome"
+    labels = target.labels if isinstance(target, AnyOf) else (target,)
+    return " or ".join(map(str, labels))

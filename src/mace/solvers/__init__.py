@@ -1,0 +1,71 @@
+"""Solvers: one module each with ``supports(problem)`` and ``solve(problem, limits)``, one line in the table."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from mace.errors import InvalidOption, did_you_mean
+from mace.problem import Bounds, Limits, Problem
+from mace.registry import Registry
+
+SOLVERS = Registry(
+    "solvers",
+    {
+        "smt": "mace.solvers.smt",
+        "enumerate": "mace.solvers.enumerate",
+    },
+)
+
+AUTOMATIC = ("smt",)
+"""The lanes that ``solver="auto"`` tries, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A chosen solver: its name, how to run it, and why it was chosen."""
+
+    name: str
+    solve: Callable[[Problem, Limits], Bounds]
+    why: str
+
+
+def choose(solver: str, problem: Problem) -> Lane:
+    """Return the lane for a problem.
+
+    Parameters
+    ----------
+    solver : str
+        ``"auto"``, a name of the table, or the name of an SMT solver that pySMT drives.
+    problem : Problem
+        What is to be solved.
+
+    Raises
+    ------
+    InvalidOption
+        The name is unknown, or that solver cannot take this problem.
+    """
+    if solver == "auto":
+        return next(lane for name in AUTOMATIC if (lane := _lane(name, problem, "the first lane that can")) is not None)
+    if solver in SOLVERS:
+        lane = _lane(solver, problem, "asked for by name")
+        if lane is None:
+            reason = importlib.import_module(SOLVERS[solver]).supports(problem)
+            raise InvalidOption(f"solver={solver!r} cannot take this problem: {reason}. Use solver='auto'.")
+        return lane
+    from mace.solvers.smt import BACK_ENDS, solve
+
+    if solver in BACK_ENDS:
+        return Lane(f"smt:{solver}", partial(solve, back_end=solver), "asked for by name")
+    known = ["auto", *SOLVERS, *BACK_ENDS]
+    raise InvalidOption(f"solver={solver!r} is not known. Known: {', '.join(known)}.{did_you_mean(solver, known)}")
+
+
+def _lane(name: str, problem: Problem, why: str) -> Lane | None:
+    module = importlib.import_module(SOLVERS[name])
+    return None if module.supports(problem) else Lane(name, module.solve, why)
+
+
+__all__ = ["AUTOMATIC", "SOLVERS", "Lane", "choose"]

@@ -1,0 +1,201 @@
+"""The paper's Algorithm 1: binary search on the distance with a satisfiability oracle, in exact fractions.
+
+Three numbers close in on the optimum:
+
+``lower``
+    Proved: no plausible point that the deployed model may put in the goal is nearer.
+``ceiling``
+    Some point that the model *may* put in the goal has this distance.
+``upper``
+    The distance of the nearest point that the real model *has* put in the goal.
+
+The oracle is asked about what is possible: the goal widened by the rounding of the deployed arithmetic. A witness that
+the real model refuses is excluded where that is a sound thing to do (its cell for trees, the point itself on a finite space); otherwise it
+lowers the ceiling only, and when lower and ceiling have met, one more question, about what is certain (the goal narrowed by
+the rounding), gives the point. What then remains is an honest gap.
+
+At most 2 + ceil(log2(1/ε)) questions, not counting refused witnesses and the settling of such a gap.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Protocol
+
+from mace.exact import float_down, float_up
+from mace.language.syntax import Guard
+from mace.problem import Answer, Bounds, Limits, Problem, Sat, Unknown, Unsat
+from mace.solvers.witness import can_exclude, candidates, exclusion
+from mace.space import Point
+
+BAND = "rounding leaves the points between lower and upper undecided: the model's own arithmetic is too coarse there"
+
+
+class Oracle(Protocol):
+    """Answers whether a plausible point within a distance may, or must, reach the goal."""
+
+    def possible(self, bound: Fraction | None) -> Answer:
+        """Ask for a point that the deployed model may put in the goal, within distance ``bound``."""
+        ...
+
+    def certain(self, bound: Fraction | None) -> Answer:
+        """Ask for a point that the deployed model puts in the goal whatever the rounding."""
+        ...
+
+    def exclude(self, region: Guard) -> None:
+        """Leave a region out of all further answers."""
+        ...
+
+
+class Stopped(Exception):
+    """The oracle answered *unknown*: the bounds stay where they are."""
+
+
+class Bisection:
+    """One run of Algorithm 1."""
+
+    def __init__(self, problem: Problem, oracle: Oracle, limits: Limits) -> None:
+        self.problem = problem
+        self.oracle = oracle
+        self.limits = limits
+        self.lower = Fraction(0)
+        self.ceiling: Fraction | None = None
+        self.upper: Fraction | None = None
+        self.point: Point | None = None
+        self.calls = self.refused = self.settling = 0
+
+    def run(self) -> Bounds:
+        """Search until lower and upper are within ε, or the oracle gives up."""
+        reason = ""
+        try:
+            self._first()
+            if self.ceiling is None:
+                return Bounds(self.lower, is_infeasible=True, calls=self.calls, notes=self._notes())
+            first = self.ceiling
+            self.lower = self.problem.metric.next_above(Fraction(0))
+            self._close_in()
+            self._settle()
+            self._check_calls(first)
+            reason = "" if self.upper is not None and self._gap(self.upper) <= self.problem.accuracy else BAND
+        except Stopped as stop:
+            reason = str(stop)
+        return Bounds(self.lower, self.upper, self.point, reason=reason, calls=self.calls, notes=self._notes())
+
+    # ---- the three steps
+
+    def _first(self) -> None:
+        """Ask without a bound on the distance: *unsat* is `infeasible`, *sat* gives the first upper bound."""
+        if can_exclude(self.problem, self.problem.factual) is None and self._certain(None):
+            self.ceiling = self.upper
+        else:
+            self._possible(None)
+
+    def _close_in(self) -> None:
+        """Halve the interval between lower and ceiling until it is at most the tolerance."""
+        tolerance = power_of_two_below(self.problem.accuracy)
+        while self.ceiling is not None and self._gap(self.ceiling) > tolerance:
+            middle = (self.lower + self.ceiling) / 2
+            if not self._possible(middle):
+                self.lower = self.problem.metric.next_above(middle)
+
+    def _settle(self) -> None:
+        """Find a point that stays in the goal whatever the rounding, at less than ε from lower."""
+        if self.point is not None and self._is_robust():
+            return
+        accuracy = self.problem.accuracy
+        near = self.lower + (accuracy + power_of_two_below(accuracy)) / 2
+        if self._certain(near) or self.upper is None or self._gap(self.upper) <= accuracy:
+            return
+        while self.upper - near > accuracy:
+            self.settling += 1
+            middle = (near + self.upper) / 2
+            if not self._certain(middle):
+                near = middle
+
+    # ---- asking
+
+    def _possible(self, bound: Fraction | None) -> bool:
+        while True:
+            answer = self._ask(self.oracle.possible(bound))
+            if answer is None:
+                return False
+            refused = self._judge(answer)
+            region = None if refused is None else exclusion(self.problem, refused, answer.values)
+            if region is not None:
+                self.refused += 1
+                self.oracle.exclude(region)
+                continue
+            distance = self._exact_distance(answer)
+            if bound is not None:
+                distance = min(distance, bound)
+            self.ceiling = distance if self.ceiling is None else min(self.ceiling, distance)
+            self._report()
+            return True
+
+    def _certain(self, bound: Fraction | None) -> bool:
+        before = self.upper
+        answer = self._ask(self.oracle.certain(bound))
+        if answer is not None:
+            self._judge(answer)
+        self._report()
+        return self.upper != before
+
+    def _ask(self, answer: Answer) -> Sat | None:
+        self.calls += 1
+        match answer:
+            case Sat():
+                return answer
+            case Unsat():
+                return None
+            case Unknown(reason):
+                raise Stopped(reason)
+
+    def _judge(self, answer: Sat) -> Point | None:
+        """Ask the real model about a witness: keep it where valid and nearer; return the plausible row that it refused, if any."""
+        for point in candidates(self.problem, answer.values):
+            if not self.problem.is_plausible(point):
+                continue
+            if not self.problem.is_reached(point):
+                return point
+            distance = self.problem.distance(point)
+            if self.upper is None or distance < self.upper:
+                self.upper, self.point = distance, point
+            return None
+        return None
+
+    # ---- the interval
+
+    def _gap(self, high: Fraction) -> Fraction:
+        return high - self.lower
+
+    def _exact_distance(self, answer: Sat) -> Fraction:
+        point = tuple(answer.values[name] for name in self.problem.space)
+        return self.problem.distance(point)  # type: ignore[arg-type]
+
+    def _is_robust(self) -> bool:
+        assert self.point is not None
+        if self.upper is None or self._gap(self.upper) > self.problem.accuracy:
+            return False
+        if self.problem.form.cell(self.point) is not None:
+            return True
+        return self.problem.form.is_robust(self.point, self.problem.goal, self.problem.box(self.upper))
+
+    def _report(self) -> None:
+        if self.limits.on_progress is not None:
+            upper = math.inf if self.upper is None else float_up(self.upper)
+            self.limits.on_progress(float_down(self.lower), upper, self.calls)
+
+    def _notes(self) -> dict[str, int]:
+        return {"refused": self.refused, "settling": self.settling}
+
+    def _check_calls(self, first: Fraction) -> None:
+        steps = max(0, math.ceil(math.log2(max(first, Fraction(1)) / self.problem.accuracy)))
+        assert self.calls <= 2 + steps + self.refused + self.settling, "Algorithm 1 asked more often than it may"
+
+
+def power_of_two_below(value: Fraction) -> Fraction:
+    """Return the greatest power of two that is not above ``value``."""
+    exponent = math.floor(math.log2(value))
+    power = Fraction(2) ** exponent
+    return power if power <= value else power / 2

@@ -1,0 +1,113 @@
+"""Brute force on finite spaces: every point in order of distance, asked of the real model. The referee of every test."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.distances import distance_down
+from mace.distances.change import change
+from mace.problem import Bounds, Limits, Problem
+from mace.solvers.bisection import BAND
+from mace.space import Feature, Point, Value, grid_values
+
+MOST_POINTS = 2_000_000
+CHUNK = 256
+
+
+def supports(problem: Problem) -> str:
+    """Return why the space cannot be enumerated; empty where it can."""
+    for name, feature in problem.space.items():
+        if feature.size is None:
+            return f"{name!r} is real without a step, so its values cannot be enumerated"
+    size = prod(len(values) for values in _domains(problem))
+    return "" if size <= MOST_POINTS else f"the space has {size:,} points, above {MOST_POINTS:,}"
+
+
+def solve(problem: Problem, limits: Limits) -> Bounds:
+    """Walk through the points from the nearest outwards until the real model accepts one."""
+    points, distances = _sorted_points(problem)
+    best: tuple[Fraction, Point] | None = None
+    undecided: Fraction | None = None
+    for start in range(0, len(points), CHUNK):
+        if best is not None and distances[start] > float(best[0]) + 1e-9:
+            break
+        if limits.remaining() <= 0:
+            reached = Fraction(float(distances[start])) * (1 - Fraction(1, 10**12))
+            return _bounds(problem, best, _least(undecided, reached), "time limit reached", start)
+        chunk = [point for point in points[start : start + CHUNK] if problem.is_plausible(point)]
+        for point, is_in_goal in zip(chunk, _reached(problem, chunk), strict=True):
+            measure = problem.metric.measure(point)
+            if is_in_goal is None:
+                undecided = measure if undecided is None else min(undecided, measure)
+            elif is_in_goal and (best is None or measure < best[0]):
+                best = (measure, point)
+    return _bounds(problem, best, undecided, "", len(points))
+
+
+def _bounds(
+    problem: Problem, best: tuple[Fraction, Point] | None, floor: Fraction | None, reason: str, calls: int
+) -> Bounds:
+    """Return the bounds; ``floor`` is the least measure that was not decided."""
+    if best is None and floor is None:
+        return Bounds(Fraction(0), is_infeasible=True, calls=calls)
+    lowest = min(measure for measure in (floor, best[0] if best else None) if measure is not None)
+    lower = distance_down(problem.metric, lowest)
+    if best is None:
+        return Bounds(lower, reason=reason or BAND, calls=calls)
+    gap = floor is not None and floor < best[0]
+    upper = problem.distance(best[1])
+    return Bounds(lower, upper, best[1], reason=(reason or BAND) if gap else "", calls=calls)
+
+
+def _least(first: Fraction | None, second: Fraction) -> Fraction:
+    return second if first is None else min(first, second)
+
+
+def _reached(problem: Problem, points: list[Point]) -> list[bool | None]:
+    """Ask the real model; a point whose outcome may depend on rounding is asked alone, and ``None`` where that settles nothing."""
+    if not points:
+        return []
+    together = [problem.goal.accepts(code) for code in problem.ask(points)]
+    box = problem.box()
+    return [
+        accepted if problem.form.is_robust(point, problem.goal, box) else _alone(problem, point)
+        for point, accepted in zip(points, together, strict=True)
+    ]
+
+
+def _alone(problem: Problem, point: Point) -> bool | None:
+    if not problem.form.is_settled(point, problem.goal):
+        return None
+    return problem.goal.accepts(problem.ask([point])[0])
+
+
+def _domains(problem: Problem) -> list[list[Value]]:
+    return [_domain(feature, own) for feature, own in zip(problem.space.values(), problem.factual, strict=True)]
+
+
+def _domain(feature: Feature, own: Value) -> list[Value]:
+    values: list[Value] = list(grid_values(feature))
+    if own is not None and own not in values:
+        values.append(own)
+    return [*values, None] if feature.missing else values
+
+
+def _sorted_points(problem: Problem) -> tuple[list[Point], NDArray[np.float64]]:
+    """Return all points with their measures in floats, nearest first, equal ones in the order of the values."""
+    domains = _domains(problem)
+    points: list[Point] = list(product(*domains))
+    tables = [
+        np.array([float(change(feature, value, own)) for value in domain])
+        for feature, own, domain in zip(problem.space.values(), problem.factual, domains, strict=True)
+    ]
+    mesh = np.meshgrid(*tables, indexing="ij")
+    measures = problem.metric.floats(np.column_stack([axis.ravel() for axis in mesh]))
+    if measures is None:
+        measures = np.array([float(problem.metric.measure(point)) for point in points])
+    order = np.argsort(measures, kind="stable")
+    return [points[position] for position in order], measures[order]

@@ -1,0 +1,45 @@
+"""Undoing changes that an answer does not need.
+
+A solver's point is nearest, but under linf, or within the accuracy, it may move features for nothing. Each change that can be taken back
+without leaving the goal, the conditions or the distance is taken back.
+"""
+
+from __future__ import annotations
+
+from mace.problem import Problem
+from mace.space import Point
+
+
+def tidy(problem: Problem, point: Point) -> Point:
+    """Return a point at most as far, with no single change that could be undone.
+
+    The result is plausible, reaches the goal when asked alone, and is robust against the order of summation if ``point`` is.
+    """
+    is_robust = _is_robust(problem, point)
+    while True:
+        shorter = next(
+            (
+                candidate
+                for candidate in _with_one_undone(problem, point)
+                if problem.metric.measure(candidate) <= problem.metric.measure(point)
+                and problem.is_plausible(candidate)
+                and problem.is_reached(candidate)
+                and (not is_robust or _is_robust(problem, candidate))
+            ),
+            None,
+        )
+        if shorter is None:
+            return point
+        point = shorter
+
+
+def _is_robust(problem: Problem, point: Point) -> bool:
+    return problem.form.is_robust(point, problem.goal, problem.box(problem.distance(point)))
+
+
+def _with_one_undone(problem: Problem, point: Point) -> list[Point]:
+    return [
+        (*point[:index], own, *point[index + 1 :])
+        for index, (value, own) in enumerate(zip(point, problem.factual, strict=True))
+        if value != own
+    ]

@@ -1,0 +1,63 @@
+"""From an oracle's exact witness to a row of floats, and what a refused row rules out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import islice, product
+
+from mace.constraints.condition import compare
+from mace.exact import float_down, float_up
+from mace.language import holds
+from mace.language.syntax import Guard, conjunction
+from mace.problem import Problem
+from mace.space import Point, Real
+
+MOST_CANDIDATES = 64
+
+
+def candidates(problem: Problem, values: dict[str, Fraction | None]) -> Iterator[Point]:
+    """Yield rows of floats beside an exact witness: each real that is no float rounded up or down, up first.
+
+    Up first, because an edge of a tree is a float e with ``x <= e`` on one side: the next float up from a witness lies on the
+    witness's side of every edge.
+    """
+    choices = [_roundings(problem, name, values[name]) for name in problem.space]
+    yield from islice(product(*choices), MOST_CANDIDATES)
+
+
+def _roundings(problem: Problem, name: str, value: Fraction | None) -> tuple[int | float | None, ...]:
+    if value is None:
+        return (None,)
+    if not isinstance(problem.space[name], Real):
+        return (int(value),)
+    return tuple(dict.fromkeys((float_up(value), float_down(value))))
+
+
+def exclusion(problem: Problem, point: Point, values: dict[str, Fraction | None]) -> Guard | None:
+    """Return a region around a witness that shares the outcome of ``point`` for certain; ``None`` where there is none to gain by.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    point : Point
+        The row that the real model refused.
+    values : dict
+        The witness it was rounded from, which must lie in the region, or the oracle would give it again.
+    """
+    region = can_exclude(problem, point)
+    return region if region is not None and holds(region, values) else None
+
+
+def can_exclude(problem: Problem, point: Point) -> Guard | None:
+    """Return the cell of a point (trees), or the point itself on a finite space."""
+    cell = problem.form.cell(point)
+    if cell is not None:
+        return cell
+    finite = all(feature.size is not None for feature in problem.space.values())
+    if not finite or not problem.form.is_settled(point, problem.goal):
+        return None
+    return conjunction(
+        compare(problem.space, name, "==", value) for name, value in zip(problem.space, point, strict=True)
+    )
