@@ -1,0 +1,265 @@
+"""The answer: an explanation is a sequence of counterfactuals, nearest first."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any, overload
+
+from mace.problem import Status
+from mace.space import Scalar
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Group
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One feature that changes."""
+
+    feature: str
+    before: Scalar
+    after: Scalar
+
+    def __str__(self) -> str:
+        return f"{self.feature}: {show_value(self.before)} -> {show_value(self.after)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Counterfactual:
+    """A row that the real model puts in the target, with proven bounds.
+
+    Attributes
+    ----------
+    values : dict
+        The row in the original features, Python scalars, NaN where missing.
+    changes : tuple of Change
+        What differs from the factual.
+    distance : float
+        Its distance from the factual, rounded up.
+    lower : float
+        Proved: nothing nearer than this reaches the target. Rounded down.
+    status : Status
+        ``optimal`` or ``feasible``.
+    prediction : label
+        What the real model says of the row.
+    solver : str
+        Which lane answered.
+    seconds : float
+        Wall time inside the solver.
+    calls : int
+        Questions that the lane asked its oracle.
+    certificate : None
+        Not written by this version.
+    """
+
+    values: dict[str, Scalar]
+    changes: tuple[Change, ...]
+    distance: float
+    lower: float
+    status: Status
+    prediction: Scalar
+    solver: str
+    seconds: float
+    calls: int = 0
+    certificate: None = None
+
+    def __str__(self) -> str:
+        rows = [("feature", "now", "instead")]
+        rows += [(c.feature, show_value(c.before), show_value(c.after)) for c in self.changes]
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([*lines, self.summary()])
+
+    def summary(self) -> str:
+        """Return the prediction and the bounds in one line."""
+        return (
+            f"predicted {show_value(self.prediction)}; distance {self.distance:.6g}, "
+            f"proved at least {self.lower:.6g} ({self.status})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counterfactual as plain data for JSON; a missing value is ``None``."""
+        return {
+            "values": {name: _plain(value) for name, value in self.values.items()},
+            "changes": [
+                {"feature": c.feature, "before": _plain(c.before), "after": _plain(c.after)} for c in self.changes
+            ],
+            "distance": self.distance,
+            "lower": self.lower,
+            "status": str(self.status),
+            "prediction": self.prediction,
+            "solver": self.solver,
+            "seconds": self.seconds,
+            "calls": self.calls,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation(Sequence[Counterfactual]):
+    """What a row would have to change, nearest first.
+
+    Attributes
+    ----------
+    counterfactuals : tuple of Counterfactual
+        The answers; none where the status is ``infeasible`` or ``unknown``.
+    status : Status
+        ``optimal``: every answer is proved nearest. ``feasible``: some gap is open. ``infeasible``: proved, none exists.
+        ``unknown``: nothing valid in hand, nothing proved but ``lower``.
+    factual : dict
+        The row as it is.
+    prediction : label
+        What the model says of it.
+    target, distance : str
+        What was asked for, in words.
+    lower : float
+        Proved: nothing nearer than this reaches the target.
+    reason : str
+        Why a gap is open, or why there is no answer; empty otherwise.
+    seconds : float
+        Wall time of everything.
+    exhausted : bool
+        Proved: no further answer exists.
+    solver : str
+        Which lane answered, and why that one.
+    certificate : None
+        Not written by this version.
+    """
+
+    counterfactuals: tuple[Counterfactual, ...]
+    status: Status
+    factual: dict[str, Scalar]
+    prediction: Scalar
+    target: str
+    distance: str
+    lower: float
+    reason: str = ""
+    seconds: float = 0.0
+    exhausted: bool = False
+    solver: str = ""
+    error: str = ""
+    certificate: None = field(default=None)
+
+    def __len__(self) -> int:
+        return len(self.counterfactuals)
+
+    @overload
+    def __getitem__(self, index: int) -> Counterfactual: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Counterfactual, ...]: ...
+    def __getitem__(self, index: int | slice) -> Counterfactual | tuple[Counterfactual, ...]:
+        return self.counterfactuals[index]
+
+    def __iter__(self) -> Iterator[Counterfactual]:
+        return iter(self.counterfactuals)
+
+    # ---- for people
+
+    def headline(self) -> str:
+        """Return the answer in one sentence."""
+        now = f"Predicted {show_value(self.prediction)}."
+        match self.status:
+            case Status.INFEASIBLE:
+                return f"{now} No counterfactual exists for {self.target}: proved."
+            case Status.UNKNOWN:
+                return (
+                    f"{now} No counterfactual in hand for {self.target}: {self.reason}. "
+                    f"Proved: none nearer than {self.lower:.6g}."
+                )
+            case Status.ERROR:
+                return f"Not explained: {self.error}"
+        proved = "proved nearest" if self.status == Status.OPTIMAL else f"not proved nearest: {self.reason}"
+        return f"{now} {len(self)} way{'s' if len(self) > 1 else ''} to {self.target}, {proved} ({self.distance} distance)."
+
+    def __str__(self) -> str:
+        blocks = [self.headline()]
+        for number, counterfactual in enumerate(self, start=1):
+            title = [f"{number}."] if len(self) > 1 else []
+            blocks.append("\n".join([*title, str(counterfactual)]))
+        if self.exhausted and self:
+            blocks.append("No further counterfactual exists: proved.")
+        return "\n\n".join(blocks)
+
+    def __rich__(self) -> Group:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        parts: list[Any] = [Text(self.headline(), style="bold")]
+        for counterfactual in self:
+            table = Table("feature", "now", "instead", caption=counterfactual.summary(), caption_justify="left")
+            for change in counterfactual.changes:
+                after = Text(show_value(change.after), style="bold green")
+                table.add_row(change.feature, show_value(change.before), after)
+            parts.append(table)
+        if self.exhausted and self:
+            parts.append(Text("No further counterfactual exists: proved."))
+        return Group(*parts)
+
+    def _repr_html_(self) -> str:
+        tables = []
+        for counterfactual in self:
+            rows = "".join(
+                f"<tr><td>{escape(c.feature)}</td><td>{escape(show_value(c.before))}</td>"
+                f"<td><b>{escape(show_value(c.after))}</b></td></tr>"
+                for c in counterfactual.changes
+            )
+            tables.append(
+                "<table><thead><tr><th>feature</th><th>now</th><th>instead</th></tr></thead>"
+                f"<tbody>{rows}</tbody></table><p>{escape(counterfactual.summary())}</p>"
+            )
+        return f"<div><p><b>{escape(self.headline())}</b></p>{''.join(tables)}</div>"
+
+    # ---- for programs
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the factual and the counterfactuals as rows over the original features, with distance, lower and status."""
+        import pandas as pd
+
+        rows = [self.factual, *(counterfactual.values for counterfactual in self)]
+        frame = pd.DataFrame(rows, index=["factual", *range(1, len(self) + 1)], columns=list(self.factual))
+        frame["prediction"] = [self.prediction, *(c.prediction for c in self)]
+        frame["distance"] = [0.0, *(c.distance for c in self)]
+        frame["lower"] = [0.0, *(c.lower for c in self)]
+        frame["status"] = ["", *(str(c.status) for c in self)]
+        return frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation as plain data; the schema is documented in ``docs/explanation.md``."""
+        return {
+            "version": SCHEMA_VERSION,
+            "status": str(self.status),
+            "factual": {name: _plain(value) for name, value in self.factual.items()},
+            "prediction": self.prediction,
+            "target": self.target,
+            "distance": self.distance,
+            "lower": self.lower,
+            "reason": self.reason,
+            "seconds": self.seconds,
+            "exhausted": self.exhausted,
+            "solver": self.solver,
+            "counterfactuals": [counterfactual.to_dict() for counterfactual in self],
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return the explanation as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def show_value(value: object) -> str:
+    """Return a value for people: floats short but exact enough to be told apart, NaN as 'missing'."""
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "missing"
+        return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return str(value)
+
+
+def _plain(value: Scalar) -> Scalar | None:
+    return None if isinstance(value, float) and math.isnan(value) else value
