@@ -209,7 +209,8 @@ class FunctionDistance:
         return FunctionMetric(space, Program(space.names, parsed.program.body))
 
     def __str__(self) -> str:
-        return f"function {getattr(self.function, '__name__', 'distance')}"
+        name = getattr(self.function, "__name__", "<text>")
+        return "the given" if name.startswith("<") else name
 
 
 def _symbol(space: FeatureSpace, name: str, expression: Variable | Constant) -> Symbol:

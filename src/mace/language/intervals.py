@@ -132,8 +132,7 @@ def _fact(expression: Expression, facts: Mapping[str, Fact]) -> Steps[Fact]:
         case Variable(name):
             return facts[name]
         case Constant(value):
-            whole = value.denominator == 1
-            return Fact(value, value, is_integer=whole, is_exact=whole or is_float(value))
+            return _constant(value)
         case Unary(name, operand):
             inner: Fact = yield _fact(operand, facts)
             return _negative(inner) if name == "neg" else _absolute(inner)
@@ -143,6 +142,14 @@ def _fact(expression: Expression, facts: Mapping[str, Fact]) -> Steps[Fact]:
             return operation(name, first, second)
         case Indicator():
             return Fact(Fraction(0), Fraction(1), is_integer=True)
+
+
+def _constant(value: Fraction) -> Fact:
+    whole = value.denominator == 1
+    if whole or is_float(value):
+        return Fact(value, value, is_integer=whole)
+    low, high = _widened(value, value, Fraction(0))
+    return Fact(low, high, is_exact=False)
 
 
 def _negative(fact: Fact) -> Fact:

@@ -103,7 +103,7 @@ class Scope:
         if value is None:
             raise self.refuse(
                 node,
-                f"{node.id!r} is a {type(item).__name__} from outside the function",
+                f"{node.id!r} is from outside the function, a value of type {type(item).__name__}",
                 "Finite numbers, strings and lists of them are accepted. Write the number, or the steps, in full.",
             )
         return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from mace.errors import InvalidProgram
+from mace.language.definite import surely_assigned
 from mace.language.naming import Fresh, all_names, assigned, commands, has_return
 from mace.language.steps import Steps, each, finish
 from mace.language.substitute import substitute_command
@@ -103,10 +104,12 @@ def well_formed(program: Program) -> Program:
     conditional returns: nothing is ever copied, so the size stays linear.
     """
     plain = unroll(program)
-    return Program(plain.inputs, finish(_arrange((plain.body,), Fresh(all_names(plain)))))
+    arranged = _arrange((plain.body,), frozenset(plain.inputs), Fresh(all_names(plain)))
+    return Program(plain.inputs, finish(arranged))
 
 
-def _arrange(parts: tuple[Command, ...], fresh: Fresh) -> Steps[Command]:
+def _arrange(parts: tuple[Command, ...], known: frozenset[str], fresh: Fresh) -> Steps[Command]:
+    """Return the parts as one well-formed command; ``known`` surely have a value before it."""
     kept: list[Command] = []
     pending = list(reversed(parts))
     while pending:
@@ -116,33 +119,37 @@ def _arrange(parts: tuple[Command, ...], fresh: Fresh) -> Steps[Command]:
             case Return() as last:
                 return sequence([*kept, last])
             case If() as choice if has_return(choice):
-                kept.append((yield _choice(choice, tuple(reversed(pending)), fresh)))
+                kept.append((yield _choice(choice, tuple(reversed(pending)), known, fresh)))
                 return sequence(kept)
             case other:
                 kept.append(other)
+                known = surely_assigned(other, known) or known
     return sequence(kept)
 
 
-def _choice(choice: If, rest: tuple[Command, ...], fresh: Fresh) -> Steps[Command]:
+def _choice(choice: If, rest: tuple[Command, ...], known: frozenset[str], fresh: Fresh) -> Steps[Command]:
     """Return the conditional and what follows it as one well-formed command."""
     then, otherwise = (choice.then,), (choice.otherwise,)
     if rest and falls_through(choice.then) and falls_through(choice.otherwise):
-        command: Command = yield _flagged(choice, rest, fresh)
+        command: Command = yield _flagged(choice, rest, known, fresh)
         return command
     after_then = rest if falls_through(choice.then) else ()
     after_otherwise = rest if falls_through(choice.otherwise) else ()
-    first: Command = yield _arrange(then + after_then, fresh)
-    second: Command = yield _arrange(otherwise + after_otherwise, fresh)
+    first: Command = yield _arrange(then + after_then, known, fresh)
+    second: Command = yield _arrange(otherwise + after_otherwise, known, fresh)
     return If(choice.guard, first, second)
 
 
-def _flagged(choice: If, rest: tuple[Command, ...], fresh: Fresh) -> Steps[Command]:
+def _flagged(choice: If, rest: tuple[Command, ...], known: frozenset[str], fresh: Fresh) -> Steps[Command]:
+    # What the paths that fall through assign must have a value on those that return, too: 0, never read.
+    unset = [Assign(name, ZERO) for name in assigned(choice) if name not in known]
+    known |= {command.name for command in unset}
     done, out = fresh("done"), fresh("out")
-    first: Command = yield _arrange((choice.then,), fresh)
-    second: Command = yield _arrange((choice.otherwise,), fresh)
+    first: Command = yield _arrange((choice.then,), known, fresh)
+    second: Command = yield _arrange((choice.otherwise,), known, fresh)
     marked = If(choice.guard, (yield _store(first, done, out)), (yield _store(second, done, out)))
-    after: Command = yield _arrange(rest, fresh)
-    return sequence([marked, If(Compare("==", Variable(done), ONE), Return(Variable(out)), after)])
+    after: Command = yield _arrange(rest, known, fresh)
+    return sequence([*unset, marked, If(Compare("==", Variable(done), ONE), Return(Variable(out)), after)])
 
 
 def _store(command: Command, done: str, out: str) -> Steps[Command]:

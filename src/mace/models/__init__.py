@@ -49,13 +49,13 @@ def read(model: Any, space: FeatureSpace) -> Reading:
         raise UnsupportedModel(
             f"{model.__name__} is a class, not a fitted model. Pass an object: {model.__name__}().fit(X, y)."
         )
-    if not hasattr(model, "predict"):
+    pipeline = next((base for base in type(model).__mro__ if _key(base) == "sklearn:Pipeline"), None)
+    if pipeline is None and not hasattr(model, "predict"):
         return _read_callable(model, space)
     from mace.models.estimator import ask_estimator, bare_columns, check_fitted, class_labels
 
     columns = None
     final = model
-    pipeline = next((base for base in type(model).__mro__ if _key(base) == "sklearn:Pipeline"), None)
     if pipeline is not None:
         _refuse_overrides(model, pipeline)
         final, columns = _open_pipeline(model, space)

@@ -8,8 +8,8 @@ from typing import Any
 
 from mace.errors import UnsupportedModel
 
-OURS = "mace."
-"""Types of this package are trusted: their code is what runs anyway."""
+KNOWN = ("mace.space.", "sklearn.tree._tree.Tree")
+"""Types that hold data only: this package's own, and the arrays of a tree, which the reader checks before anything walks them."""
 
 PICKLES = (".pkl", ".pickle", ".joblib")
 
@@ -50,14 +50,14 @@ def _load_skops(file: Path, *, trust: bool) -> Any:
     from skops import io
 
     try:
-        foreign = [name for name in io.get_untrusted_types(file=file) if not name.startswith(OURS)]
-        own = [name for name in io.get_untrusted_types(file=file) if name.startswith(OURS)]
+        named = io.get_untrusted_types(file=file)
+        foreign = [name for name in named if not name.startswith(KNOWN)]
         if foreign and not trust:
             raise UnsupportedModel(
                 f"{file.name} holds types that are not known to be safe: {', '.join(foreign)}. "
                 "Say that you trust it (--trust, or trust=True) if you know where it comes from."
             )
-        return io.load(file, trusted=[*own, *foreign])
+        return io.load(file, trusted=named)
     except UnsupportedModel:
         raise
     except Exception as error:

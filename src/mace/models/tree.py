@@ -34,6 +34,8 @@ def _ensemble(
     check_columns(model, columns, space, missing=_accepts_missing(estimators))
     _check_float32(model, space)
     trees = [estimator.tree_ for estimator in estimators]
+    for tree in trees:
+        _check_nodes(tree, len(columns))
     sizes = np.array([tree.node_count for tree in trees])
     roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
     leaf = np.concatenate([tree.children_left for tree in trees]) < 0
@@ -51,6 +53,18 @@ def _ensemble(
         value=np.concatenate([tree.value[:, 0, :] for tree in trees]),
         fixed_order=fixed_order,
     )
+
+
+def _check_nodes(tree: Any, columns: int) -> None:
+    """Refuse a tree whose nodes point outside it, back up, or at no column: a damaged or hostile file."""
+    left, right, feature = tree.children_left, tree.children_right, tree.feature
+    inner = left >= 0
+    above = np.arange(tree.node_count)[inner]
+    for child in (left[inner], right[inner]):
+        if ((child <= above) | (child >= tree.node_count)).any():
+            raise UnsupportedModel("the tree is damaged: a node's child lies outside the tree or above it.")
+    if ((feature[inner] < 0) | (feature[inner] >= columns)).any():
+        raise UnsupportedModel("the tree is damaged: a node splits on a column that does not exist.")
 
 
 def _accepts_missing(estimators: list[Any]) -> bool:

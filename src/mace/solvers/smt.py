@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from pysmt.environment import Environment
-from pysmt.exceptions import NoSolverAvailableError, SolverReturnedUnknownResultError
+from pysmt.exceptions import InternalSolverError, NoSolverAvailableError, SolverReturnedUnknownResultError
 
 from mace.errors import InvalidOption, MissingPackage
 from mace.language import characteristic
@@ -93,7 +93,7 @@ class SmtOracle:
             if not self.solver.solve():
                 return Unsat()
             return Sat(self.translator.read(self.solver))
-        except SolverReturnedUnknownResultError:
+        except (SolverReturnedUnknownResultError, InternalSolverError):
             late = self.limits.remaining() <= 0.05 * max(remaining, 0.1)
             return Unknown("time limit reached" if late else f"{self.back_end} could not decide")
         finally:
@@ -119,12 +119,25 @@ def _open_solver(environment: Environment, back_end: str) -> Any:
     if back_end not in BACK_ENDS:
         raise InvalidOption(f"solver {back_end!r} is not known to the SMT lane. Known: {', '.join(BACK_ENDS)}.")
     try:
-        return environment.factory.Solver(name=back_end)
+        if back_end == "z3":
+            return _own_context(environment, environment.factory.Solver(name=back_end))
+        return environment.factory.Solver(name=back_end, logic="QF_NIRA")
     except NoSolverAvailableError as error:
         raise MissingPackage(
             f"the SMT solver {back_end!r} is not installed. Install it (pip install mace-xai[{back_end}] where PyPI has it, "
             f"else pysmt-install --{back_end}), or use solver='smt' for Z3."
         ) from error
+
+
+def _own_context(environment: Environment, solver: Any) -> Any:
+    """Give a Z3 solver a context of its own, so that its answers do not depend on what the process asked before."""
+    import z3
+    from pysmt.solvers.z3 import Z3Converter
+
+    solver.z3 = z3.Solver(ctx=z3.Context())
+    solver.options(solver)
+    solver.converter = Z3Converter(environment, z3_ctx=solver.z3.ctx)
+    return solver
 
 
 def _set_time_limit(solver: Any, back_end: str, seconds: float) -> None:

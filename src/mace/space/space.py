@@ -282,15 +282,14 @@ def _position(name: str, levels: tuple[Level, ...], value: object) -> int:
 
 def _in_range(name: str, feature: Real | Integer, value: object) -> Number:
     kind = "real" if isinstance(feature, Real) else "integer"
-    if isinstance(value, bool | str) or not isinstance(value, int | float):
-        try:
-            number = float(value)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            number = math.nan
-        if isinstance(value, str) or number != number:
-            raise InvalidRow(f"{name!r} is {value!r}, a {type(value).__name__}; a number is needed ({kind}).")
-    else:
-        number = value
+    try:
+        number = value if isinstance(value, int) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(value, str) or number != number:
+        raise InvalidRow(f"{name!r} is {value!r}, a {type(value).__name__}; a number is needed ({kind}).")
+    if math.isinf(number):
+        raise InvalidRow(f"{name!r} is {number}; a finite number is needed ({kind}).")
     if isinstance(feature, Integer) and number != number // 1:
         raise InvalidRow(
             f"{name!r} is {number}, a fraction; whole numbers only (integer). Round it, or make the feature real: "

@@ -1,0 +1,44 @@
+"""Which variables surely have a value."""
+
+from __future__ import annotations
+
+from mace.language.steps import Steps, finish
+from mace.language.syntax import Assign, Command, For, If, Return, Sequence, Skip
+
+
+def surely_assigned(command: Command, known: frozenset[str]) -> frozenset[str] | None:
+    """Return the names that have a value after ``command`` if ``known`` have one before; None if it always returns.
+
+    Examples
+    --------
+    >>> from mace.language import TRUE, ZERO
+    >>> surely_assigned(If(TRUE, Assign("a", ZERO), Return(ZERO)), frozenset())
+    frozenset({'a'})
+    """
+    return finish(_after(command, known))
+
+
+def _after(command: Command, known: frozenset[str]) -> Steps[frozenset[str] | None]:
+    match command:
+        case Skip():
+            return known
+        case Assign(name, _):
+            return known | {name}
+        case Return():
+            return None
+        case Sequence(parts):
+            current: frozenset[str] | None = known
+            for part in parts:
+                if current is None:
+                    return None
+                current = yield _after(part, current)
+            return current
+        case If(_, then, otherwise):
+            first: frozenset[str] | None = yield _after(then, known)
+            second: frozenset[str] | None = yield _after(otherwise, known)
+            if first is None or second is None:
+                return second if first is None else first
+            return first & second
+        case For(_, start, stop, body):
+            turned: frozenset[str] | None = yield _after(body, known)
+            return turned if start < stop else known

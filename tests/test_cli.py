@@ -1,0 +1,170 @@
+"""The command line, as a process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import skops.io
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
+
+import mace
+from mace.cli.lists import KINDS
+from mace.cli.main import run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model, its space, and rows."""
+    path = tmp_path_factory.mktemp("cli")
+    data = mace.datasets.load("german")
+    model = make_pipeline(mace.Encoder(data.space), DecisionTreeClassifier(max_depth=5, random_state=0))
+    model.fit(data.frame, data.labels)
+    skops.io.dump(model, path / "model.skops")
+    import joblib
+
+    joblib.dump(model, path / "model.joblib")
+    (path / "space.json").write_text(data.space.to_json())
+    refused = data.frame[model.predict(data.frame) == "bad"].head(5)
+    refused.assign(risk="bad").to_csv(path / "rows.csv", index=False)
+    data.frame[model.predict(data.frame) == "good"].head(2).to_csv(path / "granted.csv", index=False)
+    return path
+
+
+def explain(
+    folder: Path, *options: str, data: str = "rows.csv", model: str = "model.skops", space: str = "space.json"
+) -> int:
+    paths = ["--data", str(folder / data), "--model", str(folder / model), "--space", str(folder / space)]
+    return run(["explain", *paths, *options])
+
+
+def test_explaining_a_row_prints_the_answer_and_exits_0(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(folder, "--row", "3", "--fix", "age,personal_status_sex", "--count", "2") == 0
+    printed = capsys.readouterr().out
+    assert "proved nearest" in printed
+    assert "instead" in printed
+
+
+def test_json_is_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = explain(
+        folder,
+        "--row",
+        "1",
+        "--json",
+        "--distance",
+        "l0",
+        "--target",
+        "good",
+        "--increase",
+        "employment_since",
+        "--decrease",
+        "age",
+    )
+    assert code == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["status"] == "optimal"
+    assert data["target"] == "good"
+
+
+def test_a_proved_no_exits_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(folder, "--fix", ",".join(mace.datasets.load("german").space)) == 1
+    assert "No counterfactual exists" in capsys.readouterr().out
+
+
+def test_out_of_time_exits_3(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(folder, "--time-limit", "1e-9") == 3
+    assert "time limit" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "files", "message"),
+    [
+        (["--fix", "agee"], {}, "no feature 'agee'"),
+        (["--row", "99"], {}, "there is no row 99"),
+        (["--row", "-1"], {}, "there is no row -1"),
+        (["--distance", "l9"], {}, "'l9' is not one of the distances"),
+        (["--solver", "magic"], {}, "not known"),
+        (["--target", "great"], {}, "'great' is not a class"),
+        ([], {"model": "model.joblib"}, "is a pickle"),
+        ([], {"model": "none.skops"}, "there is no model file"),
+        ([], {"model": "rows.csv"}, "unknown kind of model file"),
+        ([], {"space": "rows.csv"}, "Not JSON"),
+        ([], {"space": "none.json"}, "cannot read"),
+        ([], {"data": "none.csv"}, "cannot read"),
+        ([], {"data": "space.json"}, "has no column"),
+        (["--target", "good"], {"data": "granted.csv"}, "already predicted 'good'"),
+    ],
+)
+def test_misuse_exits_2_with_one_clear_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], files: dict[str, Any], message: str
+) -> None:
+    assert explain(folder, *options, **files) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+
+
+def test_wrong_usage_exits_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain"]) == 2
+    assert run(["explode"]) == 2
+    assert run(["explain", "--row", "x"]) == 2
+    assert capsys.readouterr().err
+
+
+def test_a_trusted_pickle_is_loaded(folder: Path) -> None:
+    assert explain(folder, "--trust", model="model.joblib") == 0
+
+
+def test_an_internal_error_exits_70_and_never_1(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("mace.explainer.Explainer.explain", lambda *_, **__: 1 / 0)
+    assert explain(folder) == 70
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lists_come_from_the_tables(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["list", kind]) == 0
+    assert len(capsys.readouterr().out.splitlines()) >= 2
+
+
+def test_an_unknown_list_exits_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["list", "model"]) == 2
+    assert "Did you mean 'models'" in capsys.readouterr().err
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["version"]) == 0
+    assert mace.__version__ in capsys.readouterr().out
+    assert run(["--help"]) == 0
+
+
+def test_the_demo_explains_a_refusal_with_its_bounds() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", "from mace.cli import main; main(['demo'])"], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert "3 ways to good, proved nearest" in result.stdout
+    assert "oracle calls" in " ".join(result.stdout.split())
+    assert "The model itself says of the changed row: good." in result.stdout
+
+
+def test_levels_that_look_like_missing_values_stay_levels(tmp_path: Path) -> None:
+    from mace.cli.files import read_row
+
+    space = mace.FeatureSpace(
+        {
+            "a": mace.categorical(["NA", "01"]),
+            "n": mace.integer(0, 9, missing=True),
+            "f": mace.categorical([True, False]),
+        }
+    )
+    (tmp_path / "rows.csv").write_text("a,n,f\nNA,,True\n01,3,False\n")
+    assert read_row(tmp_path / "rows.csv", 1, space) == {"a": "01", "n": 3.0, "f": False}
+    assert space.point(read_row(tmp_path / "rows.csv", 0, space)) == (0, None, 0)

@@ -1,0 +1,33 @@
+"""README and docs are true: their sessions run, their generated parts are fresh, their links exist."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_the_sessions_in_a_document_run_as_printed(path: Path) -> None:
+    options = doctest.IGNORE_EXCEPTION_DETAIL | doctest.ELLIPSIS
+    result = doctest.testfile(str(path), module_relative=False, optionflags=options)
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_between_documents_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)", path.read_text()):
+        if "://" not in target:
+            assert (path.parent / target).exists(), target
+
+
+def test_generated_parts_are_fresh() -> None:
+    generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+    readme = (ROOT / "README.md").read_text()
+    assert generate["with_generated_parts"](readme) == readme, "run `make docs`"

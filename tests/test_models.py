@@ -1,0 +1,387 @@
+"""Readers: what MACE read is what the model computes, and what it cannot read it refuses."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+import mace
+from mace import Encoder, Explainer, FeatureSpace, UnsupportedModel, categorical, integer, ordinal, real
+from mace.distances import point_values
+from mace.forms import Goal, TreeEnsemble, winner
+from mace.language import characteristic, holds, run
+from mace.language.run import evaluate
+from mace.models import read
+from mace.space import Point
+
+SPACE = FeatureSpace(
+    {
+        "x": real(-3, 3),
+        "n": integer(-5, 40_000_000),
+        "ord": ordinal(["low", "mid", "high", "top"]),
+        "cat": categorical(["a", "b", "c"]),
+        "flag": categorical([False, True]),
+    }
+)
+RNG = np.random.default_rng(7)
+
+
+def random_points(count: int) -> list[Point]:
+    return [
+        (
+            float(RNG.uniform(-3, 3)),
+            int(RNG.integers(-5, 60)) if RNG.random() < 0.5 else int(RNG.integers(2**24, 40_000_000)),
+            int(RNG.integers(4)),
+            int(RNG.integers(3)),
+            int(RNG.integers(2)),
+        )
+        for _ in range(count)
+    ]
+
+
+def training(classes: int) -> tuple[pd.DataFrame, np.ndarray]:
+    points = random_points(400)
+    frame = SPACE.frame_of(points)
+    score = frame["x"] * 2 + np.log1p(frame["n"] + 6) / 3 + (frame["cat"] == "b") - (frame["ord"] == "top") * 2
+    labels = np.searchsorted(np.quantile(score, np.arange(1, classes) / classes), score)
+    return frame, np.array(["no", "yes", "perhaps", "never"])[labels]
+
+
+FAMILIES = {
+    "tree": DecisionTreeClassifier(random_state=0),
+    "shallow tree": DecisionTreeClassifier(max_depth=3, random_state=0),
+    "forest": RandomForestClassifier(9, random_state=0),
+    "shallow forest": RandomForestClassifier(7, max_depth=4, min_samples_leaf=3, random_state=0),
+    "extra trees": ExtraTreesClassifier(7, max_depth=5, random_state=0),
+    "logistic": LogisticRegression(),
+    "no intercept": LogisticRegression(fit_intercept=False),
+    "svc": LinearSVC(),
+    "mlp": MLPClassifier((4, 3), random_state=0, max_iter=300),
+    "identity mlp": MLPClassifier((3,), activation="identity", random_state=0, max_iter=300),
+}
+
+
+def near_edges(form: Any) -> list[Point]:
+    """Return points on and one float beside every threshold of every numeric column."""
+    if not isinstance(form, TreeEnsemble):
+        return []
+    points = []
+    base = random_points(1)[0]
+    for column, edge in {
+        (int(c), float(e)) for c, e, left in zip(form.column, form.edge, form.left, strict=True) if left >= 0
+    }:
+        feature = form.columns[column].feature
+        if feature == 0:
+            values: list[int | float] = [edge, math.nextafter(edge, math.inf), math.nextafter(edge, -math.inf)]
+        elif feature == 1:
+            values = [math.floor(edge), math.ceil(edge), math.floor(edge) + 1]
+        else:
+            continue
+        points += [(*base[:feature], value, *base[feature + 1 :]) for value in values]
+    return points
+
+
+@pytest.mark.parametrize("classes", [2, 3, 4])
+@pytest.mark.parametrize("encoding", [("onehot", "thermometer"), ("codes", "codes")], ids="-".join)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_program_formula_and_real_model_agree(family: str, encoding: tuple[str, str], classes: int) -> None:
+    frame, labels = training(classes)
+    from sklearn.base import clone
+
+    model = make_pipeline(Encoder(SPACE, categorical=encoding[0], ordinal=encoding[1]), clone(FAMILIES[family])).fit(
+        frame, labels
+    )
+    reading = read(model, SPACE)
+    form: Any = reading.form
+    points = random_points(300) + near_edges(form)
+    asked = reading.ask(points)
+    eta = (
+        form.rounding
+        if isinstance(form, TreeEnsemble)
+        else form.rounding(tuple((Fraction(-5), Fraction(4 * 10**7)) for _ in SPACE))
+    )
+    program = form.program()
+    decided = 0
+    for point, code in zip(points, asked, strict=True):
+        scores = form.exact_scores(point)
+        margin = max(scores) - sorted(scores)[-2]
+        if margin <= eta and eta:
+            continue
+        decided += 1
+        assert winner(scores) == code, (point, scores)
+        if decided <= 60:
+            assert run(program, point_values(SPACE, point)) == code
+    assert decided > 0.95 * len(points)
+    if isinstance(form, TreeEnsemble):
+        leaves = form.leaves(points)
+        for row, point in list(zip(leaves, points, strict=True))[:50]:
+            sums = [sum(Fraction(float(v)) for v in form.value[row, k]) for k in range(form.value.shape[1])]
+            assert tuple(sums) == form.exact_scores(point)
+
+
+@pytest.mark.parametrize("family", ["shallow tree", "shallow forest", "logistic", "mlp"])
+def test_the_formula_holds_exactly_where_the_real_model_decides_so(family: str) -> None:
+    """The solver's own formula, evaluated at the variables that running the program gives."""
+    from sklearn.base import clone
+
+    frame, labels = training(3)
+    model = make_pipeline(Encoder(SPACE), clone(FAMILIES[family])).fit(frame, labels)
+    reading = read(model, SPACE)
+    program = reading.form.program()
+    formula = characteristic(program, result="y")
+    for point in random_points(40):
+        code = run(program, point_values(SPACE, point))
+        values = variables_of(program, point)
+        assert holds(formula, {**values, "y": code})
+        assert not holds(formula, {**values, "y": code + 1})
+
+
+def variables_of(program: Any, point: Point) -> dict[str, Fraction | None]:
+    """Run the single-assignment form, keeping every variable."""
+    from mace.language import single_assignment
+    from mace.language.syntax import Assign, If, Return, Sequence
+
+    values = dict(point_values(SPACE, point))
+    pending = [single_assignment(program).body]
+    while pending:
+        match pending.pop():
+            case Assign(name, value):
+                values[name] = evaluate(value, values)
+            case Sequence(parts):
+                pending.extend(reversed(parts))
+            case If(guard, then, otherwise):
+                pending.append(then if holds(guard, values) else otherwise)
+            case Return() | _:
+                pass
+    return values
+
+
+def test_a_bare_estimator_on_numeric_columns_is_read_by_position_or_by_name() -> None:
+    space = FeatureSpace({"a": real(0, 1), "b": integer(0, 9), "sex": categorical([0, 1])})
+    frame = pd.DataFrame({"a": RNG.random(80), "b": RNG.integers(0, 10, 80), "sex": RNG.integers(0, 2, 80)})
+    labels = (frame["a"] * 9 + frame["b"] + frame["sex"] > 9).astype(int)
+    row = {"a": 0.1, "b": 1, "sex": 0}
+    answers = [
+        Explainer(DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, labels), space).explain(row)
+        for X in (frame, frame.to_numpy())
+    ]
+    assert answers[0][0].values == answers[1][0].values
+    assert answers[0].status == "optimal"
+
+
+def test_a_tree_with_missing_values_is_read_with_its_directions() -> None:
+    space = FeatureSpace({"a": real(0, 1, missing=True), "b": integer(0, 9)})
+    a = np.where(RNG.random(300) < 0.3, np.nan, RNG.random(300))
+    b = RNG.integers(0, 10, 300)
+    labels = (np.where(np.isnan(a), 0.9, a) * 10 + b > 9).astype(int)
+    model = RandomForestClassifier(5, max_depth=4, random_state=0).fit(np.column_stack([a, b]), labels)
+    reading = read(model, space)
+    points: list[Point] = [(None if np.isnan(x) else float(x), int(y)) for x, y in zip(a, b, strict=True)]
+    codes = [winner(reading.form.exact_scores(point)) for point in points]  # type: ignore[attr-defined]
+    assert codes == reading.ask(points)
+    refused = next(point for point, code in zip(points, codes, strict=True) if point[0] is None and code == 0)
+    explanation = Explainer(model, space).explain(space.values_of(refused))
+    assert explanation.status == "optimal"
+
+
+# ---- refusals
+
+
+class Harsh(LogisticRegression):
+    def predict(self, X: Any) -> Any:
+        return np.zeros(len(X), dtype=int)
+
+
+class Renamed(LogisticRegression):
+    """Overrides nothing."""
+
+
+X = RNG.random((60, 2))
+Y = (X.sum(axis=1) > 1).astype(int)
+SMALL = FeatureSpace({"a": real(0, 1), "b": real(0, 1)})
+
+
+def patched() -> Any:
+    model = LogisticRegression().fit(X, Y)
+    model.predict = lambda X: np.zeros(len(X), dtype=int)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (Harsh().fit(X, Y), "Harsh: it overrides LogisticRegression.predict"),
+        (patched(), "overrides LogisticRegression.predict"),
+        (SVC().fit(X, Y), "sklearn.SVC: there is no exact reader"),
+        (GradientBoostingClassifier(n_estimators=2).fit(X, Y), "Supported: DecisionTreeClassifier"),
+        (LogisticRegression(), "not fitted"),
+        (LogisticRegression, "is a class"),
+        (
+            make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y),
+            "step 'standardscaler' of the pipeline, StandardScaler",
+        ),
+        (Pipeline([("none", "passthrough")]), "no step"),
+        (
+            MLPClassifier((3,), activation="tanh", max_iter=30).fit(X, Y),
+            "tanh is not piecewise linear.*activation='relu'",
+        ),
+        (DecisionTreeClassifier().fit(X, np.column_stack([Y, Y])), "several outputs"),
+        (DecisionTreeClassifier().fit(X[:, :1], Y), "fitted on 1 columns; the space gives 2"),
+        (LogisticRegression().fit(pd.DataFrame(X, columns=["b", "a"]), Y), "fitted on the columns b, a"),
+        (3, "cannot read 3"),
+        (len, "cannot read"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_what_cannot_be_read_is_refused_with_the_reason(model: Any, message: str) -> None:
+    with pytest.raises(UnsupportedModel, match=message):
+        Explainer(model, SMALL)
+
+
+def test_a_subclass_that_overrides_nothing_is_read_as_its_base() -> None:
+    assert Explainer(Renamed().fit(X, Y), SMALL).explain({"a": 0.1, "b": 0.1}).status == "optimal"
+
+
+def test_text_levels_need_an_encoder() -> None:
+    space = FeatureSpace({"a": real(0, 1), "b": categorical(["x", "y"])})
+    with pytest.raises(UnsupportedModel, match=r"make_pipeline\(mace.Encoder\(space\), model\)"):
+        Explainer(LogisticRegression().fit(X, Y), space)
+
+
+def test_a_model_that_takes_no_nan_is_refused_for_a_space_with_missing_values() -> None:
+    with pytest.raises(UnsupportedModel, match="'a' may be missing"):
+        Explainer(LogisticRegression().fit(X, Y), SMALL.replace(a=real(0, 1, missing=True)))
+
+
+def test_a_range_beyond_float32_is_refused_for_trees() -> None:
+    with pytest.raises(UnsupportedModel, match="beyond float32"):
+        Explainer(DecisionTreeClassifier().fit(X, Y), SMALL.replace(a=real(0, 1e39)))
+
+
+def test_the_spaces_levels_may_be_fewer_and_reordered_but_not_unknown() -> None:
+    frame, labels = training(2)
+    model = make_pipeline(Encoder(SPACE), DecisionTreeClassifier(max_depth=4, random_state=0)).fit(frame, labels)
+    fewer = FeatureSpace({name: SPACE[name] for name in reversed(list(SPACE))}).replace(cat=categorical(["c", "a"]))
+    points = [(p[4], int(RNG.integers(2)), p[2], p[1], p[0]) for p in random_points(100)]
+    reading = read(model, fewer)
+    assert [winner(reading.form.exact_scores(p)) for p in points] == reading.ask(points)  # type: ignore[attr-defined]
+    with pytest.raises(UnsupportedModel, match="level 'z' of the space is unknown"):
+        read(model, SPACE.replace(cat=categorical(["a", "z"])))
+    with pytest.raises(UnsupportedModel, match="differ in the features"):
+        read(model, FeatureSpace({"x": real(0, 1)}))
+
+
+def test_sums_of_pure_leaves_are_exact_and_others_have_a_bound() -> None:
+    frame, labels = training(2)
+    pure = read(make_pipeline(Encoder(SPACE), RandomForestClassifier(20, random_state=0)).fit(frame, labels), SPACE)
+    graded = read(
+        make_pipeline(Encoder(SPACE), RandomForestClassifier(20, max_depth=3, random_state=0)).fit(frame, labels), SPACE
+    )
+    assert pure.form.rounding == 0  # type: ignore[attr-defined]
+    assert 0 < graded.form.rounding < 1e-12  # type: ignore[attr-defined]
+
+
+def test_goals_accept_what_they_name() -> None:
+    assert Goal(frozenset([Fraction(1)])).accepts(Fraction(1))
+    assert not Goal(frozenset([Fraction(1)]), negated=True).accepts(Fraction(1))
+
+
+# ---- functions
+
+
+def paper_tree(x1: int, x2: int, x3: float) -> int:
+    if x1 == 1:
+        y = 0 if x3 > 0 else 1
+    else:
+        y = 0 if x2 == 1 else 1
+    return y
+
+
+def test_a_python_function_is_a_model() -> None:
+    space = FeatureSpace({"x1": categorical([0, 1]), "x2": categorical([0, 1]), "x3": real(-1, 1)})
+    explanation = Explainer(paper_tree, space).explain({"x1": 1, "x2": 1, "x3": 0.5}, accuracy=1e-9)
+    assert explanation.status == "optimal"
+    assert explanation[0].values == {"x1": 1, "x2": 1, "x3": 0.0}
+    assert explanation[0].distance == pytest.approx(0.25 / 3)
+
+
+def decide(row: Any) -> str:
+    if row.housing in ("own", "free") and row["credit amount"] < 3000:
+        return "grant"
+    return "refuse"
+
+
+def test_a_function_of_a_record_with_text_labels_is_a_model() -> None:
+    space = FeatureSpace({"housing": categorical(["rent", "own", "free"]), "credit amount": integer(0, 10_000)})
+    explainer = Explainer(decide, space)
+    explanation = explainer.explain({"housing": "rent", "credit amount": 3500}, target="grant")
+    assert explainer.predict(explanation[0].values) == explanation[0].prediction == "grant"
+    assert explanation[0].values["credit amount"] == 2999
+    assert explanation.status == "optimal"
+
+
+def test_a_function_outside_the_language_is_refused_with_its_line() -> None:
+    def loops(a: float, b: float) -> int:
+        while a < b:
+            a = a + 1
+        return 1
+
+    with pytest.raises(UnsupportedModel, match="line"):
+        Explainer(loops, SMALL)
+    with pytest.raises(UnsupportedModel, match="takes 'c', which is not a feature"):
+        Explainer(lambda a, c: 1 if a > 0 else 0, SMALL)
+
+
+def test_a_function_with_rounded_arithmetic_answers_for_floats() -> None:
+    """0.1 + 0.2 <= 0.3 is false in floats and true in fractions of decimals; the answer holds for the floats."""
+    space = FeatureSpace({"a": real(0, 1), "b": real(0, 1)})
+    explainer = Explainer(lambda a, b: 1 if 0.1 * a + 0.7 * b >= 0.3 else 0, space)
+    explanation = explainer.explain({"a": 0.5, "b": 0.1}, accuracy=1e-9)
+    assert explanation.status == "optimal"
+    assert explainer.predict(explanation[0].values) == 1
+    assert explanation[0].distance == pytest.approx((0.25 / 0.7 - 0.1) / 2, abs=1e-8)
+
+
+# ---- files
+
+
+def test_skops_is_loaded_and_a_pickle_only_when_trusted(tmp_path: Any) -> None:
+    import joblib
+    import skops.io
+
+    frame, labels = training(2)
+    model = make_pipeline(Encoder(SPACE), LogisticRegression()).fit(frame, labels)
+    skops.io.dump(model, tmp_path / "m.skops")
+    joblib.dump(model, tmp_path / "m.joblib")
+    assert (mace.load_model(tmp_path / "m.skops").predict(frame) == model.predict(frame)).all()
+    with pytest.raises(UnsupportedModel, match="is a pickle.*--trust"):
+        mace.load_model(tmp_path / "m.joblib")
+    assert (mace.load_model(tmp_path / "m.joblib", trust=True).predict(frame) == model.predict(frame)).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("m.skops", "cannot be read"), ("m.txt", "unknown kind"), ("m.pkl", "pickle")]
+)
+def test_a_damaged_or_unknown_file_is_refused(tmp_path: Any, name: str, message: str) -> None:
+    (tmp_path / name).write_bytes(b"not a model")
+    with pytest.raises(UnsupportedModel, match=message):
+        mace.load_model(tmp_path / name)
+    with pytest.raises(UnsupportedModel):
+        mace.load_model(tmp_path / name, trust=True)
+
+
+def test_a_missing_file_is_refused(tmp_path: Any) -> None:
+    with pytest.raises(UnsupportedModel, match="there is no model file"):
+        mace.load_model(tmp_path / "none.skops")

@@ -1,0 +1,112 @@
+"""The house itself: layers, exported names, light imports, generated parts."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mace
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "mace"
+
+LAYERS = (
+    {"errors"},
+    {"exact", "registry"},
+    {"space"},
+    {"language"},
+    {"forms"},
+    {"models", "distances", "constraints"},
+    {"targets"},
+    {"problem", "diversity"},
+    {"solvers", "certify"},
+    {"explanation"},
+    {"explainer"},
+    {"batch", "baselines", "datasets", "plots"},
+    {"experiments", "service"},
+    {"cli"},
+)
+
+
+def layer_of(part: str) -> int:
+    return next(number for number, layer in enumerate(LAYERS) if part in layer)
+
+
+def imports_of(path: Path) -> set[str]:
+    """Return the parts of the package that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("mace."):
+            found.add(node.module.split(".")[1])
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("mace.")}
+    return found
+
+
+FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_file_imports_only_lower_layers_or_its_own_folder(path: Path) -> None:
+    own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    for part in imports_of(path) - {own}:
+        assert layer_of(part) < layer_of(own), f"{own} imports {part}"
+
+
+def test_every_part_of_the_package_has_a_layer() -> None:
+    parts = {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in FILES}
+    assert parts <= set().union(*LAYERS)
+
+
+def test_exported_names_are_exactly_those_meant() -> None:
+    meant = {
+        "Change", "Counterfactual", "DatasetUnavailable", "Distance", "Encoder", "Explainer", "Explanation", "FeatureSpace",
+        "InvalidCertificate", "InvalidConstraint", "InvalidDistance", "InvalidOption", "InvalidProgram", "InvalidRow",
+        "InvalidSpace", "InvalidTarget", "MaceError", "MissingPackage", "Status", "UnsupportedModel", "__version__", "any_of",
+        "becomes", "categorical", "datasets", "decreases", "differ", "fixed", "increases", "integer", "load_model", "one_of",
+        "ordinal", "real", "within",
+    }  # fmt: skip
+    assert set(mace.__all__) == meant == set(dir(mace))
+    for name in meant:
+        assert getattr(mace, name) is not None
+
+
+def test_the_names_for_type_checkers_are_the_names_at_run_time() -> None:
+    tree = ast.parse((SOURCE / "__init__.py").read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    declared = {
+        (node.module, alias.name) for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert declared == {(home, name) for name, home in mace._HOME.items()} | {("mace", "datasets")}
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    heavy = "z3 pysmt cvc5 sklearn scipy pandas numpy numba highspy matplotlib rich typer skops xgboost lightgbm catboost onnx torch"
+    code = f"import sys, mace; print([name for name in {heavy.split()!r} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'explain'"):
+        mace.explain  # noqa: B018
+
+
+def test_every_error_is_a_mace_error_and_a_builtin() -> None:
+    from mace import errors
+
+    for name, error in vars(errors).items():
+        if isinstance(error, type) and issubclass(error, Exception) and error is not mace.MaceError:
+            assert issubclass(error, mace.MaceError), name
+            assert issubclass(error, ValueError | TypeError | ImportError | OSError), name
+            assert name in mace.__all__
+
+
+def test_no_file_prints_or_names_a_workplace() -> None:
+    for path in ROOT.rglob("*"):
+        if path.is_file() and path.suffix in {".py", ".md", ".toml"} and ".venv" not in path.parts:
+            assert "/" + "work/" not in path.read_text(), path
