@@ -152,7 +152,7 @@ def test_targets() -> None:
         explainer.explain(row, target=0)
     with pytest.raises(InvalidTarget, match="already predicted 0"):
         explainer.explain(row, target=mace.any_of([3, 0]))
-    with pytest.raises(InvalidTarget, match="7 is not a class of the model. Classes: 0, 1, 2, 3"):
+    with pytest.raises(InvalidTarget, match=r"7 is not a class of the model\. Classes: 0, 1, 2, 3"):
         explainer.explain(row, target=7)
     with pytest.raises(InvalidTarget, match="at least one"):
         mace.any_of([])

@@ -302,7 +302,7 @@ def test_goals_accept_what_they_name() -> None:
 
 
 def paper_tree(x1: int, x2: int, x3: float) -> int:
-    if x1 == 1:
+    if x1 == 1:  # noqa: SIM108 - the paper's own program
         y = 0 if x3 > 0 else 1
     else:
         y = 0 if x2 == 1 else 1
@@ -366,7 +366,7 @@ def test_skops_is_loaded_and_a_pickle_only_when_trusted(tmp_path: Any) -> None:
     skops.io.dump(model, tmp_path / "m.skops")
     joblib.dump(model, tmp_path / "m.joblib")
     assert (mace.load_model(tmp_path / "m.skops").predict(frame) == model.predict(frame)).all()
-    with pytest.raises(UnsupportedModel, match="is a pickle.*--trust"):
+    with pytest.raises(UnsupportedModel, match=r"is a pickle.*--trust"):
         mace.load_model(tmp_path / "m.joblib")
     assert (mace.load_model(tmp_path / "m.joblib", trust=True).predict(frame) == model.predict(frame)).all()
 
@@ -385,3 +385,14 @@ def test_a_damaged_or_unknown_file_is_refused(tmp_path: Any, name: str, message:
 def test_a_missing_file_is_refused(tmp_path: Any) -> None:
     with pytest.raises(UnsupportedModel, match="there is no model file"):
         mace.load_model(tmp_path / "none.skops")
+
+
+def test_a_split_that_only_separates_missing_values_is_read() -> None:
+    space = FeatureSpace({"a": real(0, 1, missing=True), "b": integer(0, 9)})
+    a = np.where(np.arange(40) % 2 == 0, np.nan, 0.5)
+    b = np.arange(40) % 10
+    model = DecisionTreeClassifier(random_state=0).fit(np.column_stack([a, b]), np.isnan(a).astype(int))
+    assert np.isinf(model.tree_.threshold).any()
+    explanation = Explainer(model, space).explain({"a": math.nan, "b": 3})
+    assert explanation.status == "optimal"
+    assert explanation[0].distance == 0.5

@@ -321,14 +321,14 @@ def test_a_deadline_of_a_millisecond_is_an_answer() -> None:
 def test_unknown_and_missing_solvers_are_refused() -> None:
     case = random_case(0)
     explainer = Explainer(case.model, case.space)
-    with pytest.raises(InvalidOption, match="solver='smtt' is not known.*Did you mean 'smt'"):
+    with pytest.raises(InvalidOption, match=r"solver='smtt' is not known.*Did you mean 'smt'"):
         explainer.explain(case.row, solver="smtt")
     with pytest.raises(MissingPackage, match="'yices' is not installed"):
         explainer.explain(case.row, solver="yices")
     with pytest.raises(InvalidOption, match="'x' is real without a step"):
         Explainer(lambda x: 1 if x > 0 else 0, FeatureSpace({"x": real(-1, 1)})).explain({"x": 0.0}, solver="enumerate")
+    space = FeatureSpace({"a": integer(0, 10**4), "b": integer(0, 10**4)})
     with pytest.raises(InvalidOption, match="points, above"):
-        space = FeatureSpace({"a": integer(0, 10**4), "b": integer(0, 10**4)})
         Explainer(lambda a, b: 1 if a > b else 0, space).explain({"a": 0, "b": 0}, solver="enumerate")
 
 

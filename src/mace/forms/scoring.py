@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mace.language.syntax import (
+    TRUE,
     ZERO,
     And,
     Assign,
@@ -36,7 +38,8 @@ def split_guard(space: FeatureSpace, column: Column, edge: float, missing_left: 
     name = space.names[column.feature]
     if column.table is not None:
         return positions_guard(name, [value <= edge for value in column.table])
-    guard: Guard = Compare("<=", Variable(name), constant(edge))
+    # Where a tree splits off missing values only, its edge is infinite.
+    guard: Guard = TRUE if math.isinf(edge) else Compare("<=", Variable(name), constant(edge))
     if not space[name].missing:
         return guard
     return Or((Missing(name), guard)) if missing_left else And((Not(Missing(name)), guard))

@@ -196,7 +196,14 @@ def _widened(low: End, high: End, extra: End) -> tuple[End, End]:
 def _widen(end: End, sign: int, extra: End) -> End:
     if isinstance(end, float) or isinstance(extra, float):
         return sign * math.inf
-    return end + sign * (abs(end) * 4 * UNIT + TINY + extra)
+    return _outward(end + sign * (abs(end) * 4 * UNIT + TINY + extra), sign)
+
+
+def _outward(end: Fraction, sign: int) -> End:
+    """Return a float64 beyond ``end``: the ends of a long calculation must not grow digits at each step."""
+    if abs(end) >= LARGEST:
+        return sign * math.inf if (end > 0) == (sign > 0) else end
+    return Fraction(math.nextafter(float(end), sign * math.inf))
 
 
 def is_exact(name: BinaryName, left: Fact, right: Fact, bounds: tuple[End, End]) -> bool:

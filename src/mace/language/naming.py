@@ -19,13 +19,16 @@ class Fresh:
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = set(taken)
+        self._counts: dict[str, int] = {}
 
     def __call__(self, wanted: str) -> str:
         """Return ``wanted``, or ``wanted_2``, ``wanted_3``, ...: the first that is free; it is taken from now on."""
-        name, count = wanted, 1
+        count = self._counts.get(wanted, 1)
+        name = wanted if count == 1 else f"{wanted}_{count}"
         while name in self._taken:
             count += 1
             name = f"{wanted}_{count}"
+        self._counts[wanted] = count
         self._taken.add(name)
         return name
 

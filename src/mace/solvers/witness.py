@@ -55,9 +55,18 @@ def can_exclude(problem: Problem, point: Point) -> Guard | None:
     cell = problem.form.cell(point)
     if cell is not None:
         return cell
-    finite = all(feature.size is not None for feature in problem.space.values())
-    if not finite or not problem.form.is_settled(point, problem.goal):
+    if not is_finite(problem) or not problem.form.is_settled(point, problem.goal):
         return None
+    return point_region(problem, point)
+
+
+def is_finite(problem: Problem) -> bool:
+    """Return whether the space has finitely many points."""
+    return all(feature.size is not None for feature in problem.space.values())
+
+
+def point_region(problem: Problem, point: Point) -> Guard:
+    """Return the region that holds a single point."""
     return conjunction(
         compare(problem.space, name, "==", value) for name, value in zip(problem.space, point, strict=True)
     )
