@@ -67,6 +67,7 @@ def test_exported_names_are_exactly_those_meant() -> None:
         "Change", "Counterfactual", "DatasetUnavailable", "Distance", "Encoder", "Explainer", "Explanation", "FeatureSpace",
         "InvalidCertificate", "InvalidConstraint", "InvalidDistance", "InvalidOption", "InvalidProgram", "InvalidRow",
         "InvalidSpace", "InvalidTarget", "MaceError", "MissingPackage", "Status", "UnsupportedModel", "__version__", "any_of",
+        "at_least", "at_most", "between",
         "becomes", "categorical", "datasets", "decreases", "differ", "fixed", "increases", "integer", "load_model", "one_of",
         "ordinal", "real", "within",
     }  # fmt: skip

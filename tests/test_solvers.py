@@ -66,11 +66,12 @@ def problem_of(explainer: Explainer, row: Any, question: dict[str, Any]) -> Prob
 
     factual = explainer.space.point(row)
     reading = explainer._reading
+    goal, ask = as_goal(question.get("target"), reading, factual)
     return Problem(
         space=explainer.space,
         form=reading.form,
-        ask=reading.ask,
-        goal=as_goal(question.get("target"), reading, reading.ask([factual])[0]),
+        ask=ask,
+        goal=goal,
         factual=factual,
         metric=as_distance(question.get("distance", "l1")).from_factual(explainer.space, factual),
         conditions=tuple(c.bind(explainer.space, factual) for c in question.get("constraints", ())),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mace.problem import Status
     from mace.space import FeatureSpace, categorical, integer, ordinal, real
     from mace.space.encoder import Encoder
-    from mace.targets import any_of, becomes
+    from mace.targets import any_of, at_least, at_most, becomes, between
 
 _HOMES = {
     "mace.constraints": ("decreases", "fixed", "increases", "one_of", "within"),
@@ -60,7 +60,7 @@ _HOMES = {
     "mace.problem": ("Status",),
     "mace.space": ("FeatureSpace", "categorical", "integer", "ordinal", "real"),
     "mace.space.encoder": ("Encoder",),
-    "mace.targets": ("any_of", "becomes"),
+    "mace.targets": ("any_of", "at_least", "at_most", "becomes", "between"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -87,7 +87,10 @@ __all__ = [
     "UnsupportedModel",
     "__version__",
     "any_of",
+    "at_least",
+    "at_most",
     "becomes",
+    "between",
     "categorical",
     "datasets",
     "decreases",

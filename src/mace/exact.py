@@ -41,13 +41,13 @@ def decimal_fraction(value: float) -> Fraction:
     return Fraction(repr(value))
 
 
-def gamma(operations: int) -> Fraction:
+def gamma(operations: int, unit: Fraction = UNIT) -> Fraction:
     """Return γ_n = n·u / (1 - n·u), the relative error of a sum of products in any order, fused or not.
 
     For an inner product of length n, |computed - exact| <= γ_n Σ|w||x| (Higham, *Accuracy and Stability of Numerical
     Algorithms*, section 3.1), whatever the order of summation.
     """
-    return operations * UNIT / (1 - operations * UNIT)
+    return operations * unit / (1 - operations * unit)
 
 
 def float32_edge(thresholds: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from mace.problem import Bounds, Limits, Problem, Progress, Status
 from mace.solvers import Lane, choose
 from mace.solvers.tidy import tidy
 from mace.space import FeatureSpace, Point, Row, Scalar
-from mace.targets import AnyOf, as_goal
+from mace.targets import as_goal
 
 
 class Explainer:
@@ -115,12 +115,11 @@ class Explainer:
         limits = Limits.of(time_limit, on_progress)
         metric = as_distance(distance)
         factual = self.space.point(row)
-        current = self._reading.ask([factual])[0]
-        goal = as_goal(target, self._reading, current)
+        goal, ask = as_goal(target, self._reading, factual)
         problem = Problem(
             space=self.space,
             form=self._reading.form,
-            ask=self._reading.ask,
+            ask=ask,
             goal=goal,
             factual=factual,
             metric=metric.from_factual(self.space, factual),
@@ -163,7 +162,7 @@ class _Search:
             counterfactuals=tuple(found),
             status=_overall(found, exhausted, count),
             factual=problem.space.values_of(problem.factual),
-            prediction=self.reading.label(problem.ask([problem.factual])[0]),
+            prediction=self.reading.label(self.reading.ask([problem.factual])[0]),
             target=target,
             distance=str(self.metric),
             lower=lower,
@@ -180,8 +179,7 @@ class _Search:
 
     def _counterfactual(self, problem: Problem, bounds: Bounds, point: Point, seconds: float) -> Counterfactual:
         """Return a point as an answer, after asking the real model and every condition once more."""
-        code = problem.ask([point])[0]
-        if not problem.goal.accepts(code) or not problem.is_plausible(point):
+        if not problem.goal.accepts(problem.ask([point])[0]) or not problem.is_plausible(point):
             raise AssertionError(f"{self.lane.name} returned a point that is not valid: {point}")
         bounds = replace(bounds, upper=problem.distance(point))
         values = problem.space.values_of(point)
@@ -196,7 +194,7 @@ class _Search:
             distance=float_up(problem.distance(point)),
             lower=float_down(bounds.lower),
             status=bounds.status(problem.accuracy),
-            prediction=self.reading.label(code),
+            prediction=self.reading.label(self.reading.ask([point])[0]),
             solver=self.lane.name,
             seconds=seconds,
             calls=bounds.calls,
@@ -241,5 +239,4 @@ def _check_options(count: int, accuracy: float, time_limit: float | None, certif
 def _target_text(target: object) -> str:
     if target is None:
         return "any other outcome"
-    labels = target.labels if isinstance(target, AnyOf) else (target,)
-    return " or ".join(map(str, labels))
+    return str(target)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from mace.errors import InvalidTarget
-from mace.forms import Goal
-from mace.models.reading import Reading
+from mace.exact import UNIT
+from mace.forms import FunctionForm, Goal, Interval, Outcomes, TreeEnsemble
+from mace.models.reading import Ask, Reading
+from mace.space import Point
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +19,24 @@ class AnyOf:
     """One of several labels."""
 
     labels: tuple[object, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.labels))
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """The number that the model reports lies in ``[low, high]``: the probability of a label, or a prediction."""
+
+    low: float | None
+    high: float | None
+    label: object = None
+
+    def __str__(self) -> str:
+        bounds = [f"at least {self.low:g}"] * (self.low is not None) + [f"at most {self.high:g}"] * (
+            self.high is not None
+        )
+        return " and ".join(bounds) + (f" for {self.label}" if self.label is not None else "")
 
 
 def becomes(label: object) -> AnyOf:
@@ -36,35 +57,160 @@ def any_of(labels: Sequence[object]) -> AnyOf:
     return AnyOf(tuple(labels))
 
 
-def as_goal(target: object, reading: Reading, current: Fraction) -> Goal:
-    """Return the outcomes that a target asks for.
+def at_least(number: float, label: object = None) -> Between:
+    """Ask for a probability (of ``label``, by default the second class) or a prediction of at least ``number``.
+
+    Examples
+    --------
+    >>> print(at_least(0.8))
+    at least 0.8
+    """
+    return Between(_finite(number, "at_least"), None, label)
+
+
+def at_most(number: float, label: object = None) -> Between:
+    """Ask for a probability or a prediction of at most ``number``."""
+    return Between(None, _finite(number, "at_most"), label)
+
+
+def between(low: float, high: float, label: object = None) -> Between:
+    """Ask for a probability or a prediction from ``low`` to ``high``, both included."""
+    if _finite(low, "between") > _finite(high, "between"):
+        raise InvalidTarget(f"between({low}, {high}): the lower bound is above the upper. Swap them.")
+    return Between(float(low), float(high), label)
+
+
+def _finite(number: object, name: str) -> float:
+    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        raise InvalidTarget(f"{name}({number!r}): give a finite number.")
+    return float(number)
+
+
+def as_goal(target: object, reading: Reading, factual: Point) -> tuple[Goal, Ask]:
+    """Return the outcomes that a target asks for, and how to ask the real model for an outcome.
 
     Parameters
     ----------
-    target : None, a label, or a target made by :func:`becomes` or :func:`any_of`
+    target : None, a label, or a target made by one of the functions of this module
         ``None`` asks for any outcome but the current one.
     reading : Reading
         The model.
-    current : Fraction
-        The code of the row's own outcome.
+    factual : Point
+        The row, which must not be there already.
 
     Raises
     ------
     InvalidTarget
-        A label is unknown, or the row is there already.
+        A label is unknown, the model reports no such number, or the row is there already.
     """
+    current = reading.ask([factual])[0]
     if target is None:
-        goal = Goal(frozenset([current]), negated=True)
-        if reading.classes is not None and len(reading.classes) == 1:
+        return _any_other(reading, current), reading.ask
+    if isinstance(target, Between):
+        goal, ask = _interval(target, reading)
+        reported = float(ask([factual])[0])
+        shown = f"{reported:.6g}"
+        there = goal.accepts(Fraction(reported))
+    else:
+        if reading.is_regressor:
             raise InvalidTarget(
-                f"The model knows a single class, {reading.classes[0]!r}; there is nothing else to become."
+                f"{reading.family} predicts numbers: ask for mace.at_least, mace.at_most or mace.between."
             )
-        return goal
-    wanted = target if isinstance(target, AnyOf) else AnyOf((target,))
-    goal = Goal(frozenset(reading.code(label) for label in wanted.labels))
-    if goal.accepts(current):
+        wanted = target if isinstance(target, AnyOf) else AnyOf((target,))
+        goal, ask = Outcomes(frozenset(reading.code(label) for label in wanted.labels)), reading.ask
+        shown = repr(reading.label(current))
+        there = goal.accepts(current)
+    if there:
         raise InvalidTarget(
-            f"The row is already predicted {reading.label(current)!r}, which is what the target asks for; nothing to change. "
+            f"The row is already predicted {shown}, which is what the target asks for; nothing to change. "
             "Ask for another target, or None for any other outcome."
         )
-    return goal
+    return goal, ask
+
+
+def _any_other(reading: Reading, current: Fraction) -> Goal:
+    if reading.is_regressor:
+        raise InvalidTarget(f"{reading.family} predicts numbers: ask for mace.at_least, mace.at_most or mace.between.")
+    if reading.classes is not None and len(reading.classes) == 1:
+        raise InvalidTarget(f"The model knows a single class, {reading.classes[0]!r}; there is nothing else to become.")
+    return Outcomes(frozenset([current]), negated=True)
+
+
+def _interval(target: Between, reading: Reading) -> tuple[Goal, Ask]:
+    low = None if target.low is None else Fraction(target.low)
+    high = None if target.high is None else Fraction(target.high)
+    form = reading.form
+    if isinstance(form, FunctionForm) and reading.classes is None:
+        return Interval(low, high, 0, low, high), reading.ask
+    if not isinstance(form, TreeEnsemble) or form.link == "none":
+        raise InvalidTarget(
+            f"{reading.family} reports no number that a bound can be put on here. Ask for a label, or None for any other outcome."
+        )
+    if form.is_regressor:
+        scale = Fraction(len(form.roots)) if form.link == "mean" else Fraction(1)
+        return Interval(
+            low, high, 0, _times(low, scale), _times(high, scale), slack=_division_slack(form, high, low)
+        ), reading.ask
+    return _probability(target, reading, form, low, high)
+
+
+def _probability(
+    target: Between, reading: Reading, form: TreeEnsemble, low: Fraction | None, high: Fraction | None
+) -> tuple[Goal, Ask]:
+    assert reading.classes is not None
+    if target.label is None and len(reading.classes) != 2:
+        raise InvalidTarget(
+            f"{target}: the model has {len(reading.classes)} classes; say which one, e.g. label={reading.classes[0]!r}."
+        )
+    code = 1 if target.label is None else int(reading.code(target.label))
+    for bound in (low, high):
+        if bound is not None and not 0 <= bound <= 1:
+            raise InvalidTarget(f"{target}: a probability lies between 0 and 1.")
+    if reading.rate is None:
+        raise InvalidTarget(f"{reading.family} reports no probability. Ask for a label.")
+    rate = reading.rate
+
+    def ask(points: Sequence[Point]) -> list[Fraction]:
+        return rate(points, code)
+
+    if form.link == "mean":
+        trees = Fraction(len(form.roots))
+        goal = Interval(
+            low, high, code, _times(low, trees), _times(high, trees), slack=_division_slack(form, low, high)
+        )
+        return goal, ask
+    for bound in (low, high):
+        if bound is not None and not 0 < bound < 1:
+            raise InvalidTarget(
+                f"{target}: {reading.family}'s probability is never exactly 0 or 1 but by rounding. Choose one between."
+            )
+    slack = max((_logit_slack(form, bound) for bound in (low, high) if bound is not None), default=Fraction(0))
+    ends = (_logit(low), _logit(high)) if code == 1 else (_negated(_logit(high)), _negated(_logit(low)))
+    return Interval(low, high, 0, *ends, slack=slack), ask
+
+
+def _times(bound: Fraction | None, scale: Fraction) -> Fraction | None:
+    return None if bound is None else bound * scale
+
+
+def _negated(bound: Fraction | None) -> Fraction | None:
+    return None if bound is None else -bound
+
+
+def _division_slack(form: TreeEnsemble, *bounds: Fraction | None) -> Fraction:
+    """Return what the final division of a mean may lose, in the unit of the sum."""
+    largest = max((abs(bound) for bound in bounds if bound is not None), default=Fraction(0))
+    return 4 * form.unit * largest * len(form.roots) if form.link == "mean" else Fraction(0)
+
+
+def _logit(probability: Fraction | None) -> Fraction | None:
+    return None if probability is None else Fraction(math.log(probability / (1 - probability)))
+
+
+def _logit_slack(form: TreeEnsemble, probability: Fraction) -> Fraction:
+    """Return a bound on the error of a computed sigmoid near ``probability``, and of the logarithm here, in the unit of the score.
+
+    A sigmoid that is good to 16 units in the last place moves the score by at most 16 u p / (p (1 - p)).
+    """
+    logarithm = Fraction(1 + abs(math.log(probability / (1 - probability))))
+    return 16 * form.unit / (1 - probability) + 16 * form.unit / probability + 8 * UNIT * logarithm

@@ -1,9 +1,24 @@
 """What a read model is: a tree ensemble, a network, or a function."""
 
-from mace.forms.decision import Goal, margin, winner
+from mace.forms.decision import Alternatives, Goal, Interval, Margin, Outcomes, clearance, winner
 from mace.forms.form import PREFIX, RESULT, Box, Form
 from mace.forms.function import FunctionForm
 from mace.forms.network import Network
 from mace.forms.trees import TreeEnsemble
 
-__all__ = ["PREFIX", "RESULT", "Box", "Form", "FunctionForm", "Goal", "Network", "TreeEnsemble", "margin", "winner"]
+__all__ = [
+    "PREFIX",
+    "RESULT",
+    "Alternatives",
+    "Box",
+    "Form",
+    "FunctionForm",
+    "Goal",
+    "Interval",
+    "Margin",
+    "Network",
+    "Outcomes",
+    "TreeEnsemble",
+    "clearance",
+    "winner",
+]

@@ -1,7 +1,7 @@
-"""From scores to a class: what a target says about the scores, exactly, widened or narrowed.
+"""From scores to an outcome: what a goal says about the scores, exactly, widened or narrowed.
 
-A scored model predicts the class with the greatest score, the first of them where several are equal. A binary model
-with one score s > 0 is the same with the scores (0, s).
+A goal over scores is a disjunction of conjunctions of *margins*, linear inequalities between two scores or a score and a number. Every
+lane works with these, so a decision rule is written once.
 """
 
 from __future__ import annotations
@@ -9,36 +9,102 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 from mace.language.syntax import (
-    Binary,
     Compare,
+    CompareName,
     Constant,
     Expression,
     Guard,
+    Unary,
     Variable,
     conjunction,
     constant,
     disjunction,
+    total,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
-    """The outcomes that count: those in ``codes``, or (``negated``) all others.
+class Margin:
+    """score[plus] - score[minus] + shift is at least 0 (above 0 where ``strict``); a missing side counts 0."""
+
+    plus: int | None
+    minus: int | None
+    shift: Fraction = Fraction(0)
+    strict: bool = False
+
+    def value(self, scores: Sequence[Fraction]) -> Fraction:
+        """Return how far the inequality is from equality."""
+        ahead = scores[self.plus] if self.plus is not None else Fraction(0)
+        behind = scores[self.minus] if self.minus is not None else Fraction(0)
+        return ahead - behind + self.shift
+
+    def formula(self, scores: Sequence[Expression], slack: Fraction) -> Guard:
+        """Return the inequality over expressions, with ``slack`` added to its left side."""
+        terms: list[Expression] = []
+        if self.plus is not None:
+            terms.append(scores[self.plus])
+        if self.minus is not None:
+            terms.append(Unary("neg", scores[self.minus]))
+        sign: CompareName = ">" if (self.strict and slack == 0) or slack < 0 else ">="
+        return Compare(sign, total(terms), constant(-self.shift - slack))
+
+
+Alternatives = tuple[tuple[Margin, ...], ...]
+"""Some alternative must hold, each with all of its margins."""
+
+
+class Goal(Protocol):
+    """The outcomes that count."""
+
+    @property
+    def slack(self) -> Fraction:
+        """How uncertain the boundary is in the unit of the scores, beside the rounding of the scores themselves."""
+        ...
+
+    def accepts(self, outcome: Fraction) -> bool:
+        """Return whether an outcome of the real model counts."""
+        ...
+
+    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
+        """Return what the goal says of the scores of a model with so many outputs."""
+        ...
+
+    def of_result(self, result: str) -> Guard:
+        """Return the formula that the variable ``result`` holds an outcome that counts."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """The outcomes in ``codes``, or (``negated``) all others.
 
     A code is the position of a class, or, for a model that is a function, the number it returns.
     """
 
     codes: frozenset[Fraction]
     negated: bool = False
+    slack: Fraction = Fraction(0)
 
-    def accepts(self, code: Fraction) -> bool:
+    def accepts(self, outcome: Fraction) -> bool:
         """Return whether an outcome counts."""
-        return (code in self.codes) != self.negated
+        return (outcome in self.codes) != self.negated
+
+    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
+        """Return that some wanted class is ahead of every unwanted one.
+
+        The class with the greatest score wins, the first of equals. One output decides between two classes: the second where
+        it is above 0 (at least 0 with ``ties_last``).
+        """
+        classes = max(outputs, 2)
+        wanted = [k for k in range(classes) if self.accepts(Fraction(k))]
+        others = [k for k in range(classes) if not self.accepts(Fraction(k))]
+        return tuple(tuple(_ahead(c, k, outputs, ties_last) for k in others) for c in wanted)
 
     def of_result(self, result: str) -> Guard:
-        """Return the formula that the variable ``result`` holds an outcome that counts."""
+        """Return the formula that ``result`` is (or is not) one of the codes."""
         variable = Variable(result)
         ordered = [Constant(code) for code in sorted(self.codes)]
         if self.negated:
@@ -46,33 +112,76 @@ class Goal:
         return disjunction(Compare("==", variable, code) for code in ordered)
 
 
+def _ahead(c: int, k: int, outputs: int, ties_last: bool) -> Margin:
+    strict = (c > k) != (ties_last and outputs == 1)
+    if outputs == 1:
+        return Margin(0, None, strict=strict) if c == 1 else Margin(None, 0, strict=strict)
+    return Margin(c, k, strict=strict)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A number that the model reports (a probability, a prediction) lies in ``[low, high]``; ``None`` is no bound.
+
+    Attributes
+    ----------
+    low, high : Fraction, optional
+        The bounds in the unit that the model reports.
+    output : int
+        Which score it is made from.
+    score_low, score_high : Fraction, optional
+        The same bounds in the unit of the score.
+    slack : Fraction
+        How uncertain these are.
+    """
+
+    low: Fraction | None
+    high: Fraction | None
+    output: int
+    score_low: Fraction | None
+    score_high: Fraction | None
+    slack: Fraction = Fraction(0)
+
+    def accepts(self, outcome: Fraction) -> bool:
+        """Return whether a reported number counts."""
+        return (self.low is None or outcome >= self.low) and (self.high is None or outcome <= self.high)
+
+    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
+        """Return the one or two inequalities on the score."""
+        margins = []
+        if self.score_low is not None:
+            margins.append(Margin(self.output, None, -self.score_low))
+        if self.score_high is not None:
+            margins.append(Margin(None, self.output, self.score_high))
+        return (tuple(margins),)
+
+    def of_result(self, result: str) -> Guard:
+        """Return the bounds on ``result``."""
+        bounds: list[Guard] = []
+        if self.low is not None:
+            bounds.append(Compare(">=", Variable(result), constant(self.low)))
+        if self.high is not None:
+            bounds.append(Compare("<=", Variable(result), constant(self.high)))
+        return conjunction(bounds)
+
+
 def winner(scores: Sequence[Fraction]) -> int:
     """Return the position of the greatest score, the first of equals."""
     return max(range(len(scores)), key=lambda k: (scores[k], -k))
 
 
-def reaches(scores: Sequence[Expression], goal: Goal, slack: Fraction) -> Guard:
-    """Return the formula that the scores win for a class of ``goal``.
+def reaches(scores: Sequence[Expression], alternatives: Alternatives, slack: Fraction) -> Guard:
+    """Return the formula that the scores fulfil some alternative.
 
-    Some wanted class is ahead of every unwanted one. With ``slack`` 0 this is the decision itself, ties to the first class. A
-    positive slack widens it: it holds wherever scores that differ from these by less than the slack (in each difference) may
-    win. A negative slack narrows it: wherever it holds, all such scores win.
+    With ``slack`` 0 this is the decision itself. A positive slack widens it: it holds wherever scores that differ from these by less
+    than the slack (in each margin) may fulfil it. A negative slack narrows it: wherever it holds, all such scores fulfil it.
     """
-    wanted = [k for k in range(len(scores)) if goal.accepts(Fraction(k))]
-    others = [k for k in range(len(scores)) if not goal.accepts(Fraction(k))]
-    return disjunction(conjunction(_ahead(scores, c, k, slack) for k in others) for c in wanted)
+    return disjunction(conjunction(m.formula(scores, slack) for m in margins) for margins in alternatives)
 
 
-def _ahead(scores: Sequence[Expression], c: int, k: int, slack: Fraction) -> Guard:
-    strict = (slack == 0 and k < c) or slack < 0
-    left = scores[c] if slack == 0 else Binary("+", scores[c], constant(slack))
-    return Compare(">" if strict else ">=", left, scores[k])
+def clearance(scores: Sequence[Fraction], alternatives: Alternatives) -> Fraction:
+    """Return how far inside (positive) or outside (negative) of the goal the scores are."""
+    return max((min((m.value(scores) for m in margins), default=_SURE) for margins in alternatives), default=-_SURE)
 
 
-def margin(scores: Sequence[Fraction], goal: Goal) -> Fraction:
-    """Return how far the best wanted class is ahead of the best unwanted one; negative where it is behind."""
-    wanted = [score for k, score in enumerate(scores) if goal.accepts(Fraction(k))]
-    others = [score for k, score in enumerate(scores) if not goal.accepts(Fraction(k))]
-    if not wanted or not others:
-        return Fraction(1 if wanted else -1) * 2**60
-    return max(wanted) - max(others)
+_SURE = Fraction(2**60)

@@ -25,8 +25,8 @@ class Form(Protocol):
         """Return the model in the core language: a program over the features that returns the outcome's code."""
         ...
 
-    def definitions(self) -> Guard:
-        """Return what holds of every point whatever the goal: the model's variables in terms of the features."""
+    def definitions(self, goal: Goal) -> Guard:
+        """Return the model's variables in terms of the features: what holds of every point, in the goal or not."""
         ...
 
     def possible(self, goal: Goal, box: Box) -> Guard:

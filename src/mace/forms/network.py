@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.exact import UNIT, gamma
-from mace.forms.decision import Goal, margin, reaches
+from mace.forms.decision import Alternatives, Goal, clearance, reaches
 from mace.forms.form import PREFIX, RESULT, Box
-from mace.forms.scoring import column_values, pick_class, positions_guard, score_variables
+from mace.forms.scoring import column_values, pick_class, positions_guard
 from mace.language import characteristic
 from mace.language.syntax import (
     ZERO,
@@ -102,18 +102,20 @@ class Network:
 
     def program(self) -> Program:
         """Return the network as assignments, one a unit, and the choice of the class."""
-        return Program(self.space.names, sequence([self._layers(), pick_class(self._score_names(), self.is_binary)]))
+        names = self._score_names()
+        outcome = Return(Indicator(Compare(">", Variable(names[0]), ZERO))) if self.is_binary else pick_class(names)
+        return Program(self.space.names, sequence([self._layers(), outcome]))
 
     def possible(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the scores, widened by the rounding over ``box``."""
-        return reaches(self._scores, goal, self.rounding(box))
+        return reaches(self._scores, self._alternatives(goal), self.rounding(box))
 
     def certain(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the scores, narrowed by four times the rounding over ``box``.
 
         Four times, so that a point stays inside when its exact coordinates are rounded to floats.
         """
-        return reaches(self._scores, goal, -4 * self.rounding(box))
+        return reaches(self._scores, self._alternatives(goal), -4 * self.rounding(box))
 
     def cell(self, point: Point) -> Guard | None:
         """Return ``None``: no two points surely share their rounding."""
@@ -125,9 +127,12 @@ class Network:
 
     def is_robust(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return whether the exact scores are farther apart than rounding can move them."""
-        return abs(margin(self.exact_scores(point), goal)) > self.rounding(box)
+        return abs(clearance(self.exact_scores(point), self._alternatives(goal))) > self.rounding(box)
 
-    def definitions(self) -> Guard:
+    def _alternatives(self, goal: Goal) -> Alternatives:
+        return goal.alternatives(len(self.biases[-1]), ties_last=False)
+
+    def definitions(self, goal: Goal) -> Guard:
         """Return the characteristic formula of the layers."""
         return self._formula
 
@@ -138,7 +143,7 @@ class Network:
 
     @property
     def _scores(self) -> tuple[Expression, ...]:
-        return score_variables(self._score_names(), self.is_binary, PREFIX)
+        return tuple(Variable(PREFIX + name) for name in self._score_names())
 
     def _score_names(self) -> tuple[str, ...]:
         return ("score",) if self.is_binary else tuple(f"score_{k}" for k in range(len(self.biases[-1])))
@@ -179,7 +184,7 @@ class Network:
     # ---- evaluation
 
     def exact_scores(self, point: Point) -> tuple[Fraction, ...]:
-        """Return the classes' scores in exact arithmetic; a binary model's are 0 and its one score."""
+        """Return the scores in exact arithmetic."""
         active = [Fraction(float(value)) for value in column_values(self.columns, [point])[0]]
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             if layer and self.rectified:
@@ -188,7 +193,7 @@ class Network:
                 sum((Fraction(float(w)) * h for w, h in zip(row, active, strict=True)), Fraction(float(shift)))
                 for row, shift in zip(weight, bias, strict=True)
             ]
-        return (Fraction(0), *active) if self.is_binary else tuple(active)
+        return tuple(active)
 
 
 def affine(weights: NDArray[np.float64], inputs: list[Expression], shift: float) -> Expression:

@@ -15,10 +15,8 @@ from mace.language.syntax import (
     Assign,
     Command,
     Compare,
-    Expression,
     Guard,
     If,
-    Indicator,
     Missing,
     Not,
     Or,
@@ -67,16 +65,8 @@ def _differs(name: str, position: int) -> Guard:
     return Compare("!=", Variable(name), constant(position))
 
 
-def score_variables(names: Sequence[str], is_binary: bool, prefix: str) -> tuple[Expression, ...]:
-    """Return the classes' scores as variables of the formula; a binary model's are 0 and its one score."""
-    variables = tuple(Variable(prefix + name) for name in names)
-    return (ZERO, *variables) if is_binary else variables
-
-
-def pick_class(names: Sequence[str], is_binary: bool) -> Command:
+def pick_class(names: Sequence[str]) -> Command:
     """Return the command that returns the position of the greatest score, the first of equals."""
-    if is_binary:
-        return Return(Indicator(Compare(">", Variable(names[0]), ZERO)))
     steps: list[Command] = [Assign("best", ZERO), Assign("greatest", Variable(names[0]))]
     for k, name in enumerate(names[1:], start=1):
         ahead = sequence([Assign("best", constant(k)), Assign("greatest", Variable(name))])

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.exact import gamma
-from mace.forms.decision import Goal, margin, reaches
+from mace.exact import UNIT, gamma
+from mace.forms.decision import Alternatives, Goal, Interval, clearance, reaches
 from mace.forms.form import PREFIX, RESULT, Box
-from mace.forms.scoring import column_values, pick_class, score_variables, split_guard
+from mace.forms.scoring import column_values, pick_class, positions_guard, split_guard
 from mace.language import characteristic
 from mace.language.syntax import (
     ZERO,
     Assign,
     Command,
+    Compare,
+    Constant,
     Expression,
     Guard,
     If,
+    Indicator,
     Not,
     Program,
     Return,
@@ -32,13 +36,17 @@ from mace.language.syntax import (
 )
 from mace.space import Column, FeatureSpace, Point
 
+Link = Literal["identity", "mean", "logistic", "none"]
+"""How a score becomes the number that the model reports; "none" where no single score does."""
+
 
 @dataclass(frozen=True, eq=False)
 class TreeEnsemble:
-    """A sum of decision trees over columns; the class with the greatest sum wins, the first of equals.
+    """A sum of decision trees over columns, and how it decides.
 
-    Node arrays are joined over all trees; a leaf has ``left`` equal to -1. At an inner node a row goes left where its column is
-    at most ``edge``, a float64 on which the library's own comparison turns (float32 rounding included).
+    Node arrays are joined over all trees; a leaf has ``left`` equal to -1, and a child comes after its parent. At an inner node a row goes
+    left where its column is at most ``edge``, a float64 on which the library's own comparison turns (float32 rounding included); or, where
+    ``subset`` is not -1, where its level is in that subset.
 
     Attributes
     ----------
@@ -50,10 +58,26 @@ class TreeEnsemble:
         The split.
     missing_left : bool array
         Where a missing value goes.
-    value : float array, nodes x classes
-        What each leaf adds to each class.
+    value : float array, nodes x outputs
+        What each leaf adds to each output, as the library adds it (a learning rate multiplied in, with the library's rounding).
+    base : float array, one entry an output
+        What the sum starts from.
+    subset : int array, one entry a node
+        Position in ``subsets``, or -1.
+    subsets : tuple of bool arrays
+        For each level of the node's feature, whether it goes left.
     fixed_order : bool
         Whether the library adds the trees in the same order every time.
+    unit : Fraction
+        Unit roundoff of the library's sums: 2^-53, or 2^-24 where it adds in float32.
+    squash : Fraction
+        How far apart two sums must be at most for the library's link function to confuse them.
+    ties_last : bool
+        With one output: whether a score of exactly 0 is the second class.
+    link : {"identity", "mean", "logistic", "none"}
+        How a score becomes the number that the model reports.
+    is_regressor : bool
+        Whether the reported number, not a class, is the outcome.
     """
 
     space: FeatureSpace
@@ -65,40 +89,85 @@ class TreeEnsemble:
     right: NDArray[np.int64]
     missing_left: NDArray[np.bool_]
     value: NDArray[np.float64]
+    base: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    subset: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    subsets: tuple[NDArray[np.bool_], ...] = ()
     fixed_order: bool = True
+    unit: Fraction = UNIT
+    squash: Fraction = Fraction(0)
+    ties_last: bool = False
+    link: Link = "none"
+    is_regressor: bool = False
+
+    def __post_init__(self) -> None:
+        if not len(self.base):
+            object.__setattr__(self, "base", np.zeros(self.outputs))
+        if not len(self.subset):
+            object.__setattr__(self, "subset", np.full(len(self.left), -1, dtype=np.int64))
+
+    @property
+    def outputs(self) -> int:
+        """How many sums there are."""
+        return int(self.value.shape[1])
+
+    @cached_property
+    def has_exact_sums(self) -> bool:
+        """Whether every sum of leaves is exact: a single tree, or values that are multiples of a coarse power of two."""
+        leaves = np.abs(self.value[self.left < 0])
+        one_tree = len(self.roots) == 1 and not self.base.any()
+        return one_tree or _sums_are_exact(np.append(leaves, np.abs(self.base)), len(self.roots), self.unit)
 
     @cached_property
     def rounding(self) -> Fraction:
-        """The most by which rounding may change the difference of two classes' sums.
+        """The most by which rounding may change a margin: the difference of two sums, or of a sum and a number.
 
-        0 for a single tree, and where all leaf values are multiples of a power of two so coarse that sums are exact (a
-        forest grown to pure leaves). Otherwise 2 γ_{T+1} Σ_t max|value|: T - 1 additions and the final division.
+        With exact sums only the link function matters. Otherwise 2 γ_{T+2} (|base| + Σ_t max|value|): T additions, a final division, and
+        the subtraction, with the library's unit roundoff; twice, for the two sides of a margin.
         """
-        trees = len(self.roots)
-        leaves = np.abs(self.value[self.left < 0])
-        if trees == 1 or _sums_are_exact(leaves, trees):
-            return Fraction(0)
-        bounds = np.maximum.reduceat(np.abs(np.where(self.left[:, None] < 0, self.value, 0.0)), self.roots, axis=0)
-        return 2 * gamma(trees + 1) * Fraction(float(bounds.sum(axis=0).max())) * (1 + gamma(trees + 1))
+        squash = self.squash
+        if self.has_exact_sums:
+            return squash
+        error = gamma(len(self.roots) + 2, self.unit)
+        return squash + 2 * error * (1 + error) * Fraction(float(self.magnitude.max())) * (1 + Fraction(1, 2**20))
+
+    @cached_property
+    def magnitude(self) -> NDArray[np.float64]:
+        """A bound on each output's sum of absolute values."""
+        leaves = np.abs(np.where(self.left[:, None] < 0, self.value, 0.0))
+        bound: NDArray[np.float64] = np.abs(self.base) + np.maximum.reduceat(leaves, self.roots, axis=0).sum(axis=0)
+        return bound
 
     # ---- programs and formulas
 
     def program(self) -> Program:
-        """Return the ensemble as nested conditionals, the sums of the leaves, and the choice of the class."""
-        return Program(self.space.names, sequence([self._sums(), pick_class(self._score_names(), self.is_binary)]))
+        """Return the ensemble as nested conditionals, the sums of the leaves, and the outcome."""
+        return Program(self.space.names, sequence([self._sums(self._as_difference), self._outcome()]))
 
     @property
-    def is_binary(self) -> bool:
-        """Whether one score, the second class's less the first's, decides."""
-        return int(self.value.shape[1]) == 2
+    def _as_difference(self) -> bool:
+        """Whether a class is decided by one difference: two outputs, of which only the difference matters."""
+        return self.outputs == 2 and not self.is_regressor
+
+    def _outcome(self) -> Command:
+        names = self._score_names(self._as_difference)
+        if self.is_regressor:
+            score: Expression = Variable(names[0])
+            return Return(score)
+        if len(names) == 1:
+            return Return(Indicator(Compare(">=" if self.ties_last else ">", Variable(names[0]), ZERO)))
+        return pick_class(names)
+
+    def definitions(self, goal: Goal) -> Guard:
+        """Return the characteristic formula of the sums."""
+        return self._formulas[self._needs_difference(goal)]
 
     def possible(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the sums, widened by their rounding."""
-        return reaches(self._scores, goal, self.rounding)
+        return reaches(self._scores(goal), self._alternatives(goal), self.rounding + goal.slack)
 
     def certain(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the sums, narrowed by their rounding."""
-        return reaches(self._scores, goal, -self.rounding)
+        return reaches(self._scores(goal), self._alternatives(goal), -self.rounding - goal.slack)
 
     def cell(self, point: Point) -> Guard | None:
         """Return the box of the point's leaves: every point in it takes the same leaves, in the same order."""
@@ -111,49 +180,61 @@ class TreeEnsemble:
         return self.fixed_order or self.is_robust(point, goal, ())
 
     def is_robust(self, point: Point, goal: Goal, box: Box) -> bool:
-        """Return whether the sums are exact, or too far apart to be confused."""
-        return self.rounding == 0 or abs(margin(self.exact_scores(point), goal)) > self.rounding
+        """Return whether the sums are exact, or too far from the goal's boundary to be confused."""
+        band = self.rounding + goal.slack
+        return band == 0 or abs(clearance(self.exact_scores(point), self._alternatives(goal))) > band
 
-    def definitions(self) -> Guard:
-        """Return the characteristic formula of the sums."""
-        return self._formula
+    def _alternatives(self, goal: Goal) -> Alternatives:
+        return goal.alternatives(self.outputs, ties_last=self.ties_last)
+
+    def _needs_difference(self, goal: Goal) -> bool:
+        return self._as_difference and not isinstance(goal, Interval)
 
     @cached_property
-    def _formula(self) -> Guard:
-        program = Program(self.space.names, sequence([self._sums(), Return(ZERO)]))
-        return characteristic(program, result=RESULT, prefix=PREFIX)
+    def _formulas(self) -> _Formulas:
+        return _Formulas(self)
 
-    @property
-    def _scores(self) -> tuple[Expression, ...]:
-        return score_variables(self._score_names(), self.is_binary, PREFIX)
+    def _scores(self, goal: Goal) -> tuple[Expression, ...]:
+        as_difference = self._needs_difference(goal)
+        variables = tuple(Variable(PREFIX + name) for name in self._score_names(as_difference))
+        return (ZERO, *variables) if as_difference else variables
 
-    def _score_names(self) -> tuple[str, ...]:
-        return ("score",) if self.is_binary else tuple(f"score_{k}" for k in range(self.value.shape[1]))
+    def _score_names(self, as_difference: bool) -> tuple[str, ...]:
+        if self.outputs == 1 or as_difference:
+            return ("score",)
+        return tuple(f"score_{k}" for k in range(self.outputs))
 
-    def _sums(self) -> Command:
-        trees = [self._tree(int(root), number) for number, root in enumerate(self.roots)]
-        sums = [
-            Assign(name, total(Variable(_leaf_name(name, number)) for number in range(len(self.roots))))
-            for name in self._score_names()
-        ]
+    def _sums(self, as_difference: bool) -> Command:
+        names = self._score_names(as_difference)
+        trees = [self._tree(int(root), number, as_difference) for number, root in enumerate(self.roots)]
+        bases = [Fraction(float(base)) for base in self.base]
+        starts = [bases[1] - bases[0]] if as_difference else bases
+        sums = []
+        for name, start in zip(names, starts, strict=True):
+            terms: list[Expression] = [Variable(_leaf_name(name, number)) for number in range(len(self.roots))]
+            sums.append(Assign(name, total([Constant(start), *terms] if start else terms)))
         return sequence([*trees, *sums])
 
-    def _tree(self, node: int, number: int) -> Command:
+    def _tree(self, node: int, number: int, as_difference: bool) -> Command:
         if self.left[node] < 0:
             return sequence(
                 Assign(_leaf_name(name, number), constant(value))
-                for name, value in zip(self._score_names(), self._leaf_scores(node), strict=True)
+                for name, value in zip(
+                    self._score_names(as_difference), self._leaf_scores(node, as_difference), strict=True
+                )
             )
-        then = self._tree(int(self.left[node]), number)
-        otherwise = self._tree(int(self.right[node]), number)
+        then = self._tree(int(self.left[node]), number, as_difference)
+        otherwise = self._tree(int(self.right[node]), number, as_difference)
         return then if then == otherwise else If(self._guard(node), then, otherwise)
 
-    def _leaf_scores(self, leaf: int) -> tuple[Fraction, ...]:
+    def _leaf_scores(self, leaf: int, as_difference: bool) -> tuple[Fraction, ...]:
         values = tuple(Fraction(float(value)) for value in self.value[leaf])
-        return (values[1] - values[0],) if self.is_binary else values
+        return (values[1] - values[0],) if as_difference else values
 
     def _guard(self, node: int) -> Guard:
         column = self.columns[self.column[node]]
+        if self.subset[node] >= 0:
+            return positions_guard(self.space.names[column.feature], self.subsets[self.subset[node]])
         return split_guard(self.space, column, float(self.edge[node]), bool(self.missing_left[node]))
 
     def _path(self, root: int, point: Point) -> Guard:
@@ -172,20 +253,27 @@ class TreeEnsemble:
         number = point[column.feature]
         if number is None:
             return bool(self.missing_left[node])
+        if self.subset[node] >= 0:
+            return bool(self.subsets[self.subset[node]][int(number)])
         return bool((column.table[int(number)] if column.table else float(number)) <= self.edge[node])
 
+    def leaf(self, root: int, point: Point) -> int:
+        """Return the leaf that a point reaches in one tree."""
+        node = int(root)
+        while self.left[node] >= 0:
+            node = int(self.left[node] if self._goes_left(node, point) else self.right[node])
+        return node
+
     def exact_scores(self, point: Point) -> tuple[Fraction, ...]:
-        """Return each class's sum in exact arithmetic."""
-        sums = [Fraction(0)] * self.value.shape[1]
+        """Return each output's sum in exact arithmetic."""
+        sums = [Fraction(float(base)) for base in self.base]
         for root in self.roots:
-            node = int(root)
-            while self.left[node] >= 0:
-                node = int(self.left[node] if self._goes_left(node, point) else self.right[node])
-            sums = [value + Fraction(float(leaf)) for value, leaf in zip(sums, self.value[node], strict=True)]
+            leaf = self.value[self.leaf(root, point)]
+            sums = [value + Fraction(float(term)) for value, term in zip(sums, leaf, strict=True)]
         return tuple(sums)
 
     def leaves(self, points: list[Point]) -> NDArray[np.int64]:
-        """Return the leaf that each point reaches in each tree, points x trees."""
+        """Return the leaf that each point reaches in each tree, points x trees; for ensembles without subsets."""
         columns = column_values(self.columns, points)
         node = np.tile(self.roots, (len(points), 1))
         rows = np.arange(len(points))[:, None]
@@ -196,14 +284,26 @@ class TreeEnsemble:
         return node
 
 
+class _Formulas(dict[bool, Guard]):
+    """The characteristic formula of the sums, by whether two outputs are folded into their difference; made on first use."""
+
+    def __init__(self, form: TreeEnsemble) -> None:
+        self._form = form
+
+    def __missing__(self, as_difference: bool) -> Guard:
+        program = Program(self._form.space.names, sequence([self._form._sums(as_difference), Return(ZERO)]))
+        self[as_difference] = characteristic(program, result=RESULT, prefix=PREFIX)
+        return self[as_difference]
+
+
 def _leaf_name(score: str, tree: int) -> str:
     return f"{score}_of_tree_{tree}"
 
 
-def _sums_are_exact(leaves: NDArray[np.float64], trees: int) -> bool:
-    """Return whether all partial sums of the leaves are float64 and stay apart after the division by their number."""
+def _sums_are_exact(values: NDArray[np.float64], trees: int, unit: Fraction) -> bool:
+    """Return whether all partial sums are exact at the unit roundoff, and stay apart after a division by their number."""
     for bits in (0, 8, 16, 24):
-        scaled = leaves * 2.0**bits
+        scaled = values * 2.0**bits
         if (scaled == np.floor(scaled)).all():
-            return bool(scaled.max(initial=0.0) * trees * trees < 2**51)
+            return bool(scaled.max(initial=0.0) * trees * trees < 1 / (4 * unit))
     return False

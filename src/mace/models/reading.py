@@ -14,6 +14,10 @@ Ask = Callable[[Sequence[Point]], list[Fraction]]
 """Asks the user's own object about points, in one call; gives the outcomes' codes."""
 
 
+Rate = Callable[[Sequence[Point], int], list[Fraction]]
+"""Asks the user's own object for the probability of the class with a code."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A model as read.
@@ -27,13 +31,19 @@ class Reading:
     ask : callable
         Asks the user's own object; a point asked alone is one row alone.
     classes : tuple of labels, optional
-        The labels by code; ``None`` where the codes are themselves the outcomes (a function that returns numbers).
+        The labels by code; ``None`` where the codes are themselves the outcomes (a regressor, a function that returns numbers).
+    is_regressor : bool
+        Whether the outcomes are predictions of a number rather than classes.
+    rate : callable, optional
+        Asks the user's own object for the probability of a class.
     """
 
     family: str
     form: Form
     ask: Ask
     classes: tuple[Scalar, ...] | None
+    is_regressor: bool = False
+    rate: Rate | None = None
 
     def label(self, code: Fraction) -> Scalar:
         """Return the label of an outcome's code."""

@@ -48,7 +48,7 @@ class SmtOracle:
         self.solver = _open_solver(environment, back_end)
         for term in self.translator.domain:
             self.solver.add_assertion(term)
-        self._assert(problem.form.definitions())
+        self._assert(problem.form.definitions(problem.goal))
         self._assert(characteristic(problem.metric.program(), result=DISTANCE, prefix=f"{DISTANCE}."))
         for number, condition in enumerate(problem.conditions):
             self._assert(condition.formula(f"condition {number}."))
