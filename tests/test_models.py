@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -226,7 +226,7 @@ def patched() -> Any:
         (Harsh().fit(X, Y), "Harsh: it overrides LogisticRegression.predict"),
         (patched(), "overrides LogisticRegression.predict"),
         (SVC().fit(X, Y), "sklearn.SVC: there is no exact reader"),
-        (GradientBoostingClassifier(n_estimators=2).fit(X, Y), "Supported: DecisionTreeClassifier"),
+        (BaggingClassifier(n_estimators=2).fit(X, Y), "Supported: DecisionTreeClassifier"),
         (LogisticRegression(), "not fitted"),
         (LogisticRegression, "is a class"),
         (

@@ -66,7 +66,7 @@ def problem_of(explainer: Explainer, row: Any, question: dict[str, Any]) -> Prob
 
     factual = explainer.space.point(row)
     reading = explainer._reading
-    goal, ask = as_goal(question.get("target"), reading, factual)
+    goal, ask = as_goal(question.get("target"), reading, factual, reading.ask([factual])[0])
     return Problem(
         space=explainer.space,
         form=reading.form,

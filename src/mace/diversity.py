@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from mace.constraints.condition import AtLeast, Condition, compare
+from mace.constraints.condition import AtLeast, Condition, Values, compare
 from mace.distances import Distance, FunctionDistance
 from mace.distances.change import change_command
 from mace.errors import InvalidOption
+from mace.language import run
 from mace.language.syntax import (
     Command,
     Compare,
@@ -22,7 +23,38 @@ from mace.language.syntax import (
     sequence,
     total,
 )
-from mace.space import FeatureSpace, Point, Real
+from mace.space import RESERVED, FeatureSpace, Point, Real
+
+
+@dataclass(frozen=True, slots=True)
+class CountDifferent:
+    """A row differs from ``earlier`` in at least ``features`` features, a real one by at least ``by`` of its range."""
+
+    space: FeatureSpace
+    earlier: Point
+    features: int
+    by: Fraction
+
+    def formula(self, prefix: str) -> Guard:
+        """Return the count's characteristic formula with its result bounded."""
+        return AtLeast(self._count(), Fraction(self.features)).formula(prefix)
+
+    def holds(self, values: Values) -> bool:
+        """Count."""
+        return run(self._count(), values) >= self.features
+
+    def _count(self) -> Program:
+        """Return the program that counts the features in which a row differs from ``earlier``."""
+        steps: list[Command] = []
+        different: list[Indicator] = []
+        for (name, feature), old in zip(self.space.items(), self.earlier, strict=True):
+            guard: Guard = negation(compare(self.space, name, "==", old))
+            if isinstance(feature, Real) and self.by > 0:
+                delta = f"{RESERVED}delta({name})"
+                steps.append(change_command(name, feature, old, delta))
+                guard = Compare(">=", Variable(delta), constant(self.by))
+            different.append(Indicator(guard))
+        return Program(self.space.names, sequence([*steps, Return(total(different))]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +71,7 @@ class Differ:
             metric = distance.from_factual(space, earlier)
             return AtLeast(metric.program(), Fraction(self.distance) ** metric.power)
         assert self.features is not None
-        return AtLeast(self._count(space, earlier), Fraction(self.features))
-
-    def _count(self, space: FeatureSpace, earlier: Point) -> Program:
-        """Return the program that counts the features in which a row differs from ``earlier``."""
-        steps: list[Command] = []
-        different: list[Indicator] = []
-        for (name, feature), old in zip(space.items(), earlier, strict=True):
-            guard: Guard = negation(compare(space, name, "==", old))
-            if isinstance(feature, Real) and self.by > 0:
-                delta = f"delta({name})"
-                steps.append(change_command(name, feature, old, delta))
-                guard = Compare(">=", Variable(delta), constant(self.by))
-            different.append(Indicator(guard))
-        return Program(space.names, sequence([*steps, Return(total(different))]))
+        return CountDifferent(space, earlier, self.features, Fraction(self.by))
 
     def __str__(self) -> str:
         if self.distance is not None:

@@ -20,13 +20,19 @@ TINY = Fraction(1, 2**1074)
 
 def float_up(value: Fraction) -> float:
     """Return the least float64 that is not below ``value``."""
-    nearest = float(value)
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.nextafter(math.inf, 0)
     return nearest if nearest >= value else math.nextafter(nearest, math.inf)
 
 
 def float_down(value: Fraction) -> float:
     """Return the greatest float64 that is not above ``value``."""
-    nearest = float(value)
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return -math.inf if value < 0 else math.nextafter(math.inf, 0)
     return nearest if nearest <= value else math.nextafter(nearest, -math.inf)
 
 

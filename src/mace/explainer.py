@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -68,7 +67,7 @@ class Explainer:
         row: Row,
         target: object = None,
         distance: object = "l1",
-        constraints: Iterable[Constraint] = (),
+        constraints: Iterable[Constraint] | None = (),
         *,
         count: int = 1,
         diversity: Differ | None = None,
@@ -112,10 +111,17 @@ class Explainer:
         """
         started = time.monotonic()
         _check_options(count, accuracy, time_limit, certify)
+        if not isinstance(solver, str):
+            raise InvalidOption(f"solver={solver!r}; give a name, e.g. 'auto'.")
+        if diversity is not None and not isinstance(diversity, Differ):
+            raise InvalidOption(f"diversity={diversity!r}; make it with mace.differ(...).")
+        if on_progress is not None and not callable(on_progress):
+            raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
         limits = Limits.of(time_limit, on_progress)
         metric = as_distance(distance)
         factual = self.space.point(row)
-        goal, ask = as_goal(target, self._reading, factual)
+        current = self._reading.ask([factual])[0]
+        goal, ask = as_goal(target, self._reading, factual, current)
         problem = Problem(
             space=self.space,
             form=self._reading.form,
@@ -127,7 +133,7 @@ class Explainer:
             accuracy=Fraction(accuracy),
         )
         search = _Search(self._reading, choose(solver, problem), limits, metric, diversity or differ())
-        return search.run(problem, count, _target_text(target), started)
+        return search.run(problem, count, _target_text(target), self._reading.label(current), started)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +146,7 @@ class _Search:
     metric: Distance | FunctionDistance
     diversity: Differ
 
-    def run(self, problem: Problem, count: int, target: str, started: float) -> Explanation:
+    def run(self, problem: Problem, count: int, target: str, prediction: Scalar, started: float) -> Explanation:
         found: list[Counterfactual] = []
         lower, reason, exhausted = 0.0, "", False
         asked = problem
@@ -151,7 +157,7 @@ class _Search:
                 lower = float_down(bounds.lower)
             if bounds.point is None:
                 exhausted = bounds.is_infeasible
-                reason = "" if exhausted else _which(bounds.reason, found, count)
+                reason = reason if exhausted else _which(bounds.reason, found, count)
                 break
             seconds = time.monotonic() - begun
             point = tidy(asked, bounds.point)
@@ -162,7 +168,7 @@ class _Search:
             counterfactuals=tuple(found),
             status=_overall(found, exhausted, count),
             factual=problem.space.values_of(problem.factual),
-            prediction=self.reading.label(self.reading.ask([problem.factual])[0]),
+            prediction=prediction,
             target=target,
             distance=str(self.metric),
             lower=lower,
@@ -212,9 +218,11 @@ def _which(reason: str, found: list[Counterfactual], count: int) -> str:
     return f"{reason}, after {len(found)} of {count} counterfactuals" if found else reason
 
 
-def _bind(constraints: Iterable[Constraint], space: FeatureSpace, factual: Point) -> tuple[Condition, ...]:
-    if hasattr(constraints, "bind"):
-        constraints = [cast(Constraint, constraints)]
+def _bind(constraints: Iterable[Constraint] | None, space: FeatureSpace, factual: Point) -> tuple[Condition, ...]:
+    if constraints is None or hasattr(constraints, "bind"):
+        constraints = [] if constraints is None else [cast(Constraint, constraints)]
+    if not isinstance(constraints, Iterable):
+        raise InvalidConstraint(f"constraints={constraints!r}; give a list, e.g. [mace.fixed('age')].")
     for constraint in (constraints := tuple(constraints)):
         if not hasattr(constraint, "bind"):
             raise InvalidConstraint(
@@ -226,12 +234,14 @@ def _bind(constraints: Iterable[Constraint], space: FeatureSpace, factual: Point
 def _check_options(count: int, accuracy: float, time_limit: float | None, certify: bool) -> None:
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise InvalidOption(f"count={count!r}; it must be a whole number of at least 1.")
-    if isinstance(accuracy, bool) or not isinstance(accuracy, int | float) or not 1e-15 <= accuracy < math.inf:
-        raise InvalidOption(f"accuracy={accuracy!r}; it must be a number of at least 1e-15, e.g. 1e-6.")
+    if isinstance(accuracy, bool) or not isinstance(accuracy, int | float) or not 1e-15 <= accuracy <= 1e6:
+        raise InvalidOption(f"accuracy={accuracy!r}; it must be a number from 1e-15 to 1e6, e.g. 1e-6.")
     if time_limit is not None and (
-        isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not time_limit > 0
+        isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 < time_limit <= 1e9
     ):
-        raise InvalidOption(f"time_limit={time_limit!r}; it must be a positive number of seconds, or None.")
+        raise InvalidOption(
+            f"time_limit={time_limit!r}; it must be a positive number of seconds (at most 1e9), or None."
+        )
     if certify:
         raise InvalidOption("certify=True: certificates are not written by this version. Leave certify=False.")
 

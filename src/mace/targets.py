@@ -33,9 +33,8 @@ class Between:
     label: object = None
 
     def __str__(self) -> str:
-        bounds = [f"at least {self.low:g}"] * (self.low is not None) + [f"at most {self.high:g}"] * (
-            self.high is not None
-        )
+        bounds = [] if self.low is None else [f"at least {self.low:g}"]
+        bounds += [] if self.high is None else [f"at most {self.high:g}"]
         return " and ".join(bounds) + (f" for {self.label}" if self.label is not None else "")
 
 
@@ -52,9 +51,13 @@ def becomes(label: object) -> AnyOf:
 
 def any_of(labels: Sequence[object]) -> AnyOf:
     """Ask for any of several labels."""
-    if isinstance(labels, str) or not len(labels):
+    try:
+        wanted = () if isinstance(labels, str) else tuple(labels)
+    except TypeError:
+        wanted = ()
+    if not wanted:
         raise InvalidTarget(f"any_of({labels!r}): give a list of labels, at least one.")
-    return AnyOf(tuple(labels))
+    return AnyOf(wanted)
 
 
 def at_least(number: float, label: object = None) -> Between:
@@ -86,7 +89,7 @@ def _finite(number: object, name: str) -> float:
     return float(number)
 
 
-def as_goal(target: object, reading: Reading, factual: Point) -> tuple[Goal, Ask]:
+def as_goal(target: object, reading: Reading, factual: Point, current: Fraction) -> tuple[Goal, Ask]:
     """Return the outcomes that a target asks for, and how to ask the real model for an outcome.
 
     Parameters
@@ -97,13 +100,14 @@ def as_goal(target: object, reading: Reading, factual: Point) -> tuple[Goal, Ask
         The model.
     factual : Point
         The row, which must not be there already.
+    current : Fraction
+        The code of the row's own outcome.
 
     Raises
     ------
     InvalidTarget
         A label is unknown, the model reports no such number, or the row is there already.
     """
-    current = reading.ask([factual])[0]
     if target is None:
         return _any_other(reading, current), reading.ask
     if isinstance(target, Between):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -10,6 +11,7 @@ from mace.errors import InvalidConstraint, did_you_mean
 from mace.language import characteristic, holds, run
 from mace.language.syntax import Compare, Guard, Missing, Not, Program, Variable, conjunction, constant
 from mace.space import Categorical, Feature, FeatureSpace, Ordinal, Point, Value
+from mace.space.features import plain_scalar
 
 Values = dict[str, Fraction | None]
 
@@ -73,6 +75,10 @@ class Constraint(Protocol):
 
 def feature_of(space: FeatureSpace, name: str, constraint: str) -> Feature:
     """Return a feature by name, or raise with a suggestion."""
+    if not isinstance(name, str):
+        raise InvalidConstraint(
+            f"{constraint}: {name!r} is not a name. Name the features one by one: fixed('age', 'sex')."
+        )
     if name not in space:
         raise InvalidConstraint(
             f"{constraint}: there is no feature {name!r}.{did_you_mean(name, space)} Features: {', '.join(space)}."
@@ -102,6 +108,7 @@ def compare(space: FeatureSpace, name: str, sign: str, value: Value) -> Guard:
 def number_of(space: FeatureSpace, name: str, value: object, constraint: str) -> int | float:
     """Return the number of a value of a feature given by the user: the level's position, or the number itself."""
     feature = space[name]
+    value = plain_scalar(value)
     if isinstance(feature, Ordinal | Categorical):
         for position, level in enumerate(feature.levels):
             if level == value and isinstance(level, str) == isinstance(value, str):
@@ -110,6 +117,6 @@ def number_of(space: FeatureSpace, name: str, value: object, constraint: str) ->
         raise InvalidConstraint(
             f"{constraint}: {value!r} is not a level of {name!r}: {listed}.{did_you_mean(value, feature.levels)}"
         )
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-        raise InvalidConstraint(f"{constraint}: {value!r} is not a number, and {name!r} is numeric.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -math.inf < value < math.inf:
+        raise InvalidConstraint(f"{constraint}: {value!r} is not a finite number, and {name!r} is numeric.")
     return value

@@ -36,6 +36,10 @@ def one_of(feature: str, levels: Sequence[Level]) -> OneOf:
     >>> print(one_of("housing", ["own", "free"]))
     one_of('housing', ['own', 'free'])
     """
-    if isinstance(levels, str) or not levels:
+    try:
+        values = () if isinstance(levels, str) else tuple(levels)
+    except TypeError:
+        values = ()
+    if not values:
         raise InvalidConstraint(f"one_of({feature!r}, {levels!r}): give a list of levels, at least one.")
-    return OneOf(feature, tuple(levels))
+    return OneOf(feature, values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from mace.language.syntax import (
+    FALSE,
     ONE,
     ZERO,
     Assign,
@@ -12,6 +13,7 @@ from mace.language.syntax import (
     Command,
     Compare,
     Expression,
+    Guard,
     If,
     Indicator,
     Missing,
@@ -19,6 +21,7 @@ from mace.language.syntax import (
     Unary,
     Variable,
     constant,
+    disjunction,
 )
 from mace.space import Categorical, Feature, Value
 
@@ -40,6 +43,14 @@ def change_command(name: str, feature: Feature, old: Value, result: str) -> Comm
         return Assign(result, Indicator(Not(Missing(name))))
     assign = Assign(result, _distance(name, feature, old))
     return If(Missing(name), Assign(result, ONE), assign) if feature.missing else assign
+
+
+def differs(name: str, feature: Feature, old: Value) -> Guard:
+    """Return the guard that δ is not 0."""
+    if old is None:
+        return Not(Missing(name))
+    moved: Guard = FALSE if feature.range == 0 else Compare("!=", Variable(name), constant(old))
+    return disjunction([Missing(name), moved]) if feature.missing else moved
 
 
 def _distance(name: str, feature: Feature, old: int | float) -> Expression:

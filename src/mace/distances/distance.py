@@ -11,15 +11,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.distances.change import change, change_command
+from mace.distances.change import change, change_command, differs
 from mace.distances.l0 import L0
-from mace.distances.norm import Norm
+from mace.distances.norm import Norm, Parts
 from mace.errors import InvalidDistance, InvalidProgram, did_you_mean
 from mace.exact import root_down, root_up
-from mace.language import Symbol, parse, run
+from mace.language import Symbol, divides_by_variable, parse, run
 from mace.language.syntax import Binary, Constant, Program, Return, Variable, constant, sequence, total
 from mace.registry import Registry
-from mace.space import FeatureSpace, Ordinal, Point, Value
+from mace.space import RESERVED, FeatureSpace, Ordinal, Point, Value
+from mace.space.features import plain_scalar
 
 NORMS = Registry(
     "distances",
@@ -109,6 +110,9 @@ class Distance:
             raise InvalidDistance(f"The shares l0 + l1 + linf + l2 add up to {whole}; they must add up to 1.")
         if self.l2 and self.l2 != whole:
             raise InvalidDistance("l2 cannot be mixed with other norms: its square is what is solved. Use l2=1 alone.")
+        if not isinstance(self.weights, Mapping):
+            raise InvalidDistance(f"weights is {self.weights!r}; give a dict from features to positive numbers.")
+        object.__setattr__(self, "weights", {name: plain_scalar(weight) for name, weight in self.weights.items()})
         for name, weight in self.weights.items():
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
                 raise InvalidDistance(f"The weight of {name!r} is {weight!r}; it must be a positive number.")
@@ -158,13 +162,16 @@ class NormMetric:
 
     def program(self) -> Program:
         """Return the measure as a program: one δ a feature, then the norms of them."""
-        names = [f"delta({name})" for name in self.space]
+        names = [f"{RESERVED}delta({name})" for name in self.space]
         steps = [
             change_command(name, feature, old, delta)
             for (name, feature), old, delta in zip(self.space.items(), self.factual, names, strict=True)
         ]
         deltas = [Variable(name) for name in names]
-        terms = [(norm.expression(deltas, self.weights), share) for norm, share in self.norms]
+        changed = [
+            differs(name, feature, old) for (name, feature), old in zip(self.space.items(), self.factual, strict=True)
+        ]
+        terms = [(norm.expression(deltas, changed, self.weights), share) for norm, share in self.norms]
         value = total(term if share == 1 else Binary("*", constant(share), term) for term, share in terms)
         return Program(self.space.names, sequence([*steps, Return(value)]))
 
@@ -172,12 +179,21 @@ class NormMetric:
         """Return the greatest change δ of one feature that a point within distance ``bound`` can have."""
         if self.power == 2:
             return min(Fraction(1), root_up(bound * bound * sum(self.weights) / self.weights[index]))
-        alone = [(norm.alone(index, self.weights), share) for norm, share in self.norms]
-        jump = sum((share * jump for (jump, _), share in alone), Fraction(0))
-        slope = sum((share * slope for (_, slope), share in alone), Fraction(0))
-        if jump > bound:
+        parts = self.parts(index)
+        if parts.jump > bound:
             return Fraction(0)
-        return min(Fraction(1), (bound - jump) / slope) if slope else Fraction(1)
+        slope = parts.slope + parts.peak
+        return min(Fraction(1), (bound - parts.jump) / slope) if slope else Fraction(1)
+
+    def parts(self, index: int) -> Parts:
+        """Return what one feature's change contributes to the measure."""
+        each = [(norm.parts(index, self.weights), share) for norm, share in self.norms]
+        return Parts(
+            jump=sum((share * parts.jump for parts, share in each), Fraction(0)),
+            slope=sum((share * parts.slope for parts, share in each), Fraction(0)),
+            square=sum((share * parts.square for parts, share in each), Fraction(0)),
+            peak=sum((share * parts.peak for parts, share in each), Fraction(0)),
+        )
 
     def next_above(self, bound: Fraction) -> Fraction:
         """Return the next multiple of 1/J for l0 with equal weights; no more is known of other distances."""
@@ -206,6 +222,11 @@ class FunctionDistance:
             raise InvalidDistance(f"cannot read the distance: {error}") from error
         if parsed.labels is not None:
             raise InvalidDistance("The distance returns text; it must return a number.")
+        if divides_by_variable(parsed.program):
+            raise InvalidDistance(
+                "The distance divides by something that depends on the new row, or by 0 for this one; it must be defined everywhere. "
+                "Divide by numbers only."
+            )
         return FunctionMetric(space, Program(space.names, parsed.program.body))
 
     def __str__(self) -> str:

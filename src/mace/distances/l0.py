@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.language.syntax import ZERO, Binary, Compare, Expression, Indicator, constant, total
+from mace.distances.norm import Parts
+from mace.language.syntax import Binary, Expression, Guard, Indicator, constant, total
 
 
 class L0:
@@ -23,14 +24,15 @@ class L0:
         measures: NDArray[np.float64] = (deltas != 0) @ weights / weights.sum()
         return measures
 
-    def expression(self, deltas: Sequence[Expression], weights: Sequence[Fraction]) -> Expression:
+    def expression(
+        self, deltas: Sequence[Expression], changed: Sequence[Guard], weights: Sequence[Fraction]
+    ) -> Expression:
         """Return the sum of indicators."""
         whole = sum(weights)
         return total(
-            Binary("*", constant(w / whole), Indicator(Compare("!=", d, ZERO)))
-            for d, w in zip(deltas, weights, strict=True)
+            Binary("*", constant(w / whole), Indicator(guard)) for guard, w in zip(changed, weights, strict=True)
         )
 
-    def alone(self, index: int, weights: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
+    def parts(self, index: int, weights: Sequence[Fraction]) -> Parts:
         """Return the jump of one changed feature."""
-        return weights[index] / sum(weights), Fraction(0)
+        return Parts(jump=weights[index] / sum(weights))

@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.language.syntax import Binary, Expression, constant, total
+from mace.distances.norm import Parts
+from mace.language.syntax import Binary, Expression, Guard, constant, total
 
 
 class L1:
@@ -23,11 +24,13 @@ class L1:
         measures: NDArray[np.float64] = deltas @ weights / weights.sum()
         return measures
 
-    def expression(self, deltas: Sequence[Expression], weights: Sequence[Fraction]) -> Expression:
+    def expression(
+        self, deltas: Sequence[Expression], changed: Sequence[Guard], weights: Sequence[Fraction]
+    ) -> Expression:
         """Return the weighted sum."""
         whole = sum(weights)
         return total(Binary("*", constant(w / whole), d) for d, w in zip(deltas, weights, strict=True))
 
-    def alone(self, index: int, weights: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
+    def parts(self, index: int, weights: Sequence[Fraction]) -> Parts:
         """Return the slope of one feature."""
-        return Fraction(0), weights[index] / sum(weights)
+        return Parts(slope=weights[index] / sum(weights))

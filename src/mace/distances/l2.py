@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.language.syntax import Binary, Expression, constant, total
+from mace.distances.norm import Parts
+from mace.language.syntax import Binary, Expression, Guard, constant, total
 
 
 class L2:
@@ -23,11 +24,13 @@ class L2:
         measures: NDArray[np.float64] = deltas**2 @ weights / weights.sum()
         return measures
 
-    def expression(self, deltas: Sequence[Expression], weights: Sequence[Fraction]) -> Expression:
+    def expression(
+        self, deltas: Sequence[Expression], changed: Sequence[Guard], weights: Sequence[Fraction]
+    ) -> Expression:
         """Return the weighted sum of squares."""
         whole = sum(weights)
         return total(Binary("*", constant(w / whole), Binary("*", d, d)) for d, w in zip(deltas, weights, strict=True))
 
-    def alone(self, index: int, weights: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
-        """Return a bound from below on the square: no jump, and no slope at 0."""
-        return Fraction(0), Fraction(0)
+    def parts(self, index: int, weights: Sequence[Fraction]) -> Parts:
+        """Return the factor of one feature's square."""
+        return Parts(square=weights[index] / sum(weights))

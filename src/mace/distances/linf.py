@@ -9,7 +9,8 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.language.syntax import Binary, Expression, constant
+from mace.distances.norm import Parts
+from mace.language.syntax import Binary, Expression, Guard, constant
 
 
 class LInf:
@@ -24,7 +25,9 @@ class LInf:
         measures: NDArray[np.float64] = (deltas * weights).max(axis=1) / weights.max()
         return measures
 
-    def expression(self, deltas: Sequence[Expression], weights: Sequence[Fraction]) -> Expression:
+    def expression(
+        self, deltas: Sequence[Expression], changed: Sequence[Guard], weights: Sequence[Fraction]
+    ) -> Expression:
         """Return the maximum."""
         top = max(weights)
         terms: list[Expression] = [
@@ -32,6 +35,6 @@ class LInf:
         ]
         return reduce(lambda left, right: Binary("max", left, right), terms)
 
-    def alone(self, index: int, weights: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
-        """Return the slope of one feature."""
-        return Fraction(0), weights[index] / max(weights)
+    def parts(self, index: int, weights: Sequence[Fraction]) -> Parts:
+        """Return the slope of one feature's share in the maximum."""
+        return Parts(peak=weights[index] / max(weights))

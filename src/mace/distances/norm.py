@@ -6,13 +6,24 @@ All work on the vector of normalised changes δ_j in [0, 1] (exact fractions) wi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.language.syntax import Expression
+from mace.language.syntax import Expression, Guard
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a change δ > 0 of one feature contributes: jump + slope·δ + square·δ² to a sum, and peak·δ to a maximum."""
+
+    jump: Fraction = Fraction(0)
+    slope: Fraction = Fraction(0)
+    square: Fraction = Fraction(0)
+    peak: Fraction = Fraction(0)
 
 
 class Norm(Protocol):
@@ -26,10 +37,12 @@ class Norm(Protocol):
         """Return the norm of many rows of changes at once, in floats."""
         ...
 
-    def expression(self, deltas: Sequence[Expression], weights: Sequence[Fraction]) -> Expression:
-        """Return the same as an expression over the changes."""
+    def expression(
+        self, deltas: Sequence[Expression], changed: Sequence[Guard], weights: Sequence[Fraction]
+    ) -> Expression:
+        """Return the same as an expression over the changes, and over whether there is any."""
         ...
 
-    def alone(self, index: int, weights: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
-        """Return (jump, slope): a change δ > 0 of this feature alone costs jump + slope·δ; others only add to it."""
+    def parts(self, index: int, weights: Sequence[Fraction]) -> Parts:
+        """Return what one feature's change contributes."""
         ...

@@ -7,13 +7,13 @@ from typing import Protocol
 
 from mace.forms.decision import Goal
 from mace.language.syntax import Guard, Program
-from mace.space import Point
+from mace.space import RESERVED, Point
 
 Box = tuple[tuple[Fraction, Fraction], ...]
 """Bounds on each feature's number, in the space's order."""
 
-RESULT = "model"
-"""The variable that holds a model's outcome in a formula; its other variables begin with ``model.``."""
+RESULT = f"{RESERVED}model"
+"""The variable that holds a model's outcome in a formula; its other variables begin with :data:`PREFIX`."""
 
 PREFIX = f"{RESULT}."
 

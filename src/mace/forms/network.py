@@ -32,7 +32,10 @@ from mace.language.syntax import (
     sequence,
     total,
 )
-from mace.space import Column, FeatureSpace, Point
+from mace.space import RESERVED, Column, FeatureSpace, Point
+
+UNDERFLOW = 1e-300
+"""More than all the products of a layer can lose by underflow."""
 
 SQUASH = 32 * UNIT
 """How far apart two scores must be at most for a rounded sigmoid or softmax to confuse them (exp is good to a few ulps)."""
@@ -82,7 +85,7 @@ class Network:
         for weight, bias in zip(self.weights, self.biases, strict=True):
             size = np.abs(weight) @ largest + np.abs(bias)
             through = np.abs(weight) @ error
-            error = through + float(gamma(weight.shape[1] + 2)) * (size + through)
+            error = through + float(gamma(weight.shape[1] + 2)) * (size + through) + UNDERFLOW
             largest = size
         worst = Fraction(float(error.max())) * (1 + Fraction(1, 2**20))
         return (1 if self.is_binary else 2) * worst + (SQUASH if self.squashed else 0)
@@ -146,14 +149,22 @@ class Network:
         return tuple(Variable(PREFIX + name) for name in self._score_names())
 
     def _score_names(self) -> tuple[str, ...]:
-        return ("score",) if self.is_binary else tuple(f"score_{k}" for k in range(len(self.biases[-1])))
+        return (
+            (f"{RESERVED}score",)
+            if self.is_binary
+            else tuple(f"{RESERVED}score_{k}" for k in range(len(self.biases[-1])))
+        )
 
     def _layers(self) -> Command:
         commands: list[Command] = []
         inputs = [self._column_expression(column) for column in self.columns]
         last = len(self.weights) - 1
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            names = [f"z_{layer}_{unit}" for unit in range(len(bias))] if layer < last else list(self._score_names())
+            names = (
+                [f"{RESERVED}z_{layer}_{unit}" for unit in range(len(bias))]
+                if layer < last
+                else list(self._score_names())
+            )
             commands += [
                 Assign(name, affine(row, inputs, float(shift)))
                 for name, row, shift in zip(names, weight, bias, strict=True)
@@ -161,7 +172,7 @@ class Network:
             if layer < last and not self.rectified:
                 inputs = [Variable(name) for name in names]
             elif layer < last:
-                active = [f"h_{layer}_{unit}" for unit in range(len(bias))]
+                active = [f"{RESERVED}h_{layer}_{unit}" for unit in range(len(bias))]
                 commands += [_relu(source, name) for source, name in zip(names, active, strict=True)]
                 inputs = [Variable(name) for name in active]
         return sequence(commands)

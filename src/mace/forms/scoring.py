@@ -28,7 +28,7 @@ from mace.language.syntax import (
     negation,
     sequence,
 )
-from mace.space import Column, FeatureSpace, Point
+from mace.space import RESERVED, Column, FeatureSpace, Point
 
 
 def split_guard(space: FeatureSpace, column: Column, edge: float, missing_left: bool) -> Guard:
@@ -67,11 +67,12 @@ def _differs(name: str, position: int) -> Guard:
 
 def pick_class(names: Sequence[str]) -> Command:
     """Return the command that returns the position of the greatest score, the first of equals."""
-    steps: list[Command] = [Assign("best", ZERO), Assign("greatest", Variable(names[0]))]
+    best, greatest = f"{RESERVED}best", f"{RESERVED}greatest"
+    steps: list[Command] = [Assign(best, ZERO), Assign(greatest, Variable(names[0]))]
     for k, name in enumerate(names[1:], start=1):
-        ahead = sequence([Assign("best", constant(k)), Assign("greatest", Variable(name))])
-        steps.append(If(Compare(">", Variable(name), Variable("greatest")), ahead, Skip()))
-    return sequence([*steps, Return(Variable("best"))])
+        ahead = sequence([Assign(best, constant(k)), Assign(greatest, Variable(name))])
+        steps.append(If(Compare(">", Variable(name), Variable(greatest)), ahead, Skip()))
+    return sequence([*steps, Return(Variable(best))])
 
 
 def column_values(columns: Sequence[Column], points: Sequence[Point]) -> NDArray[np.float64]:

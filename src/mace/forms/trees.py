@@ -34,7 +34,7 @@ from mace.language.syntax import (
     sequence,
     total,
 )
-from mace.space import Column, FeatureSpace, Point
+from mace.space import RESERVED, Column, FeatureSpace, Point
 
 Link = Literal["identity", "mean", "logistic", "none"]
 """How a score becomes the number that the model reports; "none" where no single score does."""
@@ -201,8 +201,8 @@ class TreeEnsemble:
 
     def _score_names(self, as_difference: bool) -> tuple[str, ...]:
         if self.outputs == 1 or as_difference:
-            return ("score",)
-        return tuple(f"score_{k}" for k in range(self.outputs))
+            return (f"{RESERVED}score",)
+        return tuple(f"{RESERVED}score_{k}" for k in range(self.outputs))
 
     def _sums(self, as_difference: bool) -> Command:
         names = self._score_names(as_difference)

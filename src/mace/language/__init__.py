@@ -4,6 +4,7 @@ from mace.language.formula import characteristic, literal, path_formulae
 from mace.language.parse import Parsed, parse
 from mace.language.rounding import flattened, floating, robust
 from mace.language.run import evaluate, holds, run
+from mace.language.safety import divides_by_variable
 from mace.language.show import show, show_expression, show_formula
 from mace.language.single import single_assignment
 from mace.language.syntax import (
@@ -82,6 +83,7 @@ __all__ = [
     "conjunction",
     "constant",
     "disjunction",
+    "divides_by_variable",
     "evaluate",
     "flattened",
     "floating",

@@ -31,7 +31,19 @@ from mace.language.syntax import (
     sequence,
     total,
 )
-from mace.language.values import Items, Level, Number, Record, Test, Text, Value, as_number, from_object, from_symbol
+from mace.language.values import (
+    Items,
+    Level,
+    Number,
+    Record,
+    Test,
+    Text,
+    Value,
+    as_float,
+    as_number,
+    from_object,
+    from_symbol,
+)
 
 _OPERATORS: dict[type[ast.operator], BinaryName] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _LARGEST_POWER = 16
@@ -342,7 +354,9 @@ class Expressions:
 
     def _call(self, node: ast.Call) -> Steps[Value]:
         match node.func:
-            case ast.Name("isnan") | ast.Attribute(ast.Name("math" | "np" | "numpy"), "isnan"):
+            case ast.Name("isnan") | ast.Attribute(ast.Name("math" | "np" | "numpy"), "isnan") if self.scope.is_isnan(
+                node.func
+            ):
                 return Test(self._missing(node, (yield each(map(self.value, node.args)))))
             case ast.Name(name) if self.scope.is_builtin(name):
                 if not node.keywords and not any(isinstance(argument, ast.Starred) for argument in node.args):
@@ -357,7 +371,7 @@ class Expressions:
             case "abs", [argument]:
                 return Number(Unary("abs", (yield self.number(argument))))
             case "float", [argument]:
-                return Number((yield self.number(argument)))
+                return Number(as_float((yield self.number(argument))))
             case "bool", [argument]:
                 return Test((yield self.test(argument)))
             case "len", [argument]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mace.language.naming import commands
+from mace.language.run import evaluate
 from mace.language.steps import Steps, each, finish
 from mace.language.syntax import (
     TRUE,
@@ -22,6 +23,7 @@ from mace.language.syntax import (
     Missing,
     Not,
     Or,
+    Program,
     Return,
     Truth,
     Unary,
@@ -29,6 +31,7 @@ from mace.language.syntax import (
     conjunction,
     disjunction,
     negation,
+    variables,
 )
 
 Node = Expression | Guard
@@ -56,6 +59,30 @@ def has_value(node: Node, *, asked: frozenset[str] = frozenset()) -> Guard:
 def asked_about(command: Command) -> frozenset[str]:
     """Return the inputs of which ``command`` asks whether they are missing."""
     return frozenset(name for node in _nodes(command) for name in _asked(node))
+
+
+def divides_by_variable(program: Program) -> bool:
+    """Return whether some division of ``program`` is by anything but a number other than 0."""
+    divisors = [divisor for node in _nodes(program.body) for divisor in _divisors(node)]
+    return any(variables(divisor) or not evaluate(divisor, {}) for divisor in divisors)
+
+
+def _divisors(node: Node) -> Iterable[Expression]:
+    pending: list[Node] = [node]
+    while pending:
+        match pending.pop():
+            case Binary(name, left, right):
+                pending += (left, right)
+                if name == "/":
+                    yield right
+            case Compare(_, left, right):
+                pending += (left, right)
+            case Unary(_, inner) | Indicator(inner) | Not(inner):
+                pending.append(inner)
+            case And(parts) | Or(parts):
+                pending.extend(parts)
+            case _:
+                continue
 
 
 def _nodes(command: Command) -> Iterable[Node]:

@@ -104,7 +104,8 @@ class Scope:
             raise self.refuse(
                 node,
                 f"{node.id!r} is from outside the function, a value of type {type(item).__name__}",
-                "Finite numbers, strings and lists of them are accepted. Write the number, or the steps, in full.",
+                "Finite numbers of Python, float64 arrays, strings and lists of them are accepted: float32 and numpy's integers compute "
+                "in their own way. Write the number, or float(...) or int(...) of it, outside the function.",
             )
         return value
 
@@ -113,6 +114,17 @@ class Scope:
         if name in self.names or name in self.assigned:
             return False
         return name not in self.source.outside or self.source.outside[name] is getattr(builtins, name, None)
+
+    def is_isnan(self, node: ast.expr) -> bool:
+        """Whether a call's function is really the library's ``isnan``."""
+        root = node.value if isinstance(node, ast.Attribute) else node
+        if not isinstance(root, ast.Name) or root.id in self.names or root.id in self.assigned:
+            return False
+        if root.id not in self.source.outside:
+            return True
+        found = self.source.outside[root.id]
+        function = getattr(found, "isnan", None) if isinstance(node, ast.Attribute) else found
+        return getattr(function, "__name__", "") == "isnan" and not hasattr(function, "__code__")
 
     def is_lasting(self, expression: Expression) -> bool:
         """Whether no later command changes the value of ``expression``."""

@@ -33,7 +33,35 @@ def decided(guard: Guard) -> bool | None:
     return holds(guard, {}) if _is_whole(guard) else None
 
 
+LARGEST = 2**53
+"""Whole numbers up to here are the same in floats and in integers."""
+
+
 def _is_whole(node: Expression | Guard) -> bool:
+    """Whether a node is made of whole constants, so small that Python decides it alike in floats and in integers."""
+    return _has_whole_constants(node) and _size(node) < LARGEST
+
+
+def _size(node: Expression | Guard) -> int:
+    """Return a bound on every number that evaluating a node of whole constants gives."""
+    match node:
+        case Constant(value):
+            return abs(int(value))
+        case Unary(_, inner) | Indicator(inner) | Not(inner):
+            return max(1, _size(inner))
+        case Binary("*", left, right):
+            return max(_size(left), _size(right), _size(left) * _size(right))
+        case Binary("min" | "max", left, right) | Compare(_, left, right):
+            return max(_size(left), _size(right))
+        case Binary(_, left, right):
+            return _size(left) + _size(right)
+        case And(parts) | Or(parts):
+            return max((_size(part) for part in parts), default=1)
+        case _:
+            return 1
+
+
+def _has_whole_constants(node: Expression | Guard) -> bool:
     pending: list[Expression | Guard] = [node]
     while pending:
         match pending.pop():

@@ -105,6 +105,9 @@ def from_symbol(symbol: Symbol) -> Value:
 def from_object(item: object) -> Value | None:
     """Return the value of a Python object; None where it is no constant of the language."""
     if hasattr(item, "tolist"):
+        # Arithmetic in any other type of numpy rounds or wraps in its own way.
+        if str(getattr(item, "dtype", "")) not in ("float64", "bool"):
+            return None
         item = item.tolist()
     match item:
         case bool():
@@ -121,6 +124,13 @@ def from_object(item: object) -> Value | None:
             return Items(known) if len(known) == len(values) else None
         case _:
             return None
+
+
+def as_float(expression: Expression) -> Expression:
+    """Return ``float(...)`` of an expression: a constant is rounded to the nearest float."""
+    if isinstance(expression, Constant):
+        return Constant(Fraction(float(expression.value)))
+    return expression
 
 
 def is_numeric(levels: tuple[object, ...]) -> bool:

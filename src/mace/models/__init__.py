@@ -1,32 +1,80 @@
 """Readers: one small file a family, one line in the table.
 
 A reader is a function ``(model, space, columns) -> Form``. The table's keys are ``package:class``; a subclass is read as its base
-where it overrides nothing that decides.
+where it overrides nothing that decides. A second table says how an object that is no scikit-learn estimator, or that takes more
+than numbers, is asked.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from mace.errors import UnsupportedModel
 from mace.models.reading import Ask, Reading
-from mace.registry import Registry
+from mace.registry import Registry, resolve
 from mace.space import FeatureSpace
 
 MODELS = Registry(
     "models",
     {
         "sklearn:DecisionTreeClassifier": "mace.models.tree:read_tree",
+        "sklearn:DecisionTreeRegressor": "mace.models.tree:read_tree",
         "sklearn:RandomForestClassifier": "mace.models.tree:read_forest",
+        "sklearn:RandomForestRegressor": "mace.models.tree:read_forest",
         "sklearn:ExtraTreesClassifier": "mace.models.tree:read_forest",
+        "sklearn:ExtraTreesRegressor": "mace.models.tree:read_forest",
+        "sklearn:GradientBoostingClassifier": "mace.models.boosting:read_boosting",
+        "sklearn:GradientBoostingRegressor": "mace.models.boosting:read_boosting",
+        "sklearn:HistGradientBoostingClassifier": "mace.models.histogram:read_histogram",
+        "sklearn:HistGradientBoostingRegressor": "mace.models.histogram:read_histogram",
+        "sklearn:AdaBoostClassifier": "mace.models.adaboost:read_adaboost",
         "sklearn:LogisticRegression": "mace.models.linear:read_linear",
         "sklearn:LinearSVC": "mace.models.linear:read_linear",
         "sklearn:MLPClassifier": "mace.models.mlp:read_mlp",
+        "xgboost:XGBClassifier": "mace.models.xgboost:read_estimator",
+        "xgboost:XGBRegressor": "mace.models.xgboost:read_estimator",
+        "xgboost:Booster": "mace.models.xgboost:read_booster",
+        "lightgbm:LGBMClassifier": "mace.models.lightgbm:read_estimator",
+        "lightgbm:LGBMRegressor": "mace.models.lightgbm:read_estimator",
+        "lightgbm:Booster": "mace.models.lightgbm:read_booster",
+        "catboost:CatBoostClassifier": "mace.models.catboost:read_catboost",
+        "catboost:CatBoostRegressor": "mace.models.catboost:read_catboost",
     },
     UnsupportedModel,
 )
 
-DECIDING = ("predict", "predict_proba", "decision_function", "_forward_pass_fast", "_validate_X_predict", "apply")
+DEPLOYED = {
+    "sklearn:HistGradientBoostingClassifier": "mace.models.histogram:deployed",
+    "sklearn:HistGradientBoostingRegressor": "mace.models.histogram:deployed",
+    "xgboost:XGBClassifier": "mace.models.xgboost:deployed_estimator",
+    "xgboost:XGBRegressor": "mace.models.xgboost:deployed_estimator",
+    "xgboost:Booster": "mace.models.xgboost:deployed_booster",
+    "lightgbm:LGBMClassifier": "mace.models.lightgbm:deployed_estimator",
+    "lightgbm:LGBMRegressor": "mace.models.lightgbm:deployed_estimator",
+    "lightgbm:Booster": "mace.models.lightgbm:deployed_booster",
+    "catboost:CatBoostClassifier": "mace.models.catboost:deployed",
+    "catboost:CatBoostRegressor": "mace.models.catboost:deployed",
+}
+"""How a model is asked, where it is not simply ``predict`` of numeric columns."""
+
+DECIDING = (
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "_forward_pass_fast",
+    "_validate_X_predict",
+    "apply",
+    "inplace_predict",
+    "_raw_predict",
+    "_raw_predict_init",
+    "_predict_iterations",
+    "_preprocess_X",
+    "_check_X",
+    "_get_iteration_range",
+    "_predict",
+)
 """Methods that a subclass must not override to be read as its base."""
 
 
@@ -52,19 +100,35 @@ def read(model: Any, space: FeatureSpace) -> Reading:
     pipeline = next((base for base in type(model).__mro__ if _key(base) == "sklearn:Pipeline"), None)
     if pipeline is None and not hasattr(model, "predict"):
         return _read_callable(model, space)
-    from mace.models.estimator import ask_estimator, bare_columns, check_fitted, class_labels
+    return _read_estimator(model, space, pipeline)
 
-    columns = None
-    final = model
+
+def _read_estimator(model: Any, space: FeatureSpace, pipeline: type | None) -> Reading:
+    from mace.models.deployed import ask_deployed, bare_columns, rate_deployed, rows_of
+    from mace.models.estimator import check_fitted
+    from mace.models.pipeline import pipeline_rows
+
+    final, columns = model, None
     if pipeline is not None:
         _refuse_overrides(model, pipeline)
         final, columns = _open_pipeline(model, space)
-    reader = MODELS.load(_registered(final))
+    key, family = _registered(final), type(final).__name__
     check_fitted(final)
-    classes = class_labels(final)
-    own = columns if columns is not None else bare_columns(final, space)
-    ask = ask_estimator(model, space, classes, columns=None if columns is not None else own)
-    return Reading(family=type(final).__name__, form=reader(final, space, own), ask=ask, classes=classes)
+    deployed = resolve(DEPLOYED.get(key, "mace.models.estimator:deployed"))(final)
+    if pipeline is not None:
+        deployed = replace(deployed, predict=model.predict, probabilities=getattr(model, "predict_proba", None))
+    rows = pipeline_rows(model, space)
+    if columns is None:
+        columns = bare_columns(family, deployed, space)
+        rows = partial(rows_of, deployed, columns)
+    return Reading(
+        family=family,
+        form=MODELS.load(key)(final, space, columns),
+        ask=ask_deployed(deployed, rows),
+        classes=deployed.classes,
+        is_regressor=deployed.classes is None,
+        rate=rate_deployed(deployed, rows),
+    )
 
 
 def _open_pipeline(model: Any, space: FeatureSpace) -> tuple[Any, Any]:
@@ -116,7 +180,7 @@ def _refuse_overrides(model: Any, base: type) -> None:
 
 
 def _supported() -> list[str]:
-    return [name.partition(":")[2] for name in MODELS]
+    return [name.removeprefix("sklearn:").replace(":", ".") for name in MODELS]
 
 
-__all__ = ["MODELS", "Ask", "Reading", "read"]
+__all__ = ["DEPLOYED", "MODELS", "Ask", "Reading", "read"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mace.errors import UnsupportedModel
+from mace.errors import MaceError, UnsupportedModel
+from mace.models.package import optional
 
 KNOWN = ("mace.space.", "sklearn.tree._tree.Tree")
 """Types that hold data only: this package's own, and the arrays of a tree, which the reader checks before anything walks them."""
@@ -20,7 +23,9 @@ def load_model(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
     Parameters
     ----------
     path : path
-        A ``.skops`` file; or, only with ``trust``, a ``.joblib`` or ``.pkl`` file.
+        A ``.skops`` file, an XGBoost ``.json`` or ``.ubj`` file, a LightGBM ``.txt`` file, a CatBoost ``.cbm`` file; or, only with
+        ``trust``, a ``.joblib`` or ``.pkl`` file. XGBoost's and CatBoost's come back as the estimators they were saved from, LightGBM's
+        as a ``Booster``: its text does not hold the labels.
     trust : bool
         Whether the file may run code: unpickling does whatever the file says.
 
@@ -28,6 +33,8 @@ def load_model(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
     ------
     UnsupportedModel
         The file does not exist, is damaged, is of an unknown kind, or needs ``trust``.
+    MissingPackage
+        It needs an optional package that is not installed.
     """
     file = Path(path)
     if not file.is_file():
@@ -41,9 +48,18 @@ def load_model(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
                 "Say that you trust it (--trust, or trust=True), or save the model with skops.io.dump."
             )
         return _load_pickle(file)
-    raise UnsupportedModel(
-        f"{file.name}: unknown kind of model file. Supported: .skops, and with trust {', '.join(PICKLES)}."
-    )
+    loader = BOOSTERS.get(file.suffix)
+    if loader is None or (file.suffix == ".txt" and not file.read_bytes().startswith(b"tree")):
+        raise UnsupportedModel(
+            f"{file.name}: unknown kind of model file. Supported: .skops, XGBoost's .json and .ubj, LightGBM's .txt, "
+            f"CatBoost's .cbm, and with trust {', '.join(PICKLES)}."
+        )
+    try:
+        return loader(file)
+    except MaceError:
+        raise
+    except Exception as error:
+        raise UnsupportedModel(f"{file.name} cannot be read: {type(error).__name__}: {str(error)[:200]}") from error
 
 
 def _load_skops(file: Path, *, trust: bool) -> Any:
@@ -73,3 +89,35 @@ def _load_pickle(file: Path) -> Any:
         return joblib.load(file)
     except Exception as error:
         raise UnsupportedModel(f"{file.name} cannot be unpickled: {type(error).__name__}: {error}") from error
+
+
+def _load_xgboost(file: Path) -> Any:
+    xgboost = optional("xgboost")
+    booster = xgboost.Booster(model_file=str(file))
+    saved = json.loads(booster.attr("scikit_learn") or "{}").get("_estimator_type")
+    kind = {"classifier": xgboost.XGBClassifier, "regressor": xgboost.XGBRegressor}.get(saved)
+    if kind is None:
+        return booster
+    model = kind()
+    model.load_model(str(file))
+    return model
+
+
+def _load_lightgbm(file: Path) -> Any:
+    return optional("lightgbm").Booster(model_file=str(file))
+
+
+def _load_catboost(file: Path) -> Any:
+    catboost = optional("catboost")
+    model = catboost.CatBoost().load_model(str(file))
+    kind = catboost.CatBoostClassifier if len(model.classes_) else catboost.CatBoostRegressor
+    return kind().load_model(str(file))
+
+
+BOOSTERS: dict[str, Callable[[Path], Any]] = {
+    ".json": _load_xgboost,
+    ".ubj": _load_xgboost,
+    ".txt": _load_lightgbm,
+    ".cbm": _load_catboost,
+}
+"""Formats of data only: their own libraries parse them, and run nothing that they hold."""

@@ -55,11 +55,14 @@ def read_function(model: Callable[..., object], space: FeatureSpace) -> Reading:
 
 def _parameters(model: Callable[..., object], name: str) -> tuple[str, ...]:
     try:
-        return tuple(inspect.signature(model).parameters)
+        parameters = inspect.signature(model).parameters
     except (TypeError, ValueError) as error:
         raise UnsupportedModel(
             f"cannot read {name}: it has no signature. Write it as a plain Python function."
         ) from error
+    if any(parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters.values()):
+        raise UnsupportedModel(f"cannot read {name}: it has keyword-only parameters. Make them plain parameters.")
+    return tuple(parameters)
 
 
 def _symbol(space: FeatureSpace, name: str) -> Symbol:
@@ -83,10 +86,18 @@ def _ask(model: Callable[..., object], space: FeatureSpace, parsed: Parsed, para
     def ask(points: Sequence[Point]) -> list[Fraction]:
         return [_outcome(_call(space.values_of(point)), parsed) for point in points]
 
+    def _failed(error: Exception, values: dict[str, Scalar]) -> UnsupportedModel:
+        return UnsupportedModel(
+            f"the function fails with {type(error).__name__}: {error}, on {values}. Make it defined on the whole space."
+        )
+
     def _call(values: dict[str, Scalar]) -> object:
-        if parameters is None:
-            return model(Record(values))
-        return model(*(values[parameter] for parameter in parameters))
+        try:
+            if parameters is None:
+                return model(Record(values))
+            return model(*(values[parameter] for parameter in parameters))
+        except ArithmeticError as error:
+            raise _failed(error, values) from error
 
     return ask
 

@@ -9,6 +9,7 @@ import numpy as np
 from mace.errors import UnsupportedModel
 from mace.forms import Network
 from mace.models.estimator import check_columns
+from mace.models.linear import check_finite
 from mace.space import Column, FeatureSpace
 
 
@@ -28,6 +29,7 @@ def read_mlp(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Ne
         raise UnsupportedModel("MLPClassifier with several labels a row cannot be explained. Fit one model a label.")
     weights = tuple(np.asarray(layer, dtype=np.float64).T for layer in model.coefs_)
     biases = tuple(np.asarray(layer, dtype=np.float64) for layer in model.intercepts_)
+    check_finite(model, *weights, *biases)
     return Network(
         space=space,
         columns=columns,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mace.errors import UnsupportedModel
-from mace.space import Categorical, Column, Feature, FeatureSpace, Ordinal
+from mace.space import Categorical, Column, Feature, FeatureSpace, Ordinal, Point
 from mace.space.encoder import Encoder
 
 
@@ -36,6 +37,17 @@ def encoder_columns(encoder: Encoder, space: FeatureSpace) -> tuple[Column, ...]
         )
     positions = {name: _level_positions(name, own[name], space[name]) for name in space}
     return tuple(_moved(column, own, space, positions) for column in encoder.columns_)
+
+
+def pipeline_rows(pipeline: Any, space: FeatureSpace) -> Callable[[Sequence[Point]], Any]:
+    """Return how points become the rows that a pipeline with an encoder takes: the original features, in a frame or an array."""
+    names = getattr(pipeline, "feature_names_in_", None)
+
+    def rows(points: Sequence[Point]) -> Any:
+        frame = space.frame_of(points)
+        return frame[list(names)] if names is not None else frame.to_numpy(dtype=object)
+
+    return rows
 
 
 def _level_positions(name: str, own: Feature, given: Feature) -> list[int] | None:

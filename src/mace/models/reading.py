@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,6 +10,7 @@ from fractions import Fraction
 from mace.errors import InvalidTarget, did_you_mean
 from mace.forms import Form
 from mace.space import Point, Scalar
+from mace.space.features import plain_scalar
 
 Ask = Callable[[Sequence[Point]], list[Fraction]]
 """Asks the user's own object about points, in one call; gives the outcomes' codes."""
@@ -53,8 +55,13 @@ class Reading:
 
     def code(self, label: object) -> Fraction:
         """Return the code of a label; an unknown label is an :class:`InvalidTarget`."""
+        label = plain_scalar(label)
+        if not isinstance(label, str | int | float):
+            raise InvalidTarget(
+                f"{label!r:.80} is not a label, but a {type(label).__name__}. Give one label, or mace.any_of(labels)."
+            )
         if self.classes is None:
-            if isinstance(label, int | float):
+            if not isinstance(label, str) and math.isfinite(label):
                 return Fraction(label)
             raise InvalidTarget(f"{label!r} is not a number, and {self.family} returns numbers.")
         for position, known in enumerate(self.classes):

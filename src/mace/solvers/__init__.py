@@ -14,12 +14,13 @@ from mace.registry import Registry
 SOLVERS = Registry(
     "solvers",
     {
+        "trees": "mace.solvers.trees",
         "smt": "mace.solvers.smt",
         "enumerate": "mace.solvers.enumerate",
     },
 )
 
-AUTOMATIC = ("smt",)
+AUTOMATIC = ("trees", "smt")
 """The lanes that ``solver="auto"`` tries, in this order."""
 
 

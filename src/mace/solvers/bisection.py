@@ -23,10 +23,11 @@ import math
 from fractions import Fraction
 from typing import Protocol
 
+from mace.distances import distance_down
 from mace.exact import float_down, float_up
 from mace.language.syntax import Guard
 from mace.problem import Answer, Bounds, Limits, Problem, Sat, Unknown, Unsat
-from mace.solvers.witness import can_exclude, candidates, exclusion, is_finite, point_region
+from mace.solvers.witness import can_exclude, candidates, exclusion, implausible, is_finite, point_region
 from mace.space import Point
 
 BAND = "rounding leaves the points between lower and upper undecided: the model's own arithmetic is too coarse there"
@@ -73,7 +74,8 @@ class Bisection:
             self._first()
             if self.ceiling is None:
                 return Bounds(self.lower, is_infeasible=True, calls=self.calls, notes=self._notes())
-            self.allowed = 2 + max(0, math.ceil(math.log2(max(self.ceiling, Fraction(1)) / self.problem.accuracy)))
+            tolerance = power_of_two_below(self.problem.accuracy)
+            self.allowed = 2 + max(0, math.ceil(math.log2(max(self.ceiling, Fraction(1)) / tolerance)))
             self.lower = self.problem.metric.next_above(Fraction(0))
             self._close_in()
             self._settle()
@@ -82,16 +84,24 @@ class Bisection:
             reason = "" if self.upper is not None and self._gap(self.upper) <= self.problem.accuracy else BAND
         except Stopped as stop:
             reason = str(stop)
-        return Bounds(self.lower, self.upper, self.point, reason=reason, calls=self.calls, notes=self._notes())
+        return Bounds(self._capped(), self.upper, self.point, reason=reason, calls=self.calls, notes=self._notes())
+
+    def _capped(self) -> Fraction:
+        """Return lower, but not above the distance of the point in hand, which ``upper`` rounds up where it is a root."""
+        if self.point is None:
+            return self.lower
+        return min(self.lower, distance_down(self.problem.metric, self.problem.metric.measure(self.point)))
 
     # ---- the three steps
 
     def _first(self) -> None:
         """Ask without a bound on the distance: *unsat* is `infeasible`, *sat* gives the first upper bound."""
-        if can_exclude(self.problem, self.problem.factual) is None and self._certain(None):
-            self.ceiling = self.upper
-        else:
-            self._possible(None)
+        if can_exclude(self.problem, self.problem.factual) is None:
+            if self._certain(None):
+                self.ceiling = self.upper
+                return
+            self.settling += 1
+        self._possible(None)
 
     def _close_in(self) -> None:
         """Halve the interval between lower and ceiling until it is at most the tolerance."""
@@ -140,8 +150,7 @@ class Bisection:
             answer = self._ask(self.oracle.possible(bound))
             if answer is None:
                 return False
-            refused = self._judge(answer)
-            region = None if refused is None else exclusion(self.problem, refused, answer.values)
+            region = self._judge(answer)
             if region is not None:
                 self.refused += 1
                 self.oracle.exclude(region)
@@ -171,19 +180,20 @@ class Bisection:
             case Unknown(reason):
                 raise Stopped(reason)
 
-    def _judge(self, answer: Sat) -> Point | None:
-        """Ask the real model about a witness: keep it where valid and nearer; return the plausible row that it refused, if any."""
+    def _judge(self, answer: Sat) -> Guard | None:
+        """Ask the real model about a witness: keep it where valid and nearer; return the region that a refusal rules out, if any."""
         for point in candidates(self.problem, answer.values):
             if not self.problem.is_plausible(point):
                 continue
             if not self.problem.is_reached(point):
-                return point
+                return exclusion(self.problem, point, answer.values)
             self.accepted = point
             distance = self.problem.distance(point)
             if self.upper is None or distance < self.upper:
                 self.upper, self.point = distance, point
             return None
-        return None
+        # No row beside the witness is plausible; on a finite space the witness is itself the row, so it goes.
+        return implausible(self.problem, answer.values)
 
     # ---- the interval
 

@@ -14,10 +14,11 @@ from mace.language import characteristic
 from mace.language.syntax import Compare, CompareName, Guard, Variable, conjunction, constant, negation
 from mace.problem import Answer, Bounds, Limits, Problem, Sat, Unknown, Unsat
 from mace.solvers.bisection import Bisection
-from mace.solvers.terms import Translator
-from mace.space import Categorical
+from mace.solvers.terms import OutOfTime, Translator
+from mace.space import RESERVED, Categorical
 
-DISTANCE = "distance"
+DISTANCE = f"{RESERVED}distance"
+LATE = "time limit reached"
 BACK_ENDS = ("z3", "cvc5", "msat", "yices", "optimathsat")
 """Solvers of pySMT with rational arithmetic."""
 
@@ -29,7 +30,10 @@ def supports(problem: Problem) -> str:
 
 def solve(problem: Problem, limits: Limits, *, back_end: str = "z3") -> Bounds:
     """Find the nearest counterfactual by Algorithm 1."""
-    oracle = SmtOracle(problem, limits, back_end)
+    try:
+        oracle = SmtOracle(problem, limits, back_end)
+    except OutOfTime:
+        return Bounds(Fraction(0), reason=LATE)
     try:
         return Bisection(problem, oracle, limits).run()
     finally:
@@ -44,14 +48,14 @@ class SmtOracle:
         self.limits = limits
         self.back_end = back_end
         environment = Environment()
-        self.translator = Translator(environment, problem)
+        self.translator = Translator(environment, problem, limits)
         self.solver = _open_solver(environment, back_end)
         for term in self.translator.domain:
             self.solver.add_assertion(term)
         self._assert(problem.form.definitions(problem.goal))
         self._assert(characteristic(problem.metric.program(), result=DISTANCE, prefix=f"{DISTANCE}."))
         for number, condition in enumerate(problem.conditions):
-            self._assert(condition.formula(f"condition {number}."))
+            self._assert(condition.formula(f"{RESERVED}condition {number}."))
 
     def possible(self, bound: Fraction | None) -> Answer:
         """Ask for a point that the deployed model may put in the goal."""
@@ -80,12 +84,15 @@ class SmtOracle:
         return definitions
 
     def _check(self, goal: Guard, bound: Fraction | None) -> Answer:
-        question = self.translator.guard(conjunction([goal, self._within(bound)]))
+        try:
+            question = self.translator.guard(conjunction([goal, self._within(bound)]))
+        except OutOfTime:
+            return Unknown(LATE)
         for definition in self._new_definitions():
             self.solver.add_assertion(definition)
         remaining = self.limits.remaining()
         if remaining <= 0:
-            return Unknown("time limit reached")
+            return Unknown(LATE)
         self.solver.push()
         try:
             self.solver.add_assertion(question)
@@ -95,7 +102,7 @@ class SmtOracle:
             return Sat(self.translator.read(self.solver))
         except (SolverReturnedUnknownResultError, InternalSolverError):
             late = self.limits.remaining() <= 0.05 * max(remaining, 0.1)
-            return Unknown("time limit reached" if late else f"{self.back_end} could not decide")
+            return Unknown(LATE if late else f"{self.back_end} could not decide")
         finally:
             self.solver.pop()
 

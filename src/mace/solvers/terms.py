@@ -32,13 +32,17 @@ from mace.language.syntax import (
     Unary,
     Variable,
 )
-from mace.problem import Problem
+from mace.problem import Limits, Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
 
 Term = Any
 """A pySMT node; pySMT has no types of its own."""
 
 _MIRROR: dict[CompareName, CompareName] = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
+
+
+class OutOfTime(Exception):
+    """The deadline passed while a formula was being translated."""
 
 
 class Encoding(Protocol):
@@ -211,20 +215,22 @@ class Translator:
         Definitions of variables that :meth:`guard` has introduced since they were last taken.
     """
 
-    def __init__(self, environment: Environment, problem: Problem) -> None:
+    def __init__(self, environment: Environment, problem: Problem, limits: Limits) -> None:
         self.manager: Any = environment.formula_manager
         self.features = {
-            name: encode(self.manager, f"feature {name}", feature, own)
-            for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True)
+            name: encode(self.manager, f"feature {number}", feature, own)
+            for number, ((name, feature), own) in enumerate(zip(problem.space.items(), problem.factual, strict=True))
         }
         self.missing = {
-            name: self.manager.Symbol(f"feature {name} missing", BOOL)
-            for name, feature in problem.space.items()
+            name: self.manager.Symbol(f"feature {number} missing", BOOL)
+            for number, (name, feature) in enumerate(problem.space.items())
             if feature.missing
         }
         self.domain = [encoding.domain for encoding in self.features.values()]
         self.definitions: list[Term] = []
         self._defined: dict[tuple[str, Term, Term], Term] = {}
+        self._translated = 0
+        self.limits = limits
 
     def read(self, values: Any) -> dict[str, Fraction | None]:
         """Return the features' numbers in a model of the solver."""
@@ -235,6 +241,9 @@ class Translator:
 
     def guard(self, guard: Guard) -> Term:
         """Return a formula as a Boolean term."""
+        self._translated += 1
+        if self._translated % 512 == 0 and self.limits.remaining() <= 0:
+            raise OutOfTime
         match guard:
             case Truth(value):
                 return self.manager.Bool(value)
@@ -258,7 +267,7 @@ class Translator:
         m = self.manager
         match expression:
             case Variable(name):
-                return self.features[name].number if name in self.features else m.Symbol(name, REAL)
+                return self.features[name].number if name in self.features else m.Symbol(f"variable {name}", REAL)
             case Constant(value):
                 return m.Real(value)
             case Indicator(guard):

@@ -60,6 +60,11 @@ def can_exclude(problem: Problem, point: Point) -> Guard | None:
     return point_region(problem, point)
 
 
+def implausible(problem: Problem, values: dict[str, Fraction | None]) -> Guard | None:
+    """Return the region of a witness none of whose rows is plausible, on a finite space."""
+    return point_region(problem, next(candidates(problem, values))) if is_finite(problem) else None
+
+
 def is_finite(problem: Problem) -> bool:
     """Return whether the space has finitely many points."""
     return all(feature.size is not None for feature in problem.space.values())

@@ -16,9 +16,10 @@ from mace.space.features import (
     ordinal,
     real,
 )
-from mace.space.space import FeatureSpace, Point, Row, Scalar
+from mace.space.space import RESERVED, FeatureSpace, Point, Row, Scalar
 
 __all__ = [
+    "RESERVED",
     "Categorical",
     "Column",
     "Feature",

@@ -32,9 +32,14 @@ class Real:
     def __post_init__(self) -> None:
         for name in ("low", "high", "step"):
             value = getattr(self, name)
-            if value is not None:
+            if value is not None or name != "step":
                 object.__setattr__(self, name, _finite(value, name, "real"))
         _check_range(self.low, self.high, self.step, "real")
+        _check_missing(self.missing)
+        if self.step is not None and self.step < 2 * math.ulp(max(abs(self.low), abs(self.high))):
+            raise InvalidSpace(
+                f"real: step is {self.step}, finer than floats are near {self.high}. Leave the step out."
+            )
 
     @property
     def range(self) -> Fraction:
@@ -89,7 +94,7 @@ class Integer:
     def __post_init__(self) -> None:
         for name in ("low", "high", "step"):
             value = getattr(self, name)
-            if value is None:
+            if value is None and name == "step":
                 continue
             number = _finite(value, name, "integer")
             if number != int(number) or abs(number) > 2**53:
@@ -98,6 +103,7 @@ class Integer:
                 )
             object.__setattr__(self, name, int(number))
         _check_range(self.low, self.high, self.step, "integer")
+        _check_missing(self.missing)
 
     @property
     def range(self) -> Fraction:
@@ -243,9 +249,9 @@ def grid_values(feature: Feature) -> Iterator[Number]:
 def _finite(value: object, name: str, kind: str) -> float:
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if isinstance(value, bool | str) or not math.isfinite(number):
+    if isinstance(value, bool | str | bytes) or not math.isfinite(number):
         raise InvalidSpace(f"{kind}: {name} is {value!r}; it must be a finite number.")
     return number
 
@@ -257,10 +263,18 @@ def _check_range(low: float, high: float, step: float | None, kind: str) -> None
         raise InvalidSpace(f"{kind}: step is {step}; it must be positive, or None for no grid.")
 
 
+def _check_missing(missing: object) -> None:
+    if not isinstance(missing, bool):
+        raise InvalidSpace(f"missing is {missing!r}; it must be True or False.")
+
+
 def _as_levels(levels: Sequence[Level], kind: str) -> tuple[Level, ...]:
     if isinstance(levels, str):
         raise InvalidSpace(f"{kind}: levels is the text {levels!r}; give a list of levels, e.g. {kind}([{levels!r}]).")
-    return tuple(levels)
+    try:
+        return tuple(levels)
+    except TypeError as error:
+        raise InvalidSpace(f"{kind}: levels is {levels!r}; give a list of levels.") from error
 
 
 def _check_levels(levels: Sequence[Level], kind: str) -> tuple[Level, ...]:
@@ -268,8 +282,10 @@ def _check_levels(levels: Sequence[Level], kind: str) -> tuple[Level, ...]:
     if not plain:
         raise InvalidSpace(f"{kind}: no levels; give at least one.")
     for level in plain:
-        if not isinstance(level, str | int | float | bool) or level != level:
-            raise InvalidSpace(f"{kind}: level {level!r} is a {type(level).__name__}; use text, numbers or booleans.")
+        if not isinstance(level, str | int | float | bool) or (isinstance(level, float) and not math.isfinite(level)):
+            raise InvalidSpace(
+                f"{kind}: level {level!r} is a {type(level).__name__}; use text, finite numbers or booleans."
+            )
     doubled = next((level for i, level in enumerate(plain) if level in plain[:i]), None)
     if doubled is not None:
         raise InvalidSpace(f"{kind}: level {doubled!r} stands twice; each level once.")

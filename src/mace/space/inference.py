@@ -64,7 +64,12 @@ def _infer_category(name: str, column: pd.Series[Any], dtype: pd.CategoricalDtyp
 
 def _infer_levels(name: str, column: pd.Series[Any]) -> tuple[Feature, str]:
     _refuse_missing(name, column)
-    levels = list(dict.fromkeys(plain_scalar(value) for value in column.unique()))
+    try:
+        levels = list(dict.fromkeys(plain_scalar(value) for value in column.unique()))
+    except TypeError as error:
+        raise InvalidSpace(
+            f"Column {name!r} holds lists or other values that are no levels. Drop it, or turn it into text."
+        ) from error
     try:
         levels.sort()
         order = "sorted"

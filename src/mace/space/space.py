@@ -29,6 +29,10 @@ Point = tuple[Value, ...]
 """A row as numbers in the space's order; ``None`` is missing."""
 
 SCHEMA_VERSION = 1
+
+RESERVED = "§"
+"""Variables of the programs that MACE itself writes begin with this; no feature's name does."""
+
 _KINDS: dict[str, type[Feature]] = {"real": Real, "integer": Integer, "ordinal": Ordinal, "categorical": Categorical}
 
 
@@ -56,6 +60,10 @@ class FeatureSpace(Mapping[str, Feature]):
         for name, feature in features.items():
             if not isinstance(name, str) or not name:
                 raise InvalidSpace(f"Feature name {name!r} is not text. Name each feature with a non-empty string.")
+            if name.startswith(RESERVED):
+                raise InvalidSpace(
+                    f"Feature name {name!r} begins with {RESERVED!r}, which is kept for variables of programs. Rename it."
+                )
             if not isinstance(feature, Real | Integer | Ordinal | Categorical):
                 raise InvalidSpace(
                     f"{name!r} is {feature!r}; use mace.real, mace.integer, mace.ordinal or mace.categorical."
@@ -204,7 +212,7 @@ class FeatureSpace(Mapping[str, Feature]):
         """Return the space that :meth:`to_json` wrote."""
         try:
             data = json.loads(text)
-        except ValueError as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise InvalidSpace(f"Not JSON: {error}. Write the file with FeatureSpace.to_json().") from error
         return cls.from_dict(data)
 
@@ -224,8 +232,11 @@ def _as_mapping(row: Row, names: tuple[str, ...]) -> dict[str, object]:
             raise InvalidRow("A column stands twice in the frame; each feature once.")
         return {name: row[name].iloc[0] for name in row.columns}
     if hasattr(row, "to_dict") and hasattr(row, "index"):
+        labels: Any = row.index
+        if not labels.is_unique:
+            raise InvalidRow("A label stands twice in the series; each feature once.")
         return dict(row.to_dict())
-    if isinstance(row, str | bytes) or not hasattr(row, "__getitem__"):
+    if isinstance(row, str | bytes) or not hasattr(row, "__getitem__") or getattr(row, "ndim", 1) == 0:
         raise InvalidRow(f"A row is a dict, a Series, a one-row frame or a sequence, not {type(row).__name__}.")
     cells: Any = row[0] if getattr(row, "ndim", 1) == 2 and len(row) == 1 else row
     if len(cells) != len(names):
@@ -273,7 +284,7 @@ def _replacement(name: str, feature: str) -> str:
 
 
 def _position(name: str, levels: tuple[Level, ...], value: object) -> int:
-    for position, level in enumerate(levels):
+    for position, level in enumerate(levels if isinstance(value, str | int | float) else ()):
         if level == value and isinstance(level, str) == isinstance(value, str):
             return position
     shown = ", ".join(map(repr, levels[:20])) + (", ..." if len(levels) > 20 else "")
@@ -286,9 +297,9 @@ def _in_range(name: str, feature: Real | Integer, value: object) -> Number:
         number = value if isinstance(value, int) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         number = math.nan
-    if isinstance(value, str) or number != number:
+    if isinstance(value, str | bytes) or number != number:
         raise InvalidRow(f"{name!r} is {value!r}, a {type(value).__name__}; a number is needed ({kind}).")
-    if math.isinf(number):
+    if isinstance(number, float) and math.isinf(number):
         raise InvalidRow(f"{name!r} is {number}; a finite number is needed ({kind}).")
     if isinstance(feature, Integer) and number != number // 1:
         raise InvalidRow(
@@ -342,10 +353,12 @@ def _to_dict(feature: Feature) -> dict[str, Any]:
 
 
 def _from_dict(name: object, entry: object) -> Feature:
-    if not isinstance(entry, Mapping) or entry.get("kind") not in _KINDS:
+    if not isinstance(entry, Mapping) or entry.get("kind") not in list(_KINDS):
         raise InvalidSpace(f"{name!r}: {entry!r} is not a feature; 'kind' must be one of {', '.join(_KINDS)}.")
     arguments = {key: value for key, value in entry.items() if key != "kind"}
-    if isinstance(arguments.get("levels"), list):
+    if "levels" in arguments:
+        if not isinstance(arguments["levels"], list):
+            raise InvalidSpace(f"{name!r}: levels is {arguments['levels']!r}; give a list.")
         arguments["levels"] = tuple(arguments["levels"])
     try:
         return _KINDS[entry["kind"]](**arguments)

@@ -1,0 +1,144 @@
+"""The user's own object: its columns, its classes, and how it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mace.errors import UnsupportedModel
+from mace.forms.scoring import column_values
+from mace.models.reading import Ask, Rate
+from mace.space import Categorical, Column, FeatureSpace, Ordinal, Point, Scalar, numeric_columns
+from mace.space.features import Level, plain_scalar
+
+Matrix = Any
+"""What a model takes: a float64 array, or a data frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Native(Column):
+    """A column that the model takes as a pandas category and encodes by itself.
+
+    Attributes
+    ----------
+    table : tuple of float
+        The model's own code of each level, NaN where the model does not know it.
+    labels : tuple of levels
+        The levels, as the model is given them.
+    """
+
+    labels: tuple[Level, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """A fitted model as it is asked.
+
+    Attributes
+    ----------
+    predict : callable
+        Takes rows, gives labels or numbers.
+    probabilities : callable, optional
+        Takes rows, gives a column a class.
+    classes : tuple of labels, optional
+        The labels by code; ``None`` for a regressor.
+    names : tuple of str, optional
+        The columns of the frame that it was fitted on; ``None`` where it was an array.
+    native : mapping of int to levels
+        The columns that must come as pandas categories, each with the model's own list of categories by code; ``None`` where it
+        has no codes.
+    """
+
+    predict: Callable[[Matrix], Any]
+    probabilities: Callable[[Matrix], Any] | None
+    classes: tuple[Scalar, ...] | None
+    names: tuple[str, ...] | None
+    native: Mapping[int, Sequence[Level] | None] = field(default_factory=dict)
+
+
+def bare_columns(family: str, deployed: Deployed, space: FeatureSpace) -> tuple[Column, ...]:
+    """Return the columns of a model fitted directly on the space's features, in the space's order."""
+    names = deployed.names
+    if names is not None and names != space.names:
+        raise UnsupportedModel(
+            f"{family} was fitted on the columns {', '.join(names)}; the space has {', '.join(space)}. "
+            "Write the space in the model's order."
+        )
+    columns: list[Column] = []
+    for index, (name, feature) in enumerate(space.items()):
+        if index in deployed.native:
+            columns.append(_native(name, index, space, deployed.native[index]))
+        else:
+            columns += _numeric(family, name, index, FeatureSpace({name: feature}))
+    return tuple(columns)
+
+
+def _numeric(family: str, name: str, index: int, alone: FeatureSpace) -> list[Column]:
+    columns = numeric_columns(alone)
+    if columns is None:
+        raise UnsupportedModel(
+            f"{family} takes numbers, and {name!r} has text levels. "
+            "Put an encoder before it: make_pipeline(mace.Encoder(space), model)."
+        )
+    return [Column(name, index, columns[0].table)]
+
+
+def _native(name: str, index: int, space: FeatureSpace, known: Sequence[Level] | None) -> Native:
+    feature = space[name]
+    if not isinstance(feature, Ordinal | Categorical):
+        raise UnsupportedModel(
+            f"{name!r} is a category to the model and {type(feature).__name__.lower()} in the space. "
+            f"Declare its levels: FeatureSpace.replace({name}=mace.categorical([...]))."
+        )
+    codes = {_kind(level): float(code) for code, level in enumerate(feature.levels if known is None else known)}
+    table = tuple(codes.get(_kind(level), np.nan) for level in feature.levels)
+    return Native(name, index, table, feature.levels)
+
+
+def _kind(level: object) -> tuple[bool, object]:
+    plain = plain_scalar(level)
+    return isinstance(plain, str), plain
+
+
+def rows_of(deployed: Deployed, columns: Sequence[Column], points: Sequence[Point]) -> Matrix:
+    """Return points as a bare model takes them: a float64 array, or a frame of its columns and dtypes."""
+    X = column_values(columns, points)
+    if deployed.names is None:
+        return X
+    frame = pd.DataFrame(X, columns=list(deployed.names))
+    for position, column in enumerate(columns):
+        if isinstance(column, Native):
+            labels = [column.labels[int(point[column.feature] or 0)] for point in points]
+            frame[column.name] = pd.Categorical(labels, categories=list(column.labels))
+            assert frame.columns[position] == column.name
+    return frame
+
+
+def ask_deployed(deployed: Deployed, rows: Callable[[Sequence[Point]], Matrix]) -> Ask:
+    """Return a function that asks ``predict``: for the codes of labels, or for numbers as they are."""
+    classes = deployed.classes
+    if classes is None:
+        return lambda points: _fractions(deployed.predict(rows(points)))
+    codes = {label: Fraction(code) for code, label in enumerate(classes)}
+
+    def ask(points: Sequence[Point]) -> list[Fraction]:
+        return [codes[plain_scalar(label)] for label in np.ravel(deployed.predict(rows(points)))]  # type: ignore[index]
+
+    return ask
+
+
+def rate_deployed(deployed: Deployed, rows: Callable[[Sequence[Point]], Matrix]) -> Rate | None:
+    """Return a function that asks for the probability of a class, or ``None`` where the model gives none."""
+    probabilities = deployed.probabilities
+    if probabilities is None or deployed.classes is None:
+        return None
+    return lambda points, code: _fractions(np.asarray(probabilities(rows(points)))[:, code])
+
+
+def _fractions(numbers: Any) -> list[Fraction]:
+    return [Fraction(float(number)) for number in np.ravel(numbers)]

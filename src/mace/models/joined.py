@@ -1,0 +1,127 @@
+"""Trees as a library writes them, joined into the arrays of a tree ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.errors import UnsupportedModel
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """One tree: node arrays in any order with the root first, a leaf marked by ``left`` -1.
+
+    Attributes
+    ----------
+    column, edge, left, right, missing_left
+        As in :class:`~mace.forms.TreeEnsemble`, with children counted within the tree.
+    value : float array
+        What each leaf adds: to one output, or (nodes x outputs) to each.
+    output : int
+        Which output, where it is one.
+    lefts : mapping of int to bool array
+        For nodes that split levels: which levels go left.
+    """
+
+    column: NDArray[np.int64]
+    edge: NDArray[np.float64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    missing_left: NDArray[np.bool_]
+    value: NDArray[np.float64]
+    output: int = 0
+    lefts: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
+
+
+class Arrays(TypedDict):
+    """The node arrays of a tree ensemble."""
+
+    roots: NDArray[np.int64]
+    column: NDArray[np.int64]
+    edge: NDArray[np.float64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    missing_left: NDArray[np.bool_]
+    value: NDArray[np.float64]
+    subset: NDArray[np.int64]
+    subsets: tuple[NDArray[np.bool_], ...]
+
+
+def join(trees: Sequence[Tree], *, outputs: int, columns: int) -> Arrays:
+    """Return all trees in one set of arrays, each tree's nodes from the root down; nodes that no row reaches are left out.
+
+    Raises
+    ------
+    UnsupportedModel
+        There is no tree, or a node points outside its tree, back up, or at no column: a damaged or hostile file.
+    """
+    if not trees:
+        raise UnsupportedModel(
+            "the model has no trees: it gives every row the same answer. Fit it for more iterations."
+        )
+    orders = [_from_the_root(tree) for tree in trees]
+    sizes = np.array([len(order) for order in orders])
+    roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    value = np.zeros((int(sizes.sum()), outputs))
+    subset = np.full(len(value), -1, dtype=np.int64)
+    subsets: dict[tuple[bool, ...], int] = {}
+    lefts, rights = [], []
+    for tree, order, root in zip(trees, orders, roots, strict=True):
+        place = np.full(len(tree.left), -1, dtype=np.int64)
+        place[order] = np.arange(root, root + len(order))
+        leaf = tree.left[order] < 0
+        lefts.append(np.where(leaf, -1, place[tree.left[order]]))
+        rights.append(np.where(leaf, -1, place[tree.right[order]]))
+        leaves = slice(None) if tree.value.ndim == 2 else slice(tree.output, tree.output + 1)
+        added = tree.value[order].reshape(len(order), -1)
+        value[root : root + len(order), leaves] = np.where(leaf[:, None], added, 0.0)
+        for node, goes_left in tree.lefts.items():
+            if place[node] >= 0:
+                subset[place[node]] = subsets.setdefault(tuple(map(bool, goes_left)), len(subsets))
+    left = np.concatenate(lefts)
+    # No number is at most minus infinity, nor at most the least float: the form keeps infinity for "every number".
+    edge = np.maximum(_picked([tree.edge for tree in trees], orders), np.finfo(np.float64).min)
+    column = np.where(left < 0, 0, _picked([tree.column for tree in trees], orders))
+    if ((column < 0) | (column >= columns)).any():
+        raise UnsupportedModel("the tree is damaged: a node splits on a column that does not exist.")
+    check_finite_leaves(value)
+    return Arrays(
+        roots=roots,
+        column=column.astype(np.int64),
+        edge=np.where((left < 0) | (subset >= 0), 0.0, edge),
+        left=left,
+        right=np.concatenate(rights),
+        missing_left=_picked([tree.missing_left for tree in trees], orders).astype(bool) & (left >= 0),
+        value=value,
+        subset=subset,
+        subsets=tuple(np.array(levels) for levels in subsets),
+    )
+
+
+def check_finite_leaves(value: NDArray[np.float64]) -> None:
+    """Refuse leaves that hold NaN or infinity: their sums decide nothing."""
+    if not np.isfinite(value).all():
+        raise UnsupportedModel("a leaf of the model is NaN or infinite. Fit it on finite data, with finite parameters.")
+
+
+def _picked(arrays: Sequence[NDArray[Any]], orders: Sequence[NDArray[np.int64]]) -> NDArray[Any]:
+    return np.concatenate([array[order] for array, order in zip(arrays, orders, strict=True)])
+
+
+def _from_the_root(tree: Tree) -> NDArray[np.int64]:
+    """Return the nodes in reach, level by level."""
+    size = len(tree.left)
+    levels = [np.zeros(1, dtype=np.int64)]
+    seen = 1
+    while len(inner := levels[-1][tree.left[levels[-1]] >= 0]):
+        below = np.concatenate([tree.left[inner], tree.right[inner]])
+        seen += len(below)
+        if seen > size or (below <= 0).any() or (below >= size).any():
+            raise UnsupportedModel("the tree is damaged: a node's child lies outside the tree or above it.")
+        levels.append(below)
+    return np.concatenate(levels)

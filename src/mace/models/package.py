@@ -1,0 +1,22 @@
+"""Optional packages: imported when a model of theirs is at hand, or a missing-package error that says what to install."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from mace.errors import MissingPackage
+
+
+def optional(name: str) -> Any:
+    """Return the module of an optional package.
+
+    Raises
+    ------
+    MissingPackage
+        It is not installed; the message has the command that installs it.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingPackage(f"{name} is not installed. Install it with: pip install mace-xai[{name}]") from error

@@ -1,0 +1,281 @@
+"""One question over a grid: what each feature may be, where conditions tell cells apart, and the arrays that the kernels read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.constraints import Condition
+from mace.constraints.condition import GuardCondition
+from mace.diversity import CountDifferent
+from mace.exact import float_down, float_up
+from mace.language import holds
+from mace.language.syntax import And, Compare, Constant, Guard, Not, Or, Variable, variables
+from mace.problem import Problem
+from mace.solvers.trees.grid import Floats, Grid, Ints, on_grid
+from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
+
+Span = tuple[float, float]
+"""A closed range of floats."""
+
+
+def unsupported_condition(conditions: Iterable[Condition]) -> str:
+    """Return why the conditions cannot be put on cells; empty where they can."""
+    for condition in conditions:
+        if isinstance(condition, CountDifferent):
+            continue
+        if not isinstance(condition, GuardCondition):
+            return "a condition is not on single features"
+        for part in _conjuncts(condition.guard):
+            if len(variables(part)) > 1:
+                return "a condition joins several features"
+            if _constants(part) is None:
+                return "a condition compares a feature with something other than a number"
+    return ""
+
+
+def _conjuncts(guard: Guard) -> tuple[Guard, ...]:
+    return guard.parts if isinstance(guard, And) else (guard,)
+
+
+def _constants(guard: Guard) -> list[Fraction] | None:
+    """Return the numbers that a guard compares its feature with; ``None`` where it does more than compare."""
+    found: list[Fraction] = []
+    pending: list[Guard] = [guard]
+    while pending:
+        match pending.pop():
+            case Compare(_, Variable(), Constant(value)) | Compare(_, Constant(value), Variable()):
+                found.append(value)
+            case Compare():
+                return None
+            case And(parts) | Or(parts):
+                pending.extend(parts)
+            case Not(part):
+                pending.append(part)
+            case _:
+                pass
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What one feature may be.
+
+    Attributes
+    ----------
+    spans : tuple of spans
+        Closed ranges of numbers, ascending; positions of levels for a feature with levels.
+    missing : bool
+        Whether it may be missing.
+    """
+
+    spans: tuple[Span, ...]
+    missing: bool
+
+
+def allowed_values(problem: Problem) -> list[Allowed]:
+    """Return what each feature may be: its domain, and every guard on it alone."""
+    parts: dict[str, list[Guard]] = {name: [] for name in problem.space}
+    for condition in problem.conditions:
+        if isinstance(condition, GuardCondition):
+            for part in _conjuncts(condition.guard):
+                for name in variables(part):
+                    parts[name].append(part)
+    never = any(
+        isinstance(condition, GuardCondition) and not variables(part) and not holds(part, {})
+        for condition in problem.conditions
+        for part in (_conjuncts(condition.guard) if isinstance(condition, GuardCondition) else ())
+    )
+    return [
+        Allowed((), False) if never else _allowed(name, feature, own, parts[name])
+        for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True)
+    ]
+
+
+def _allowed(name: str, feature: Feature, own: Value, guards: list[Guard]) -> Allowed:
+    low, high = _ends(feature)
+    if not guards:
+        return Allowed(((low, high),), feature.missing)
+    constants = sorted({float(c) for guard in guards for c in (_constants(guard) or []) if low <= c <= high})
+    spans: list[Span] = []
+    for span in _segments(low, high, constants):
+        inside = Fraction(span[0]) if span[0] == span[1] else (Fraction(span[0]) + Fraction(span[1])) / 2
+        if all(holds(guard, {name: inside}) for guard in guards):
+            if spans and math.nextafter(spans[-1][1], math.inf) == span[0]:
+                spans[-1] = (spans[-1][0], span[1])
+            else:
+                spans.append(span)
+    missing = feature.missing and all(holds(guard, {name: None}) for guard in guards)
+    return Allowed(tuple(spans), missing)
+
+
+def _ends(feature: Feature) -> Span:
+    match feature:
+        case Ordinal(levels) | Categorical(levels):
+            return 0.0, float(len(levels) - 1)
+        case Real() | Integer():
+            return float(feature.low), float(feature.high)
+
+
+def _segments(low: float, high: float, constants: list[float]) -> list[Span]:
+    """Return the range cut into the constants themselves and what lies between them."""
+    spans: list[Span] = []
+    begin = low
+    for constant in constants:
+        before = math.nextafter(constant, -math.inf)
+        if begin <= before:
+            spans.append((begin, before))
+        spans.append((constant, constant))
+        begin = math.nextafter(constant, math.inf)
+    if begin <= high:
+        spans.append((begin, high))
+    return spans
+
+
+def alike(feature: Feature, earlier: Value, by: Fraction) -> Span | None:
+    """Return the values that do not count as different from ``earlier``; ``None`` where only being missing does not."""
+    if earlier is None:
+        return None
+    if not isinstance(feature, Real) or by == 0:
+        return float(earlier), float(earlier)
+    if feature.range == 0:
+        return float(feature.low), float(feature.high)
+    radius = by * feature.range
+    low, high = Fraction(earlier) - radius, Fraction(earlier) + radius
+    first, last = float_up(low), float_down(high)
+    return (
+        math.nextafter(first, math.inf) if first == low else first,
+        math.nextafter(last, -math.inf) if last == high else last,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The cells of one question, a refinement of the grid's.
+
+    Attributes
+    ----------
+    off, low, high
+        As in the grid.
+    base : int array
+        The grid's cell that each cell is part of.
+    start : int array
+        For each boundary of the grid's cells, the first cell at or after it.
+    start_off : int array
+        Where each feature's boundaries begin in ``start``.
+    differs : int8 array, conditions x cells
+        Where a cell counts as different from an earlier counterfactual.
+    cut : uint8 array
+        1 where a cell must not be merged with the one before it.
+    """
+
+    off: Ints
+    low: Floats
+    high: Floats
+    base: Ints
+    start: Ints
+    start_off: Ints
+    differs: NDArray[np.int8]
+    cut: NDArray[np.uint8]
+
+
+def plain_view(grid: Grid) -> View:
+    """Return the view of a question whose conditions cut no cell."""
+    cells = np.diff(grid.off)
+    base = np.concatenate([np.arange(n) for n in cells]).astype(np.int64)
+    start = np.concatenate([np.arange(n + 1) for n in cells]).astype(np.int64)
+    start_off = np.concatenate([[0], np.cumsum(cells + 1)]).astype(np.int64)
+    none = np.zeros((0, len(base)), dtype=np.int8)
+    return View(grid.off, grid.low, grid.high, base, start, start_off, none, np.zeros(len(base), dtype=np.uint8))
+
+
+def refined_view(grid: Grid, problem: Problem, allowed: list[Allowed], conditions: list[CountDifferent]) -> View:
+    """Return the view whose cells are cut at the ends of what is allowed and of what counts as alike."""
+    lows, highs, bases, differs, cuts, starts = [], [], [], [], [], []
+    for j, feature in enumerate(problem.space.values()):
+        low, high = grid.low[grid.off[j] : grid.off[j + 1]], grid.high[grid.off[j] : grid.off[j + 1]]
+        same = [alike(feature, condition.earlier[j], condition.by) for condition in conditions]
+        base = np.arange(len(low))
+        if not grid.is_mask[j]:
+            low, high, base = _cut(feature, problem.factual[j], low, high, allowed[j].spans, same)
+        lows.append(low)
+        highs.append(high)
+        bases.append(base)
+        flags = [
+            np.ones(len(low), dtype=np.int8) if span is None else ((low < span[0]) | (high > span[1])).astype(np.int8)
+            for span in same
+        ]
+        differs.append(np.array(flags, dtype=np.int8).reshape(len(conditions), len(low)))
+        changes = [np.concatenate([[0], np.diff(flag) != 0]) for flag in flags]
+        cuts.append(
+            np.max(changes, axis=0).astype(np.uint8) if changes and len(low) else np.zeros(len(low), dtype=np.uint8)
+        )
+        starts.append(np.searchsorted(base, np.arange(grid.off[j + 1] - grid.off[j] + 1)))
+    return View(
+        off=np.concatenate([[0], np.cumsum([len(low) for low in lows])]).astype(np.int64),
+        low=np.concatenate(lows),
+        high=np.concatenate(highs),
+        base=np.concatenate(bases).astype(np.int64),
+        start=np.concatenate(starts).astype(np.int64),
+        start_off=np.concatenate([[0], np.cumsum([len(start) for start in starts])]).astype(np.int64),
+        differs=np.concatenate(differs, axis=1),
+        cut=np.concatenate(cuts),
+    )
+
+
+def _cut(
+    feature: Feature, own: Value, low: Floats, high: Floats, spans: tuple[Span, ...], same: list[Span | None]
+) -> tuple[Floats, Floats, Ints]:
+    """Return the parts of the cells inside the spans, cut at the ends of what counts as alike."""
+    ends = sorted({end for span in same if span is not None for end in (span[0], math.nextafter(span[1], math.inf))})
+    lows, highs, bases = [], [], []
+    for first, last in spans:
+        begins = [first, *(end for end in ends if first < end <= last)]
+        stops = [*(math.nextafter(end, -math.inf) for end in begins[1:]), last]
+        for begin, stop in zip(begins, stops, strict=True):
+            inside = np.flatnonzero((high >= begin) & (low <= stop))
+            a, b = np.maximum(low[inside], begin), np.minimum(high[inside], stop)
+            a, b = _reachable(feature, own, a, b)
+            kept = a <= b
+            lows.append(a[kept])
+            highs.append(b[kept])
+            bases.append(inside[kept])
+    empty = np.zeros(0)
+    return (
+        np.concatenate([empty, *lows]),
+        np.concatenate([empty, *highs]),
+        np.concatenate([empty, *bases]).astype(np.int64),
+    )
+
+
+def _reachable(feature: Feature, own: Value, a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return ranges shrunk to the feature's values, its own among them."""
+    if isinstance(feature, Real) and feature.step is None:
+        return a, b
+    if isinstance(feature, Real | Integer) and feature.step is not None and feature.size != 1:
+        low, high = on_grid(feature, a, b)
+    else:
+        low, high = np.ceil(a), np.floor(b)
+    if own is not None:
+        home = (a <= own) & (own <= b)
+        low, high = np.where(home, np.minimum(low, own), low), np.where(home, np.maximum(high, own), high)
+    return low, high
+
+
+def needs_refining(allowed: list[Allowed], problem: Problem, conditions: list[CountDifferent]) -> bool:
+    """Return whether the grid's own cells do not suffice: several spans for one feature, diversity, or a bound inside a stepped cell."""
+    if conditions:
+        return True
+    for feature, each in zip(problem.space.values(), allowed, strict=True):
+        if isinstance(feature, Categorical) or len(each.spans) == 0:
+            continue
+        if len(each.spans) > 1:
+            return True
+        if isinstance(feature, Real | Integer) and feature.step is not None and each.spans[0] != _ends(feature):
+            return True
+    return False
