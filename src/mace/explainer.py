@@ -160,7 +160,7 @@ class _Search:
                 reason = reason if exhausted else _which(bounds.reason, found, count)
                 break
             seconds = time.monotonic() - begun
-            point = tidy(asked, bounds.point)
+            point = tidy(asked, bounds.point, bounds.lower)
             found.append(self._counterfactual(asked, bounds, point, seconds))
             reason = reason or bounds.reason
             asked = self._further(asked, point)
@@ -185,7 +185,8 @@ class _Search:
 
     def _counterfactual(self, problem: Problem, bounds: Bounds, point: Point, seconds: float) -> Counterfactual:
         """Return a point as an answer, after asking the real model and every condition once more."""
-        if not problem.goal.accepts(problem.ask([point])[0]) or not problem.is_plausible(point):
+        outcome = problem.ask([point])[0]
+        if not problem.goal.accepts(outcome) or not problem.is_plausible(point):
             raise AssertionError(f"{self.lane.name} returned a point that is not valid: {point}")
         bounds = replace(bounds, upper=problem.distance(point))
         values = problem.space.values_of(point)
@@ -200,7 +201,7 @@ class _Search:
             distance=float_up(problem.distance(point)),
             lower=float_down(bounds.lower),
             status=bounds.status(problem.accuracy),
-            prediction=self.reading.label(self.reading.ask([point])[0]),
+            prediction=self.reading.label(outcome if problem.ask is self.reading.ask else self.reading.ask([point])[0]),
             solver=self.lane.name,
             seconds=seconds,
             calls=bounds.calls,

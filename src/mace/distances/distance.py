@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -179,20 +180,26 @@ class NormMetric:
         """Return the greatest change δ of one feature that a point within distance ``bound`` can have."""
         if self.power == 2:
             return min(Fraction(1), root_up(bound * bound * sum(self.weights) / self.weights[index]))
-        parts = self.parts(index)
+        parts = self.parts[index]
         if parts.jump > bound:
             return Fraction(0)
         slope = parts.slope + parts.peak
         return min(Fraction(1), (bound - parts.jump) / slope) if slope else Fraction(1)
 
-    def parts(self, index: int) -> Parts:
-        """Return what one feature's change contributes to the measure."""
-        each = [(norm.parts(index, self.weights), share) for norm, share in self.norms]
-        return Parts(
-            jump=sum((share * parts.jump for parts, share in each), Fraction(0)),
-            slope=sum((share * parts.slope for parts, share in each), Fraction(0)),
-            square=sum((share * parts.square for parts, share in each), Fraction(0)),
-            peak=sum((share * parts.peak for parts, share in each), Fraction(0)),
+    @cached_property
+    def parts(self) -> tuple[Parts, ...]:
+        """What each feature's change contributes to the measure."""
+        each = [(norm.parts(self.weights), share) for norm, share in self.norms]
+        if len(each) == 1:
+            return tuple(each[0][0])
+        return tuple(
+            Parts(
+                jump=sum((share * parts[j].jump for parts, share in each), Fraction(0)),
+                slope=sum((share * parts[j].slope for parts, share in each), Fraction(0)),
+                square=sum((share * parts[j].square for parts, share in each), Fraction(0)),
+                peak=sum((share * parts[j].peak for parts, share in each), Fraction(0)),
+            )
+            for j in range(len(self.weights))
         )
 
     def next_above(self, bound: Fraction) -> Fraction:

@@ -33,6 +33,7 @@ class L0:
             Binary("*", constant(w / whole), Indicator(guard)) for guard, w in zip(changed, weights, strict=True)
         )
 
-    def parts(self, index: int, weights: Sequence[Fraction]) -> Parts:
-        """Return the jump of one changed feature."""
-        return Parts(jump=weights[index] / sum(weights))
+    def parts(self, weights: Sequence[Fraction]) -> list[Parts]:
+        """Return the jump of each changed feature."""
+        whole = sum(weights)
+        return [Parts(jump=weight / whole) for weight in weights]

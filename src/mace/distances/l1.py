@@ -31,6 +31,7 @@ class L1:
         whole = sum(weights)
         return total(Binary("*", constant(w / whole), d) for d, w in zip(deltas, weights, strict=True))
 
-    def parts(self, index: int, weights: Sequence[Fraction]) -> Parts:
-        """Return the slope of one feature."""
-        return Parts(slope=weights[index] / sum(weights))
+    def parts(self, weights: Sequence[Fraction]) -> list[Parts]:
+        """Return the slope of each feature."""
+        whole = sum(weights)
+        return [Parts(slope=weight / whole) for weight in weights]

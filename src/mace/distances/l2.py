@@ -31,6 +31,7 @@ class L2:
         whole = sum(weights)
         return total(Binary("*", constant(w / whole), Binary("*", d, d)) for d, w in zip(deltas, weights, strict=True))
 
-    def parts(self, index: int, weights: Sequence[Fraction]) -> Parts:
-        """Return the factor of one feature's square."""
-        return Parts(square=weights[index] / sum(weights))
+    def parts(self, weights: Sequence[Fraction]) -> list[Parts]:
+        """Return the factor of each feature's square."""
+        whole = sum(weights)
+        return [Parts(square=weight / whole) for weight in weights]

@@ -35,6 +35,7 @@ class LInf:
         ]
         return reduce(lambda left, right: Binary("max", left, right), terms)
 
-    def parts(self, index: int, weights: Sequence[Fraction]) -> Parts:
-        """Return the slope of one feature's share in the maximum."""
-        return Parts(peak=weights[index] / max(weights))
+    def parts(self, weights: Sequence[Fraction]) -> list[Parts]:
+        """Return the slope of each feature's share in the maximum."""
+        greatest = max(weights)
+        return [Parts(peak=weight / greatest) for weight in weights]

@@ -43,6 +43,6 @@ class Norm(Protocol):
         """Return the same as an expression over the changes, and over whether there is any."""
         ...
 
-    def parts(self, index: int, weights: Sequence[Fraction]) -> Parts:
-        """Return what one feature's change contributes."""
+    def parts(self, weights: Sequence[Fraction]) -> list[Parts]:
+        """Return what each feature's change contributes."""
         ...

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mace.forms import Network
 from mace.errors import UnsupportedModel
+from mace.forms import Network
 from mace.models.estimator import check_columns
 from mace.space import Column, FeatureSpace
 

@@ -6,25 +6,26 @@ without leaving the goal, the conditions or the distance is taken back.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from mace.problem import Problem
 from mace.space import Point
 
 
-def tidy(problem: Problem, point: Point) -> Point:
-    """Return a point at most as far, with no single change that could be undone.
+def tidy(problem: Problem, point: Point, lower: Fraction) -> Point:
+    """Return a point at most as far, with no single change that could be undone; nothing nearer than ``lower`` needs to be tried.
 
     The result is plausible, reaches the goal when asked alone, and is robust against the order of summation if ``point`` is.
     """
-    is_robust = _is_robust(problem, point)
     while True:
         shorter = next(
             (
                 candidate
                 for candidate in _with_one_undone(problem, point)
-                if problem.metric.measure(candidate) <= problem.metric.measure(point)
+                if lower <= problem.distance(candidate) <= problem.distance(point)
                 and problem.is_plausible(candidate)
                 and problem.is_reached(candidate)
-                and (not is_robust or _is_robust(problem, candidate))
+                and (_is_robust(problem, candidate) or not _is_robust(problem, point))
             ),
             None,
         )

@@ -35,7 +35,7 @@ from mace.solvers.trees.question import (
 )
 from mace.space import Integer, Point, Real
 
-FIRST_RADIUS = 1 / 512
+FIRST_RADIUS = 2.0**-14
 MOST_LOGGED = 4096
 MOST_ARENA = 2**28
 PAUSE = 0.02
@@ -81,6 +81,7 @@ class _Values:
     least: Floats
     base: Floats
     need: Floats
+    pad: float
 
 
 _PREPARED: weakref.WeakKeyDictionary[TreeEnsemble, _Prepared] = weakref.WeakKeyDictionary()
@@ -116,7 +117,8 @@ def _values(form: TreeEnsemble, margins: tuple[Margin, ...], band: Fraction) -> 
         rough = (form.left < 0) & ~_is_coarse(form.value).all(axis=1) if whole else form.left < 0
         most[rough, k] += error
         least[rough, k] -= error
-    return _Values(most, least, base, need)
+    size = np.maximum.reduceat(np.abs(value), form.roots, axis=0).sum(axis=0).max() + np.abs(base).max()
+    return _Values(most, least, base, need, pad=1e-11 * float(size))
 
 
 def _is_coarse(values: Floats) -> NDArray[np.bool_]:
@@ -225,7 +227,7 @@ class _Search:
         assert isinstance(metric, NormMetric)
         features = list(problem.space.values())
         size = len(features)
-        parts = [metric.parts(j) for j in range(size)]
+        parts = metric.parts
         self.jump = np.array([float(p.jump) for p in parts])
         self.slope = np.array([float(p.slope) for p in parts])
         self.square = np.array([float(p.square) for p in parts])
@@ -317,7 +319,7 @@ class _Search:
         nearest = kernels.shrink_to_ball(
             np.inf, lo.copy(), hi.copy(), mask.copy(), cells.own, cells.is_mask, cells.off, cells.add, cells.top, near
         )
-        radius = max(nearest * 1.25, nearest + FIRST_RADIUS)
+        radius = nearest + max(FIRST_RADIUS, 1.01 * _least_step(cells))
         trees = self.grid.trees(values.most, values.least)
         while True:
             if self.limits.remaining() <= 0:
@@ -327,12 +329,12 @@ class _Search:
             outcome = self._one_pass(radius, cells, lo, hi, mask, rep, trees, values, pattern)
             if outcome is None:
                 return False
-            found, least_cut, nodes = outcome
+            found, next_radius, nodes = outcome
             if found or radius >= min(self.best.cost, farthest * 2 + 1):
                 return True
             self.proved_pass = radius
-            growth = 2.0 if nodes < 100 else 1.3 if nodes < 1000 else 1.12
-            radius = max(radius * growth, min(least_cut, farthest * 2 + 1) * (1 + 1e-9))
+            growth = 4.0 if nodes < 4 else 2.0 if nodes < 100 else 1.3 if nodes < 1000 else 1.12
+            radius = max(radius * growth, next_radius * (1 + 1e-9) if next_radius < kernels.FAR else 0.0)
 
     def _one_pass(
         self, radius: float, cells: kernels.Cells, lo: Ints, hi: Ints, mask: Ints, rep: Floats, trees: kernels.Trees,
@@ -346,7 +348,7 @@ class _Search:
             radius, box_lo, box_hi, box_mask, cells.own, cells.is_mask, cells.off, cells.add, cells.top, near
         )
         if distance >= radius:
-            return False, distance, 0
+            return False, float(distance), 0
         local = _Local(self, radius, cells, box_lo, box_hi, box_mask, trees, values)
         arena = max(1 << 16, 16 * local.count)
         while True:
@@ -367,7 +369,7 @@ class _Search:
         if outcome == "late":
             self.reason = "time limit reached"
             return None
-        return bool(registers[kernels.FOUND]), float(reals[kernels.LEAST_CUT]), int(registers[kernels.NODES])
+        return bool(registers[kernels.FOUND]), local.next_radius, int(registers[kernels.NODES])
 
     def _branch_and_bound(self, radius: float, local: _Local, trees: kernels.Trees, values: _Values, arena: int) -> str:
         """Run the kernel, pausing to look at the clock; "done", "late" or "full"."""
@@ -378,7 +380,7 @@ class _Search:
             started = time.monotonic()
             kernels.advance(
                 budget, registers, reals, best, log_point, log_cost, local.cells, local.leaves, trees, values_goal(values),
-                local.stack, local.peaks, local.drop, local.soft, local.scratch,
+                local.stack, local.peaks, local.drop, local.soft, local.scratch, local.empty,
             )  # fmt: skip
             if registers[kernels.STATUS] == kernels.FULL:
                 return "full"
@@ -415,8 +417,6 @@ class _Search:
             elif problem.is_reached(candidate):
                 self.best = _Best(cost, candidate)
         point = self.best.point
-        if point is not None and not problem.is_reached(point):
-            raise AssertionError(f"the tree lane's point is not in the target: {point}")
         notes = {"nodes": self.nodes, "passes": self.passes}
         if complete and point is None and not np.isfinite(open_cost):
             return Bounds(Fraction(0), is_infeasible=True, calls=self.nodes, notes=notes)
@@ -450,6 +450,7 @@ class _Local:
         self.trees = len(grid.roots)
         masks = max(1, int(grid.is_mask.sum()))
         tree_start = np.empty(self.trees + 1, dtype=np.int64)
+        dropped = np.empty(1)
         capacity = 64 * self.trees + 256
         while True:
             leaf = np.empty(capacity, dtype=np.int64)
@@ -470,11 +471,13 @@ class _Local:
                 box_lo,
                 box_hi,
                 box_mask,
+                dropped,
             )
             if count >= 0:
                 break
             capacity *= 8
         self.count = count
+        self.next_radius = float(dropped[0])
         blocks = int(view.off[-1])
         new_off, new_own = np.empty(features + 1, np.int64), np.empty(features, np.int64)
         new_add, new_top, new_rep = np.empty(blocks), np.empty(blocks), np.empty(blocks, np.int64)
@@ -490,6 +493,8 @@ class _Local:
         )  # fmt: skip
         self.leaves = kernels.Leaves(box_lo[:count], box_hi[:count], box_mask[:count], values.most[leaf[:count]])
         self.tree_start = tree_start
+        self.order = np.empty(count, dtype=np.int64)
+        kernels.sort_leaves(tree_start, self.leaves.gain, self.order)
         self.start_lo = np.zeros(features, np.int64)
         self.start_hi = np.diff(new_off) - 1
         self.start_mask = mask
@@ -517,15 +522,16 @@ class _Local:
             at=np.empty(depth, ints),
             near_side=np.empty(depth, ints),
             point=np.empty((depth, features), ints),
+            at_first=np.empty(trees, ints),
         )
         stack = self.stack
-        stack.arena[: self.count] = np.arange(self.count)
+        stack.arena[: self.count] = self.order
         stack.lo[0], stack.hi[0], stack.mask[0] = self.start_lo, self.start_hi, self.start_mask
         stack.first[0], stack.last[0] = self.tree_start[:-1], self.tree_start[1:]
         stack.active[0], stack.top[0], stack.const[0] = trees, self.count, self.base
         registers = np.zeros(8, ints)
         registers[kernels.FRESH] = 1
-        reals = np.array([radius, np.inf])
+        reals = np.array([radius])
         self.state = (
             registers, reals, np.zeros(features, ints), np.empty((MOST_LOGGED, features), ints), np.empty(MOST_LOGGED),
         )  # fmt: skip
@@ -533,6 +539,7 @@ class _Local:
         self.peaks = np.empty((trees, margins))
         self.drop, self.soft = np.empty((2, size + 1)), np.empty((2, size + 1))
         self.scratch = np.empty((2, widest + 1))
+        self.empty = np.empty((2, size + 1), ints)
 
     def cells_of(self, blocks: Ints) -> Ints:
         """Return the cells that stand for blocks."""
@@ -542,11 +549,17 @@ class _Local:
 
 def values_goal(values: _Values) -> kernels.Goal:
     """Return the kernels' goal of some margins."""
-    return kernels.Goal(values.base, values.need)
+    return kernels.Goal(values.base, values.need, values.pad)
 
 
 def _levels(allowed: Allowed) -> int:
     return sum(1 << k for first, last in allowed.spans for k in range(int(np.ceil(first)), int(last) + 1))
+
+
+def _least_step(cells: kernels.Cells) -> float:
+    """Return the least cost of any change."""
+    cost = cells.add + cells.top
+    return float(cost[(cost > 0) & (cost < kernels.FAR)].min(initial=np.inf)) if (cost < kernels.FAR).any() else 0.0
 
 
 def _farthest(cells: kernels.Cells, lo: Ints, hi: Ints, mask: Ints) -> float:

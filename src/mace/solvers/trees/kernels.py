@@ -28,12 +28,12 @@ Leaves = namedtuple("Leaves", "box_lo box_hi box_mask gain")
 
 Stack = namedtuple(
     "Stack",
-    "arena lo hi mask first last active top const state feature at near_side point",
+    "arena lo hi mask first last active top const state feature at near_side point at_first",
 )
 """The open boxes, one a depth: their ranges, the useful leaves of each tree, and how they are cut in two."""
 
-Goal = namedtuple("Goal", "base need")
-"""What the scores start from, and what they must reach."""
+Goal = namedtuple("Goal", "base need pad")
+"""What the scores start from, what they must reach, and how far rounding may be off in the sums made here."""
 
 
 @njit(cache=True)
@@ -148,9 +148,13 @@ def shrink_to_ball(limit, lo, hi, mask, own, is_mask, off, add, top, near):
 
 @njit(cache=True)
 def collect(
-    limit, lo, hi, mask, cells, start, base_off, trees, depth_limit, tree_start, leaf, box_lo, box_hi, box_mask
+    limit, lo, hi, mask, cells, start, base_off, trees, depth_limit, tree_start, leaf, box_lo, box_hi, box_mask, dropped
 ):
-    """Write down the leaves whose box comes nearer than ``limit``, with that box; return their number, or -1 where they do not fit."""
+    """Write down the leaves whose box comes nearer than ``limit``, with that box; return their number, or -1 where they do not fit.
+
+    ``dropped[0]`` becomes the least cost of what was left out: up to that radius, the same leaves would be found.
+    """
+    dropped[0] = FAR
     is_mask, is_missing, off, add, top, own = (
         cells.is_mask,
         cells.is_missing,
@@ -272,6 +276,8 @@ def collect(
                     cost_stack[size] = new_cost
                     peak_stack[size] = new_peak
                     size += 1
+                else:
+                    dropped[0] = min(dropped[0], new_cost + new_peak)
         while depth > 0:
             depth -= 1
             j = done_feature[depth]
@@ -333,6 +339,14 @@ def compress(count, lo, hi, cells, cut, box_lo, box_hi, new_off, new_add, new_to
                 box_lo[i, j] = block[off[j] + box_lo[i, j]]
                 box_hi[i, j] = block[off[j] + box_hi[i, j]]
     return size
+
+
+@njit(cache=True)
+def sort_leaves(tree_start, gain, order):
+    """Write the leaves of each tree in the order of what they add to the first margin, greatest first."""
+    for t in range(tree_start.shape[0] - 1):
+        a, b = tree_start[t], tree_start[t + 1]
+        order[a:b] = a + np.argsort(-gain[a:b, 0], kind="mergesort")
 
 
 @njit(cache=True)
@@ -495,6 +509,169 @@ def keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, pea
     stack.active[d] = active
     stack.top[d] = write
     return 0
+
+
+@njit(cache=True)
+def keep_useful_sorted(d, source, limit, cells, leaves, goal, stack, totals, peaks):
+    """Do what :func:`keep_useful_leaves` does for a single margin, with lists sorted by gain: the first that fits is the greatest."""
+    lo, hi, mask, arena = stack.lo[d], stack.hi[d], stack.mask[d], stack.arena
+    total = stack.const[source, 0]
+    count = stack.active[source]
+    for a in range(count):
+        q, last = stack.first[source, a], stack.last[source, a]
+        while q < last and not is_compatible(arena[q], limit, lo, hi, mask, cells, leaves):
+            q += 1
+        if q == last:
+            return 1
+        stack.at_first[a] = q
+        peaks[a, 0] = leaves.gain[arena[q], 0]
+        total += peaks[a, 0]
+    totals[0] = total
+    if total < goal.need[0]:
+        return 1
+    slack = total - goal.need[0]
+    constant = stack.const[source, 0]
+    write = 0 if d == 0 else stack.top[d - 1]
+    active = 0
+    for a in range(count):
+        begin = write
+        q, last = stack.at_first[a], stack.last[source, a]
+        if source != d and write + last - q > arena.shape[0]:
+            return 2
+        peak = peaks[a, 0]
+        while q < last:
+            i = arena[q]
+            if peak - leaves.gain[i, 0] > slack:
+                break
+            if q == stack.at_first[a] or is_compatible(i, limit, lo, hi, mask, cells, leaves):
+                arena[write] = i
+                write += 1
+            q += 1
+        only = arena[begin]
+        if write - begin == 1 and covers(only, lo, hi, mask, cells, leaves):
+            constant += peak
+            write = begin
+        else:
+            stack.first[d, active] = begin
+            stack.last[d, active] = write
+            peaks[active, 0] = peak
+            active += 1
+    stack.const[d, 0] = constant
+    stack.active[d] = active
+    stack.top[d] = write
+    return 0
+
+
+@njit(cache=True)
+def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty):
+    """Do what :func:`bound_cuts` does for a single margin, with lists sorted by gain: only where the bound changes is something written.
+
+    ``empty`` counts the trees that have no leaf on a side.
+    """
+    lo, hi, mask, arena = stack.lo[d], stack.hi[d], stack.mask[d], stack.arena
+    features = lo.shape[0]
+    for c in range(cells.off[features] + 1):
+        drop[0, c] = drop[1, c] = soft[0, c] = soft[1, c] = 0.0
+        empty[0, c] = empty[1, c] = 0
+    for a in range(stack.active[d]):
+        first, last = stack.first[d, a], stack.last[d, a]
+        peak = peaks[a, 0]
+        weight = 0.0
+        for q in range(first, last):
+            weight += leaves.gain[arena[q], 0] - peak + slack
+        weight = 1.0 / max(weight, 1e-300)
+        for j in range(features):
+            f = cells.off[j]
+            if cells.is_mask[j]:
+                m = cells.mask_of[j]
+                touched = False
+                for q in range(first, last):
+                    if mask[j] & ~leaves.box_mask[arena[q], m] != 0:
+                        touched = True
+                        break
+                if not touched:
+                    continue
+                for k in range(cells.off[j + 1] - f):
+                    bit = np.int64(1) << k
+                    if mask[j] & bit == 0:
+                        continue
+                    alone = others = False
+                    for q in range(first, last):
+                        i = arena[q]
+                        both = mask[j] & leaves.box_mask[i, m]
+                        v = leaves.gain[i, 0]
+                        if both & bit == 0:
+                            soft[0, f + k] += (v - peak + slack) * weight
+                        elif not alone:
+                            alone = True
+                            drop[0, f + k] += peak - v
+                        if both & ~bit == 0:
+                            soft[1, f + k] += (v - peak + slack) * weight
+                        elif not others:
+                            others = True
+                            drop[1, f + k] += peak - v
+                    if not alone:
+                        empty[0, f + k] += 1
+                    if not others:
+                        empty[1, f + k] += 1
+                continue
+            if lo[j] == hi[j]:
+                continue
+            reached_lo, reached_hi = hi[j] + 1, lo[j] - 1
+            level_lo = level_hi = 0.0
+            for q in range(first, last):
+                i = arena[q]
+                fall = peak - leaves.gain[i, 0]
+                w = (slack - fall) * weight
+                begin = max(leaves.box_lo[i, j], lo[j])
+                end = min(leaves.box_hi[i, j], hi[j])
+                if begin > lo[j]:
+                    soft[0, f + begin - 1] += w
+                if end < hi[j]:
+                    soft[1, f + end + 1] += w
+                if begin < reached_lo:
+                    # Sides that end at begin or later, up to the next leaf found before, lose ``fall``.
+                    if reached_lo <= hi[j]:
+                        drop[0, f + reached_lo] += level_lo - fall
+                    reached_lo = begin
+                    level_lo = fall
+                if end > reached_hi:
+                    if reached_hi >= lo[j]:
+                        drop[1, f + reached_hi] += level_hi - fall
+                    reached_hi = end
+                    level_hi = fall
+            drop[0, f + reached_lo] += level_lo
+            drop[1, f + reached_hi] += level_hi
+            if reached_lo > lo[j]:
+                empty[0, f + lo[j]] += 1
+                empty[0, f + reached_lo] -= 1
+            if reached_hi < hi[j]:
+                empty[1, f + hi[j]] += 1
+                empty[1, f + reached_hi] -= 1
+    for j in range(features):
+        f = cells.off[j]
+        if cells.is_mask[j]:
+            for k in range(cells.off[j + 1] - f):
+                for side in range(2):
+                    if empty[side, f + k] > 0:
+                        drop[side, f + k] = 1e100
+            continue
+        for c in range(hi[j] - 2, lo[j] - 1, -1):
+            soft[0, f + c] += soft[0, f + c + 1]
+        for c in range(lo[j] + 2, hi[j] + 1):
+            soft[1, f + c] += soft[1, f + c - 1]
+        running = 0.0
+        without = 0
+        for c in range(lo[j], hi[j] + 1):
+            running += drop[0, f + c]
+            without += empty[0, f + c]
+            drop[0, f + c] = running if without == 0 else 1e100
+        running = 0.0
+        without = 0
+        for c in range(hi[j], lo[j] - 1, -1):
+            running += drop[1, f + c]
+            without += empty[1, f + c]
+            drop[1, f + c] = running if without == 0 else 1e100
 
 
 @njit(cache=True)
@@ -736,7 +913,7 @@ def enter(d, side, cells, stack):
 # Registers of a search that is paused and resumed.
 DEPTH, FRESH, NODES, LOGGED, STATUS, FOUND = 0, 1, 2, 3, 4, 5
 RUNNING, FULL = 0, 1
-LIMIT, LEAST_CUT = 0, 1
+LIMIT = 0
 
 
 @njit(cache=True)
@@ -782,12 +959,26 @@ def settle_point(d, cells, trees, goal, stack, registers, reals, best, log_point
 
 @njit(cache=True)
 def advance(
-    budget, registers, reals, best, log_point, log_cost, cells, leaves, trees, goal, stack, peaks, drop, soft, scratch
+    budget,
+    registers,
+    reals,
+    best,
+    log_point,
+    log_cost,
+    cells,
+    leaves,
+    trees,
+    goal,
+    stack,
+    peaks,
+    drop,
+    soft,
+    scratch,
+    empty,
 ):
     """Run the branch and bound for at most ``budget`` nodes; all state lives in the arrays, so that it can be resumed.
 
-    ``reals[LIMIT]`` is the radius: that of the pass, then the cost of the best point found. ``reals[LEAST_CUT]`` becomes the least cost of a box that was
-    cut off for its distance alone.
+    ``reals[LIMIT]`` is the radius: that of the pass, then the cost of the best point found.
     """
     margins = goal.need.shape[0]
     features = cells.own.shape[0]
@@ -822,13 +1013,15 @@ def advance(
                 limit, lo, hi, mask, cells.own, cells.is_mask, cells.off, cells.add, cells.top, stack.point[d]
             )
             if distance >= limit:
-                reals[LEAST_CUT] = min(reals[LEAST_CUT], distance)
                 closed = True
                 break
             if not can_differ(lo, hi, mask, cells):
                 closed = True
                 break
-            outcome = keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, peaks)
+            if margins == 1:
+                outcome = keep_useful_sorted(d, source, limit, cells, leaves, goal, stack, totals, peaks)
+            else:
+                outcome = keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, peaks)
             if outcome == 2:
                 registers[STATUS] = FULL
                 return
@@ -841,8 +1034,11 @@ def advance(
                 if totals[k] - goal.need[k] < totals[tight] - goal.need[tight]:
                     tight = k
             slack = totals[tight] - goal.need[tight]
-            bound_cuts(d, tight, slack, cells, leaves, stack, peaks, drop, soft, scratch)
-            changed = shave(d, slack, cells, stack, drop)
+            if margins == 1:
+                bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty)
+            else:
+                bound_cuts(d, tight, slack, cells, leaves, stack, peaks, drop, soft, scratch)
+            changed = shave(d, slack + goal.pad, cells, stack, drop)
             if changed == 2:
                 closed = True
                 break
