@@ -168,7 +168,8 @@ ROW = {"n": 1, "x": 0.5, "c": "p"}
 
 @pytest.mark.parametrize(
     "row",
-    [ROW | {"n": 10**400}, ROW | {"x": -(10**400)}, ROW | {"n": b"2"}, ROW | {"c": np.array(["p", "q"])}, ROW | {"x": [1]}, np.array(3), pd.Series([1, 2, 0.5, "p"], index=["n", "n", "x", "c"])],
+    [ROW | {"n": 10**400}, ROW | {"x": -(10**400)}, ROW | {"n": b"2"},
+     ROW | {"c": np.array(["p", "q"])}, ROW | {"x": [1]}, np.array(3), pd.Series([1, 2, 0.5, "p"], index=["n", "n", "x", "c"])],
     ids=lambda row: type(row).__name__,
 )  # fmt: skip
 def test_an_ugly_row_is_an_invalid_row(row: Any) -> None:

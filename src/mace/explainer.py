@@ -117,7 +117,6 @@ class Explainer:
             raise InvalidOption(f"diversity={diversity!r}; make it with mace.differ(...).")
         if on_progress is not None and not callable(on_progress):
             raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
-        limits = Limits.of(time_limit, on_progress)
         metric = as_distance(distance)
         factual = self.space.point(row)
         current = self._reading.ask([factual])[0]
@@ -132,16 +131,18 @@ class Explainer:
             conditions=_bind(constraints, self.space, factual),
             accuracy=Fraction(accuracy),
         )
-        search = _Search(self._reading, choose(solver, problem), limits, metric, diversity or differ())
+        choose(solver, problem)
+        limits = Limits.of(time_limit, on_progress)
+        search = _Search(self._reading, solver, limits, metric, diversity or differ())
         return search.run(problem, count, _target_text(target), self._reading.label(current), started)
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """Asks one lane for counterfactual after counterfactual."""
+    """Asks for counterfactual after counterfactual; each further one has a condition more, which may need another lane."""
 
     reading: Reading
-    lane: Lane
+    solver: str
     limits: Limits
     metric: Distance | FunctionDistance
     diversity: Differ
@@ -149,10 +150,13 @@ class _Search:
     def run(self, problem: Problem, count: int, target: str, prediction: Scalar, started: float) -> Explanation:
         found: list[Counterfactual] = []
         lower, reason, exhausted = 0.0, "", False
+        lanes: list[str] = []
         asked = problem
         while len(found) < count:
+            lane = choose(self.solver, asked)
+            lanes.append(f"{lane.name}: {lane.why}")
             begun = time.monotonic()
-            bounds = self.lane.solve(asked, self.limits)
+            bounds = lane.solve(asked, self.limits)
             if not found:
                 lower = float_down(bounds.lower)
             if bounds.point is None:
@@ -161,7 +165,7 @@ class _Search:
                 break
             seconds = time.monotonic() - begun
             point = tidy(asked, bounds.point, bounds.lower)
-            found.append(self._counterfactual(asked, bounds, point, seconds))
+            found.append(self._counterfactual(asked, lane, bounds, point, seconds))
             reason = reason or bounds.reason
             asked = self._further(asked, point)
         return Explanation(
@@ -175,7 +179,7 @@ class _Search:
             reason=reason,
             seconds=time.monotonic() - started,
             exhausted=exhausted,
-            solver=f"{self.lane.name}: {self.lane.why}",
+            solver="; ".join(dict.fromkeys(lanes)),
         )
 
     def _further(self, problem: Problem, point: Point) -> Problem:
@@ -183,11 +187,13 @@ class _Search:
         condition = self.diversity.bind(problem.space, point, self.metric)
         return replace(problem, conditions=(*problem.conditions, condition))
 
-    def _counterfactual(self, problem: Problem, bounds: Bounds, point: Point, seconds: float) -> Counterfactual:
+    def _counterfactual(
+        self, problem: Problem, lane: Lane, bounds: Bounds, point: Point, seconds: float
+    ) -> Counterfactual:
         """Return a point as an answer, after asking the real model and every condition once more."""
         outcome = problem.ask([point])[0]
         if not problem.goal.accepts(outcome) or not problem.is_plausible(point):
-            raise AssertionError(f"{self.lane.name} returned a point that is not valid: {point}")
+            raise AssertionError(f"{lane.name} returned a point that is not valid: {point}")
         bounds = replace(bounds, upper=problem.distance(point))
         values = problem.space.values_of(point)
         before = problem.space.values_of(problem.factual)
@@ -202,7 +208,7 @@ class _Search:
             lower=float_down(bounds.lower),
             status=bounds.status(problem.accuracy),
             prediction=self.reading.label(outcome if problem.ask is self.reading.ask else self.reading.ask([point])[0]),
-            solver=self.lane.name,
+            solver=lane.name,
             seconds=seconds,
             calls=bounds.calls,
         )

@@ -38,7 +38,7 @@ def run_demo(console: Console) -> int:
     best = explanation[0]
     console.print(
         f"\nThe nearest: distance {best.distance:.6f}; nothing nearer than {best.lower:.6f} exists "
-        f"({best.calls} oracle calls, {best.seconds:.2f} s, {best.solver} lane)."
+        f"({best.calls} oracle calls, {1000 * best.seconds:.1f} ms, {best.solver} lane)."
     )
     console.print(
         f"The model itself says of the changed row: {model.predict(explanation.to_frame()[list(data.space)].iloc[[1]])[0]}."

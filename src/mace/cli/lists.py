@@ -16,7 +16,7 @@ def listed(kind: str) -> list[tuple[str, str]]:
         case "models":
             from mace.models import MODELS
 
-            readers = [(name.partition(":")[2], f"{name.partition(':')[0]}") for name in MODELS]
+            readers = [(_model_name(name), name.partition(":")[0]) for name in MODELS]
             return [
                 *readers,
                 ("Pipeline", "mace.Encoder and one of these"),
@@ -46,6 +46,12 @@ def listed(kind: str) -> list[tuple[str, str]]:
 
             return [(name, "") for name in available()]
     raise InvalidOption(f"mace list {kind}: not a kind. Known: {', '.join(KINDS)}.{did_you_mean(kind, KINDS)}")
+
+
+def _model_name(key: str) -> str:
+    """Return a class's name, with its package where the name alone would not say which."""
+    package, _, name = key.partition(":")
+    return f"{package}.{name}" if name == "Booster" else name
 
 
 def _first_line(path: str) -> str:

@@ -1,4 +1,7 @@
-"""Solvers: one module each with ``supports(problem)`` and ``solve(problem, limits)``, one line in the table."""
+"""Solvers: one module each with ``supports(problem)`` and ``solve(problem, limits)``, one line in the table.
+
+A module may have ``prepare()``, called before the clock starts.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,11 @@ def choose(solver: str, problem: Problem) -> Lane:
 
 def _lane(name: str, problem: Problem, why: str) -> Lane | None:
     module = importlib.import_module(SOLVERS[name])
-    return None if module.supports(problem) else Lane(name, module.solve, why)
+    if module.supports(problem):
+        return None
+    if hasattr(module, "prepare"):
+        module.prepare()
+    return Lane(name, module.solve, why)
 
 
 __all__ = ["AUTOMATIC", "SOLVERS", "Lane", "choose"]

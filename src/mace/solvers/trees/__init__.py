@@ -1,7 +1,8 @@
 """The tree lane: exact nearest counterfactuals of tree ensembles by branch and bound over cells.
 
-The search deepens: is there a counterfactual within a small ball? Only the leaves that reach into the ball take part, which are few; where there is
-none, the ball grows. A box of cells is closed when its distance, or the sum of its trees' greatest leaves, rules it out.
+The search deepens: is there a counterfactual within a small ball? Only the leaves that reach into the ball take part,
+which are few; where there is none, the ball grows. A box of cells is closed when its distance, or the sum of its
+trees' greatest leaves, rules it out.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from mace.solvers.trees.question import (
     refined_view,
     unsupported_condition,
 )
+from mace.solvers.trees.warmup import warm_up
 from mace.space import Integer, Point, Real
 
 FIRST_RADIUS = 2.0**-14
@@ -58,6 +60,11 @@ def solve(problem: Problem, limits: Limits) -> Bounds:
     return _Search(problem, limits).run()
 
 
+def prepare() -> None:
+    """Compile the kernels or load them from disk; nothing after the first time in a process."""
+    warm_up(solve)
+
+
 # ---- what is made once for a model
 
 
@@ -72,15 +79,17 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """The margins of one alternative: the most and the least that each leaf adds, what the sums start from, and what they must reach.
+    """The margins of one alternative: the most and the least that each leaf adds, and what the sums start from.
 
-    A point whose least sums reach ``need`` is in the goal; one whose most does not is not; in between, the real model decides.
+    A point whose least sums reach ``sure`` is in the goal; one whose most do not reach ``need`` is not; in between, the real
+    model decides.
     """
 
     most: Floats
     least: Floats
     base: Floats
     need: Floats
+    sure: Floats
     pad: float
 
 
@@ -95,30 +104,35 @@ def _prepared(form: TreeEnsemble) -> _Prepared:
 
 
 COARSE = 2.0**24
-"""Leaf values that are multiples of 1 / COARSE add up exactly; among themselves they make real ties, which need no rounding to be decided."""
+"""Leaf values that are multiples of 1 / COARSE add up exactly; among themselves they make real ties, which need no
+rounding to be decided."""
 
-TIE = 1e-18
-"""Less than any sum of coarse values that is not 0."""
+ABOVE_ZERO = 5e-324
 
 
 def _values(form: TreeEnsemble, margins: tuple[Margin, ...], band: Fraction) -> _Values:
     value = np.column_stack([_difference(form.value, margin) for margin in margins])
     value[form.left >= 0] = 0.0
     base = np.array([_difference(form.base[None, :], margin)[0] + float(margin.shift) for margin in margins])
-    most, least, need = value.copy(), value.copy(), np.empty(len(margins))
+    sizes = np.maximum.reduceat(np.abs(value), form.roots, axis=0).sum(axis=0) + np.abs(base)
+    most, least = value.copy(), value.copy()
+    need = np.array([ABOVE_ZERO if margin.strict else 0.0 for margin in margins])
+    sure = need.copy()
+    coarse: NDArray[np.bool_] = np.asarray(_is_coarse(form.value).all(axis=1))
     for k, margin in enumerate(margins):
+        is_exact_start = bool(_is_coarse(base[k : k + 1]).all()) and form.squash == 0 and margin.shift.denominator == 1
+        error = float_up(4 * band + 32 * (len(form.roots) + 4) * UNIT * Fraction(float(sizes[k])))
         if band == 0:
-            need[k] = _least_in_goal(form, value[:, k], base[k], strict=margin.strict)
-            continue
-        size = np.maximum.reduceat(np.abs(value[:, k]), form.roots).sum() + abs(base[k]) + abs(float(margin.shift))
-        error = float_up(4 * band + 32 * (len(form.roots) + 4) * UNIT * Fraction(float(size)))
-        need[k] = TIE if margin.strict else -TIE
-        whole = _is_coarse(np.array([base[k]]))[0] and margin.shift.denominator == 1 and form.squash == 0
-        rough = (form.left < 0) & ~_is_coarse(form.value).all(axis=1) if whole else form.left < 0
-        most[rough, k] += error
-        least[rough, k] -= error
-    size = np.maximum.reduceat(np.abs(value), form.roots, axis=0).sum(axis=0).max() + np.abs(base).max()
-    return _Values(most, least, base, need, pad=1e-11 * float(size))
+            if is_exact_start and coarse[form.left < 0].all():
+                need[k] = sure[k] = _least_in_goal(form, value[:, k], base[k], strict=margin.strict)
+        elif is_exact_start and coarse[form.left < 0].any():
+            # Ties between coarse leaves are real; every other leaf may bring rounding into the sum.
+            rough = (form.left < 0) & ~coarse
+            most[rough, k] += error
+            least[rough, k] -= error
+        else:
+            need[k], sure[k] = -error, error
+    return _Values(most, least, base, need, sure, pad=1e-11 * float(sizes.max()))
 
 
 def _is_coarse(values: Floats) -> NDArray[np.bool_]:
@@ -139,8 +153,8 @@ def _difference(value: Floats, margin: Margin) -> Floats:
 def _least_in_goal(form: TreeEnsemble, value: Floats, base: float, *, strict: bool) -> float:
     """Return a float just below the least sum in the goal, for exact sums.
 
-    The sums are congruent modulo the greatest common divisor of the differences between the leaves of each tree: a forest whose leaves are -1 and 1 has
-    sums of one parity, so that the least sum above 0 is 1 or 2.
+    The sums are congruent modulo the greatest common divisor of the differences between the leaves of each tree: a
+    forest whose leaves are -1 and 1 has sums of one parity, so that the least sum above 0 is 1 or 2.
     """
     leaf = form.left < 0
     ends = [*form.roots[1:], len(value)]
@@ -181,20 +195,15 @@ class _Search:
         self.nodes = self.passes = 0
         self.undecided: list[tuple[float, Point]] = []
         self.best = _Best(np.inf)
-        self.proved = 0.0
+        self.floors: list[float] = []
         self.reason = ""
 
     def run(self) -> Bounds:
         """Search every way of being missing, from the cheapest on, each until its optimum is proved or beaten."""
         self._prepare()
-        complete = True
-        for pattern in self._patterns():
-            for values in self._alternatives():
-                complete = self._deepen(pattern, values) and complete
-                if not complete:
-                    break
-            if not complete:
-                break
+        parts = list(itertools.product(self._patterns(), self._alternatives()))
+        self.floors = [0.0] * len(parts)
+        complete = all(self._deepen(number, pattern, values) for number, (pattern, values) in enumerate(parts))
         return self._bounds(complete)
 
     # ---- tables
@@ -226,7 +235,6 @@ class _Search:
         metric = problem.metric
         assert isinstance(metric, NormMetric)
         features = list(problem.space.values())
-        size = len(features)
         parts = metric.parts
         self.jump = np.array([float(p.jump) for p in parts])
         self.slope = np.array([float(p.slope) for p in parts])
@@ -235,8 +243,8 @@ class _Search:
         self.inverse = np.array([float(1 / f.range) if f.range else 0.0 for f in features])
         self.is_category = np.array([type(f).__name__ == "Categorical" for f in features])
         self.mask_of = (np.cumsum(self.grid.is_mask) - 1).astype(np.int64)
-        self.lowest = np.array([a.spans[0][0] if a.spans else 1.0 for a in self.allowed])
-        self.highest = np.array([a.spans[-1][1] if a.spans else 0.0 for a in self.allowed])
+        self.lowest = np.array([a.spans[0][0] if a.spans else np.inf for a in self.allowed])
+        self.highest = np.array([a.spans[-1][1] if a.spans else -np.inf for a in self.allowed])
         self.levels = np.array(
             [_levels(a) if m else 0 for a, m in zip(self.allowed, self.grid.is_mask, strict=True)], dtype=np.int64
         )
@@ -278,63 +286,53 @@ class _Search:
         size = len(pattern)
         cells = len(view.low)
         factual = np.array([0.0 if value is None else float(value) for value in self.problem.factual])
+        was_missing = np.array([value is None for value in self.problem.factual])
         add, top, rep = np.empty(cells), np.empty(cells), np.empty(cells)
         own, lo, hi, mask = (np.zeros(size, dtype=np.int64) for _ in range(4))
         fits = kernels.cost_tables(
-            factual, grid.is_mask, self.is_category, view.off, view.low, view.high, self.lowest, self.highest, self.levels,
+            factual, was_missing, pattern, grid.is_mask,
+            self.is_category, view.off, view.low, view.high, self.lowest, self.highest, self.levels,
             self.inverse, self.jump, self.slope, self.square, self.peak, add, top, rep, own, lo, hi, mask,
         )  # fmt: skip
-        if not fits and not pattern.any():
+        if not fits:
             return None
-        is_missing = pattern
-        for j in np.flatnonzero(pattern | np.array([value is None for value in self.problem.factual])):
-            begin, end = view.off[j], view.off[j + 1]
-            changed = bool(pattern[j]) != (self.problem.factual[j] is None)
-            parts = self.jump[j] + self.slope[j] + self.square[j]
-            add[begin:end] = parts if changed else 0.0
-            top[begin:end] = self.peak[j] if changed else 0.0
-            if pattern[j]:
-                lo[j] = hi[j] = own[j] = 0
         differs = view.differs
         for i, condition in enumerate(self.conditions):
             for j in np.flatnonzero(pattern):
                 differs = differs.copy()
                 differs[i, view.off[j] : view.off[j + 1]] = condition.earlier[j] is not None
         at_least = np.array([condition.features for condition in self.conditions], dtype=np.int64)
-        made = kernels.Cells(
-            grid.is_mask, is_missing, self.mask_of, view.off, add, top, own, view.base, differs, at_least
-        )
+        made = kernels.Cells(grid.is_mask, pattern, self.mask_of, view.off, add, top, own, view.base, differs, at_least)
         return made, lo, hi, mask, rep
 
     # ---- passes
 
-    def _deepen(self, pattern: NDArray[np.bool_], values: _Values) -> bool:
+    def _deepen(self, number: int, pattern: NDArray[np.bool_], values: _Values) -> bool:
         """Search ever larger balls for one pattern and one alternative; False where time or memory ran out."""
         tables = self._cells(pattern)
         if tables is None:
+            self.floors[number] = np.inf
             return True
         cells, lo, hi, mask, rep = tables
-        near = np.empty(len(lo), dtype=np.int64)
-        farthest = _farthest(cells, lo, hi, mask)
-        nearest = kernels.shrink_to_ball(
-            np.inf, lo.copy(), hi.copy(), mask.copy(), cells.own, cells.is_mask, cells.off, cells.add, cells.top, near
-        )
-        radius = nearest + max(FIRST_RADIUS, 1.01 * _least_step(cells))
+        farthest = 2 * _farthest(cells, lo, hi, mask) + 1
+        radius = _nearest(cells) + max(FIRST_RADIUS, 1.01 * _least_step(cells))
         trees = self.grid.trees(values.most, values.least)
         while True:
             if self.limits.remaining() <= 0:
                 self.reason = "time limit reached"
                 return False
-            radius = min(radius, self.best.cost, farthest * 2 + 1)
+            radius = min(radius, self.best.cost, farthest)
             outcome = self._one_pass(radius, cells, lo, hi, mask, rep, trees, values, pattern)
             if outcome is None:
                 return False
             found, next_radius, nodes = outcome
-            if found or radius >= min(self.best.cost, farthest * 2 + 1):
+            self.floors[number] = min(radius, self.best.cost)
+            self._report()
+            if found or radius >= min(self.best.cost, farthest):
+                self.floors[number] = np.inf
                 return True
-            self.proved_pass = radius
             growth = 4.0 if nodes < 4 else 2.0 if nodes < 100 else 1.3 if nodes < 1000 else 1.12
-            radius = max(radius * growth, next_radius * (1 + 1e-9) if next_radius < kernels.FAR else 0.0)
+            radius = max(radius * growth, next_radius * (1 + 1e-6))
 
     def _one_pass(
         self, radius: float, cells: kernels.Cells, lo: Ints, hi: Ints, mask: Ints, rep: Floats, trees: kernels.Trees,
@@ -342,14 +340,9 @@ class _Search:
     ) -> tuple[bool, float, int] | None:  # fmt: skip
         """Search one ball; ``None`` where time or memory ran out."""
         self.passes += 1
-        box_lo, box_hi, box_mask = lo.copy(), hi.copy(), mask.copy()
-        near = np.empty(len(lo), dtype=np.int64)
-        distance = kernels.shrink_to_ball(
-            radius, box_lo, box_hi, box_mask, cells.own, cells.is_mask, cells.off, cells.add, cells.top, near
-        )
-        if distance >= radius:
-            return False, float(distance), 0
-        local = _Local(self, radius, cells, box_lo, box_hi, box_mask, trees, values)
+        local = _Local(self, radius, cells, lo, hi, mask, trees, values)
+        if local.count == 0:
+            return False, local.next_radius, 0
         arena = max(1 << 16, 16 * local.count)
         while True:
             outcome = self._branch_and_bound(radius, local, trees, values, arena)
@@ -365,9 +358,7 @@ class _Search:
             self.undecided.append((float(cost), self._point(local.cells_of(point), rep, pattern)))
         if registers[kernels.FOUND]:
             self.best = _Best(float(reals[kernels.LIMIT]), self._point(local.cells_of(best), rep, pattern))
-            self._report()
         if outcome == "late":
-            self.reason = "time limit reached"
             return None
         return bool(registers[kernels.FOUND]), local.next_radius, int(registers[kernels.NODES])
 
@@ -378,15 +369,20 @@ class _Search:
         registers, reals, best, log_point, log_cost = local.state
         while True:
             started = time.monotonic()
-            kernels.advance(
-                budget, registers, reals, best, log_point, log_cost, local.cells, local.leaves, trees, values_goal(values),
-                local.stack, local.peaks, local.drop, local.soft, local.scratch, local.empty,
-            )  # fmt: skip
+            try:
+                kernels.advance(
+                    budget, registers, reals, best, log_point, log_cost, local.cells, local.leaves, trees, values_goal(values),
+                    local.stack, local.peaks, local.drop, local.soft, local.scratch, local.empty,
+                )  # fmt: skip
+            except KeyboardInterrupt:
+                self.reason = "interrupted"
+                return "late"
             if registers[kernels.STATUS] == kernels.FULL:
                 return "full"
             if registers[kernels.DEPTH] < 0:
                 return "done"
             if self.limits.remaining() <= 0:
+                self.reason = "time limit reached"
                 return "late"
             taken = time.monotonic() - started
             budget = max(1, min(1 << 14, int(budget * PAUSE / max(taken, 1e-6))))
@@ -403,7 +399,9 @@ class _Search:
 
     def _report(self) -> None:
         if self.limits.on_progress is not None:
-            self.limits.on_progress(0.0, self.best.cost, self.nodes)
+            power = 1 / self.problem.metric.power
+            floor = min(self.floors)
+            self.limits.on_progress(min(floor, self.best.cost) ** power, self.best.cost**power, self.nodes)
 
     def _bounds(self, complete: bool) -> Bounds:
         """Let the real model decide what the kernel could not, and return what is proved."""
@@ -420,10 +418,13 @@ class _Search:
         notes = {"nodes": self.nodes, "passes": self.passes}
         if complete and point is None and not np.isfinite(open_cost):
             return Bounds(Fraction(0), is_infeasible=True, calls=self.nodes, notes=notes)
-        measures = [problem.metric.measure(point)] if point is not None and complete else []
+        measures = [problem.metric.measure(point)] if point is not None else []
         if np.isfinite(open_cost):
             measures.append(Fraction(open_cost))
-        lowest = min(measures, default=Fraction(0)) if complete else Fraction(0)
+        if not complete:
+            floor = min(self.floors)
+            measures.append(Fraction(floor if np.isfinite(floor) else 0.0))
+        lowest = min(measures, default=Fraction(0))
         error = (len(problem.space) + 8) * 4 * UNIT
         lower = distance_down(problem.metric, max(Fraction(0), lowest - error))
         reason = self.reason or (BAND if np.isfinite(open_cost) else "")
@@ -478,6 +479,15 @@ class _Local:
             capacity *= 8
         self.count = count
         self.next_radius = float(dropped[0])
+        lo, hi, mask = lo.copy(), hi.copy(), mask.copy()
+        near = np.empty(features, dtype=np.int64)
+        distance = kernels.shrink_to_ball(
+            radius, lo, hi, mask, cells.own, cells.is_mask, cells.off, cells.add, cells.top, near
+        )
+        if distance >= radius:
+            self.count = 0
+            self.next_radius = min(self.next_radius, float(distance))
+            return
         blocks = int(view.off[-1])
         new_off, new_own = np.empty(features + 1, np.int64), np.empty(features, np.int64)
         new_add, new_top, new_rep = np.empty(blocks), np.empty(blocks), np.empty(blocks, np.int64)
@@ -523,6 +533,10 @@ class _Local:
             near_side=np.empty(depth, ints),
             point=np.empty((depth, features), ints),
             at_first=np.empty(trees, ints),
+            open=np.empty(features, ints),
+            closed=np.empty(2),
+            reach=np.empty((features, 3), ints),
+            level=np.empty((features, 2)),
         )
         stack = self.stack
         stack.arena[: self.count] = self.order
@@ -549,11 +563,17 @@ class _Local:
 
 def values_goal(values: _Values) -> kernels.Goal:
     """Return the kernels' goal of some margins."""
-    return kernels.Goal(values.base, values.need, values.pad)
+    return kernels.Goal(values.base, values.need, values.sure, values.pad)
 
 
 def _levels(allowed: Allowed) -> int:
     return sum(1 << k for first, last in allowed.spans for k in range(int(np.ceil(first)), int(last) + 1))
+
+
+def _nearest(cells: kernels.Cells) -> float:
+    """Return the cost of the nearest allowed point."""
+    own = cells.off[:-1] + cells.own
+    return float(cells.add[own].sum() + cells.top[own].max())
 
 
 def _least_step(cells: kernels.Cells) -> float:

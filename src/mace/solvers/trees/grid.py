@@ -1,7 +1,7 @@
 """The grid: every feature's domain cut into cells at each value where some tree changes its mind.
 
-Made once for a model. Ordered cells keep the least and the greatest value of the domain inside them; cells without any value (between two integers, say)
-are left out, so every cell can be reached.
+Made once for a model. Ordered cells keep the least and the greatest value of the domain inside them; cells without
+any value (between two integers, say) are left out, so every cell can be reached.
 """
 
 from __future__ import annotations
@@ -105,10 +105,10 @@ def make_grid(form: TreeEnsemble, own: dict[int, float] | None = None) -> Grid:
         feature=feature,
         bound=bound,
         subset=subset,
-        left=np.where(swap, form.right, form.left),
-        right=np.where(swap, form.left, form.right),
+        left=np.where(swap, form.right, form.left).astype(np.int64),
+        right=np.where(swap, form.left, form.right).astype(np.int64),
         missing_left=form.missing_left ^ swap,
-        roots=form.roots,
+        roots=np.array(form.roots, dtype=np.int64),
         depth=_depth(form),
     )
 

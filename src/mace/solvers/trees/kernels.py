@@ -1,10 +1,12 @@
 """The numba kernels of the tree lane: cost tables, the leaves inside a ball, and the branch and bound over them.
 
-Features are of two sorts. An *ordered* feature has cells in order; a box holds a range of them, and the cost does not decrease away from the
-cell ``own``. A *mask* feature has at most 62 levels without order; a box holds a set of them as the bits of an integer.
+Features are of two sorts. An *ordered* feature has cells in order; a box holds a range of them, and the cost does not
+decrease away from the cell ``own``. A *mask* feature has at most 62 levels without order; a box holds a set of them
+as the bits of an integer.
 
-The cost of a point is the sum of ``add`` over its cells plus the greatest ``top`` among them. The score of a point, for each margin k, is ``base[k]``
-plus the values of its leaves; it can only be in the goal where every score is at least ``need[k]``.
+The cost of a point is the sum of ``add`` over its cells plus the greatest ``top`` among them. The score of a point,
+for each margin k, is ``base[k]`` plus the values of its leaves; it can only be in the goal where every score is at
+least ``need[k]``.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from numba import njit
 FAR = 1e300
 
 Trees = namedtuple("Trees", "roots feature bound subset left right missing_left most least")
-"""The ensemble over base cells: the feature of a node (-1 at a leaf), its first cell on the right (ordered) or its levels on the left (mask), and
-the most and the least that a leaf may add to each margin, rounding included."""
+"""The ensemble over base cells: the feature of a node (-1 at a leaf), its first cell on the right (ordered) or its
+levels on the left (mask), and the most and the least that a leaf may add to each margin, rounding included."""
 
 Cells = namedtuple("Cells", "is_mask is_missing mask_of off add top own base_cell differs at_least")
 """The features of one search: costs of their cells, the base cell of each, and where a condition counts it as different."""
@@ -28,17 +30,18 @@ Leaves = namedtuple("Leaves", "box_lo box_hi box_mask gain")
 
 Stack = namedtuple(
     "Stack",
-    "arena lo hi mask first last active top const state feature at near_side point at_first",
+    "arena lo hi mask first last active top const state feature at near_side point at_first open closed reach level",
 )
 """The open boxes, one a depth: their ranges, the useful leaves of each tree, and how they are cut in two."""
 
-Goal = namedtuple("Goal", "base need pad")
-"""What the scores start from, what they must reach, and how far rounding may be off in the sums made here."""
+Goal = namedtuple("Goal", "base need sure pad")
+"""What the scores start from, what the most must reach to be possible and the least to be sure, and how far rounding
+may be off in the sums made here."""
 
 
 @njit(cache=True)
 def cost_tables(
-    factual, is_mask, is_category, off, clo, chi, allowed_lo, allowed_hi, allowed_mask, inverse_range,
+    factual, was_missing, is_missing, is_mask, is_category, off, clo, chi, allowed_lo, allowed_hi, allowed_mask, inverse_range,
     jump, slope, square, peak, add, top, rep, own, lo, hi, mask,
 ):  # fmt: skip
     """Fill in the cost and the representative of every cell, the cheapest cell and the allowed range of every feature.
@@ -50,6 +53,13 @@ def cost_tables(
         best = FAR
         lo[j] = -1
         mask[j] = 0
+        if is_missing[j]:
+            changed = 0.0 if was_missing[j] else 1.0
+            for c in range(off[j], off[j + 1]):
+                add[c] = changed * (jump[j] + slope[j] + square[j])
+                top[c] = changed * peak[j]
+            lo[j] = hi[j] = own[j] = 0
+            continue
         for c in range(off[j], off[j + 1]):
             k = c - off[j]
             if is_mask[j]:
@@ -68,6 +78,8 @@ def cost_tables(
             delta = abs(value - factual[j]) * inverse_range[j]
             if is_category[j] and value != factual[j]:
                 delta = 1.0 if inverse_range[j] > 0.0 else 0.0
+            if was_missing[j]:
+                delta = 1.0
             add[c] = slope[j] * delta + square[j] * delta * delta
             if delta > 0.0:
                 add[c] += jump[j]
@@ -303,10 +315,10 @@ def compress(count, lo, hi, cells, cut, box_lo, box_hi, new_off, new_add, new_to
     for i in range(count):
         for j in range(features):
             if not is_mask[j]:
-                if box_lo[i, j] > lo[j]:
-                    marks[off[j] + box_lo[i, j]] = 1
-                if box_hi[i, j] < hi[j]:
-                    marks[off[j] + box_hi[i, j] + 1] = 1
+                box_lo[i, j] = max(box_lo[i, j], lo[j])
+                box_hi[i, j] = min(box_hi[i, j], hi[j])
+                marks[off[j] + box_lo[i, j]] = 1
+                marks[off[j] + box_hi[i, j] + 1] = 1
     block = np.zeros(off[features] + 1, np.int64)
     size = 0
     for j in range(features):
@@ -372,11 +384,33 @@ def scores_at(point, cells, trees, goal, most, least):
 
 
 @njit(cache=True)
-def is_compatible(i, limit, lo, hi, mask, cells, leaves):
-    """Return whether a leaf meets the box within the ball."""
-    total = 0.0
-    peak = 0.0
+def find_open(d, cells, stack):
+    """Write down the features of the box that are not down to one cell, with the one just cut, and what the others cost."""
+    lo, hi, mask = stack.lo[d], stack.hi[d], stack.mask[d]
+    count = 0
+    total = peak = 0.0
+    just_cut = -1 if d == 0 else stack.feature[d - 1]
     for j in range(lo.shape[0]):
+        several = mask[j] & (mask[j] - 1) != 0 if cells.is_mask[j] else lo[j] < hi[j]
+        if several or j == just_cut or d == 0:
+            stack.open[count] = j
+            count += 1
+        else:
+            c = cells.off[j] + cheapest(j, lo, hi, mask, cells.own, cells.is_mask, cells.off, cells.add, cells.top)
+            total += cells.add[c]
+            peak = max(peak, cells.top[c])
+    stack.closed[0] = total
+    stack.closed[1] = peak
+    return count
+
+
+@njit(cache=True)
+def is_compatible(i, limit, lo, hi, mask, cells, leaves, stack, opened):
+    """Return whether a leaf, known to hold the features that are not open, meets the box within the ball."""
+    total = stack.closed[0]
+    peak = stack.closed[1]
+    for o in range(opened):
+        j = stack.open[o]
         f = cells.off[j]
         if cells.is_mask[j]:
             both = mask[j] & leaves.box_mask[i, cells.mask_of[j]]
@@ -444,7 +478,7 @@ def failed_condition(point, cells):
 
 
 @njit(cache=True)
-def keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, peaks):
+def keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, peaks, opened):
     """Filter the leaves of depth ``source`` into depth ``d``: those that meet the box and can still be part of the goal.
 
     Returns 0, 1 where the box holds no point of the goal, 2 where the arena is full.
@@ -463,7 +497,7 @@ def keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, pea
             peaks[a, k] = -FAR
         for q in range(stack.first[source, a], stack.last[source, a]):
             i = arena[q]
-            if is_compatible(i, limit, lo, hi, mask, cells, leaves):
+            if is_compatible(i, limit, lo, hi, mask, cells, leaves, stack, opened):
                 arena[write] = i
                 write += 1
                 for k in range(margins):
@@ -512,14 +546,14 @@ def keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, pea
 
 
 @njit(cache=True)
-def keep_useful_sorted(d, source, limit, cells, leaves, goal, stack, totals, peaks):
+def keep_useful_sorted(d, source, limit, cells, leaves, goal, stack, totals, peaks, opened):
     """Do what :func:`keep_useful_leaves` does for a single margin, with lists sorted by gain: the first that fits is the greatest."""
     lo, hi, mask, arena = stack.lo[d], stack.hi[d], stack.mask[d], stack.arena
     total = stack.const[source, 0]
     count = stack.active[source]
     for a in range(count):
         q, last = stack.first[source, a], stack.last[source, a]
-        while q < last and not is_compatible(arena[q], limit, lo, hi, mask, cells, leaves):
+        while q < last and not is_compatible(arena[q], limit, lo, hi, mask, cells, leaves, stack, opened):
             q += 1
         if q == last:
             return 1
@@ -543,7 +577,7 @@ def keep_useful_sorted(d, source, limit, cells, leaves, goal, stack, totals, pea
             i = arena[q]
             if peak - leaves.gain[i, 0] > slack:
                 break
-            if q == stack.at_first[a] or is_compatible(i, limit, lo, hi, mask, cells, leaves):
+            if q == stack.at_first[a] or is_compatible(i, limit, lo, hi, mask, cells, leaves, stack, opened):
                 arena[write] = i
                 write += 1
             q += 1
@@ -563,7 +597,7 @@ def keep_useful_sorted(d, source, limit, cells, leaves, goal, stack, totals, pea
 
 
 @njit(cache=True)
-def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty):
+def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty, opened):
     """Do what :func:`bound_cuts` does for a single margin, with lists sorted by gain: only where the bound changes is something written.
 
     ``empty`` counts the trees that have no leaf on a side.
@@ -573,6 +607,12 @@ def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty):
     for c in range(cells.off[features] + 1):
         drop[0, c] = drop[1, c] = soft[0, c] = soft[1, c] = 0.0
         empty[0, c] = empty[1, c] = 0
+    ranges = 0
+    for o in range(opened):
+        j = stack.open[o]
+        if not cells.is_mask[j] and lo[j] < hi[j]:
+            stack.reach[ranges, 0] = j
+            ranges += 1
     for a in range(stack.active[d]):
         first, last = stack.first[d, a], stack.last[d, a]
         peak = peaks[a, 0]
@@ -580,74 +620,86 @@ def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty):
         for q in range(first, last):
             weight += leaves.gain[arena[q], 0] - peak + slack
         weight = 1.0 / max(weight, 1e-300)
-        for j in range(features):
+        for o in range(opened):
+            j = stack.open[o]
+            if not cells.is_mask[j] or mask[j] & (mask[j] - 1) == 0:
+                continue
             f = cells.off[j]
-            if cells.is_mask[j]:
-                m = cells.mask_of[j]
-                touched = False
-                for q in range(first, last):
-                    if mask[j] & ~leaves.box_mask[arena[q], m] != 0:
-                        touched = True
-                        break
-                if not touched:
-                    continue
-                for k in range(cells.off[j + 1] - f):
-                    bit = np.int64(1) << k
-                    if mask[j] & bit == 0:
-                        continue
-                    alone = others = False
-                    for q in range(first, last):
-                        i = arena[q]
-                        both = mask[j] & leaves.box_mask[i, m]
-                        v = leaves.gain[i, 0]
-                        if both & bit == 0:
-                            soft[0, f + k] += (v - peak + slack) * weight
-                        elif not alone:
-                            alone = True
-                            drop[0, f + k] += peak - v
-                        if both & ~bit == 0:
-                            soft[1, f + k] += (v - peak + slack) * weight
-                        elif not others:
-                            others = True
-                            drop[1, f + k] += peak - v
-                    if not alone:
-                        empty[0, f + k] += 1
-                    if not others:
-                        empty[1, f + k] += 1
-                continue
-            if lo[j] == hi[j]:
-                continue
-            reached_lo, reached_hi = hi[j] + 1, lo[j] - 1
-            level_lo = level_hi = 0.0
+            m = cells.mask_of[j]
+            touched = False
             for q in range(first, last):
-                i = arena[q]
-                fall = peak - leaves.gain[i, 0]
-                w = (slack - fall) * weight
-                begin = max(leaves.box_lo[i, j], lo[j])
-                end = min(leaves.box_hi[i, j], hi[j])
+                if mask[j] & ~leaves.box_mask[arena[q], m] != 0:
+                    touched = True
+                    break
+            if not touched:
+                continue
+            for k in range(cells.off[j + 1] - f):
+                bit = np.int64(1) << k
+                if mask[j] & bit == 0:
+                    continue
+                alone = others = False
+                for q in range(first, last):
+                    i = arena[q]
+                    both = mask[j] & leaves.box_mask[i, m]
+                    v = leaves.gain[i, 0]
+                    if both & bit == 0:
+                        soft[0, f + k] += (v - peak + slack) * weight
+                    elif not alone:
+                        alone = True
+                        drop[0, f + k] += peak - v
+                    if both & ~bit == 0:
+                        soft[1, f + k] += (v - peak + slack) * weight
+                    elif not others:
+                        others = True
+                        drop[1, f + k] += peak - v
+                if not alone:
+                    empty[0, f + k] += 1
+                if not others:
+                    empty[1, f + k] += 1
+        for r in range(ranges):
+            j = stack.reach[r, 0]
+            stack.reach[r, 1] = hi[j] + 1
+            stack.reach[r, 2] = lo[j] - 1
+            stack.level[r, 0] = stack.level[r, 1] = 0.0
+        for q in range(first, last):
+            i = arena[q]
+            fall = peak - leaves.gain[i, 0]
+            w = (slack - fall) * weight
+            for r in range(ranges):
+                j = stack.reach[r, 0]
+                f = cells.off[j]
+                begin = leaves.box_lo[i, j]
+                end = leaves.box_hi[i, j]
                 if begin > lo[j]:
                     soft[0, f + begin - 1] += w
+                else:
+                    begin = lo[j]
                 if end < hi[j]:
                     soft[1, f + end + 1] += w
-                if begin < reached_lo:
-                    # Sides that end at begin or later, up to the next leaf found before, lose ``fall``.
-                    if reached_lo <= hi[j]:
-                        drop[0, f + reached_lo] += level_lo - fall
-                    reached_lo = begin
-                    level_lo = fall
-                if end > reached_hi:
-                    if reached_hi >= lo[j]:
-                        drop[1, f + reached_hi] += level_hi - fall
-                    reached_hi = end
-                    level_hi = fall
-            drop[0, f + reached_lo] += level_lo
-            drop[1, f + reached_hi] += level_hi
-            if reached_lo > lo[j]:
+                else:
+                    end = hi[j]
+                if begin < stack.reach[r, 1]:
+                    # Sides that end at begin or later, up to the leaf found before, lose ``fall``.
+                    if stack.reach[r, 1] <= hi[j]:
+                        drop[0, f + stack.reach[r, 1]] += stack.level[r, 0] - fall
+                    stack.reach[r, 1] = begin
+                    stack.level[r, 0] = fall
+                if end > stack.reach[r, 2]:
+                    if stack.reach[r, 2] >= lo[j]:
+                        drop[1, f + stack.reach[r, 2]] += stack.level[r, 1] - fall
+                    stack.reach[r, 2] = end
+                    stack.level[r, 1] = fall
+        for r in range(ranges):
+            j = stack.reach[r, 0]
+            f = cells.off[j]
+            drop[0, f + stack.reach[r, 1]] += stack.level[r, 0]
+            drop[1, f + stack.reach[r, 2]] += stack.level[r, 1]
+            if stack.reach[r, 1] > lo[j]:
                 empty[0, f + lo[j]] += 1
-                empty[0, f + reached_lo] -= 1
-            if reached_hi < hi[j]:
+                empty[0, f + stack.reach[r, 1]] -= 1
+            if stack.reach[r, 2] < hi[j]:
                 empty[1, f + hi[j]] += 1
-                empty[1, f + reached_hi] -= 1
+                empty[1, f + stack.reach[r, 2]] -= 1
     for j in range(features):
         f = cells.off[j]
         if cells.is_mask[j]:
@@ -678,8 +730,8 @@ def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty):
 def bound_cuts(d, tight, slack, cells, leaves, stack, peaks, drop, soft, scratch):
     """For every cut of every feature: by how much the score's bound drops on either side, and which share of the leaves goes.
 
-    An ordered feature cut after cell c: row 0 is the side up to c, row 1 (at c) the side from c on. A mask feature at level c: row 0 is the level
-    alone, row 1 all others.
+    An ordered feature cut after cell c: row 0 is the side up to c, row 1 (at c) the side from c on. A mask feature at
+    level c: row 0 is the level alone, row 1 all others.
     """
     lo, hi, mask, arena = stack.lo[d], stack.hi[d], stack.mask[d], stack.arena
     features = lo.shape[0]
@@ -920,8 +972,9 @@ LIMIT = 0
 def settle_point(d, cells, trees, goal, stack, registers, reals, best, log_point, log_cost, most, least, base_point):
     """Evaluate the nearest point of the box.
 
-    Returns 1 where it is in the goal and fulfils every condition (the new incumbent), 2 where it is in the goal and fails a condition, 3 where it is too near
-    the boundary to be decided here (logged where it fulfils every condition), 0 where it is not in the goal.
+    Returns 1 where it is in the goal and fulfils every condition (the new incumbent), 2 where it is in the goal and
+    fails a condition, 3 where it is too near the boundary to be decided here (logged where it fulfils every
+    condition), 0 where it is not in the goal.
     """
     near = stack.point[d]
     for j in range(near.shape[0]):
@@ -930,7 +983,7 @@ def settle_point(d, cells, trees, goal, stack, registers, reals, best, log_point
     possible = sure = True
     for k in range(most.shape[0]):
         possible = possible and most[k] >= goal.need[k]
-        sure = sure and least[k] >= goal.need[k]
+        sure = sure and least[k] >= goal.sure[k]
     if not possible:
         return 0
     fails = failed_condition(near, cells) >= 0
@@ -1002,6 +1055,7 @@ def advance(
         spent += 1
         registers[NODES] += 1
         source = 0 if d == 0 else d - 1
+        opened = find_open(d, cells, stack)
         tight = 0
         slack = 0.0
         closed = False
@@ -1019,9 +1073,9 @@ def advance(
                 closed = True
                 break
             if margins == 1:
-                outcome = keep_useful_sorted(d, source, limit, cells, leaves, goal, stack, totals, peaks)
+                outcome = keep_useful_sorted(d, source, limit, cells, leaves, goal, stack, totals, peaks, opened)
             else:
-                outcome = keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, peaks)
+                outcome = keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, peaks, opened)
             if outcome == 2:
                 registers[STATUS] = FULL
                 return
@@ -1035,7 +1089,7 @@ def advance(
                     tight = k
             slack = totals[tight] - goal.need[tight]
             if margins == 1:
-                bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty)
+                bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty, opened)
             else:
                 bound_cuts(d, tight, slack, cells, leaves, stack, peaks, drop, soft, scratch)
             changed = shave(d, slack + goal.pad, cells, stack, drop)

@@ -245,12 +245,10 @@ def _cut(
             lows.append(a[kept])
             highs.append(b[kept])
             bases.append(inside[kept])
-    empty = np.zeros(0)
-    return (
-        np.concatenate([empty, *lows]),
-        np.concatenate([empty, *highs]),
-        np.concatenate([empty, *bases]).astype(np.int64),
-    )
+    if not sum(map(len, lows)):
+        # A feature that may only be missing keeps one cell, which is not allowed, to stand for it.
+        return low[:1], high[:1], np.zeros(1, dtype=np.int64)
+    return np.concatenate(lows), np.concatenate(highs), np.concatenate(bases).astype(np.int64)
 
 
 def _reachable(feature: Feature, own: Value, a: Floats, b: Floats) -> tuple[Floats, Floats]:

@@ -1,0 +1,246 @@
+"""The tree lane: equal to brute force on finite spaces and to SMT on mixed ones, for every library; limits and faults."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
+
+import mace
+from mace import Explainer, FeatureSpace, categorical, integer, ordinal, real
+from mace.distances import as_distance, distance_up
+from mace.solvers.trees import warmup
+from mace.solvers.trees.grid import make_grid
+from random_ensembles import BOOSTERS, FAMILIES, random_ensemble
+from random_problems import Case
+
+
+def compare(case: Case, referee: str, tolerance: float) -> str | None:
+    """Return how the tree lane and a referee differ; ``None`` where they agree or there is no question."""
+    explainer = Explainer(case.model, case.space)
+    try:
+        truth = explainer.explain(case.row, solver=referee, time_limit=60, **case.question)
+    except mace.InvalidTarget:
+        return None
+    answer = explainer.explain(case.row, solver="trees", **case.question)
+    if truth.reason:
+        # The referee itself left a gap: the answer must lie in it.
+        inside = (
+            bool(answer)
+            and truth.lower - tolerance <= answer[0].distance
+            and (not truth or answer[0].distance <= truth[0].distance + tolerance)
+        )
+        return None if inside else f"outside of the gap that {referee} left: {truth.reason}"
+    if (answer.status, len(answer), answer.exhausted) != (truth.status, len(truth), truth.exhausted):
+        return (
+            f"{answer.status}, {len(answer)} answers, {referee}: {truth.status}, {len(truth)} answers ({truth.reason})"
+        )
+    if truth and abs(answer[0].distance - truth[0].distance) > tolerance:
+        return f"distance {answer[0].distance!r}, {referee} {truth[0].distance!r}"
+    if truth and not answer[0].lower <= answer[0].distance <= answer[0].lower + 1e-12:
+        return f"lower {answer[0].lower!r}, distance {answer[0].distance!r}"
+    return None
+
+
+@pytest.mark.parametrize("seed", range(8 * len(FAMILIES)))
+def test_it_equals_brute_force_on_random_finite_problems(seed: int) -> None:
+    assert compare(random_ensemble(seed), "enumerate", 1e-12) is None
+
+
+@pytest.mark.parametrize("seed", range(5000, 5000 + 2 * len(FAMILIES)))
+def test_it_equals_smt_on_random_mixed_problems(seed: int) -> None:
+    assert compare(random_ensemble(seed, finite=False), "smt", 1.1e-6) is None
+
+
+@pytest.mark.parametrize("seed", [232, 590, 1091, 1252, 1387])
+def test_features_that_may_only_stay_missing(seed: int) -> None:
+    """Cases on which the lanes once disagreed."""
+    assert compare(random_ensemble(seed), "enumerate", 1e-12) is None
+
+
+def test_the_boosters_take_part() -> None:
+    assert BOOSTERS == ("xgboost", "lightgbm", "catboost"), "make test installs all three"
+
+
+# ---- exactness
+
+
+def forest(trees: int = 30, depth: int | None = None) -> tuple[Any, FeatureSpace, pd.DataFrame]:
+    X, y = make_classification(600, 6, n_informative=4, random_state=1)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    model = RandomForestClassifier(trees, max_depth=depth, random_state=0).fit(frame, y)
+    return model, FeatureSpace.from_frame(frame), frame
+
+
+@pytest.mark.parametrize("distance", ["l0", "l1", "l2", "linf", mace.Distance(l0=1 / 3, l1=1 / 3, linf=1 / 3)], ids=str)
+def test_no_sampled_point_nearer_than_the_answer_flips_a_larger_forest(distance: Any) -> None:
+    model, space, frame = forest()
+    explainer = Explainer(model, space)
+    rng = np.random.default_rng(0)
+    for row in frame[model.predict(frame) == 0].index[:3]:
+        best = explainer.explain(frame.loc[row], distance=distance)[0]
+        assert best.status == "optimal"
+        factual = frame.loc[row].to_numpy()
+        moved = np.where(rng.random((4000, 6)) < 0.5, factual, 0.0)
+        noise = (
+            rng.normal(size=(4000, 6))
+            * rng.choice([0.3, 0.05, 0.005], (4000, 1))
+            * (frame.max() - frame.min()).to_numpy()
+        )
+        sample = np.clip(np.where(moved != 0, factual, factual + noise), frame.min(), frame.max())
+        flipped = model.predict(pd.DataFrame(sample, columns=frame.columns)) == 1
+        metric = as_distance(distance).from_factual(space, tuple(map(float, factual)))
+        for point in sample[flipped][:400]:
+            assert distance_up(metric, metric.measure(tuple(map(float, point)))) >= Fraction(best.lower)
+
+
+def test_the_answer_sits_on_the_float_where_the_tree_changes_its_mind() -> None:
+    model, space, frame = forest(1)
+    explainer = Explainer(model, space)
+    row = frame[model.predict(frame) == 0].iloc[0]
+    best = explainer.explain(row)[0]
+    assert model.predict(pd.DataFrame([best.values]))[0] == 1
+    for change in best.changes:
+        nearer = math.nextafter(change.after, change.before)
+        values = best.values | {change.feature: nearer}
+        assert model.predict(pd.DataFrame([values]))[0] == 0
+
+
+def test_cells_hold_only_values_that_can_be_reached() -> None:
+    space = FeatureSpace(
+        {
+            "n": integer(0, 10, step=3),
+            "x": real(0, 1, step=0.3),
+            "o": ordinal(["a", "b", "c"]),
+            "c": categorical(["p", "q", "r"]),
+        }
+    )
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "n": rng.choice([0, 3, 6, 9], 80),
+            "x": rng.choice([0, 0.3, 0.6, 0.9], 80),
+            "o": rng.choice(list("abc"), 80),
+            "c": rng.choice(list("pqr"), 80),
+        }
+    )
+    model = make_pipeline(mace.Encoder(space), DecisionTreeClassifier(random_state=0)).fit(
+        frame, rng.integers(0, 2, 80)
+    )
+    grid = make_grid(Explainer(model, space)._reading.form)  # type: ignore[arg-type]
+    for j, (name, feature) in enumerate(space.items()):
+        for low, high in zip(
+            grid.low[grid.off[j] : grid.off[j + 1]], grid.high[grid.off[j] : grid.off[j + 1]], strict=True
+        ):
+            assert low <= high
+            if name in "nx":
+                assert feature.has(low)  # type: ignore[union-attr]
+                assert feature.has(high)  # type: ignore[union-attr]
+    assert list(grid.is_mask) == [False, False, False, True]
+
+
+def test_a_factual_off_the_grid_keeps_its_own_value() -> None:
+    space = FeatureSpace({"n": integer(0, 30, step=10), "m": integer(0, 30)})
+    X = np.array([[n, m] for n in range(31) for m in range(31)])
+    model = DecisionTreeClassifier(random_state=0).fit(X, (X.sum(axis=1) > 33).astype(int))
+    explainer = Explainer(model, space)
+    for row in ([7, 3], [13, 11], [25, 2]):
+        answers = [
+            explainer.explain(row, solver=solver, distance=distance)
+            for solver in ("trees", "enumerate")
+            for distance in ("l1",)
+        ]
+        assert answers[0][0].distance == pytest.approx(answers[1][0].distance, abs=1e-12)
+        assert answers[0][0].values["n"] in {row[0], 0, 10, 20, 30}
+
+
+def test_auto_takes_the_lane_for_trees_and_leaves_functions_to_others() -> None:
+    model, space, frame = forest(3)
+    assert Explainer(model, space).explain(frame.iloc[0])[0].solver == "trees"
+    answer = Explainer(model, space).explain(
+        frame.iloc[0], distance="lambda new, old: abs(new.a - old.a)", time_limit=20
+    )
+    assert answer.solver.startswith("smt")
+
+
+# ---- limits
+
+
+def hard() -> tuple[Any, FeatureSpace, Any]:
+    X, y = make_classification(3000, 30, n_informative=20, random_state=0)
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(30)])
+    model = HistGradientBoostingClassifier(max_iter=150, random_state=0).fit(frame, y)
+    far = np.argmin(model.decision_function(frame))
+    return model, FeatureSpace.from_frame(frame), frame.iloc[int(far)]
+
+
+def test_the_deadline_is_honoured_with_bounds_that_hold() -> None:
+    model, space, row = hard()
+    explainer = Explainer(model, space)
+    explainer.explain(row, time_limit=0.2)
+    started = time.monotonic()
+    told: list[tuple[float, float, int]] = []
+    explanation = explainer.explain(row, time_limit=1.0, on_progress=lambda *bounds: told.append(bounds))
+    assert time.monotonic() - started < 1.6
+    assert explanation.status in ("feasible", "unknown", "optimal")
+    if explanation.status != "optimal":
+        assert explanation.reason == "time limit reached"
+    lowers = [bounds[0] for bounds in told]
+    assert lowers == sorted(lowers)
+    assert explanation.lower >= 0
+
+
+def test_an_interrupt_keeps_what_was_found() -> None:
+    script = (
+        f"import signal, sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from test_trees_lane import hard\n"
+        "import mace\n"
+        "model, space, row = hard()\n"
+        "explainer = mace.Explainer(model, space)\n"
+        "explainer.explain(row, time_limit=0.1)\n"
+        "def interrupt(*_): raise KeyboardInterrupt\n"
+        "signal.signal(signal.SIGALRM, interrupt)\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0.7)\n"
+        "explanation = explainer.explain(row, time_limit=60)\n"
+        "print(explanation.status, '|', explanation.reason)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    status, reason = (part.strip() for part in result.stdout.split("|"))
+    assert status == "optimal" or reason == "interrupted"
+
+
+def test_compilation_is_announced_and_counts_against_no_limit(tmp_path: Path) -> None:
+    script = (
+        "import logging, mace, numpy as np\n"
+        "from sklearn.tree import DecisionTreeClassifier\n"
+        "X = np.random.default_rng(0).random((50, 2)); y = (X.sum(axis=1) > 1).astype(int)\n"
+        "space = mace.FeatureSpace({'a': mace.real(0, 1), 'b': mace.real(0, 1)})\n"
+        "e = mace.Explainer(DecisionTreeClassifier(random_state=0).fit(X, y), space).explain([0.1, 0.1], time_limit=2)\n"
+        "print(e.status, e[0].seconds < 2)\n"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    for announced in (True, False):
+        result = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
+        )
+        assert result.stdout.split() == ["optimal", "True"]
+        assert ("Compiling the tree lane" in result.stderr) == announced
+
+
+def test_kernels_are_found_on_disk_after_the_first_use() -> None:
+    forest_model, space, frame = forest(2)
+    Explainer(forest_model, space).explain(frame.iloc[0])
+    assert warmup.is_on_disk()
