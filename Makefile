@@ -30,7 +30,8 @@ test: check  ## lint, types and tests
 	$(BIN)/python -m pytest -n $(JOBS)
 
 bench: $(VENV)/.test  ## a small version of the benchmarks
-	$(BIN)/python benchmarks/smt.py
+	$(BIN)/python benchmarks/trees.py --rows 30 --models tree,forest10,forest100
+	$(BIN)/python benchmarks/hard_trees.py --rows 3 --limit 5
 
 campaign: $(VENV)/.test  ## thousands of random problems against brute force; leaves tests/campaigns/*.json
 	$(BIN)/python tests/campaigns/smt.py --problems 500

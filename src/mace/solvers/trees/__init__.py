@@ -17,7 +17,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.distances import NormMetric, distance_down
+from mace.distances import NormMetric, distance_down, distance_up
 from mace.diversity import CountDifferent
 from mace.exact import UNIT, float_up
 from mace.forms import Margin, TreeEnsemble
@@ -33,11 +33,19 @@ from mace.solvers.trees.question import (
     plain_view,
     refined_view,
     unsupported_condition,
+    whole_domain,
 )
 from mace.solvers.trees.warmup import warm_up
-from mace.space import Integer, Point, Real
+from mace.space import Categorical, Integer, Point, Real
 
 FIRST_RADIUS = 2.0**-14
+GROWTH = ((3, 4.0), (100, 2.0), (400, 1.5), (1500, 1.3), (float("inf"), 1.12))
+"""By what the radius grows after a pass with at most so many nodes: the harder the last ball, the smaller the step."""
+
+SEEK_AFTER = 50
+TRIES = 400
+"""After a pass with so many nodes, so many random points are tried to have some counterfactual in hand."""
+
 MOST_LOGGED = 4096
 MOST_ARENA = 2**28
 PAUSE = 0.02
@@ -62,7 +70,19 @@ def solve(problem: Problem, limits: Limits) -> Bounds:
 
 def prepare() -> None:
     """Compile the kernels or load them from disk; nothing after the first time in a process."""
-    warm_up(solve)
+    warm_up(_exercise)
+
+
+def _exercise(problem: Problem) -> None:
+    """Run every kernel once."""
+    search = _Search(problem, Limits())
+    search.run()
+    tables = search._cells(np.zeros(len(problem.space), dtype=bool))
+    values = search._alternatives()[0]
+    if tables is not None:
+        cells, lo, hi, mask, _ = tables
+        trees = search.grid.trees(values.most, values.least)
+        kernels.seek(1, 1, lo, hi, mask, cells, trees, values_goal(values), np.empty(len(lo), dtype=np.int64))
 
 
 # ---- what is made once for a model
@@ -74,7 +94,12 @@ class _Prepared:
 
     grid: Grid
     view: View
+    inverse: Floats
+    is_category: NDArray[np.bool_]
+    mask_of: Ints
+    free: list[Allowed]
     values: dict[tuple[Margin, ...], _Values] = field(default_factory=dict)
+    costs: dict[object, tuple[Floats, Floats, Floats, Floats]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +124,29 @@ _PREPARED: weakref.WeakKeyDictionary[TreeEnsemble, _Prepared] = weakref.WeakKeyD
 def _prepared(form: TreeEnsemble) -> _Prepared:
     if form not in _PREPARED:
         grid = make_grid(form)
-        _PREPARED[form] = _Prepared(grid, plain_view(grid))
+        features = list(form.space.values())
+        _PREPARED[form] = _Prepared(
+            grid,
+            plain_view(grid),
+            inverse=np.array([float(1 / feature.range) if feature.range else 0.0 for feature in features]),
+            is_category=np.array([isinstance(feature, Categorical) for feature in features]),
+            mask_of=(np.cumsum(grid.is_mask) - 1).astype(np.int64),
+            free=[whole_domain(feature) for feature in features],
+        )
     return _PREPARED[form]
+
+
+def _costs(prepared: _Prepared, metric: NormMetric) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return each feature's jump, slope, square and peak; made once for a distance."""
+    key = (tuple((type(norm), share) for norm, share in metric.norms), metric.weights)
+    if key not in prepared.costs:
+        prepared.costs[key] = (
+            np.array([float(part.jump) for part in metric.parts]),
+            np.array([float(part.slope) for part in metric.parts]),
+            np.array([float(part.square) for part in metric.parts]),
+            np.array([float(part.peak) for part in metric.parts]),
+        )
+    return prepared.costs[key]
 
 
 COARSE = 2.0**24
@@ -223,31 +269,18 @@ class _Search:
         self.cache = prepared.values
         conditions = [c for c in problem.conditions if isinstance(c, CountDifferent)]
         self.conditions = conditions
-        self.allowed = allowed_values(problem)
+        self.allowed = allowed_values(problem) if problem.conditions else prepared.free
         if needs_refining(self.allowed, problem, conditions):
             self.view = refined_view(self.grid, problem, self.allowed, conditions)
         else:
             self.view = plain_view(self.grid) if strays else prepared.view
-        self._fill_arrays()
-
-    def _fill_arrays(self) -> None:
-        problem = self.problem
-        metric = problem.metric
-        assert isinstance(metric, NormMetric)
-        features = list(problem.space.values())
-        parts = metric.parts
-        self.jump = np.array([float(p.jump) for p in parts])
-        self.slope = np.array([float(p.slope) for p in parts])
-        self.square = np.array([float(p.square) for p in parts])
-        self.peak = np.array([float(p.peak) for p in parts])
-        self.inverse = np.array([float(1 / f.range) if f.range else 0.0 for f in features])
-        self.is_category = np.array([type(f).__name__ == "Categorical" for f in features])
-        self.mask_of = (np.cumsum(self.grid.is_mask) - 1).astype(np.int64)
-        self.lowest = np.array([a.spans[0][0] if a.spans else np.inf for a in self.allowed])
-        self.highest = np.array([a.spans[-1][1] if a.spans else -np.inf for a in self.allowed])
-        self.levels = np.array(
-            [_levels(a) if m else 0 for a, m in zip(self.allowed, self.grid.is_mask, strict=True)], dtype=np.int64
-        )
+        assert isinstance(problem.metric, NormMetric)
+        self.jump, self.slope, self.square, self.peak = _costs(prepared, problem.metric)
+        self.inverse, self.is_category, self.mask_of = prepared.inverse, prepared.is_category, prepared.mask_of
+        self.lowest = np.array([each.spans[0][0] if each.spans else np.inf for each in self.allowed])
+        self.highest = np.array([each.spans[-1][1] if each.spans else -np.inf for each in self.allowed])
+        masks = zip(self.allowed, self.grid.is_mask, strict=True)
+        self.levels = np.array([_levels(each) if is_mask else 0 for each, is_mask in masks], dtype=np.int64)
 
     def _alternatives(self) -> list[_Values]:
         goal = self.problem.goal
@@ -324,6 +357,8 @@ class _Search:
             radius = min(radius, self.best.cost, farthest)
             outcome = self._one_pass(radius, cells, lo, hi, mask, rep, trees, values, pattern)
             if outcome is None:
+                if self.best.point is None:
+                    self._seek(cells, lo, hi, mask, rep, trees, values, pattern)
                 return False
             found, next_radius, nodes = outcome
             self.floors[number] = min(radius, self.best.cost)
@@ -331,8 +366,20 @@ class _Search:
             if found or radius >= min(self.best.cost, farthest):
                 self.floors[number] = np.inf
                 return True
-            growth = 4.0 if nodes < 4 else 2.0 if nodes < 100 else 1.3 if nodes < 1000 else 1.12
+            if nodes >= SEEK_AFTER and self.best.point is None:
+                self._seek(cells, lo, hi, mask, rep, trees, values, pattern)
+            growth = next(factor for most, factor in GROWTH if nodes <= most)
             radius = max(radius * growth, next_radius * (1 + 1e-6))
+
+    def _seek(
+        self, cells: kernels.Cells, lo: Ints, hi: Ints, mask: Ints, rep: Floats, trees: kernels.Trees, values: _Values,
+        pattern: NDArray[np.bool_],
+    ) -> None:  # fmt: skip
+        """Look for any valid point, to have one in hand when a search is not easy."""
+        best = np.empty(len(lo), dtype=np.int64)
+        cost = kernels.seek(TRIES, 1, lo, hi, mask, cells, trees, values_goal(values), best)
+        if cost < self.best.cost:
+            self.best = _Best(float(cost), self._point(best, rep, pattern))
 
     def _one_pass(
         self, radius: float, cells: kernels.Cells, lo: Ints, hi: Ints, mask: Ints, rep: Floats, trees: kernels.Trees,
@@ -418,7 +465,8 @@ class _Search:
         notes = {"nodes": self.nodes, "passes": self.passes}
         if complete and point is None and not np.isfinite(open_cost):
             return Bounds(Fraction(0), is_infeasible=True, calls=self.nodes, notes=notes)
-        measures = [problem.metric.measure(point)] if point is not None else []
+        measure = problem.metric.measure(point) if point is not None else None
+        measures = [measure] if measure is not None else []
         if np.isfinite(open_cost):
             measures.append(Fraction(open_cost))
         if not complete:
@@ -428,7 +476,7 @@ class _Search:
         error = (len(problem.space) + 8) * 4 * UNIT
         lower = distance_down(problem.metric, max(Fraction(0), lowest - error))
         reason = self.reason or (BAND if np.isfinite(open_cost) else "")
-        upper = problem.distance(point) if point is not None else None
+        upper = distance_up(problem.metric, measure) if measure is not None else None
         return Bounds(lower, upper, point, reason=reason, calls=self.nodes, notes=notes)
 
 

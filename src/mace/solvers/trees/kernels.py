@@ -384,6 +384,105 @@ def scores_at(point, cells, trees, goal, most, least):
 
 
 @njit(cache=True)
+def is_sure(point, base_point, cells, trees, goal, most, least):
+    """Return whether a point, given by its cells, is surely in the goal and fulfils every condition."""
+    for j in range(point.shape[0]):
+        base_point[j] = cells.base_cell[cells.off[j] + point[j]]
+    scores_at(base_point, cells, trees, goal, most, least)
+    for k in range(least.shape[0]):
+        if least[k] < goal.sure[k]:
+            return False
+    return failed_condition(point, cells) < 0
+
+
+@njit(cache=True)
+def pull_back(point, cells, trees, goal, lo, hi, mask, base_point, most, least):
+    """Move a point of the goal towards the factual, feature by feature, as long as it stays in the goal."""
+    for _ in range(3):
+        moved = False
+        for j in range(point.shape[0]):
+            f = cells.off[j]
+            now = point[j]
+            if now == cells.own[j]:
+                continue
+            point[j] = cells.own[j]
+            if is_sure(point, base_point, cells, trees, goal, most, least):
+                moved = True
+                continue
+            point[j] = now
+            if cells.is_mask[j]:
+                for k in range(cells.off[j + 1] - f):
+                    if (mask[j] >> k) & 1 and cells.add[f + k] + cells.top[f + k] < cells.add[f + now] + cells.top[
+                        f + now
+                    ]:
+                        point[j] = k
+                        if is_sure(point, base_point, cells, trees, goal, most, least):
+                            now = k
+                            moved = True
+                        else:
+                            point[j] = now
+                continue
+            outside, inside = cells.own[j], now
+            while abs(inside - outside) > 1:
+                middle = (inside + outside) // 2
+                point[j] = middle
+                if is_sure(point, base_point, cells, trees, goal, most, least):
+                    inside = middle
+                    moved = True
+                else:
+                    outside = middle
+            point[j] = inside
+        if not moved:
+            break
+
+
+@njit(cache=True)
+def seek(tries, seed, lo, hi, mask, cells, trees, goal, best):
+    """Look for some point of the goal: random points, each pulled back towards the factual; return the least cost found.
+
+    No bound comes of this; it gives the search a radius, and the user an answer where the search runs out of time.
+    """
+    features = lo.shape[0]
+    margins = goal.need.shape[0]
+    most, least = np.empty(margins), np.empty(margins)
+    point, base_point = np.empty(features, np.int64), np.empty(features, np.int64)
+    cheapest_cost = FAR
+    state = np.uint64(seed * 2 + 1)
+    good = 0
+    for attempt in range(tries):
+        for j in range(features):
+            state ^= state << np.uint64(13)
+            state ^= state >> np.uint64(7)
+            state ^= state << np.uint64(17)
+            draw = np.int64(state >> np.uint64(33))
+            if draw % 4 == 0 and attempt % 2 == 1:
+                point[j] = cells.own[j]
+            elif cells.is_mask[j]:
+                size = cells.off[j + 1] - cells.off[j]
+                k = draw % size
+                while not (mask[j] >> k) & 1:
+                    k = (k + 1) % size
+                point[j] = k
+            else:
+                point[j] = lo[j] + draw % (hi[j] - lo[j] + 1)
+        if not is_sure(point, base_point, cells, trees, goal, most, least):
+            continue
+        pull_back(point, cells, trees, goal, lo, hi, mask, base_point, most, least)
+        cost = 0.0
+        peak = 0.0
+        for j in range(features):
+            cost += cells.add[cells.off[j] + point[j]]
+            peak = max(peak, cells.top[cells.off[j] + point[j]])
+        if cost + peak < cheapest_cost:
+            cheapest_cost = cost + peak
+            best[:] = point
+        good += 1
+        if good == 12:
+            break
+    return cheapest_cost
+
+
+@njit(cache=True)
 def find_open(d, cells, stack):
     """Write down the features of the box that are not down to one cell, with the one just cut, and what the others cost."""
     lo, hi, mask = stack.lo[d], stack.hi[d], stack.mask[d]
@@ -405,34 +504,33 @@ def find_open(d, cells, stack):
 
 
 @njit(cache=True)
-def is_compatible(i, limit, lo, hi, mask, cells, leaves, stack, opened):
-    """Return whether a leaf, known to hold the features that are not open, meets the box within the ball."""
-    total = stack.closed[0]
-    peak = stack.closed[1]
-    for o in range(opened):
-        j = stack.open[o]
-        f = cells.off[j]
-        if cells.is_mask[j]:
-            both = mask[j] & leaves.box_mask[i, cells.mask_of[j]]
+def is_compatible(
+    i, limit, lo, hi, mask, own, is_mask, mask_of, off, add, top, box_lo, box_hi, box_mask, opened, total, peak
+):
+    """Return whether a leaf, known to hold the features that are not open (which cost ``total`` and ``peak``), meets the box
+    within the ball."""
+    for o in range(opened.shape[0]):
+        j = opened[o]
+        f = off[j]
+        if is_mask[j]:
+            both = mask[j] & box_mask[i, mask_of[j]]
             if both == 0:
                 return False
-            c = cells.own[j]
+            c = own[j]
             if not (both >> c) & 1:
                 c = -1
-                for k in range(cells.off[j + 1] - f):
-                    if (both >> k) & 1 and (
-                        c < 0 or cells.add[f + k] + cells.top[f + k] < cells.add[f + c] + cells.top[f + c]
-                    ):
+                for k in range(off[j + 1] - f):
+                    if (both >> k) & 1 and (c < 0 or add[f + k] + top[f + k] < add[f + c] + top[f + c]):
                         c = k
         else:
-            a = max(leaves.box_lo[i, j], lo[j])
-            b = min(leaves.box_hi[i, j], hi[j])
+            a = max(box_lo[i, j], lo[j])
+            b = min(box_hi[i, j], hi[j])
             if a > b:
                 return False
-            c = min(max(cells.own[j], a), b)
-        total += cells.add[f + c]
-        if cells.top[f + c] > peak:
-            peak = cells.top[f + c]
+            c = min(max(own[j], a), b)
+        total += add[f + c]
+        if top[f + c] > peak:
+            peak = top[f + c]
     return total + peak < limit
 
 
@@ -483,6 +581,11 @@ def keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, pea
 
     Returns 0, 1 where the box holds no point of the goal, 2 where the arena is full.
     """
+    own, is_mask, mask_of = cells.own, cells.is_mask, cells.mask_of
+    off, add, top = cells.off, cells.add, cells.top
+    box_lo, box_hi, box_mask = leaves.box_lo, leaves.box_hi, leaves.box_mask
+    open_now = stack.open[:opened]
+    closed_cost, closed_peak = stack.closed[0], stack.closed[1]
     margins = goal.need.shape[0]
     lo, hi, mask, arena = stack.lo[d], stack.hi[d], stack.mask[d], stack.arena
     begin_all = 0 if d == 0 else stack.top[d - 1]
@@ -497,7 +600,25 @@ def keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, pea
             peaks[a, k] = -FAR
         for q in range(stack.first[source, a], stack.last[source, a]):
             i = arena[q]
-            if is_compatible(i, limit, lo, hi, mask, cells, leaves, stack, opened):
+            if is_compatible(
+                i,
+                limit,
+                lo,
+                hi,
+                mask,
+                own,
+                is_mask,
+                mask_of,
+                off,
+                add,
+                top,
+                box_lo,
+                box_hi,
+                box_mask,
+                open_now,
+                closed_cost,
+                closed_peak,
+            ):
                 arena[write] = i
                 write += 1
                 for k in range(margins):
@@ -548,12 +669,35 @@ def keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, pea
 @njit(cache=True)
 def keep_useful_sorted(d, source, limit, cells, leaves, goal, stack, totals, peaks, opened):
     """Do what :func:`keep_useful_leaves` does for a single margin, with lists sorted by gain: the first that fits is the greatest."""
+    own, is_mask, mask_of = cells.own, cells.is_mask, cells.mask_of
+    off, add, top = cells.off, cells.add, cells.top
+    box_lo, box_hi, box_mask = leaves.box_lo, leaves.box_hi, leaves.box_mask
+    open_now = stack.open[:opened]
+    closed_cost, closed_peak = stack.closed[0], stack.closed[1]
     lo, hi, mask, arena = stack.lo[d], stack.hi[d], stack.mask[d], stack.arena
     total = stack.const[source, 0]
     count = stack.active[source]
     for a in range(count):
         q, last = stack.first[source, a], stack.last[source, a]
-        while q < last and not is_compatible(arena[q], limit, lo, hi, mask, cells, leaves, stack, opened):
+        while q < last and not is_compatible(
+            arena[q],
+            limit,
+            lo,
+            hi,
+            mask,
+            own,
+            is_mask,
+            mask_of,
+            off,
+            add,
+            top,
+            box_lo,
+            box_hi,
+            box_mask,
+            open_now,
+            closed_cost,
+            closed_peak,
+        ):
             q += 1
         if q == last:
             return 1
@@ -577,7 +721,25 @@ def keep_useful_sorted(d, source, limit, cells, leaves, goal, stack, totals, pea
             i = arena[q]
             if peak - leaves.gain[i, 0] > slack:
                 break
-            if q == stack.at_first[a] or is_compatible(i, limit, lo, hi, mask, cells, leaves, stack, opened):
+            if q == stack.at_first[a] or is_compatible(
+                i,
+                limit,
+                lo,
+                hi,
+                mask,
+                own,
+                is_mask,
+                mask_of,
+                off,
+                add,
+                top,
+                box_lo,
+                box_hi,
+                box_mask,
+                open_now,
+                closed_cost,
+                closed_peak,
+            ):
                 arena[write] = i
                 write += 1
             q += 1

@@ -97,10 +97,15 @@ def allowed_values(problem: Problem) -> list[Allowed]:
     ]
 
 
+def whole_domain(feature: Feature) -> Allowed:
+    """Return what a feature may be without any condition."""
+    return Allowed((_ends(feature),), feature.missing)
+
+
 def _allowed(name: str, feature: Feature, own: Value, guards: list[Guard]) -> Allowed:
-    low, high = _ends(feature)
     if not guards:
-        return Allowed(((low, high),), feature.missing)
+        return whole_domain(feature)
+    low, high = _ends(feature)
     constants = sorted({float(c) for guard in guards for c in (_constants(guard) or []) if low <= c <= high})
     spans: list[Span] = []
     for span in _segments(low, high, constants):

@@ -13,7 +13,7 @@ import numpy as np
 
 from mace.distances import as_distance
 from mace.forms import Outcomes, TreeEnsemble
-from mace.problem import Bounds, Limits, Problem
+from mace.problem import Problem
 from mace.solvers.trees import kernels
 from mace.space import Column, FeatureSpace, Point, categorical, real
 
@@ -21,11 +21,11 @@ LOGGER = logging.getLogger("mace")
 
 
 @cache
-def warm_up(solve: Callable[[Problem, Limits], Bounds]) -> None:
-    """Answer a tiny question, once a process, so that every kernel is compiled or loaded."""
+def warm_up(exercise: Callable[[Problem], None]) -> None:
+    """Exercise the kernels on a tiny problem, once a process, so that each is compiled or loaded."""
     if not is_on_disk():
         LOGGER.warning("Compiling the tree lane's kernels, once for this installation: about half a minute.")
-    solve(_tiny_problem(), Limits())
+    exercise(_tiny_problem())
 
 
 def is_on_disk() -> bool:
