@@ -69,7 +69,7 @@ def test_a_missing_factual_may_only_stay_missing_under_an_order() -> None:
         (lambda: mace.within("c", "p", "q").bind(SPACE, OLD), "no order"),
         (lambda: mace.within("n", 4, 2).bind(SPACE, OLD), "lower bound is above"),
         (lambda: mace.within("o", "a", "z").bind(SPACE, OLD), "'z' is not a level of 'o'"),
-        (lambda: mace.within("n", "a", 3).bind(SPACE, OLD), "'a' is not a number"),
+        (lambda: mace.within("n", "a", 3).bind(SPACE, OLD), "'a' is not a finite number"),
         (lambda: mace.one_of("c", []), "at least one"),
         (lambda: mace.one_of("c", "p"), "give a list"),
         (lambda: mace.one_of("c", ["P"]).bind(SPACE, OLD), "'P' is not a level of 'c'"),

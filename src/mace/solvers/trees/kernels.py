@@ -7,6 +7,9 @@ as the bits of an integer.
 The cost of a point is the sum of ``add`` over its cells plus the greatest ``top`` among them. The score of a point,
 for each margin k, is ``base[k]`` plus the values of its leaves; it can only be in the goal where every score is at
 least ``need[k]``.
+
+All kernels stand in this one file: numba's cache on disk notices a change of a function's own file only, not of what it
+calls elsewhere.
 """
 
 from __future__ import annotations

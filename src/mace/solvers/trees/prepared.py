@@ -1,0 +1,156 @@
+"""What is made once for a model: its grid, and the values of its leaves for the margins that were asked about."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.distances import NormMetric
+from mace.exact import UNIT, float_up
+from mace.forms import Margin, TreeEnsemble
+from mace.solvers.trees import kernels
+from mace.solvers.trees.grid import Floats, Grid, Ints, make_grid
+from mace.solvers.trees.question import Allowed, View, plain_view, whole_domain
+from mace.space import Categorical
+
+
+@dataclass(slots=True)
+class Prepared:
+    """What is made once for a model: its grid, and the values of its leaves for the margins that were asked about."""
+
+    grid: Grid
+    view: View
+    inverse: Floats
+    is_category: NDArray[np.bool_]
+    mask_of: Ints
+    free: list[Allowed]
+    values: dict[tuple[Margin, ...], Values] = field(default_factory=dict)
+    costs: dict[object, tuple[Floats, Floats, Floats, Floats]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The margins of one alternative: the most and the least that each leaf adds, and what the sums start from.
+
+    A point whose least sums reach ``sure`` is in the goal; one whose most do not reach ``need`` is not; in between, the real
+    model decides.
+    """
+
+    most: Floats
+    least: Floats
+    base: Floats
+    need: Floats
+    sure: Floats
+    pad: float
+
+
+_PREPARED: weakref.WeakKeyDictionary[TreeEnsemble, Prepared] = weakref.WeakKeyDictionary()
+
+
+def prepared(form: TreeEnsemble) -> Prepared:
+    """Return what is made once for a model."""
+    if form not in _PREPARED:
+        grid = make_grid(form)
+        features = list(form.space.values())
+        _PREPARED[form] = Prepared(
+            grid,
+            plain_view(grid),
+            inverse=np.array([float(1 / feature.range) if feature.range else 0.0 for feature in features]),
+            is_category=np.array([isinstance(feature, Categorical) for feature in features]),
+            mask_of=(np.cumsum(grid.is_mask) - 1).astype(np.int64),
+            free=[whole_domain(feature) for feature in features],
+        )
+    return _PREPARED[form]
+
+
+def costs(prepared: Prepared, metric: NormMetric) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return each feature's jump, slope, square and peak; made once for a distance."""
+    key = (tuple((type(norm), share) for norm, share in metric.norms), metric.weights)
+    if key not in prepared.costs:
+        prepared.costs[key] = (
+            np.array([float(part.jump) for part in metric.parts]),
+            np.array([float(part.slope) for part in metric.parts]),
+            np.array([float(part.square) for part in metric.parts]),
+            np.array([float(part.peak) for part in metric.parts]),
+        )
+    return prepared.costs[key]
+
+
+COARSE = 2.0**24
+"""Leaf values that are multiples of 1 / COARSE add up exactly; among themselves they make real ties, which need no
+rounding to be decided."""
+
+ABOVE_ZERO = 5e-324
+
+
+def margin_values(form: TreeEnsemble, margins: tuple[Margin, ...], band: Fraction) -> Values:
+    """Return the values of the leaves for some margins, given how far apart rounding may move two sums."""
+    value = np.column_stack([_difference(form.value, margin) for margin in margins])
+    value[form.left >= 0] = 0.0
+    base = np.array([_difference(form.base[None, :], margin)[0] + float(margin.shift) for margin in margins])
+    sizes = np.maximum.reduceat(np.abs(value), form.roots, axis=0).sum(axis=0) + np.abs(base)
+    most, least = value.copy(), value.copy()
+    need = np.array([ABOVE_ZERO if margin.strict else 0.0 for margin in margins])
+    sure = need.copy()
+    coarse: NDArray[np.bool_] = np.asarray(_is_coarse(form.value).all(axis=1))
+    for k, margin in enumerate(margins):
+        is_exact_start = bool(_is_coarse(base[k : k + 1]).all()) and form.squash == 0 and margin.shift.denominator == 1
+        error = float_up(4 * band + 32 * (len(form.roots) + 4) * UNIT * Fraction(float(sizes[k])))
+        if band == 0:
+            if is_exact_start and coarse[form.left < 0].all():
+                need[k] = sure[k] = _least_in_goal(form, value[:, k], base[k], strict=margin.strict)
+        elif is_exact_start and coarse[form.left < 0].any():
+            # Ties between coarse leaves are real; every other leaf may bring rounding into the sum.
+            rough = (form.left < 0) & ~coarse
+            most[rough, k] += error
+            least[rough, k] -= error
+        else:
+            need[k], sure[k] = -error, error
+    return Values(most, least, base, need, sure, pad=1e-11 * float(sizes.max()))
+
+
+def _is_coarse(values: Floats) -> NDArray[np.bool_]:
+    """Return which values are multiples of 1 / COARSE, small enough for sums of very many to be exact."""
+    scaled = values * COARSE
+    coarse: NDArray[np.bool_] = (scaled == np.floor(scaled)) & (np.abs(values) < 2.0**10)
+    return coarse
+
+
+def _difference(value: Floats, margin: Margin) -> Floats:
+    zero = np.zeros(len(value))
+    ahead = value[:, margin.plus] if margin.plus is not None else zero
+    behind = value[:, margin.minus] if margin.minus is not None else zero
+    difference: Floats = ahead - behind
+    return difference
+
+
+def _least_in_goal(form: TreeEnsemble, value: Floats, base: float, *, strict: bool) -> float:
+    """Return a float just below the least sum in the goal, for exact sums.
+
+    The sums are congruent modulo the greatest common divisor of the differences between the leaves of each tree: a
+    forest whose leaves are -1 and 1 has sums of one parity, so that the least sum above 0 is 1 or 2.
+    """
+    leaf = form.left < 0
+    ends = [*form.roots[1:], len(value)]
+    step, offset = 0, int(base * COARSE)
+    for start, end in zip(form.roots, ends, strict=True):
+        own = [int(v) for v in np.unique(value[start:end][leaf[start:end]] * COARSE)]
+        offset += own[0]
+        for v in own[1:]:
+            step = gcd(step, v - own[0])
+    least = 1 if strict else 0
+    if step:
+        least += (offset - least) % step
+    elif offset >= least:
+        least = offset
+    return (least - (step or 1) / 4) / COARSE
+
+
+def kernel_goal(values: Values) -> kernels.Goal:
+    """Return the kernels' goal of some margins."""
+    return kernels.Goal(values.base, values.need, values.sure, values.pad)
