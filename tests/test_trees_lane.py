@@ -244,3 +244,25 @@ def test_kernels_are_found_on_disk_after_the_first_use() -> None:
     forest_model, space, frame = forest(2)
     Explainer(forest_model, space).explain(frame.iloc[0])
     assert warmup.is_on_disk()
+
+
+def test_many_features_that_may_be_missing_are_no_explosion() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((300, 20))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    labels = (np.nan_to_num(X, nan=0.5)[:, :5].sum(axis=1) > 2.5).astype(int)
+    space = FeatureSpace({f"x{k}": real(0, 1, missing=True) for k in range(20)})
+    model = RandomForestClassifier(10, random_state=0).fit(X, labels)
+    explainer = Explainer(model, space)
+    for distance in ("l0", "l1", "l2", "linf"):
+        explanation = explainer.explain(list(X[model.predict(X) == 0][0]), distance=distance)
+        assert explanation.status == "optimal"
+
+
+def test_a_search_that_cannot_try_every_way_of_being_missing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = random_ensemble(232)
+    explainer = Explainer(case.model, case.space)
+    monkeypatch.setattr("mace.solvers.trees.search.MOST_PARTS", 0)
+    explanation = explainer.explain(case.row, solver="trees")
+    assert explanation.status == "unknown"
+    assert "ways of being missing" in explanation.reason

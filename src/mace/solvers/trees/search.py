@@ -147,7 +147,7 @@ class Search:
                 yield self._part(pattern, values)
 
     def _patterns(self) -> Iterator[NDArray[np.bool_]]:
-        """Yield the ways in which features may be missing, those with the fewest changes first."""
+        """Yield the ways in which features may be missing, those with the fewest changes first; dear ones are left out."""
         own = np.array([value is None for value in self.problem.factual])
         free = [
             j
@@ -155,8 +155,13 @@ class Search:
             if feature.missing and (allowed.spans if own[j] else allowed.missing)
         ]
         self.is_single = not free and len(self._alternatives()) == 1
+        add, peak = self.jump + self.slope + self.square, self.peak
         for count in range(len(free) + 1):
+            if np.sort(add[free])[:count].sum() + np.sort(peak[free])[:count].max(initial=0.0) >= self.best.cost:
+                return
             for chosen in itertools.combinations(free, count):
+                if add[list(chosen)].sum() + peak[list(chosen)].max(initial=0.0) >= self.best.cost:
+                    continue
                 pattern = own.copy()
                 pattern[list(chosen)] ^= True
                 if all(self.allowed[j].missing if pattern[j] else self.allowed[j].spans for j in range(len(own))):
