@@ -65,6 +65,12 @@ def test_it_equals_smt_on_random_mixed_problems(seed: int) -> None:
     assert compare(random_ensemble(seed, finite=False), "smt", 1.1e-6) is None
 
 
+@pytest.mark.parametrize("seed", [490, 534, 579, 635, 644, 678, 688, 695, 757, 840, 894, 908])
+def test_cases_that_a_bound_too_tight_by_a_tenth_gets_wrong(seed: int) -> None:
+    """Found by breaking the lane on purpose."""
+    assert compare(random_ensemble(seed), "enumerate", 1e-12) is None
+
+
 @pytest.mark.parametrize("seed", [232, 590, 1091, 1252, 1387])
 def test_features_that_may_only_stay_missing(seed: int) -> None:
     """Cases on which the lanes once disagreed."""
