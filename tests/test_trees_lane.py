@@ -15,7 +15,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
@@ -272,3 +277,84 @@ def test_a_search_that_cannot_try_every_way_of_being_missing_says_so(monkeypatch
     explanation = explainer.explain(case.row, solver="trees")
     assert explanation.status == "unknown"
     assert "ways of being missing" in explanation.reason
+
+
+# ---- what an attack found
+
+
+def test_nothing_is_in_hand_where_nothing_was_found() -> None:
+    X, y = make_classification(300, 8, n_informative=6, random_state=0)
+    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    model = RandomForestRegressor(30, max_depth=6, random_state=0).fit(frame, y)
+    explanation = Explainer(model, FeatureSpace.from_frame(frame)).explain(
+        frame.iloc[0], target=mace.at_least(1.0), time_limit=3
+    )
+    assert explanation.status in ("infeasible", "unknown", "optimal", "feasible")
+
+
+def test_a_target_that_a_regressor_attains_exactly_is_reached() -> None:
+    frame = pd.DataFrame({"a": np.arange(10).repeat(20)})
+    labels = np.random.default_rng(59).normal(0, 3, 10)[frame["a"]]
+    model = GradientBoostingRegressor(n_estimators=1, init="zero", max_depth=5).fit(frame, labels)
+    explainer = Explainer(model, FeatureSpace({"a": integer(0, 9)}))
+    for value in np.unique(model.predict(frame)):
+        if value == model.predict(frame)[0]:
+            continue
+        target = mace.between(float(value), float(value))
+        trees, truth = (explainer.explain({"a": 0}, target=target, solver=solver) for solver in ("trees", "enumerate"))
+        assert (trees.status, trees[0].distance) == (truth.status, truth[0].distance)
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [mace.within("x", 0, 4.5), mace.within("x", 0.5, 4.5), mace.one_of("x", [2.5]), mace.within("x", 1.2, 1.8)],
+    ids=str,
+)
+def test_fractional_bounds_on_integers(constraint: Any) -> None:
+    space = FeatureSpace({"x": integer(0, 10), "y": integer(0, 7)})
+    frame = pd.DataFrame([(x, y) for x in range(11) for y in range(8)], columns=["x", "y"])
+    model = DecisionTreeClassifier(random_state=0).fit(
+        frame, ((frame.x <= 3) | ((frame.x <= 6) & (frame.y >= 1))).astype(int)
+    )
+    explainer = Explainer(model, space)
+    for row in ({"x": 9, "y": 0}, {"x": 8, "y": 5}):
+        trees, truth = (
+            explainer.explain(row, constraints=[constraint], solver=solver) for solver in ("trees", "enumerate")
+        )
+        assert (trees.status, [c.distance for c in trees]) == (truth.status, [c.distance for c in truth])
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.5, 0.95), (0.55, 0.6)])
+def test_a_grid_of_one_value_or_bounds_between_grid_values(low: float, high: float) -> None:
+    space = FeatureSpace({"x": real(0.5, 1.2, step=1), "y": integer(0, 3)})
+    frame = pd.DataFrame({"x": [0.5, 0.9] * 20, "y": [0, 1, 2, 3] * 10})
+    model = DecisionTreeClassifier(random_state=0).fit(frame, (frame.x < 0.7).astype(int))
+    explainer = Explainer(model, space)
+    trees, truth = (
+        explainer.explain({"x": 0.9, "y": 1}, constraints=[mace.within("x", low, high)], solver=solver, count=6)
+        for solver in ("trees", "enumerate")
+    )
+    assert (trees.status, len(trees), trees.exhausted) == (truth.status, len(truth), truth.exhausted)
+
+
+def test_many_points_on_the_boundary_do_not_break_the_deadline() -> None:
+    X, y = make_classification(400, 6, n_informative=4, random_state=1)
+    model = RandomForestClassifier(100, max_depth=2, random_state=0).fit(X, y)
+    for number, tree in enumerate(model.estimators_):
+        values = [1 / 3, 2 / 3] if number % 2 else [2 / 3, 1 / 3]
+        tree.tree_.value[:, 0, :] = values
+    explainer = Explainer(model, FeatureSpace.from_frame(pd.DataFrame(X, columns=list("abcdef"))))
+    explainer.explain(list(X[0]), time_limit=0.3)
+    started = time.monotonic()
+    explanation = explainer.explain(list(X[0]), time_limit=0.3)
+    assert time.monotonic() - started < 3
+    assert explanation.status in ("infeasible", "unknown", "feasible", "optimal")
+
+
+def test_an_ordinal_of_many_levels_without_order_goes_to_another_lane() -> None:
+    values = [float((37 * k) % 70) for k in range(70)]
+    space = FeatureSpace({"o": ordinal(values), "n": integer(0, 3)})
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.choice(values, 300), rng.integers(0, 4, 300)])
+    model = DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, (X[:, 0] > 33).astype(int))
+    assert Explainer(model, space).explain([values[0], 1], time_limit=30)[0].solver == "smt"

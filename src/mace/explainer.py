@@ -164,9 +164,10 @@ class _Search:
                 reason = reason if exhausted else _which(bounds.reason, found, count)
                 break
             seconds = time.monotonic() - begun
-            point = tidy(asked, bounds.point, bounds.lower)
+            point = tidy(asked, bounds.point, bounds.lower, self.limits)
             found.append(self._counterfactual(asked, lane, bounds, point, seconds))
-            reason = reason or bounds.reason
+            if found[-1].status != Status.OPTIMAL:
+                reason = reason or bounds.reason
             asked = self._further(asked, point)
         return Explanation(
             counterfactuals=tuple(found),

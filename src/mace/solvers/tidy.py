@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from mace.problem import Problem
+from mace.problem import Limits, Problem
 from mace.space import Point
 
 
-def tidy(problem: Problem, point: Point, lower: Fraction) -> Point:
+def tidy(problem: Problem, point: Point, lower: Fraction, limits: Limits) -> Point:
     """Return a point at most as far, with no single change that could be undone; nothing nearer than ``lower`` needs to be tried.
 
     The result is plausible, reaches the goal when asked alone, and is robust against the order of summation if ``point`` is.
     """
-    while True:
+    while limits.remaining() > 0:
         shorter = next(
             (
                 candidate
@@ -30,8 +30,9 @@ def tidy(problem: Problem, point: Point, lower: Fraction) -> Point:
             None,
         )
         if shorter is None:
-            return point
+            break
         point = shorter
+    return point
 
 
 def _is_robust(problem: Problem, point: Point) -> bool:

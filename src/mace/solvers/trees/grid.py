@@ -19,6 +19,7 @@ from mace.solvers.trees.kernels import Trees
 from mace.space import Categorical, Integer, Ordinal, Real
 
 MOST_LEVELS = 62
+TINY_RANGE = 1e-290
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -64,10 +65,21 @@ class Grid:
 
 def unsupported(form: TreeEnsemble) -> str:
     """Return why the grid of an ensemble cannot be made; empty where it can."""
-    for name, feature in form.space.items():
-        if isinstance(feature, Categorical) and feature.size > MOST_LEVELS:
-            return f"{name!r} has {feature.size} levels, above {MOST_LEVELS}"
+    for j, (name, feature) in enumerate(form.space.items()):
+        if isinstance(feature, Ordinal | Categorical) and feature.size > MOST_LEVELS:
+            if isinstance(feature, Categorical) or not _keeps_order(form, j):
+                return f"{name!r} has {feature.size} levels, above {MOST_LEVELS}"
+        elif 0 < feature.range < TINY_RANGE:
+            return f"the range of {name!r} is too small to divide by in floats"
     return ""
+
+
+def _keeps_order(form: TreeEnsemble, j: int) -> bool:
+    """Return whether every column that reads an ordinal feature rises or falls with its levels."""
+    tables = [np.diff(column.table) for column in form.columns if column.feature == j and column.table is not None]
+    reads = [column.feature == j for column in form.columns]
+    no_subset = not (np.array(reads)[form.column] & (form.subset >= 0)).any()
+    return no_subset and all((steps >= 0).all() or (steps <= 0).all() for steps in tables)
 
 
 def make_grid(form: TreeEnsemble, own: dict[int, float] | None = None) -> Grid:

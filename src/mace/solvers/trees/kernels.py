@@ -440,7 +440,7 @@ def pull_back(point, cells, trees, goal, lo, hi, mask, base_point, most, least):
 
 
 @njit(cache=True)
-def seek(tries, seed, lo, hi, mask, cells, trees, goal, best):
+def seek(tries, most_found, lo, hi, mask, cells, trees, goal, best):
     """Look for some point of the goal: random points, each pulled back towards the factual; return the least cost found.
 
     No bound comes of this; it gives the search a radius, and the user an answer where the search runs out of time.
@@ -450,7 +450,7 @@ def seek(tries, seed, lo, hi, mask, cells, trees, goal, best):
     most, least = np.empty(margins), np.empty(margins)
     point, base_point = np.empty(features, np.int64), np.empty(features, np.int64)
     cheapest_cost = FAR
-    state = np.uint64(seed * 2 + 1)
+    state = np.uint64(88172645463325252)
     good = 0
     for attempt in range(tries):
         for j in range(features):
@@ -480,7 +480,7 @@ def seek(tries, seed, lo, hi, mask, cells, trees, goal, best):
             cheapest_cost = cost + peak
             best[:] = point
         good += 1
-        if good == 12:
+        if good == most_found:
             break
     return cheapest_cost
 
@@ -1129,7 +1129,7 @@ def enter(d, side, cells, stack):
 
 # Registers of a search that is paused and resumed.
 DEPTH, FRESH, NODES, LOGGED, STATUS, FOUND = 0, 1, 2, 3, 4, 5
-RUNNING, FULL = 0, 1
+RUNNING, FULL, LOG_FULL = 0, 1, 2
 LIMIT = 0
 
 
@@ -1159,12 +1159,13 @@ def settle_point(d, cells, trees, goal, stack, registers, reals, best, log_point
         peak = max(peak, cells.top[cells.off[j] + near[j]])
     cost += peak
     if not sure:
-        if not fails and registers[LOGGED] < log_cost.shape[0]:
+        if not fails:
             log_point[registers[LOGGED]] = near
             log_cost[registers[LOGGED]] = cost
             registers[LOGGED] += 1
-        elif not fails:
-            registers[STATUS] = FULL
+            if registers[LOGGED] == log_cost.shape[0]:
+                # The caller empties the log before it resumes the search.
+                registers[STATUS] = LOG_FULL
         return 3
     if fails:
         return 2

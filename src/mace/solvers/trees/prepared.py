@@ -99,12 +99,15 @@ def margin_values(form: TreeEnsemble, margins: tuple[Margin, ...], band: Fractio
     sure = need.copy()
     coarse: NDArray[np.bool_] = np.asarray(_is_coarse(form.value).all(axis=1))
     for k, margin in enumerate(margins):
+        starts_at_zero = base[k] == 0 and margin.shift == 0
         is_exact_start = bool(_is_coarse(base[k : k + 1]).all()) and form.squash == 0 and margin.shift.denominator == 1
         error = float_up(4 * band + 32 * (len(form.roots) + 4) * UNIT * Fraction(float(sizes[k])))
-        if band == 0:
-            if is_exact_start and coarse[form.left < 0].all():
-                need[k] = sure[k] = _least_in_goal(form, value[:, k], base[k], strict=margin.strict)
-        elif is_exact_start and coarse[form.left < 0].any():
+        if band == 0 and is_exact_start and coarse[form.left < 0].all():
+            need[k] = sure[k] = _least_in_goal(form, value[:, k], base[k], strict=margin.strict)
+        elif band == 0 and starts_at_zero and len(form.roots) == 1:
+            # The only sum is a leaf's own difference, whose sign is exact.
+            continue
+        elif band > 0 and form.unit == UNIT and is_exact_start and coarse[form.left < 0].any():
             # Ties between coarse leaves are real; every other leaf may bring rounding into the sum.
             rough = (form.left < 0) & ~coarse
             most[rough, k] += error

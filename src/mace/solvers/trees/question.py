@@ -115,6 +115,8 @@ def _allowed(name: str, feature: Feature, own: Value, guards: list[Guard]) -> Al
                 spans[-1] = (spans[-1][0], span[1])
             else:
                 spans.append(span)
+    if isinstance(feature, Integer):
+        spans = [(math.ceil(a), math.floor(b)) for a, b in spans if math.ceil(a) <= math.floor(b)]
     missing = feature.missing and all(holds(guard, {name: None}) for guard in guards)
     return Allowed(tuple(spans), missing)
 
@@ -251,8 +253,8 @@ def _cut(
             highs.append(b[kept])
             bases.append(inside[kept])
     if not sum(map(len, lows)):
-        # A feature that may only be missing keeps one cell, which is not allowed, to stand for it.
-        return low[:1], high[:1], np.zeros(1, dtype=np.int64)
+        # A feature without an allowed value keeps one cell, which holds none, to stand for it where it is missing.
+        return np.array([np.inf]), np.array([-np.inf]), np.zeros(1, dtype=np.int64)
     return np.concatenate(lows), np.concatenate(highs), np.concatenate(bases).astype(np.int64)
 
 
@@ -260,7 +262,7 @@ def _reachable(feature: Feature, own: Value, a: Floats, b: Floats) -> tuple[Floa
     """Return ranges shrunk to the feature's values, its own among them."""
     if isinstance(feature, Real) and feature.step is None:
         return a, b
-    if isinstance(feature, Real | Integer) and feature.step is not None and feature.size != 1:
+    if isinstance(feature, Real | Integer) and feature.step is not None:
         low, high = on_grid(feature, a, b)
     else:
         low, high = np.ceil(a), np.floor(b)

@@ -29,8 +29,13 @@ GROWTH = ((3, 4.0), (100, 2.0), (400, 1.5), (1500, 1.3), (float("inf"), 1.12))
 """By what the radius grows after a pass with at most so many nodes: the harder the last ball, the smaller the step."""
 
 SEEK_AFTER = 50
-TRIES = 400
-"""After a pass with so many nodes, so many random points are tried to have some counterfactual in hand."""
+"""After a pass with so many nodes, random points are tried to have some counterfactual in hand."""
+
+EVALUATIONS = 4e6
+"""How many steps down a tree that may take: some tens of milliseconds."""
+
+MOST_UNDECIDED = 20_000
+CHUNK = 256
 
 MOST_ARENA = 2**28
 PAUSE = 0.02
@@ -72,7 +77,7 @@ class Search:
         self.form = problem.form
         self.limits = limits
         self.nodes = self.passes = 0
-        self.undecided: list[tuple[float, Point]] = []
+        self.undecided: dict[Point, float] = {}
         self.best = Best(np.inf)
         self.floor = 0.0
         self.is_single = False
@@ -230,8 +235,11 @@ class Search:
         """Look for any valid point, to have one in hand when a search is not easy."""
         best = np.empty(len(part.lo), dtype=np.int64)
         goal = kernel_goal(part.values)
-        cost = kernels.seek(TRIES, 1, part.lo, part.hi, part.mask, part.cells, part.trees, goal, best)
-        if cost < self.best.cost:
+        evaluations = EVALUATIONS / (len(self.grid.roots) * self.grid.depth)
+        tries = int(min(400, max(20, evaluations / 2)))
+        most_found = int(min(12, max(1, evaluations / (20 * len(part.lo)))))
+        cost = kernels.seek(tries, most_found, part.lo, part.hi, part.mask, part.cells, part.trees, goal, best)
+        if cost < min(self.best.cost, kernels.FAR):
             self.best = Best(float(cost), self._point(best, part))
 
     def _one_pass(self, part: Part, radius: float) -> tuple[bool, float, int] | None:
@@ -252,10 +260,9 @@ class Search:
         if outcome == "full":
             self.reason = "memory limit reached"
             return None
-        registers, reals, best, log_point, log_cost = local.state
+        registers, reals, best, _, _ = local.state
         self.nodes += int(registers[kernels.NODES])
-        for point, cost in zip(log_point[: registers[kernels.LOGGED]], log_cost, strict=False):
-            self.undecided.append((float(cost), self._point(local.cells_of(point), part)))
+        self._note_undecided(local, part)
         if registers[kernels.FOUND]:
             self.best = Best(float(reals[kernels.LIMIT]), self._point(local.cells_of(best), part))
         if outcome == "late":
@@ -277,6 +284,12 @@ class Search:
             except KeyboardInterrupt:
                 self.reason = "interrupted"
                 return "late"
+            if registers[kernels.STATUS] == kernels.LOG_FULL:
+                self._note_undecided(local, part)
+                if len(self.undecided) > MOST_UNDECIDED:
+                    self.reason = "too many points lie on the boundary to ask the model about each"
+                    return "late"
+                registers[kernels.STATUS] = kernels.RUNNING
             if registers[kernels.STATUS] == kernels.FULL:
                 return "full"
             if registers[kernels.DEPTH] < 0:
@@ -286,6 +299,13 @@ class Search:
                 return "late"
             taken = time.monotonic() - started
             budget = max(1, min(1 << 14, int(budget * PAUSE / max(taken, 1e-6))))
+
+    def _note_undecided(self, local: Local, part: Part) -> None:
+        """Keep the points that only the real model can decide, and empty the kernel's log of them."""
+        registers, _, _, log_point, log_cost = local.state
+        for blocks, cost in zip(log_point[: registers[kernels.LOGGED]], log_cost, strict=False):
+            self.undecided[self._point(local.cells_of(blocks), part)] = float(cost)
+        registers[kernels.LOGGED] = 0
 
     def _point(self, cells: Ints, part: Part) -> Point:
         """Return the point that stands for some cells: in each, the value nearest to the factual."""
@@ -300,20 +320,31 @@ class Search:
     def _report(self) -> None:
         if self.limits.on_progress is not None:
             power = 1 / self.problem.metric.power
-            floor = min(self.floor, self.best.cost) if self.is_single else 0.0
+            floor = min(self.floor, self.best.cost, *self.undecided.values()) if self.is_single else 0.0
             self.limits.on_progress(floor**power, self.best.cost**power, self.nodes)
+
+    def _decide(self) -> float:
+        """Ask the real model about the undecided points, nearest first; return the least cost that stays open."""
+        problem = self.problem
+        open_cost = np.inf
+        waiting = [(cost, point) for point, cost in self.undecided.items() if cost < self.best.cost]
+        waiting.sort(key=lambda pair: pair[0])
+        for start in range(0, len(waiting), CHUNK):
+            chunk = waiting[start : start + CHUNK]
+            if start and self.limits.remaining() <= 0:
+                return min(open_cost, chunk[0][0])
+            for (cost, point), outcome in zip(chunk, problem.ask([point for _, point in chunk]), strict=True):
+                if not problem.form.is_settled(point, problem.goal):
+                    open_cost = min(open_cost, cost)
+                elif problem.goal.accepts(outcome):
+                    self.best = Best(cost, point)
+                    return open_cost
+        return open_cost
 
     def _bounds(self, complete: bool) -> Bounds:
         """Let the real model decide what the kernel could not, and return what is proved."""
         problem = self.problem
-        open_cost = np.inf
-        for cost, candidate in sorted(self.undecided, key=lambda pair: pair[0]):
-            if cost >= self.best.cost:
-                break
-            if not problem.form.is_settled(candidate, problem.goal):
-                open_cost = min(open_cost, cost)
-            elif problem.is_reached(candidate):
-                self.best = Best(cost, candidate)
+        open_cost = self._decide()
         point = self.best.point
         notes = {"nodes": self.nodes, "passes": self.passes}
         if complete and point is None and not np.isfinite(open_cost):
