@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
@@ -115,7 +116,7 @@ def _identifiers(program: Program, function: str) -> dict[str, str]:
     return {name: name if name in fine else fresh(_bare(name)) for name in ordinary}
 
 
-class _Expressions:
+class _Expressions(ABC):
     """Infix printing, shared by Python and logic."""
 
     names: Mapping[str, str]
@@ -146,8 +147,9 @@ class _Expressions:
                 text: str = yield self.indicator(guard)
                 return text
 
+    @abstractmethod
     def indicator(self, guard: Guard) -> Steps[str]:
-        raise NotImplementedError
+        """Return an indicator in this kind of text."""
 
 
 def _strength(value: Fraction) -> int:
