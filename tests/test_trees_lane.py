@@ -31,6 +31,7 @@ from mace.solvers.trees import warmup
 from mace.solvers.trees.grid import make_grid
 from random_ensembles import BOOSTERS, FAMILIES, random_ensemble
 from random_problems import Case
+from test_solvers import problem_of
 
 
 def compare(case: Case, referee: str, tolerance: float) -> str | None:
@@ -358,3 +359,81 @@ def test_an_ordinal_of_many_levels_without_order_goes_to_another_lane() -> None:
     X = np.column_stack([rng.choice(values, 300), rng.integers(0, 4, 300)])
     model = DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, (X[:, 0] > 33).astype(int))
     assert Explainer(model, space).explain([values[0], 1], time_limit=30)[0].solver == "smt"
+
+
+@pytest.mark.parametrize("seed", range(0, 68, 4))
+def test_the_ball_holds_every_leaf_that_reaches_into_it(seed: int) -> None:
+    """Walk every tree in plain Python and compare with what the kernel collects."""
+    from mace.problem import Limits
+    from mace.solvers.trees.local import Local
+    from mace.solvers.trees.search import Search
+
+    case = random_ensemble(seed)
+    explainer = Explainer(case.model, case.space)
+    try:
+        problem = problem_of(
+            explainer, case.row, {k: v for k, v in case.question.items() if k in ("target", "distance", "constraints")}
+        )
+    except mace.InvalidTarget:
+        return
+    search = Search(problem, Limits())
+    search._prepare()
+    part = next((part for part in search._parts() if part is not None), None)
+    if part is None:
+        return
+    costs = sorted(leaf_cost(search, part, path) for path in leaf_paths(search.grid))
+    for radius in (
+        0.05,
+        0.2,
+        0.5,
+        *(cost * factor for cost in costs[::3] for factor in (0.995, 1.005) if 0 < cost < 1e200),
+    ):
+        local = Local(
+            search.grid, search.view, radius, part.cells, part.lo, part.hi, part.mask, part.trees, part.values
+        )
+        if costs[0] < radius:
+            assert (
+                sum(cost < radius for cost in costs)
+                <= local.count
+                <= sum(cost <= radius * (1 + 1e-9) for cost in costs)
+            )
+
+
+def leaf_paths(grid: Any) -> list[list[tuple[int, bool]]]:
+    """Return, for each leaf of each tree, the nodes on the way and whether it goes left at them."""
+    found: list[list[tuple[int, bool]]] = []
+    pending: list[tuple[int, list[tuple[int, bool]]]] = [(int(root), []) for root in grid.roots]
+    while pending:
+        node, path = pending.pop()
+        if grid.feature[node] < 0:
+            found.append(path)
+        else:
+            pending += [(int(grid.left[node]), [*path, (node, True)]), (int(grid.right[node]), [*path, (node, False)])]
+    return found
+
+
+def leaf_cost(search: Any, part: Any, path: list[tuple[int, bool]]) -> float:
+    """Return the least cost of an allowed point in a leaf; infinite where there is none."""
+    grid, view, cells = search.grid, search.view, part.cells
+    total = peak = 0.0
+    for j in range(len(part.lo)):
+        chosen = []
+        for k in range(view.off[j + 1] - view.off[j]):
+            inside = (part.mask[j] >> k) & 1 if cells.is_mask[j] else part.lo[j] <= k <= part.hi[j]
+            for node, left in path:
+                if grid.feature[node] == j:
+                    if part.pattern[j]:
+                        goes = bool(grid.missing_left[node])
+                    elif cells.is_mask[j]:
+                        goes = bool((grid.subset[node] >> k) & 1)
+                    else:
+                        goes = bool(view.base[view.off[j] + k] < grid.bound[node])
+                    inside = inside and goes == left
+            if inside:
+                chosen.append(view.off[j] + k)
+        if not chosen:
+            return math.inf
+        best = min(chosen, key=lambda c: cells.add[c] + cells.top[c])
+        total += cells.add[best]
+        peak = max(peak, cells.top[best])
+    return float(total + peak)
