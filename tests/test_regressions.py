@@ -257,3 +257,11 @@ def test_a_function_that_fails_on_the_row_says_so() -> None:
     explainer = Explainer(lambda n: 1 if 1 / n > 0.4 else 0, FeatureSpace({"n": integer(0, 5)}))
     with pytest.raises(mace.UnsupportedModel, match="fails with ZeroDivisionError"):
         explainer.explain({"n": 0})
+
+
+@pytest.mark.parametrize("threshold", [math.nan, -math.inf])
+def test_a_tree_with_a_threshold_that_is_no_number_is_refused(threshold: float) -> None:
+    model = DecisionTreeClassifier(random_state=0).fit([[0.0], [1.0]], [0, 1])
+    model.tree_.threshold[0] = threshold
+    with pytest.raises(mace.UnsupportedModel, match="threshold is no number"):
+        Explainer(model, FeatureSpace({"a": real(0, 1)}))

@@ -131,6 +131,7 @@ class Explainer:
             conditions=_bind(constraints, self.space, factual),
             accuracy=Fraction(accuracy),
         )
+        # Refuse a solver that cannot, and let its lane compile, before the clock starts.
         choose(solver, problem)
         limits = Limits.of(time_limit, on_progress)
         search = _Search(self._reading, solver, limits, metric, diversity or differ())

@@ -85,6 +85,8 @@ def _check_nodes(tree: Any, columns: int) -> None:
             raise UnsupportedModel("the tree is damaged: a node's child lies outside the tree or above it.")
     if ((feature[inner] < 0) | (feature[inner] >= columns)).any():
         raise UnsupportedModel("the tree is damaged: a node splits on a column that does not exist.")
+    if not (tree.threshold[inner] > -np.inf).all():
+        raise UnsupportedModel("the tree is damaged: a node's threshold is no number.")
 
 
 def accept_missing(estimators: Sequence[Any]) -> bool:
