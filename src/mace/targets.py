@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from mace.errors import InvalidTarget
 from mace.exact import UNIT
-from mace.forms import FunctionForm, Goal, Interval, Outcomes, TreeEnsemble
+from mace.forms import FunctionForm, Goal, Interval, Network, Outcomes, TreeEnsemble
 from mace.models.reading import Ask, Reading
 from mace.space import Point
 
@@ -146,12 +146,12 @@ def _interval(target: Between, reading: Reading) -> tuple[Goal, Ask]:
     form = reading.form
     if isinstance(form, FunctionForm) and reading.classes is None:
         return Interval(low, high, 0, low, high), reading.ask
-    if not isinstance(form, TreeEnsemble) or form.link == "none":
+    if not isinstance(form, TreeEnsemble | Network) or form.link == "none":
         raise InvalidTarget(
             f"{reading.family} reports no number that a bound can be put on here. Ask for a label, or None for any other outcome."
         )
     if form.is_regressor:
-        scale = Fraction(len(form.roots)) if form.link == "mean" else Fraction(1)
+        scale = Fraction(len(form.roots)) if isinstance(form, TreeEnsemble) and form.link == "mean" else Fraction(1)
         return Interval(
             low, high, 0, _times(low, scale), _times(high, scale), slack=_division_slack(form, high, low)
         ), reading.ask
@@ -159,7 +159,7 @@ def _interval(target: Between, reading: Reading) -> tuple[Goal, Ask]:
 
 
 def _probability(
-    target: Between, reading: Reading, form: TreeEnsemble, low: Fraction | None, high: Fraction | None
+    target: Between, reading: Reading, form: TreeEnsemble | Network, low: Fraction | None, high: Fraction | None
 ) -> tuple[Goal, Ask]:
     assert reading.classes is not None
     if target.label is None and len(reading.classes) != 2:
@@ -177,7 +177,7 @@ def _probability(
     def ask(points: Sequence[Point]) -> list[Fraction]:
         return rate(points, code)
 
-    if form.link == "mean":
+    if isinstance(form, TreeEnsemble) and form.link == "mean":
         trees = Fraction(len(form.roots))
         goal = Interval(
             low, high, code, _times(low, trees), _times(high, trees), slack=_division_slack(form, low, high)
@@ -201,8 +201,10 @@ def _negated(bound: Fraction | None) -> Fraction | None:
     return None if bound is None else -bound
 
 
-def _division_slack(form: TreeEnsemble, *bounds: Fraction | None) -> Fraction:
+def _division_slack(form: TreeEnsemble | Network, *bounds: Fraction | None) -> Fraction:
     """Return what the final division of a mean may lose, in the unit of the sum."""
+    if isinstance(form, Network):
+        return Fraction(0)
     largest = max((abs(bound) for bound in bounds if bound is not None), default=Fraction(0))
     return 4 * form.unit * largest * len(form.roots) if form.link == "mean" else Fraction(0)
 
@@ -211,7 +213,7 @@ def _logit(probability: Fraction | None) -> Fraction | None:
     return None if probability is None else Fraction(math.log(probability / (1 - probability)))
 
 
-def _logit_slack(form: TreeEnsemble, probability: Fraction) -> Fraction:
+def _logit_slack(form: TreeEnsemble | Network, probability: Fraction) -> Fraction:
     """Return a bound on the error of a computed sigmoid near ``probability``, and of the logarithm here, in the unit of the score.
 
     A sigmoid that is good to 16 units in the last place moves the score by at most 16 u p / (p (1 - p)).

@@ -19,7 +19,14 @@ def read_linear(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) ->
     weights = np.atleast_2d(np.asarray(coefficients, dtype=np.float64))
     biases = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), (weights.shape[0],))
     check_finite(model, weights, biases)
-    return Network(space=space, columns=columns, weights=(weights,), biases=(biases,))
+    has_probability = len(biases) == 1 and hasattr(model, "predict_proba")
+    return Network(
+        space=space,
+        columns=columns,
+        weights=(weights,),
+        biases=(biases,),
+        link="sigmoid" if has_probability else "none",
+    )
 
 
 def check_finite(model: Any, *arrays: Any) -> None:

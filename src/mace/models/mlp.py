@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from mace.errors import UnsupportedModel
+from mace.exact import UNIT
 from mace.forms import Network
+from mace.forms.network import SQUASH
 from mace.models.estimator import check_columns
 from mace.models.linear import check_finite
 from mace.space import Column, FeatureSpace
@@ -35,6 +37,7 @@ def read_mlp(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Ne
         columns=columns,
         weights=weights,
         biases=biases,
-        rectified=hidden > 0 and model.activation == "relu",
-        squashed=True,
+        slopes=tuple(np.full(len(layer), 0.0 if model.activation == "relu" else 1.0) for layer in biases[:-1]),
+        squash=SQUASH * UNIT,
+        link="sigmoid" if len(biases[-1]) == 1 else "none",
     )
