@@ -7,9 +7,6 @@ as the bits of an integer.
 The cost of a point is the sum of ``add`` over its cells plus the greatest ``top`` among them. The score of a point,
 for each margin k, is ``base[k]`` plus the values of its leaves; it can only be in the goal where every score is at
 least ``need[k]``.
-
-All kernels stand in this one file: numba's cache on disk notices a change of a function's own file only, not of what it
-calls elsewhere.
 """
 
 from __future__ import annotations
@@ -17,7 +14,8 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
+
+from mace.solvers.compiled import kernel
 
 FAR = 1e300
 
@@ -42,7 +40,7 @@ Goal = namedtuple("Goal", "base need sure pad")
 may be off in the sums made here."""
 
 
-@njit(cache=True)
+@kernel
 def cost_tables(
     factual, was_missing, is_missing, is_mask, is_category, off, clo, chi, allowed_lo, allowed_hi, allowed_mask, inverse_range,
     jump, slope, square, peak, add, top, rep, own, lo, hi, mask,
@@ -100,7 +98,7 @@ def cost_tables(
     return True
 
 
-@njit(cache=True)
+@kernel
 def cheapest(j, lo, hi, mask, own, is_mask, off, add, top):
     """Return the cheapest cell of feature j within a box."""
     if not is_mask[j]:
@@ -116,7 +114,7 @@ def cheapest(j, lo, hi, mask, own, is_mask, off, add, top):
     return best
 
 
-@njit(cache=True)
+@kernel
 def shrink_to_ball(limit, lo, hi, mask, own, is_mask, off, add, top, near):
     """Shrink a box to the ball of radius ``limit``; return its distance and write its nearest cells into ``near``."""
     features = lo.shape[0]
@@ -161,7 +159,7 @@ def shrink_to_ball(limit, lo, hi, mask, own, is_mask, off, add, top, near):
     return distance
 
 
-@njit(cache=True)
+@kernel
 def collect(
     limit, lo, hi, mask, cells, start, base_off, trees, depth_limit, tree_start, leaf, box_lo, box_hi, box_mask, dropped
 ):
@@ -306,7 +304,7 @@ def collect(
     return count
 
 
-@njit(cache=True)
+@kernel
 def compress(count, lo, hi, cells, cut, box_lo, box_hi, new_off, new_add, new_top, new_rep, new_own):
     """Merge neighbouring cells that no collected leaf tells apart; a block costs what its cheapest cell costs.
 
@@ -356,7 +354,7 @@ def compress(count, lo, hi, cells, cut, box_lo, box_hi, new_off, new_add, new_to
     return size
 
 
-@njit(cache=True)
+@kernel
 def sort_leaves(tree_start, gain, order):
     """Write the leaves of each tree in the order of what they add to the first margin, greatest first."""
     for t in range(tree_start.shape[0] - 1):
@@ -364,7 +362,7 @@ def sort_leaves(tree_start, gain, order):
         order[a:b] = a + np.argsort(-gain[a:b, 0], kind="mergesort")
 
 
-@njit(cache=True)
+@kernel
 def scores_at(point, cells, trees, goal, most, least):
     """Write the most and the least that the scores of a point, given by its base cells, may be."""
     margins = goal.base.shape[0]
@@ -386,7 +384,7 @@ def scores_at(point, cells, trees, goal, most, least):
             least[k] += trees.least[node, k]
 
 
-@njit(cache=True)
+@kernel
 def is_sure(point, base_point, cells, trees, goal, most, least):
     """Return whether a point, given by its cells, is surely in the goal and fulfils every condition."""
     for j in range(point.shape[0]):
@@ -398,7 +396,7 @@ def is_sure(point, base_point, cells, trees, goal, most, least):
     return failed_condition(point, cells) < 0
 
 
-@njit(cache=True)
+@kernel
 def pull_back(point, cells, trees, goal, lo, hi, mask, base_point, most, least):
     """Move a point of the goal towards the factual, feature by feature, as long as it stays in the goal."""
     for _ in range(3):
@@ -439,7 +437,7 @@ def pull_back(point, cells, trees, goal, lo, hi, mask, base_point, most, least):
             break
 
 
-@njit(cache=True)
+@kernel
 def seek(tries, most_found, lo, hi, mask, cells, trees, goal, best):
     """Look for some point of the goal: random points, each pulled back towards the factual; return the least cost found.
 
@@ -485,7 +483,7 @@ def seek(tries, most_found, lo, hi, mask, cells, trees, goal, best):
     return cheapest_cost
 
 
-@njit(cache=True)
+@kernel
 def find_open(d, cells, stack):
     """Write down the features of the box that are not down to one cell, with the one just cut, and what the others cost."""
     lo, hi, mask = stack.lo[d], stack.hi[d], stack.mask[d]
@@ -506,7 +504,7 @@ def find_open(d, cells, stack):
     return count
 
 
-@njit(cache=True)
+@kernel
 def is_compatible(
     i, limit, lo, hi, mask, own, is_mask, mask_of, off, add, top, box_lo, box_hi, box_mask, opened, total, peak
 ):
@@ -537,7 +535,7 @@ def is_compatible(
     return total + peak < limit
 
 
-@njit(cache=True)
+@kernel
 def covers(i, lo, hi, mask, cells, leaves):
     """Return whether a leaf holds the whole box."""
     for j in range(lo.shape[0]):
@@ -549,7 +547,7 @@ def covers(i, lo, hi, mask, cells, leaves):
     return True
 
 
-@njit(cache=True)
+@kernel
 def can_differ(lo, hi, mask, cells):
     """Return whether some point of the box can fulfil every condition, each taken alone."""
     for i in range(cells.at_least.shape[0]):
@@ -566,7 +564,7 @@ def can_differ(lo, hi, mask, cells):
     return True
 
 
-@njit(cache=True)
+@kernel
 def failed_condition(point, cells):
     """Return the first condition that a point fails, or -1."""
     for i in range(cells.at_least.shape[0]):
@@ -578,7 +576,7 @@ def failed_condition(point, cells):
     return -1
 
 
-@njit(cache=True)
+@kernel
 def keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, peaks, opened):
     """Filter the leaves of depth ``source`` into depth ``d``: those that meet the box and can still be part of the goal.
 
@@ -669,7 +667,7 @@ def keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, pea
     return 0
 
 
-@njit(cache=True)
+@kernel
 def keep_useful_sorted(d, source, limit, cells, leaves, goal, stack, totals, peaks, opened):
     """Do what :func:`keep_useful_leaves` does for a single margin, with lists sorted by gain: the first that fits is the greatest."""
     own, is_mask, mask_of = cells.own, cells.is_mask, cells.mask_of
@@ -761,7 +759,7 @@ def keep_useful_sorted(d, source, limit, cells, leaves, goal, stack, totals, pea
     return 0
 
 
-@njit(cache=True)
+@kernel
 def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty, opened):
     """Do what :func:`bound_cuts` does for a single margin, with lists sorted by gain: only where the bound changes is something written.
 
@@ -891,7 +889,7 @@ def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty, 
             drop[1, f + c] = running if without == 0 else 1e100
 
 
-@njit(cache=True)
+@kernel
 def bound_cuts(d, tight, slack, cells, leaves, stack, peaks, drop, soft, scratch):
     """For every cut of every feature: by how much the score's bound drops on either side, and which share of the leaves goes.
 
@@ -983,7 +981,7 @@ def bound_cuts(d, tight, slack, cells, leaves, stack, peaks, drop, soft, scratch
             soft[1, f + c] += soft[1, f + c - 1]
 
 
-@njit(cache=True)
+@kernel
 def shave(d, slack, cells, stack, drop):
     """Take off the ends (ordered) or levels (mask) of the box that cannot be in the goal.
 
@@ -1020,7 +1018,7 @@ def shave(d, slack, cells, stack, drop):
     return changed
 
 
-@njit(cache=True)
+@kernel
 def choose_cut(d, total, distance, limit, cells, stack, drop, soft):
     """Choose the cut with the best product of what it gains on both sides; False where the box is a single point."""
     lo, hi, mask, near = stack.lo[d], stack.hi[d], stack.mask[d], stack.point[d]
@@ -1084,7 +1082,7 @@ def choose_cut(d, total, distance, limit, cells, stack, drop, soft):
     return best >= 0.0
 
 
-@njit(cache=True)
+@kernel
 def cut_to_differ(d, condition, cells, stack):
     """Cut so that the nearest point of one side comes closer to fulfilling a condition; False where no cell can."""
     lo, hi, mask, near = stack.lo[d], stack.hi[d], stack.mask[d], stack.point[d]
@@ -1111,7 +1109,7 @@ def cut_to_differ(d, condition, cells, stack):
     return best < FAR
 
 
-@njit(cache=True)
+@kernel
 def enter(d, side, cells, stack):
     """Make depth d + 1 the box on one side (0 up to the cut, or the level alone; 1 the other) of the cut of depth d."""
     e = d + 1
@@ -1133,7 +1131,7 @@ RUNNING, FULL, LOG_FULL = 0, 1, 2
 LIMIT = 0
 
 
-@njit(cache=True)
+@kernel
 def settle_point(d, cells, trees, goal, stack, registers, reals, best, log_point, log_cost, most, least, base_point):
     """Evaluate the nearest point of the box.
 
@@ -1176,7 +1174,7 @@ def settle_point(d, cells, trees, goal, stack, registers, reals, best, log_point
     return 1
 
 
-@njit(cache=True)
+@kernel
 def advance(
     budget,
     registers,
