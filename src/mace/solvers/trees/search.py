@@ -16,12 +16,13 @@ from mace.diversity import CountDifferent
 from mace.exact import UNIT
 from mace.forms import TreeEnsemble
 from mace.problem import Bounds, Limits, Problem
+from mace.solvers.allowed import Allowed, allowed_values
 from mace.solvers.bisection import BAND
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import Floats, Ints, make_grid
 from mace.solvers.trees.local import Local
 from mace.solvers.trees.prepared import Values, costs, kernel_goal, margin_values, prepared
-from mace.solvers.trees.question import Allowed, allowed_values, needs_refining, plain_view, refined_view
+from mace.solvers.trees.question import needs_refining, plain_view, refined_view
 from mace.space import Integer, Point, Real
 
 FIRST_RADIUS = 2.0**-14
