@@ -150,11 +150,15 @@ class NormMetric:
 
     def measure(self, point: Point) -> Fraction:
         """Return the measure of a point, exactly."""
-        deltas = [
-            change(feature, new, old)
-            for feature, new, old in zip(self.space.values(), point, self.factual, strict=True)
-        ]
-        return sum((share * norm.value(deltas, self.weights) for norm, share in self.norms), Fraction(0))
+        total = top = Fraction(0)
+        for feature, new, old, part in zip(self.space.values(), point, self.factual, self.parts, strict=True):
+            if new == old:
+                continue
+            delta = change(feature, new, old)
+            if delta:
+                total += part.jump + (part.slope + part.square * delta) * delta
+                top = max(top, part.peak * delta)
+        return total + top
 
     def floats(self, deltas: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the measure of many rows of changes."""

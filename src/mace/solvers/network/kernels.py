@@ -17,10 +17,9 @@ elsewhere.
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.experimental import structref
 
 FAR = 1e300
 WHOLE = 2.0
@@ -28,6 +27,9 @@ WHOLE = 2.0
 
 SUM, PEAK, SQUARE, MIXED = 0, 1, 2, 3
 """How a distance adds up: jumps and slopes; the greatest change; squares; a sum and the greatest change."""
+
+ATTEMPTS = 4
+"""How often the lines below bent units are chosen anew, by the point that the last bound gave."""
 
 RUNNING, FULL, LOG_FULL = 0, 1, 2
 STATUS, NODES, HEAP, USED, SPARE, FOUND, LOGGED, CERTAIN, PROBES = range(9)
@@ -40,31 +42,111 @@ be sought, how finely a radius is halved, and the width in cost below which a bo
 NO, MAYBE, SURE = 0, 1, 2
 """What the float arithmetic here says of a point: not in the goal, too near to the boundary to say, in the goal."""
 
-ADAPTIVE, FLAT, STEEP, AT_POINT = 0, 1, 2, 3
-"""The line below a bent unit: the nearer one, the left piece, the right piece; or the piece in use at one point."""
+ADAPTIVE, LOCAL, AT_POINT = 0, 1, 2
+"""The line below a bent unit: the one that loses less over the range, or the one that is exact at a point; or no bound at all but the
+piece in use at a point."""
 
-Net = namedtuple("Net", "first first_size offset size weight bend width relative tiny single squash own")
+NET = [
+    "first",
+    "first_size",
+    "offset",
+    "size",
+    "weight",
+    "bend",
+    "width",
+    "relative",
+    "tiny",
+    "single",
+    "squash",
+    "own",
+]
 """A model: what each slot adds to the first layer (slots x units) and its absolute size, then per layer offsets, what counts as their
 size, weights, slopes below 0 and widths; γ of each layer, what underflow costs, the rounding of inputs, the squash, and the
 relative error of sums made here."""
 
-Task = namedtuple(
-    "Task",
-    "own slot inverse is_table is_grid base step off entry_slot entry_delta by_delta nearest span_off span_lo span_hi "
-    "jump slope square peak form plus minus shift slack row row_base row_error alike_lo alike_hi at_least factual factual_size",
-)
+TASK = [
+    "own", "slot", "inverse", "is_table", "is_grid", "base", "step", "off", "entry_slot", "entry_delta", "by_delta", "nearest",
+    "span_off", "span_lo", "span_hi", "jump", "slope", "square", "peak", "form", "plus", "minus", "shift", "slack", "row",
+    "row_base", "row_error", "alike_lo", "alike_hi", "at_least", "factual", "factual_size",
+]  # fmt: skip
 """A question: the factual, the tables, grids and spans of what is allowed, the costs, the rows (margins of the goal, then linear
 conditions), what counts as alike, and the first layer at the factual."""
 
-Work = namedtuple(
-    "Work",
-    "low high size error z lam mu begin column_entry columns_from feature near delta base gains matrix unit_gain rows constants lean "
-    "ratio cost gain start stop order x best_x mix extra point other score trial",
-)
+WORK = [
+    "low", "high", "size", "error", "z", "lam", "mu", "begin", "column_entry", "columns_from", "feature", "near", "delta", "base",
+    "gains", "matrix", "unit_gain", "rows", "constants", "lean", "ratio", "cost", "gain", "start", "stop", "order", "x", "best_x",
+    "mix", "extra", "point", "other", "score", "trial",
+]  # fmt: skip
 """Scratch space."""
 
-Tree = namedtuple("Tree", "lo hi bound heap spare")
+TREE = ["lo", "hi", "bound", "heap", "spare"]
 """The open boxes, and a heap of them by their bounds."""
+
+
+@structref.register
+class NetType(types.StructRef):
+    """The type of :class:`Net`."""
+
+
+@structref.register
+class TaskType(types.StructRef):
+    """The type of :class:`Task`."""
+
+
+@structref.register
+class WorkType(types.StructRef):
+    """The type of :class:`Work`."""
+
+
+@structref.register
+class TreeType(types.StructRef):
+    """The type of :class:`Tree`."""
+
+
+class Net(structref.StructRefProxy):
+    """A model, by reference: kernels that pass it on compile and start quickly."""
+
+
+class Task(structref.StructRefProxy):
+    """A question, by reference."""
+
+
+class Work(structref.StructRefProxy):
+    """Scratch space, by reference."""
+
+
+class Tree(structref.StructRefProxy):
+    """The open boxes, by reference."""
+
+
+structref.define_proxy(Net, NetType, NET)
+structref.define_proxy(Task, TaskType, TASK)
+structref.define_proxy(Work, WorkType, WORK)
+structref.define_proxy(Tree, TreeType, TREE)
+
+
+@njit(cache=True)
+def make_net(*fields):
+    """Return a model as one object."""
+    return Net(*fields)
+
+
+@njit(cache=True)
+def make_task(*fields):
+    """Return a question as one object."""
+    return Task(*fields)
+
+
+@njit(cache=True)
+def make_work(*fields):
+    """Return scratch space as one object."""
+    return Work(*fields)
+
+
+@njit(cache=True)
+def make_tree(*fields):
+    """Return room for boxes as one object."""
+    return Tree(*fields)
 
 
 # ---- points
@@ -785,7 +867,7 @@ def backward(top, mode, net, work):
             elif mode == ADAPTIVE:
                 mu[i] = c if high > -low else c * bend
             else:
-                mu[i] = c if mode == STEEP else c * bend
+                mu[i] = c if work.z[k, i] >= 0.0 else c * bend
             error += abs(mu[i]) * work.size[k, i]
         if k == 0:
             break
@@ -1511,34 +1593,35 @@ def search_box(bound, lo, hi, registers, reals, best, log, log_cost, tree, net, 
             log_point(v, cost_of(v, task), registers, log, log_cost)
         return True
     propagate(limit, active, columns, lo, hi, net, task, work)
-    modes = 3 if net.width.shape[0] > 1 else 1
+    before = reals[BEST]
     found = -1.0
     chosen = 0
-    band = 0.0
-    for mode in range(modes):
+    for attempt in range(ATTEMPTS if net.width.shape[0] > 1 else 1):
         for r in range(rows):
-            value, error, band = bound_row(r, mode, columns, net, task, work)
+            value, error, band = bound_row(r, ADAPTIVE if attempt == 0 else LOCAL, columns, net, task, work)
             work.constants[r] = value + error + (band if registers[CERTAIN] == 0 else -band)
         bound_here, row = combine(rows, limit, reals[TOLERANCE], active, columns, lo, hi, task, work)
-        if bound_here > found:
-            found = bound_here
-            chosen = row
-            for c in range(columns):
-                work.trial[2, 0, c] = work.best_x[c]
-        if found > limit:
+        if bound_here > limit:
             return True
+        place(work.best_x, active, lo, hi, task, work, work.other)
+        try_point(work.other, registers, reals, best, net, task, work)
+        if bound_here <= found * (1.0 + 1e-9):
+            break
+        found = bound_here
+        chosen = row
+        for c in range(columns):
+            work.trial[2, 0, c] = work.best_x[c]
     for c in range(columns):
         work.best_x[c] = work.trial[2, 0, c]
     bound = max(bound, found)
     place(work.best_x, active, lo, hi, task, work, v)
-    before = reals[BEST]
     try_point(v, registers, reals, best, net, task, work)
     for c in range(columns):
         work.trial[3, 0, c] = work.best_x[c]
     descend(v, 4, rows, limit, active, columns, lo, hi, registers, reals, best, net, task, work)
     if reals[BEST] == before and before >= WHOLE and (registers[NODES] & (registers[NODES] - 1)) == 0:
         scan(lo, hi, registers, reals, best, net, task, work)
-    if reals[BEST] < before:
+    if reals[BEST] < before and bound <= sought(reals, task):
         for j in range(lo.shape[0]):
             v[j] = best[j]
         polish(v, lo, hi, registers, reals, best, net, task, work)

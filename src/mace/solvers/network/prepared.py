@@ -1,9 +1,10 @@
-"""What is made once for a model: its arrays, the layout of its features, and scratch space for searches."""
+"""What is made once for a model: its arrays, the layout of its features, and the arrays of its searches."""
 
 from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ from mace.space import Categorical, Integer, Ordinal, Real
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+FIRST_BOXES = 256
+LOG = 64
 
 WIDEN = 1 + 2.0**-20
 """Bounds on rounding are themselves computed in floats."""
@@ -51,15 +55,84 @@ class Layout:
     slots: int
 
 
+class Boxes:
+    """Room for open boxes, doubled when it is full."""
+
+    def __init__(self, room: int, features: int) -> None:
+        self.arrays = (
+            np.zeros((room, features)),
+            np.zeros((room, features)),
+            np.zeros(room),
+            np.zeros(room, dtype=np.int64),
+            np.zeros(room, dtype=np.int64),
+        )
+        self.tree = kernels.make_tree(*self.arrays)
+
+    @property
+    def room(self) -> int:
+        """How many boxes there is room for."""
+        return len(self.arrays[2])
+
+    def start(self, lo: Floats, hi: Floats, registers: Ints) -> None:
+        """Begin with a single box."""
+        self.arrays[0][0], self.arrays[1][0], self.arrays[2][0], self.arrays[3][0] = lo, hi, 0.0, 0
+        registers[kernels.HEAP] = registers[kernels.USED] = 1
+
+    def least_bound(self) -> float:
+        """Return the least bound of the open boxes."""
+        return float(self.arrays[2][self.arrays[3][0]])
+
+    def doubled(self) -> Boxes:
+        """Return the same boxes with twice the room."""
+        larger = Boxes(2 * self.room, self.arrays[0].shape[1])
+        for old, new in zip(self.arrays, larger.arrays, strict=True):
+            new[: self.room] = old
+        return larger
+
+
+@dataclass(slots=True)
+class Desk:
+    """The arrays of a search.
+
+    Attributes
+    ----------
+    fields : dict
+        The arrays of the task, by name.
+    task, work : objects of the kernels
+        The question and scratch space.
+    lo, hi, best : float arrays
+        The box at hand, and the best point.
+    registers, reals : arrays
+        The kernels' registers.
+    log, log_cost : float arrays
+        Points that only the real model can decide.
+    tree : Boxes
+        The open boxes.
+    """
+
+    fields: dict[str, NDArray[Any]]
+    task: kernels.Task
+    work: kernels.Work
+    lo: Floats
+    hi: Floats
+    best: Floats
+    registers: Ints
+    reals: Floats
+    log: Floats
+    log_cost: Floats
+    tree: Boxes
+
+
 @dataclass(slots=True)
 class Prepared:
-    """What is made once for a model; scratch space is handed out and given back."""
+    """What is made once for a model; desks are handed out and given back."""
 
     net: kernels.Net
+    shape: tuple[int, int, int]
     layout: Layout
     free: list[Allowed]
     costs: dict[object, tuple[Floats, Floats, Floats, Floats, Ints]] = field(default_factory=dict)
-    work: list[kernels.Work] = field(default_factory=list)
+    desks: dict[object, list[Desk]] = field(default_factory=dict)
 
 
 _PREPARED: weakref.WeakKeyDictionary[Network, Prepared] = weakref.WeakKeyDictionary()
@@ -70,7 +143,9 @@ def prepared(form: Network) -> Prepared:
     if form not in _PREPARED:
         layout = make_layout(form)
         free = [whole_domain(feature) for feature in form.space.values()]
-        _PREPARED[form] = Prepared(make_net(form, layout), layout, free)
+        widths = [len(bias) for bias in form.biases]
+        shape = (len(widths), max(widths), widths[0])
+        _PREPARED[form] = Prepared(make_net(form, layout), shape, layout, free)
     return _PREPARED[form]
 
 
@@ -95,7 +170,7 @@ def make_layout(form: Network) -> Layout:
     )
 
 
-def make_net(form: Network, layout: Layout) -> kernels.Net:
+def make_net(form: Network, layout: Layout) -> Any:
     """Return a model as the kernels read it."""
     first, first_size = _first_layer(form, layout)
     widths = [len(bias) for bias in form.biases]
@@ -113,20 +188,21 @@ def make_net(form: Network, layout: Layout) -> kernels.Net:
     inputs = [weights.shape[1] for weights in form.weights]
     terms = max(*inputs, *widths, layout.slots)
     single = form.unit != UNIT
-    return kernels.Net(
-        first=first,
-        first_size=first_size,
-        offset=offset,
-        size=size,
-        weight=weight,
-        bend=bend,
-        width=np.array(widths, dtype=np.int64),
-        relative=np.array([float(gamma(n + 3 + form.steps, form.unit)) * WIDEN for n in inputs]),
-        tiny=(UNDERFLOW_SINGLE if single else UNDERFLOW) * (1 + max(inputs)),
-        single=float(form.unit) * WIDEN if single else 0.0,
-        squash=float_up(form.squash),
-        own=16.0 * (terms + 16) * 2.0**-53,
-    )
+    fields = {
+        "first": first,
+        "first_size": first_size,
+        "offset": offset,
+        "size": size,
+        "weight": weight,
+        "bend": bend,
+        "width": np.array(widths, dtype=np.int64),
+        "relative": np.array([float(gamma(n + 3 + form.steps, form.unit)) * WIDEN for n in inputs]),
+        "tiny": (UNDERFLOW_SINGLE if single else UNDERFLOW) * (1 + max(inputs)),
+        "single": float(form.unit) * WIDEN if single else 0.0,
+        "squash": float_up(form.squash),
+        "own": 16.0 * (terms + 16) * 2.0**-53,
+    }
+    return kernels.make_net(*(fields[name] for name in kernels.NET))
 
 
 def _first_layer(form: Network, layout: Layout) -> tuple[Floats, Floats]:
@@ -160,52 +236,51 @@ def costs(made: Prepared, metric: NormMetric) -> tuple[Floats, Floats, Floats, F
     return made.costs[key]
 
 
-def lend_work(made: Prepared, rows: int) -> kernels.Work:
-    """Return scratch space for a search with so many rows; give it back with ``made.work.append``."""
-    while made.work:
-        work = made.work.pop()
-        if len(work.constants) >= rows:
-            return work
-    return _make_work(made, max(rows, 4))
-
-
-def _make_work(made: Prepared, rows: int) -> kernels.Work:
-    features, columns = len(made.layout.levels), made.layout.slots + 1
-    deepest, widest = made.net.offset.shape
-    grid = (deepest, widest)
-    return kernels.Work(
-        low=np.zeros(grid),
-        high=np.zeros(grid),
-        size=np.zeros(grid),
-        error=np.zeros(grid),
-        z=np.zeros(grid),
-        lam=np.zeros(widest),
-        mu=np.zeros(widest),
-        begin=np.zeros(widest),
-        column_entry=np.zeros(columns, dtype=np.int64),
-        columns_from=np.zeros(features + 1, dtype=np.int64),
-        feature=np.zeros(features, dtype=np.int64),
-        near=np.zeros(features),
-        delta=np.zeros(features),
-        base=np.zeros(2),
-        gains=np.zeros(columns),
-        matrix=np.zeros((widest, columns)),
-        unit_gain=np.zeros((deepest, widest, columns)),
-        rows=np.zeros((rows, columns)),
-        constants=np.zeros(rows),
-        lean=np.zeros(columns, dtype=np.int64),
-        ratio=np.zeros(columns),
-        cost=np.zeros(columns),
-        gain=np.zeros(columns),
-        start=np.zeros(columns, dtype=np.int64),
-        stop=np.zeros(columns, dtype=np.int64),
-        order=np.zeros(columns, dtype=np.int64),
-        x=np.zeros(columns),
-        best_x=np.zeros(columns),
-        mix=np.zeros((2, columns)),
-        extra=np.zeros(features),
-        point=np.zeros(features),
-        other=np.zeros(features),
-        score=np.zeros(features),
-        trial=np.zeros((4, deepest, max(widest, columns))),
+def make_desk(made: Prepared, fields: dict[str, NDArray[Any]]) -> Desk:
+    """Return the arrays of a search over the arrays of its task."""
+    features = len(made.layout.levels)
+    rows = len(fields["plus"]) + len(fields["row_base"])
+    return Desk(
+        fields=fields,
+        task=kernels.make_task(*(fields[name] for name in kernels.TASK)),
+        work=_make_work(made, rows),
+        lo=np.zeros(features),
+        hi=np.zeros(features),
+        best=np.zeros(features),
+        registers=np.zeros(9, dtype=np.int64),
+        reals=np.zeros(5),
+        log=np.zeros((LOG, features)),
+        log_cost=np.zeros(LOG),
+        tree=Boxes(FIRST_BOXES, features),
     )
+
+
+def _make_work(made: Prepared, rows: int) -> Any:
+    features, columns = len(made.layout.levels), made.layout.slots + 1
+    deepest, widest, _ = made.shape
+    units = (deepest, widest)
+    wide = {"lam", "mu", "begin"}
+    by_unit = {"low", "high", "size", "error", "z"}
+    whole_numbers = {"column_entry": columns, "lean": columns, "start": columns, "stop": columns, "order": columns}
+    whole_numbers |= {"columns_from": features + 1, "feature": features}
+    by_feature = {"near", "delta", "extra", "point", "other", "score"}
+    shapes: dict[str, tuple[int, ...]] = {
+        "base": (2,),
+        "matrix": (widest, columns),
+        "unit_gain": (deepest, widest, columns),
+        "rows": (rows, columns),
+        "constants": (rows,),
+        "mix": (2, columns),
+        "trial": (4, deepest, max(widest, columns)),
+    }
+    arrays: list[NDArray[Any]] = []
+    for name in kernels.WORK:
+        if name in whole_numbers:
+            arrays.append(np.zeros(whole_numbers[name], dtype=np.int64))
+        elif name in wide:
+            arrays.append(np.zeros(widest))
+        elif name in by_unit:
+            arrays.append(np.zeros(units))
+        else:
+            arrays.append(np.zeros(shapes.get(name, (features,) if name in by_feature else (columns,))))
+    return kernels.make_work(*arrays)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 import time
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mace.distances import NormMetric, distance_down, distance_up
 from mace.diversity import CountDifferent
 from mace.exact import UNIT, float_up
 from mace.forms import Margin, Network
 from mace.problem import Bounds, Limits, Problem
-from mace.solvers.allowed import Allowed, alike, allowed_values
+from mace.solvers.allowed import alike, allowed_values
 from mace.solvers.bisection import BAND
 from mace.solvers.network import kernels
 from mace.solvers.network.conditions import Row, linear_rows
-from mace.solvers.network.prepared import Floats, Prepared, costs, lend_work, prepared
+from mace.solvers.network.prepared import Desk, Flags, Floats, costs, make_desk, prepared
 from mace.space import Integer, Point, Real
 
 SHARE = 0.8
@@ -26,9 +28,7 @@ SHARE = 0.8
 EXACT = 1e-13
 """The same on a finite space, where the optimum itself is sought."""
 
-FIRST_BOXES = 256
 MOST_BYTES = 2**29
-LOG = 64
 MOST_UNDECIDED = 20_000
 PAUSE = 0.02
 """Seconds between two looks at the clock."""
@@ -46,243 +46,246 @@ class Search:
         self.form = problem.form
         self.metric = problem.metric
         self.limits = limits
+        self.made = prepared(problem.form)
+        self.features = tuple(problem.space.values())
         self.best_cost = math.inf
         self.best: Point | None = None
         self.open = math.inf
-        self.floor = 0.0
+        self.floor = self.gap = 0.0
         self.nodes = self.asked = 0
+        self.is_single = True
         self.reason = ""
 
     def run(self) -> Bounds:
         """Search every alternative of the goal, each until its optimum is proved or beaten."""
-        made = prepared(self.form)
-        alternatives = self.form._alternatives(self.problem.goal)
-        work = lend_work(made, max(map(len, alternatives), default=0) + len(self.problem.conditions) * 8)
-        try:
-            self._prepare(made)
-            for number, margins in enumerate(alternatives):
-                if not self._search(made, margins, work):
-                    if number:
-                        self.floor = 0.0
-                    if number + 1 < len(alternatives):
-                        self.floor = 0.0
-                    return self._bounds(complete=False)
-        finally:
-            made.work.append(work)
+        alternatives = self.problem.goal.alternatives(len(self.form.biases[-1]), ties_last=self.form.ties_last)
+        self.is_single = len(alternatives) == 1
+        for margins in alternatives:
+            desk = self._desk(margins)
+            is_done = self._is_empty(desk) or self._search(desk)
+            self._give_back(desk, margins)
+            if not is_done:
+                return self._bounds(complete=False)
         return self._bounds(complete=True)
 
     # ---- arrays
 
-    def _prepare(self, made: Prepared) -> None:
-        problem, layout = self.problem, made.layout
-        self.made = made
-        self.features = list(problem.space.values())
-        self.allowed = allowed_values(problem) if problem.conditions else made.free
-        self.rows = linear_rows(problem) if problem.conditions else []
-        self.earlier = [c for c in problem.conditions if isinstance(c, CountDifferent)]
-        self.factual = np.array(problem.factual, dtype=np.float64)
-        self.may = self._may() if problem.conditions else np.ones(layout.slots, dtype=np.bool_)
-        spans = [() if table else each.spans for each, table in zip(self.allowed, layout.is_table, strict=True)]
-        self.span_off = np.cumsum([0, *map(len, spans)])
-        flat = np.array([span for each in spans for span in each], dtype=np.float64).reshape(-1, 2)
-        self.spans = np.ascontiguousarray(flat.T)
-        self.is_empty = any(not each.spans for each in self.allowed)
+    def _desk(self, margins: tuple[Margin, ...]) -> Desk:
+        """Return the arrays of a search, those of an earlier one where there are no conditions."""
+        used = self.made.desks.get(self._key(margins)) if not self.problem.conditions else None
+        desk = used.pop() if used else make_desk(self.made, self._fields(len(margins)))
+        slack = self.problem.goal.slack
+        for r, margin in enumerate(margins):
+            desk.fields["plus"][r] = -1 if margin.plus is None else margin.plus
+            desk.fields["minus"][r] = -1 if margin.minus is None else margin.minus
+            desk.fields["shift"][r] = float(margin.shift)
+            desk.fields["slack"][r] = float_up(slack + abs(margin.shift) * UNIT) if margin.shift or slack else 0.0
+        return desk
 
-    def _may(self) -> np.ndarray:
-        """Return which slots of levels are allowed."""
-        layout = self.made.layout
+    def _give_back(self, desk: Desk, margins: tuple[Margin, ...]) -> None:
+        if not self.problem.conditions:
+            self.made.desks.setdefault(self._key(margins), []).append(desk)
+
+    def _key(self, margins: tuple[Margin, ...]) -> object:
+        return len(margins), tuple((type(norm), share) for norm, share in self.metric.norms), self.metric.weights
+
+    def _fields(self, margins: int) -> dict[str, NDArray[Any]]:
+        problem, layout = self.problem, self.made.layout
+        size, units = len(self.features), self.made.shape[2]
+        allowed = allowed_values(problem) if problem.conditions else self.made.free
+        rows = linear_rows(problem)
+        earlier = sum(isinstance(condition, CountDifferent) for condition in problem.conditions)
+        spans = [() if table else each.spans for each, table in zip(allowed, layout.is_table, strict=True)]
+        flat = np.array([span for each in spans for span in each], dtype=np.float64).reshape(-1, 2)
+        jump, slope, square, peak, sort = costs(self.made, self.metric)
         may = np.ones(layout.slots, dtype=np.bool_)
         for j in np.flatnonzero(layout.is_table):
-            may[layout.slot_from[j] : layout.slot_from[j] + layout.levels[j]] = _levels(
-                self.allowed[j], layout.levels[j]
-            )
-        return may
+            for k in range(layout.levels[j]):
+                may[layout.slot_from[j] + k] = any(a <= k <= b for a, b in allowed[j].spans)
+        return {
+            "own": np.zeros(size),
+            "slot": np.zeros(size, dtype=np.int64),
+            "inverse": layout.inverse,
+            "is_table": layout.is_table,
+            "is_grid": layout.is_grid,
+            "base": layout.base,
+            "step": layout.step,
+            "off": np.zeros(size + 1, dtype=np.int64),
+            "entry_slot": np.zeros(layout.slots, dtype=np.int64),
+            "entry_delta": np.zeros(layout.slots),
+            "by_delta": np.zeros(layout.slots, dtype=np.int64),
+            "nearest": np.zeros(size),
+            "span_off": np.cumsum([0, *map(len, spans)]),
+            "span_lo": np.ascontiguousarray(flat[:, 0]),
+            "span_hi": np.ascontiguousarray(flat[:, 1]),
+            "jump": jump,
+            "slope": slope,
+            "square": square,
+            "peak": peak,
+            "form": sort.copy(),
+            "plus": np.zeros(margins, dtype=np.int64),
+            "minus": np.zeros(margins, dtype=np.int64),
+            "shift": np.zeros(margins),
+            "slack": np.zeros(margins),
+            "row": self._row_slots(rows),
+            "row_base": np.array([float(self._row_at_factual(row)) for row in rows]),
+            "row_error": np.array([row.error for row in rows]),
+            "alike_lo": np.zeros((earlier, size)),
+            "alike_hi": np.zeros((earlier, size)),
+            "at_least": np.zeros(earlier, dtype=np.int64),
+            "factual": np.zeros(units),
+            "factual_size": np.zeros(units),
+            "may": may,
+        }
 
-    def _task(self, margins: tuple[Margin, ...], lo: Floats, hi: Floats) -> kernels.Task | None:
-        made, layout = self.made, self.made.layout
-        size, units = len(self.features), len(made.net.width) and int(made.net.width[0])
-        jump, slope, square, peak, sort = costs(made, self.metric)
-        slack = self.problem.goal.slack
-        row, row_base = self._rows()
-        task = kernels.Task(
-            own=np.zeros(size),
-            slot=np.zeros(size, dtype=np.int64),
-            inverse=layout.inverse,
-            is_table=layout.is_table,
-            is_grid=layout.is_grid,
-            base=layout.base,
-            step=layout.step,
-            off=np.zeros(size + 1, dtype=np.int64),
-            entry_slot=np.zeros(layout.slots, dtype=np.int64),
-            entry_delta=np.zeros(layout.slots),
-            by_delta=np.zeros(layout.slots, dtype=np.int64),
-            nearest=np.zeros(size),
-            span_off=self.span_off,
-            span_lo=self.spans[0],
-            span_hi=self.spans[1],
-            jump=jump,
-            slope=slope,
-            square=square,
-            peak=peak,
-            form=sort,
-            plus=np.array([-1 if margin.plus is None else margin.plus for margin in margins], dtype=np.int64),
-            minus=np.array([-1 if margin.minus is None else margin.minus for margin in margins], dtype=np.int64),
-            shift=np.array([float(margin.shift) for margin in margins]),
-            slack=np.array(
-                [float_up(slack + abs(margin.shift) * UNIT) if margin.shift else float_up(slack) for margin in margins]
-            ),
-            row=row,
-            row_base=row_base,
-            row_error=np.array([each.error for each in self.rows]),
-            alike_lo=np.zeros((len(self.earlier), size)),
-            alike_hi=np.zeros((len(self.earlier), size)),
-            at_least=np.array([each.features for each in self.earlier], dtype=np.int64),
-            factual=np.zeros(units),
-            factual_size=np.zeros(units),
-        )
-        if self.is_empty or not kernels.lay_out(
-            self.factual, layout.slot_from, layout.levels, layout.is_category, self.may, made.net, task, lo, hi
-        ):
-            return None
-        for c, condition in enumerate(self.earlier):
-            for j in range(size):
-                task.alike_lo[c, j], task.alike_hi[c, j] = self._alike(task, condition, j)
-        return task
-
-    def _rows(self) -> tuple[Floats, Floats]:
-        """Return the coefficients of the linear conditions by slot, and their values at the factual."""
+    def _row_slots(self, rows: list[Row]) -> Floats:
+        """Return the coefficients of the linear conditions by slot."""
         layout, names = self.made.layout, self.problem.space.names
-        row = np.zeros((len(self.rows), layout.slots))
-        for r, each in enumerate(self.rows):
-            for name, value in each.coefficients.items():
+        slots = np.zeros((len(rows), layout.slots))
+        for r, row in enumerate(rows):
+            for name, value in row.coefficients.items():
                 j = names.index(name)
                 start, levels = layout.slot_from[j], layout.levels[j]
-                row[r, start : start + max(1, levels)] = float(value) * (np.arange(levels) if levels else 1.0)
-        return row, np.array([float(self._row_at_factual(each)) for each in self.rows])
+                slots[r, start : start + max(1, levels)] = float(value) * (np.arange(levels) if levels else 1.0)
+        return slots
 
     def _row_at_factual(self, row: Row) -> Fraction:
         own = dict(zip(self.problem.space.names, self.problem.factual, strict=True))
-        return row.constant + sum(
-            (value * Fraction(own[name] or 0) for name, value in row.coefficients.items()), Fraction(0)
-        )
+        terms = (value * Fraction(own[name] or 0) for name, value in row.coefficients.items())
+        return row.constant + sum(terms, Fraction(0))
 
-    def _alike(self, task: kernels.Task, condition: CountDifferent, j: int) -> tuple[float, float]:
+    def _is_empty(self, desk: Desk) -> bool:
+        """Lay the question out; return whether some feature has no allowed value."""
+        layout, fields = self.made.layout, desk.fields
+        factual = np.array(self.problem.factual, dtype=np.float64)
+        may: Flags = fields["may"]
+        if not kernels.lay_out(
+            factual,
+            layout.slot_from,
+            layout.levels,
+            layout.is_category,
+            may,
+            self.made.net,
+            desk.task,
+            desk.lo,
+            desk.hi,
+        ):
+            return True
+        earlier = [condition for condition in self.problem.conditions if isinstance(condition, CountDifferent)]
+        for c, condition in enumerate(earlier):
+            fields["at_least"][c] = condition.features
+            for j in range(len(self.features)):
+                fields["alike_lo"][c, j], fields["alike_hi"][c, j] = self._alike(fields, condition, j)
+        return False
+
+    def _alike(self, fields: dict[str, NDArray[Any]], condition: CountDifferent, j: int) -> tuple[float, float]:
         """Return the range of feature j, in entries where it is a table, that counts as alike."""
         span = alike(self.features[j], condition.earlier[j], condition.by)
         if span is None:
             return math.inf, -math.inf
-        if not task.is_table[j]:
+        if not fields["is_table"][j]:
             return span
         slot = self.made.layout.slot_from[j] + int(span[0])
-        entries = np.flatnonzero(task.entry_slot[task.off[j] : task.off[j + 1]] == slot)
+        entries = np.flatnonzero(fields["entry_slot"][fields["off"][j] : fields["off"][j + 1]] == slot)
         return (float(entries[0]), float(entries[0])) if len(entries) else (math.inf, -math.inf)
 
     # ---- the search
 
-    def _search(self, made: Prepared, margins: tuple[Margin, ...], work: kernels.Work) -> bool:
+    def _search(self, desk: Desk) -> bool:
         """Search one alternative; False where time or memory ran out."""
-        size = len(self.features)
-        lo, hi = np.zeros(size), np.zeros(size)
-        task = self._task(margins, lo, hi)
-        if task is None:
-            return True
-        is_finite = all(
-            table or grid or a == b for table, grid, a, b in zip(task.is_table, task.is_grid, lo, hi, strict=True)
-        )
+        registers, reals = desk.registers, desk.reals
+        layout = self.made.layout
+        is_finite = bool((layout.is_table | layout.is_grid | (desk.lo == desk.hi)).all())
         accuracy = float(self.problem.accuracy)
-        registers = np.zeros(9, dtype=np.int64)
-        task.form[1] = is_finite
-        best = np.zeros(size)
-        reals = np.array(
-            [
-                self.best_cost,
-                math.inf,
-                EXACT if is_finite else SHARE * accuracy,
-                1e-15 if is_finite else 0.01 * accuracy,
-                0.02 * accuracy / size,
-            ]
-        )
-        log, log_cost = np.zeros((LOG, size)), np.zeros(LOG)
-        tree = _make_tree(FIRST_BOXES, size)
-        tree.lo[0], tree.hi[0] = lo, hi
-        registers[kernels.HEAP] = registers[kernels.USED] = 1
-        budget = 32
+        desk.fields["form"][1] = is_finite
+        self.gap = EXACT if is_finite else SHARE * accuracy
+        registers[:] = 0
+        reals[kernels.BEST] = self.best_cost
+        reals[kernels.OPEN] = math.inf
+        reals[kernels.GAP] = self.gap
+        reals[kernels.TOLERANCE] = 1e-15 if is_finite else 0.01 * accuracy
+        reals[kernels.SMALL] = 0.02 * accuracy / len(self.features)
+        desk.tree.start(desk.lo, desk.hi, registers)
+        self._advance(desk)
+        self.nodes += int(registers[kernels.NODES])
+        self.open = min(self.open, float(reals[kernels.OPEN]))
+        is_done = not self.reason
+        if not is_done:
+            self.floor = self._floor(desk) if self.is_single else 0.0
+        return is_done
+
+    def _advance(self, desk: Desk) -> None:
+        """Run the kernel until it is done, pausing to look at the clock; where it is stopped, ``reason`` says why."""
+        registers, reals, budget = desk.registers, desk.reals, 32
         while True:
             started = time.monotonic()
             try:
-                kernels.advance(budget, registers, reals, best, log, log_cost, tree, lo, hi, made.net, task, work)
+                kernels.advance(
+                    budget, registers, reals, desk.best, desk.log, desk.log_cost, desk.tree.tree, desk.lo, desk.hi,
+                    self.made.net, desk.task, desk.work,
+                )  # fmt: skip
             except KeyboardInterrupt:
                 self.reason = "interrupted"
             taken = time.monotonic() - started
             if registers[kernels.FOUND]:
-                self.best, self.best_cost = self._point(best, task), float(reals[kernels.BEST])
+                self.best, self.best_cost = self._point(desk.best, desk), float(reals[kernels.BEST])
                 registers[kernels.FOUND] = 0
-            self._ask(registers, reals, log, log_cost, task)
-            is_done = registers[kernels.HEAP] == 0 and not self.reason
-            if not is_done and not self.reason:
-                if self.limits.remaining() <= 0:
-                    self.reason = "time limit reached"
-                elif registers[kernels.STATUS] == kernels.FULL:
-                    tree = self._grow(tree)
-            if is_done or self.reason:
-                break
-            self.floor = self._heap_floor(tree, registers, reals, task)
-            self._report()
+            if registers[kernels.LOGGED]:
+                self._ask(desk)
+            if registers[kernels.HEAP] == 0 or self.reason:
+                return
+            if self.limits.remaining() <= 0:
+                self.reason = "time limit reached"
+                return
+            if registers[kernels.STATUS] == kernels.FULL and not self._make_room(desk):
+                return
+            self._report(desk)
             budget = max(1, min(1 << 14, int(budget * PAUSE / max(taken, 1e-6))))
-        self.nodes += int(registers[kernels.NODES])
-        self.open = min(self.open, float(reals[kernels.OPEN]))
-        if not is_done:
-            self.floor = self._heap_floor(tree, registers, reals, task)
-        self.gap = float(reals[kernels.GAP])
-        return bool(is_done)
 
-    def _heap_floor(self, tree: kernels.Tree, registers: np.ndarray, reals: Floats, task: kernels.Task) -> float:
-        """Return a bound on the cost of every point that is still sought."""
-        sought = float(kernels.sought(reals, task))
-        return min(sought, float(tree.bound[tree.heap[0]])) if registers[kernels.HEAP] else sought
-
-    def _grow(self, tree: kernels.Tree) -> kernels.Tree:
-        """Return the boxes with twice the room."""
-        room, size = tree.lo.shape
-        if 2 * room * (16 * size + 24) > MOST_BYTES:
+    def _make_room(self, desk: Desk) -> bool:
+        """Double the room for boxes, if there is memory."""
+        if 2 * desk.tree.room * (16 * len(self.features) + 24) > MOST_BYTES:
             self.reason = "memory limit reached"
-            return tree
-        larger = _make_tree(2 * room, size)
-        for old, new in zip(tree, larger, strict=True):
-            new[:room] = old
-        return larger
+            return False
+        desk.tree = desk.tree.doubled()
+        return True
 
-    def _ask(self, registers: np.ndarray, reals: Floats, log: Floats, log_cost: Floats, task: kernels.Task) -> None:
+    def _floor(self, desk: Desk) -> float:
+        """Return a bound on the cost of every point that is still sought."""
+        sought = float(kernels.sought(desk.reals, desk.task))
+        return min(sought, desk.tree.least_bound()) if desk.registers[kernels.HEAP] else sought
+
+    def _ask(self, desk: Desk) -> None:
         """Let the real model decide the points that floats cannot, nearest first, each asked alone."""
-        count = int(registers[kernels.LOGGED])
-        registers[kernels.LOGGED] = 0
-        for n in np.argsort(log_cost[:count], kind="stable"):
-            cost = float(log_cost[n])
+        count = int(desk.registers[kernels.LOGGED])
+        desk.registers[kernels.LOGGED] = 0
+        for n in np.argsort(desk.log_cost[:count], kind="stable"):
+            cost = float(desk.log_cost[n])
             if cost >= self.best_cost:
                 return
             if self.asked >= MOST_UNDECIDED:
                 self.reason = "too many points lie on the boundary to ask the model about each"
-            if self.reason or (self.asked and self.limits.remaining() <= 0):
+            elif self.asked and self.limits.remaining() <= 0:
+                self.reason = "time limit reached"
+            if self.reason:
                 self.open = min(self.open, cost)
-                self.reason = self.reason or "time limit reached"
                 return
             self.asked += 1
-            point = self._point(log[n], task)
+            point = self._point(desk.log[n], desk)
             if self.problem.is_plausible(point) and self.problem.is_reached(point):
                 self.best, self.best_cost = point, cost
-                reals[kernels.BEST] = cost
+                desk.reals[kernels.BEST] = cost
                 return
 
-    def _point(self, v: Floats, task: kernels.Task) -> Point:
+    def _point(self, v: Floats, desk: Desk) -> Point:
         """Return a point of the kernels as numbers of the features."""
-        layout = self.made.layout
-        values: list[int | float] = []
-        for j, feature in enumerate(self.features):
-            if isinstance(feature, Real | Integer):
-                values.append(self._number(feature, float(v[j]), j))
-            else:
-                values.append(int(task.entry_slot[task.off[j] + int(v[j])] - layout.slot_from[j]))
-        return tuple(values)
+        slot, off = desk.fields["entry_slot"], desk.fields["off"]
+        return tuple(
+            self._number(feature, value, j)
+            if isinstance(feature, Real | Integer)
+            else int(slot[off[j] + int(value)] - self.made.layout.slot_from[j])
+            for j, (feature, value) in enumerate(zip(self.features, v.tolist(), strict=True))
+        )
 
     def _number(self, feature: Real | Integer, value: float, j: int) -> int | float:
         own = self.problem.factual[j]
@@ -298,48 +301,40 @@ class Search:
 
     # ---- the end
 
-    def _report(self) -> None:
+    def _report(self, desk: Desk) -> None:
         if self.limits.on_progress is not None:
             power = 1 / self.metric.power
-            floor = min(self.floor, self.open) if len(self.form._alternatives(self.problem.goal)) == 1 else 0.0
-            self.limits.on_progress(max(floor - 1e-14, 0.0) ** power, self.best_cost**power, self.nodes)
+            floor = max(min(self._floor(desk), float(desk.reals[kernels.OPEN])) - 1e-13, 0.0) if self.is_single else 0.0
+            self.limits.on_progress(
+                floor**power, self.best_cost**power, self.nodes + int(desk.registers[kernels.NODES])
+            )
 
     def _bounds(self, complete: bool) -> Bounds:
         """Confirm the point with the real model, and return what is proved."""
-        problem, metric = self.problem, self.metric
-        point = self.best
+        problem, metric, point = self.problem, self.metric, self.best
         notes = {"nodes": self.nodes, "asked": self.asked}
         if point is not None and not (problem.is_plausible(point) and problem.is_reached(point)):
             return Bounds(Fraction(0), reason=REFUSED, calls=self.nodes, notes=notes)
         if complete and point is None and math.isinf(self.open):
             return Bounds(Fraction(0), is_infeasible=True, calls=self.nodes, notes=notes)
-        proved = self.open
-        if not complete:
-            proved = min(proved, self.floor)
-        elif point is not None:
-            root = math.sqrt(self.best_cost) if metric.power == 2 and self.gap != EXACT else None
-            proved = min(proved, self.best_cost - self.gap if root is None else max(root - self.gap, 0.0) ** 2)
-        lower = distance_down(metric, max(Fraction(0), Fraction(proved) - (len(problem.space) + 8) * 16 * UNIT))
-        measure = metric.measure(point) if point is not None else None
-        upper = distance_up(metric, measure) if measure is not None else None
-        if lower > 0:
-            lower = metric.next_above(lower - Fraction(1, 10**12)) if metric.power == 1 else lower
-        if measure is not None:
-            lower = min(lower, distance_down(metric, measure))
-        gap = upper is not None and upper - lower <= problem.accuracy
-        reason = "" if gap else self.reason or BAND
+        lower = self._proved(complete)
+        if point is None:
+            return Bounds(lower, reason=self.reason or BAND, calls=self.nodes, notes=notes)
+        measure = metric.measure(point)
+        upper = distance_up(metric, measure)
+        lower = min(lower, distance_down(metric, measure))
+        reason = "" if upper - lower <= problem.accuracy else self.reason or BAND
         return Bounds(lower, upper, point, reason=reason, calls=self.nodes, notes=notes)
 
-
-def _levels(allowed: Allowed, count: int) -> np.ndarray:
-    return np.array([any(a <= k <= b for a, b in allowed.spans) for k in range(count)], dtype=np.bool_)
-
-
-def _make_tree(room: int, size: int) -> kernels.Tree:
-    return kernels.Tree(
-        lo=np.zeros((room, size)),
-        hi=np.zeros((room, size)),
-        bound=np.zeros(room),
-        heap=np.zeros(room, dtype=np.int64),
-        spare=np.zeros(room, dtype=np.int64),
-    )
+    def _proved(self, complete: bool) -> Fraction:
+        """Return a distance below which there is no point: what is open or unsearched, less the rounding of the sums of costs."""
+        metric = self.metric
+        if not complete:
+            cost = min(self.open, self.floor)
+        elif metric.power == 2 and self.gap != EXACT:
+            cost = min(self.open, max(math.sqrt(self.best_cost) - self.gap, 0.0) ** 2)
+        else:
+            cost = min(self.open, self.best_cost - self.gap)
+        error = (len(self.features) + 8) * 16 * UNIT
+        lower = distance_down(metric, max(Fraction(0), Fraction(cost) - error))
+        return metric.next_above(lower - Fraction(1, 10**12)) if lower > 0 and metric.power == 1 else lower
