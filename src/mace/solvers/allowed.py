@@ -7,14 +7,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.diversity import CountDifferent
-from mace.exact import float_down, float_up
+from mace.exact import decimal_fraction, float_down, float_up
 from mace.language import holds
 from mace.language.syntax import And, Compare, Constant, Guard, Not, Or, Variable, variables
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
+
+Floats = NDArray[np.float64]
 
 Span = tuple[float, float]
 """A closed range of floats."""
@@ -157,3 +162,25 @@ def alike(feature: Feature, earlier: Value, by: Fraction) -> Span | None:
         math.nextafter(first, math.inf) if first == low else first,
         math.nextafter(last, -math.inf) if last == high else last,
     )
+
+
+def on_grid(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
+    """Return the first grid value from each low on, and the last one up to each high."""
+    assert kind.size is not None
+    low, step = decimal_fraction(float(kind.low)), decimal_fraction(float(kind.step or 1))
+
+    def index(value: float) -> int:
+        return min(max(round((Fraction(value) - low) / step), 0), (kind.size or 1) - 1)
+
+    def at(k: int) -> float:
+        return float(kind.value_at(k)) if 0 <= k < (kind.size or 1) else math.inf if k > 0 else -math.inf
+
+    firsts, lasts = [], []
+    for a, b in zip(lows, highs, strict=True):
+        k = index(a)
+        k = k + 1 if at(k) < a else k - 1 if at(k - 1) >= a else k
+        firsts.append(at(k))
+        k = index(b)
+        k = k - 1 if at(k) > b else k + 1 if at(k + 1) <= b else k
+        lasts.append(at(k))
+    return np.array(firsts), np.array(lasts)

@@ -278,18 +278,23 @@ def differs_enough(v, task):
 
 @njit(cache=True)
 def snap_up(j, x, task):
-    """Return the least allowed number of feature j from x on, FAR where there is none; grids have a little tolerance."""
+    """Return the least allowed number of feature j from x on, FAR where there is none.
+
+    The values of a grid are computed here with a rounding, so that comparisons with them have a tolerance far below the step; the
+    ends of spans are values themselves, and so is the factual's own number, which need not lie on the grid.
+    """
+    slack = 1e-6 * task.step[j] if task.is_grid[j] else 0.0
     for s in range(task.span_off[j], task.span_off[j + 1]):
-        if task.span_hi[s] < x:
+        first, last, own = task.span_lo[s], task.span_hi[s], task.own[j]
+        if last + slack < x:
             continue
-        y = max(x, task.span_lo[s])
+        y = max(x, first)
         if not task.is_grid[j]:
             return y
         g = task.base[j] + np.ceil((y - task.base[j]) / task.step[j] - 1e-6) * task.step[j]
-        if g > task.span_hi[s] + 1e-6 * task.step[j]:
-            g = FAR
-        if y <= task.own[j] <= task.span_hi[s]:
-            g = min(g, task.own[j])
+        g = FAR if g > last + slack else min(max(g, first), last)
+        if first <= own <= last and y - slack <= own < g + slack:
+            g = own
         if g < FAR:
             return g
     return FAR
@@ -298,17 +303,18 @@ def snap_up(j, x, task):
 @njit(cache=True)
 def snap_down(j, x, task):
     """Return the greatest allowed number of feature j up to x, -FAR where there is none."""
+    slack = 1e-6 * task.step[j] if task.is_grid[j] else 0.0
     for s in range(task.span_off[j + 1] - 1, task.span_off[j] - 1, -1):
-        if task.span_lo[s] > x:
+        first, last, own = task.span_lo[s], task.span_hi[s], task.own[j]
+        if first - slack > x:
             continue
-        y = min(x, task.span_hi[s])
+        y = min(x, last)
         if not task.is_grid[j]:
             return y
         g = task.base[j] + np.floor((y - task.base[j]) / task.step[j] + 1e-6) * task.step[j]
-        if g < task.span_lo[s] - 1e-6 * task.step[j]:
-            g = -FAR
-        if task.span_lo[s] <= task.own[j] <= y:
-            g = max(g, task.own[j])
+        g = -FAR if g < first - slack else min(max(g, first), last)
+        if first <= own <= last and g - slack < own <= y + slack:
+            g = own
         if g > -FAR:
             return g
     return -FAR

@@ -15,12 +15,12 @@ from mace.diversity import CountDifferent
 from mace.exact import UNIT, float_up
 from mace.forms import Margin, Network
 from mace.problem import Bounds, Limits, Problem
-from mace.solvers.allowed import alike, allowed_values
+from mace.solvers.allowed import Allowed, Span, alike, allowed_values, on_grid
 from mace.solvers.bisection import BAND
 from mace.solvers.network import kernels
 from mace.solvers.network.conditions import Row, linear_rows
 from mace.solvers.network.prepared import Desk, Flags, Floats, costs, make_desk, prepared
-from mace.space import Integer, Point, Real
+from mace.space import Feature, Integer, Point, Real, Value
 
 SHARE = 0.8
 """How much of the accuracy the search leaves unsearched below the best point; the rest is for the rounding of its own sums."""
@@ -54,6 +54,7 @@ class Search:
         self.floor = self.gap = 0.0
         self.nodes = self.asked = 0
         self.is_single = True
+        self.is_plain = not problem.conditions and not any(map(_is_stray, self.features, problem.factual))
         self.reason = ""
 
     def run(self) -> Bounds:
@@ -72,7 +73,7 @@ class Search:
 
     def _desk(self, margins: tuple[Margin, ...]) -> Desk:
         """Return the arrays of a search, those of an earlier one where there are no conditions."""
-        used = self.made.desks.get(self._key(margins)) if not self.problem.conditions else None
+        used = self.made.desks.get(self._key(margins)) if self.is_plain else None
         desk = used.pop() if used else make_desk(self.made, self._fields(len(margins)))
         slack = self.problem.goal.slack
         for r, margin in enumerate(margins):
@@ -83,7 +84,7 @@ class Search:
         return desk
 
     def _give_back(self, desk: Desk, margins: tuple[Margin, ...]) -> None:
-        if not self.problem.conditions:
+        if self.is_plain:
             self.made.desks.setdefault(self._key(margins), []).append(desk)
 
     def _key(self, margins: tuple[Margin, ...]) -> object:
@@ -95,7 +96,7 @@ class Search:
         allowed = allowed_values(problem) if problem.conditions else self.made.free
         rows = linear_rows(problem)
         earlier = sum(isinstance(condition, CountDifferent) for condition in problem.conditions)
-        spans = [() if table else each.spans for each, table in zip(allowed, layout.is_table, strict=True)]
+        spans = [_spans(*each) for each in zip(self.features, allowed, problem.factual, strict=True)]
         flat = np.array([span for each in spans for span in each], dtype=np.float64).reshape(-1, 2)
         jump, slope, square, peak, sort = costs(self.made, self.metric)
         may = np.ones(layout.slots, dtype=np.bool_)
@@ -338,3 +339,27 @@ class Search:
         error = (len(self.features) + 8) * 16 * UNIT
         lower = distance_down(metric, max(Fraction(0), Fraction(cost) - error))
         return metric.next_above(lower - Fraction(1, 10**12)) if lower > 0 and metric.power == 1 else lower
+
+
+def _is_stray(feature: Feature, own: Value) -> bool:
+    """Return whether a factual's own number lies off the feature's grid."""
+    return isinstance(feature, Real | Integer) and feature.step is not None and not feature.has(own or 0)
+
+
+def _spans(feature: Feature, allowed: Allowed, own: Value) -> list[Span]:
+    """Return the ranges that a number may lie in, their ends among its values; none for a feature with levels."""
+    if not isinstance(feature, Real | Integer):
+        return []
+    if isinstance(feature, Integer) and feature.step is None:
+        return [(math.ceil(a), math.floor(b)) for a, b in allowed.spans if math.ceil(a) <= math.floor(b)]
+    if feature.step is None:
+        return list(allowed.spans)
+    spans = []
+    for a, b in allowed.spans:
+        lows, highs = on_grid(feature, np.array([a]), np.array([b]))
+        low, high = float(lows[0]), float(highs[0])
+        if own is not None and a <= own <= b:
+            low, high = min(low, own), max(high, own)
+        if low <= high:
+            spans.append((low, high))
+    return spans

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from mace.diversity import CountDifferent
 from mace.problem import Problem
-from mace.solvers.allowed import Allowed, Span, alike, ends
-from mace.solvers.trees.grid import Floats, Grid, Ints, on_grid
+from mace.solvers.allowed import Allowed, Span, alike, ends, on_grid
+from mace.solvers.trees.grid import Floats, Grid, Ints
 from mace.space import Categorical, Feature, Integer, Real, Value
 
 
