@@ -1643,6 +1643,10 @@ def search_box(bound, lo, hi, registers, reals, best, log, log_cost, tree, net, 
         cut_alike(cuttable, bound, lo, hi, tree, registers, task)
         return True
     if is_small(active, lo, hi, reals, task, work):
+        if registers[CERTAIN] == 0:
+            place(work.best_x, active, lo, hi, task, work, v)
+            log_point(v, cost_of(v, task), registers, log, log_cost)
+            log_point(work.near, cost_of(work.near, task), registers, log, log_cost)
         reals[OPEN] = min(reals[OPEN], bound)
         registers[CERTAIN] = 1
         return True
@@ -1671,7 +1675,7 @@ def advance(budget, registers, reals, best, log, log_cost, tree, lo, hi, net, ta
         if registers[HEAP] + 4 > tree.bound.shape[0]:
             registers[STATUS] = FULL
             return
-        if registers[LOGGED] >= log_cost.shape[0]:
+        if registers[LOGGED] + 2 > log_cost.shape[0]:
             registers[STATUS] = LOG_FULL
             return
         node = pop(tree, registers)

@@ -96,8 +96,8 @@ class Desk:
 
     Attributes
     ----------
-    fields : dict
-        The arrays of the task, by name.
+    fields, scratch : dict
+        The arrays of the task and of the scratch space, by name.
     task, work : objects of the kernels
         The question and scratch space.
     lo, hi, best : float arrays
@@ -111,6 +111,7 @@ class Desk:
     """
 
     fields: dict[str, NDArray[Any]]
+    scratch: dict[str, NDArray[Any]]
     task: kernels.Task
     work: kernels.Work
     lo: Floats
@@ -239,11 +240,12 @@ def costs(made: Prepared, metric: NormMetric) -> tuple[Floats, Floats, Floats, F
 def make_desk(made: Prepared, fields: dict[str, NDArray[Any]]) -> Desk:
     """Return the arrays of a search over the arrays of its task."""
     features = len(made.layout.levels)
-    rows = len(fields["plus"]) + len(fields["row_base"])
+    scratch = _make_scratch(made, len(fields["plus"]) + len(fields["row_base"]))
     return Desk(
         fields=fields,
+        scratch=scratch,
         task=kernels.make_task(*(fields[name] for name in kernels.TASK)),
-        work=_make_work(made, rows),
+        work=kernels.make_work(*scratch.values()),
         lo=np.zeros(features),
         hi=np.zeros(features),
         best=np.zeros(features),
@@ -255,7 +257,7 @@ def make_desk(made: Prepared, fields: dict[str, NDArray[Any]]) -> Desk:
     )
 
 
-def _make_work(made: Prepared, rows: int) -> Any:
+def _make_scratch(made: Prepared, rows: int) -> dict[str, NDArray[Any]]:
     features, columns = len(made.layout.levels), made.layout.slots + 1
     deepest, widest, _ = made.shape
     units = (deepest, widest)
@@ -273,14 +275,14 @@ def _make_work(made: Prepared, rows: int) -> Any:
         "mix": (2, columns),
         "trial": (4, deepest, max(widest, columns)),
     }
-    arrays: list[NDArray[Any]] = []
+    arrays: dict[str, NDArray[Any]] = {}
     for name in kernels.WORK:
         if name in whole_numbers:
-            arrays.append(np.zeros(whole_numbers[name], dtype=np.int64))
+            arrays[name] = np.zeros(whole_numbers[name], dtype=np.int64)
         elif name in wide:
-            arrays.append(np.zeros(widest))
+            arrays[name] = np.zeros(widest)
         elif name in by_unit:
-            arrays.append(np.zeros(units))
+            arrays[name] = np.zeros(units)
         else:
-            arrays.append(np.zeros(shapes.get(name, (features,) if name in by_feature else (columns,))))
-    return kernels.make_work(*arrays)
+            arrays[name] = np.zeros(shapes.get(name, (features,) if name in by_feature else (columns,)))
+    return arrays
