@@ -36,6 +36,7 @@ bench: $(VENV)/.test  ## a small version of the benchmarks
 campaign: $(VENV)/.test  ## thousands of random problems against brute force; leaves tests/campaigns/*.json
 	$(BIN)/python tests/campaigns/smt.py --problems 500
 	$(BIN)/python tests/campaigns/trees.py --finite 2000 --mixed 300
+	$(BIN)/python tests/campaigns/network.py --finite 2000 --mixed 300
 
 docs: $(VENV)/.test  ## rewrite the generated parts of README and docs
 	$(BIN)/python docs/generate.py

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -193,18 +193,7 @@ class NormMetric:
     @cached_property
     def parts(self) -> tuple[Parts, ...]:
         """What each feature's change contributes to the measure."""
-        each = [(norm.parts(self.weights), share) for norm, share in self.norms]
-        if len(each) == 1:
-            return tuple(each[0][0])
-        return tuple(
-            Parts(
-                jump=sum((share * parts[j].jump for parts, share in each), Fraction(0)),
-                slope=sum((share * parts[j].slope for parts, share in each), Fraction(0)),
-                square=sum((share * parts[j].square for parts, share in each), Fraction(0)),
-                peak=sum((share * parts[j].peak for parts, share in each), Fraction(0)),
-            )
-            for j in range(len(self.weights))
-        )
+        return _parts(tuple((type(norm), share) for norm, share in self.norms), self.weights)
 
     def next_above(self, bound: Fraction) -> Fraction:
         """Return the next multiple of 1/J for l0 with equal weights; no more is known of other distances."""
@@ -212,6 +201,23 @@ class NormMetric:
             return bound
         grain = Fraction(1, len(self.weights))
         return (bound // grain + 1) * grain
+
+
+@lru_cache(maxsize=64)
+def _parts(norms: tuple[tuple[type[Norm], Fraction], ...], weights: tuple[Fraction, ...]) -> tuple[Parts, ...]:
+    """Return what each feature's change contributes; the same object for the same distance."""
+    each = [(norm().parts(weights), share) for norm, share in norms]
+    if len(each) == 1:
+        return tuple(each[0][0])
+    return tuple(
+        Parts(
+            jump=sum((share * parts[j].jump for parts, share in each), Fraction(0)),
+            slope=sum((share * parts[j].slope for parts, share in each), Fraction(0)),
+            square=sum((share * parts[j].square for parts, share in each), Fraction(0)),
+            peak=sum((share * parts[j].peak for parts, share in each), Fraction(0)),
+        )
+        for j in range(len(weights))
+    )
 
 
 @dataclass(frozen=True)

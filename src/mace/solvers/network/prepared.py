@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.distances import NormMetric
+from mace.distances.norm import Parts
 from mace.exact import UNIT, float_up, gamma
 from mace.forms import Network
 from mace.forms.network import UNDERFLOW, UNDERFLOW_SINGLE
 from mace.solvers.allowed import Allowed, whole_domain
 from mace.solvers.network import kernels
-from mace.space import Categorical, Integer, Ordinal, Real
+from mace.space import Categorical, Feature, Integer, Ordinal, Real
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -124,6 +125,18 @@ class Desk:
     tree: Boxes
 
 
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """A distance as floats, by feature; ``parts`` is kept so that its identity stays its own."""
+
+    parts: tuple[Parts, ...]
+    jump: Floats
+    slope: Floats
+    square: Floats
+    peak: Floats
+    sort: Ints
+
+
 @dataclass(slots=True)
 class Prepared:
     """What is made once for a model; desks are handed out and given back."""
@@ -132,8 +145,10 @@ class Prepared:
     shape: tuple[int, int, int]
     layout: Layout
     free: list[Allowed]
-    costs: dict[object, tuple[Floats, Floats, Floats, Floats, Ints]] = field(default_factory=dict)
-    desks: dict[object, list[Desk]] = field(default_factory=dict)
+    features: tuple[Feature, ...]
+    stepped: tuple[int, ...]
+    costs: dict[int, Costs] = field(default_factory=dict)
+    desks: dict[tuple[int, int], list[Desk]] = field(default_factory=dict)
 
 
 _PREPARED: weakref.WeakKeyDictionary[Network, Prepared] = weakref.WeakKeyDictionary()
@@ -143,10 +158,12 @@ def prepared(form: Network) -> Prepared:
     """Return what is made once for a model."""
     if form not in _PREPARED:
         layout = make_layout(form)
-        free = [whole_domain(feature) for feature in form.space.values()]
+        features = tuple(form.space.values())
+        free = [whole_domain(feature) for feature in features]
+        stepped = tuple(j for j, f in enumerate(features) if isinstance(f, Real | Integer) and f.step is not None)
         widths = [len(bias) for bias in form.biases]
         shape = (len(widths), max(widths), widths[0])
-        _PREPARED[form] = Prepared(make_net(form, layout), shape, layout, free)
+        _PREPARED[form] = Prepared(make_net(form, layout), shape, layout, free, features, stepped)
     return _PREPARED[form]
 
 
@@ -221,20 +238,19 @@ def _first_layer(form: Network, layout: Layout) -> tuple[Floats, Floats]:
     return first, size
 
 
-def costs(made: Prepared, metric: NormMetric) -> tuple[Floats, Floats, Floats, Floats, Ints]:
+def costs(made: Prepared, metric: NormMetric) -> Costs:
     """Return each feature's jump, slope, square and peak, and how they add up; made once for a distance."""
-    key = (tuple((type(norm), share) for norm, share in metric.norms), metric.weights)
-    if key not in made.costs:
+    parts = metric.parts
+    if id(parts) not in made.costs:
         jump, slope, square, peak = (
-            np.array([float(getattr(part, name)) for part in metric.parts])
-            for name in ("jump", "slope", "square", "peak")
+            np.array([float(getattr(part, name)) for part in parts]) for name in ("jump", "slope", "square", "peak")
         )
         if peak.any():
             sort = kernels.MIXED if jump.any() or slope.any() or square.any() else kernels.PEAK
         else:
             sort = kernels.SQUARE if square.any() else kernels.SUM
-        made.costs[key] = (jump, slope, square, peak, np.array([sort, 0], dtype=np.int64))
-    return made.costs[key]
+        made.costs[id(parts)] = Costs(parts, jump, slope, square, peak, np.array([sort, 0], dtype=np.int64))
+    return made.costs[id(parts)]
 
 
 def make_desk(made: Prepared, fields: dict[str, NDArray[Any]]) -> Desk:

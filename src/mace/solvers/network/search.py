@@ -47,14 +47,14 @@ class Search:
         self.metric = problem.metric
         self.limits = limits
         self.made = prepared(problem.form)
-        self.features = tuple(problem.space.values())
+        self.features = self.made.features
         self.best_cost = math.inf
         self.best: Point | None = None
         self.open = math.inf
         self.floor = self.gap = 0.0
         self.nodes = self.asked = 0
         self.is_single = True
-        self.is_plain = not problem.conditions and not any(map(_is_stray, self.features, problem.factual))
+        self.is_plain = not problem.conditions and not any(self._is_stray(j) for j in self.made.stepped)
         self.reason = ""
 
     def run(self) -> Bounds:
@@ -70,6 +70,11 @@ class Search:
         return self._bounds(complete=True)
 
     # ---- arrays
+
+    def _is_stray(self, j: int) -> bool:
+        """Return whether a factual's own number lies off the feature's grid."""
+        feature, own = self.features[j], self.problem.factual[j]
+        return isinstance(feature, Real | Integer) and own is not None and not feature.has(own)
 
     def _desk(self, margins: tuple[Margin, ...]) -> Desk:
         """Return the arrays of a search, those of an earlier one where there are no conditions."""
@@ -87,8 +92,8 @@ class Search:
         if self.is_plain:
             self.made.desks.setdefault(self._key(margins), []).append(desk)
 
-    def _key(self, margins: tuple[Margin, ...]) -> object:
-        return len(margins), tuple((type(norm), share) for norm, share in self.metric.norms), self.metric.weights
+    def _key(self, margins: tuple[Margin, ...]) -> tuple[int, int]:
+        return len(margins), id(costs(self.made, self.metric).parts)
 
     def _fields(self, margins: int) -> dict[str, NDArray[Any]]:
         problem, layout = self.problem, self.made.layout
@@ -98,7 +103,7 @@ class Search:
         earlier = sum(isinstance(condition, CountDifferent) for condition in problem.conditions)
         spans = [_spans(*each) for each in zip(self.features, allowed, problem.factual, strict=True)]
         flat = np.array([span for each in spans for span in each], dtype=np.float64).reshape(-1, 2)
-        jump, slope, square, peak, sort = costs(self.made, self.metric)
+        cost = costs(self.made, self.metric)
         may = np.ones(layout.slots, dtype=np.bool_)
         for j in np.flatnonzero(layout.is_table):
             for k in range(layout.levels[j]):
@@ -119,11 +124,11 @@ class Search:
             "span_off": np.cumsum([0, *map(len, spans)]),
             "span_lo": np.ascontiguousarray(flat[:, 0]),
             "span_hi": np.ascontiguousarray(flat[:, 1]),
-            "jump": jump,
-            "slope": slope,
-            "square": square,
-            "peak": peak,
-            "form": sort.copy(),
+            "jump": cost.jump,
+            "slope": cost.slope,
+            "square": cost.square,
+            "peak": cost.peak,
+            "form": cost.sort.copy(),
             "plus": np.zeros(margins, dtype=np.int64),
             "minus": np.zeros(margins, dtype=np.int64),
             "shift": np.zeros(margins),
@@ -338,12 +343,7 @@ class Search:
             cost = min(self.open, self.best_cost - self.gap)
         error = (len(self.features) + 8) * 16 * UNIT
         lower = distance_down(metric, max(Fraction(0), Fraction(cost) - error))
-        return metric.next_above(lower - Fraction(1, 10**12)) if lower > 0 and metric.power == 1 else lower
-
-
-def _is_stray(feature: Feature, own: Value) -> bool:
-    """Return whether a factual's own number lies off the feature's grid."""
-    return isinstance(feature, Real | Integer) and feature.step is not None and not feature.has(own or 0)
+        return max(lower, metric.next_above(lower - Fraction(1, 10**12))) if lower > 0 and metric.power == 1 else lower
 
 
 def _spans(feature: Feature, allowed: Allowed, own: Value) -> list[Span]:
