@@ -25,6 +25,9 @@ FAR = 1e300
 WHOLE = 2.0
 """A radius beyond every distance: distances lie in [0, 1]."""
 
+TINY = 1e-300
+"""A change so small that its cost underflows is a change all the same."""
+
 SUM, PEAK, SQUARE, MIXED = 0, 1, 2, 3
 """How a distance adds up: jumps and slopes; the greatest change; squares; a sum and the greatest change."""
 
@@ -157,7 +160,9 @@ def change(j, v, task):
     """Return δ of feature j at v."""
     if task.is_table[j]:
         return task.entry_delta[task.off[j] + int(v)]
-    return abs(v - task.own[j]) * task.inverse[j]
+    if v == task.own[j] or task.inverse[j] == 0.0:
+        return 0.0
+    return max(abs(v - task.own[j]) * task.inverse[j], TINY)
 
 
 @njit(cache=True)
@@ -1619,6 +1624,7 @@ def search_box(bound, lo, hi, registers, reals, best, log, log_cost, tree, net, 
             work.trial[2, 0, c] = work.best_x[c]
     for c in range(columns):
         work.best_x[c] = work.trial[2, 0, c]
+    inherited = bound
     bound = max(bound, found)
     place(work.best_x, active, lo, hi, task, work, v)
     try_point(v, registers, reals, best, net, task, work)
@@ -1643,6 +1649,10 @@ def search_box(bound, lo, hi, registers, reals, best, log, log_cost, tree, net, 
         cut_alike(cuttable, bound, lo, hi, tree, registers, task)
         return True
     if is_small(active, lo, hi, reals, task, work):
+        if bound > inherited:
+            # Every other open box must be at least as far when this one is given up.
+            add_child(0, lo[0], hi[0], bound, lo, hi, tree, registers)
+            return True
         if registers[CERTAIN] == 0:
             place(work.best_x, active, lo, hi, task, work, v)
             log_point(v, cost_of(v, task), registers, log, log_cost)

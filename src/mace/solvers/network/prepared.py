@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,7 @@ class Prepared:
     free: list[Allowed]
     features: tuple[Feature, ...]
     stepped: tuple[int, ...]
+    first_budget: int
     costs: dict[int, Costs] = field(default_factory=dict)
     desks: dict[tuple[int, int], list[Desk]] = field(default_factory=dict)
 
@@ -163,8 +165,17 @@ def prepared(form: Network) -> Prepared:
         stepped = tuple(j for j, f in enumerate(features) if isinstance(f, Real | Integer) and f.step is not None)
         widths = [len(bias) for bias in form.biases]
         shape = (len(widths), max(widths), widths[0])
-        _PREPARED[form] = Prepared(make_net(form, layout), shape, layout, free, features, stepped)
+        _PREPARED[form] = Prepared(
+            make_net(form, layout), shape, layout, free, features, stepped, _first_budget(widths)
+        )
     return _PREPARED[form]
+
+
+def _first_budget(widths: list[int]) -> int:
+    """Return how many boxes fit into a pause before their time is known: every unit is bounded back through all layers before it."""
+    through = np.cumsum([0, *(a * b for a, b in pairwise(widths))])
+    steps = 1 + sum(2 * width * int(below) for width, below in zip(widths, through, strict=True))
+    return max(1, min(32, 10_000_000 // steps))
 
 
 def make_layout(form: Network) -> Layout:

@@ -222,7 +222,7 @@ class Search:
 
     def _advance(self, desk: Desk) -> None:
         """Run the kernel until it is done, pausing to look at the clock; where it is stopped, ``reason`` says why."""
-        registers, reals, budget = desk.registers, desk.reals, 32
+        registers, reals, budget = desk.registers, desk.reals, self.made.first_budget
         while True:
             started = time.monotonic()
             try:
