@@ -13,7 +13,10 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 from networks import prepared_rows, problem_of, timed_solve
+from sklearn.datasets import make_classification
+from sklearn.neural_network import MLPClassifier
 
 import mace
 from mace.solvers import network
@@ -42,6 +45,15 @@ def times(
     return taken, open_rows
 
 
+def synthetic(size: int, rows: int) -> tuple[mace.Explainer, Any]:
+    """Return a network on synthetic data with so many real features, all informative, and rows that it refuses."""
+    X, y = make_classification(2000, size, n_informative=size, n_redundant=0, random_state=0)
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(size)])
+    model = MLPClassifier((30, 30), max_iter=40, random_state=0).fit(frame, y)
+    explainer = mace.Explainer(model, mace.FeatureSpace.from_frame(frame))
+    return explainer, frame[model.predict(frame) == 0].iloc[:rows]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default="credit")
@@ -56,20 +68,22 @@ def main() -> None:
         "units in each of two layers": [(width, f"std{width}x{width}", None) for width in (10, 20, 40, 80, 160)],
         "layers of 30 units": [(depth, "std" + "x".join(["30"] * depth), None) for depth in (1, 2, 3, 4)],
         "free numeric features, 40 x 40": [(free, "std40x40", free) for free in range(1, numeric + 1, 2)],
+        "real features, synthetic, 30 x 30": [(size, f"synthetic{size}", None) for size in (4, 6, 8, 10, 12)],
     }
     models: dict[str, Any] = {}
-    figure, axes = pyplot.subplots(1, len(sweeps), figsize=(12, 3.4), sharey=True)
+    figure, axes = pyplot.subplots(1, len(sweeps), figsize=(15, 3.4), sharey=True)
     for axis, (title, points) in zip(axes, sweeps.items(), strict=True):
         for distance in DISTANCES:
             middle, worst = [], []
             for place, name, free in points:
                 if name not in models:
-                    models[name] = prepared_rows(data, name, arguments.rows)
+                    rows = arguments.rows
+                    models[name] = synthetic(place, rows) if "synthetic" in name else prepared_rows(data, name, rows)
                 taken, open_rows = times(*models[name], distance, arguments.limit, free)
                 middle.append(np.median(taken))
                 worst.append(max(taken))
                 print(
-                    f"{title:32}{distance:6}{place:5}{middle[-1]:12.2f}{worst[-1]:12.1f} ms{open_rows:4d} open",
+                    f"{title:36}{distance:6}{place:5}{middle[-1]:12.2f}{worst[-1]:12.1f} ms{open_rows:4d} open",
                     flush=True,
                 )
             places = [place for place, _, _ in points]
