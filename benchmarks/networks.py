@@ -262,9 +262,9 @@ def measure(explainer: mace.Explainer, frame: Any, distance: str, arguments: arg
             if optimum is not None:
                 farthest_apart = max(farthest_apart, abs(optimum - float(bounds.upper)))
         if number < arguments.smt:
-            theirs, _ = timed_solve(smt, problem, spent, arguments.cap)
+            theirs, answer = timed_solve(smt, problem, spent, arguments.cap)
             smt_seconds, smt_ours = smt_seconds + theirs, smt_ours + taken
-            smt_capped += theirs > 0.5 * arguments.cap
+            smt_capped += answer.status(problem.accuracy) not in ("optimal", "infeasible")
     times = 1000 * np.array(seconds)
     record = {
         "rows": len(frame),
