@@ -10,8 +10,8 @@ from __future__ import annotations
 from mace.distances import NormMetric
 from mace.forms import TreeEnsemble
 from mace.problem import Bounds, Limits, Problem
+from mace.solvers.allowed import unsupported_condition
 from mace.solvers.trees.grid import unsupported
-from mace.solvers.trees.question import unsupported_condition
 from mace.solvers.trees.search import Search
 from mace.solvers.trees.warmup import warm_up
 
