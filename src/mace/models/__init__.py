@@ -12,9 +12,46 @@ from functools import partial
 from typing import Any
 
 from mace.errors import UnsupportedModel
+from mace.forms import Form
 from mace.models.reading import Ask, Reading
 from mace.registry import Registry, resolve
-from mace.space import FeatureSpace
+from mace.space import Column, FeatureSpace
+
+LINEAR_CLASSIFIERS = (
+    "sklearn:LogisticRegression",
+    "sklearn:LogisticRegressionCV",
+    "sklearn:LinearSVC",
+    "sklearn:SGDClassifier",
+    "sklearn:RidgeClassifier",
+    "sklearn:RidgeClassifierCV",
+    "sklearn:Perceptron",
+    "sklearn:PassiveAggressiveClassifier",
+    "sklearn:LinearDiscriminantAnalysis",
+)
+LINEAR_REGRESSORS = (
+    "sklearn:LinearRegression",
+    "sklearn:Ridge",
+    "sklearn:RidgeCV",
+    "sklearn:Lasso",
+    "sklearn:LassoCV",
+    "sklearn:ElasticNet",
+    "sklearn:ElasticNetCV",
+    "sklearn:Lars",
+    "sklearn:LarsCV",
+    "sklearn:LassoLars",
+    "sklearn:LassoLarsCV",
+    "sklearn:LassoLarsIC",
+    "sklearn:OrthogonalMatchingPursuit",
+    "sklearn:OrthogonalMatchingPursuitCV",
+    "sklearn:BayesianRidge",
+    "sklearn:ARDRegression",
+    "sklearn:HuberRegressor",
+    "sklearn:QuantileRegressor",
+    "sklearn:TheilSenRegressor",
+    "sklearn:SGDRegressor",
+    "sklearn:PassiveAggressiveRegressor",
+    "sklearn:LinearSVR",
+)
 
 MODELS = Registry(
     "models",
@@ -30,9 +67,13 @@ MODELS = Registry(
         "sklearn:HistGradientBoostingClassifier": "mace.models.histogram:read_histogram",
         "sklearn:HistGradientBoostingRegressor": "mace.models.histogram:read_histogram",
         "sklearn:AdaBoostClassifier": "mace.models.adaboost:read_adaboost",
-        "sklearn:LogisticRegression": "mace.models.linear:read_linear",
-        "sklearn:LinearSVC": "mace.models.linear:read_linear",
+        **dict.fromkeys(LINEAR_CLASSIFIERS, "mace.models.linear:read_linear"),
+        **dict.fromkeys(LINEAR_REGRESSORS, "mace.models.linear:read_linear_regressor"),
         "sklearn:MLPClassifier": "mace.models.mlp:read_mlp",
+        "sklearn:MLPRegressor": "mace.models.mlp:read_mlp_regressor",
+        "sklearn:CalibratedClassifierCV": "mace.models.calibrated:read_calibrated",
+        "sklearn:VotingRegressor": "mace.models.averaged:read_voting",
+        "sklearn:BaggingRegressor": "mace.models.averaged:read_bagging",
         "xgboost:XGBClassifier": "mace.models.xgboost:read_estimator",
         "xgboost:XGBRegressor": "mace.models.xgboost:read_estimator",
         "xgboost:Booster": "mace.models.xgboost:read_booster",
@@ -44,6 +85,23 @@ MODELS = Registry(
     },
     UnsupportedModel,
 )
+
+REFUSED = {
+    "sklearn:VotingClassifier": "the mean of its models' probabilities is not piecewise linear, and counted votes need a lane that "
+    "this version does not have. Explain one of its models",
+    "sklearn:BaggingClassifier": "the mean of its models' probabilities, or their votes, is neither a tree ensemble nor a network. "
+    "Use RandomForestClassifier or ExtraTreesClassifier, or explain one of its models",
+    "sklearn:StackingClassifier": "its final model reads probabilities, which are not piecewise linear. "
+    "Explain one of its models",
+    "sklearn:OneVsRestClassifier": "its models are compared as probabilities. Use a model with several classes of its own",
+    "sklearn:SVC": "a kernel is not piecewise linear, and a linear one is computed over support vectors. "
+    "Use LinearSVC, or explain a surrogate",
+    "sklearn:GaussianProcessClassifier": "a kernel is not piecewise linear. Explain a surrogate",
+    "sklearn:PoissonRegressor": "its prediction is the exponential of a linear score. Fit a linear model to the logarithm",
+    "sklearn:GammaRegressor": "its prediction is the exponential of a linear score. Fit a linear model to the logarithm",
+    "sklearn:TweedieRegressor": "its prediction may be the exponential of a linear score. Use a linear model",
+}
+"""Why well-known models have no reader, and what to do instead."""
 
 DEPLOYED = {
     "sklearn:HistGradientBoostingClassifier": "mace.models.histogram:deployed",
@@ -74,6 +132,8 @@ DECIDING = (
     "_check_X",
     "_get_iteration_range",
     "_predict",
+    "_decision_function",
+    "_predict_proba_lr",
 )
 """Methods that a subclass must not override to be read as its base."""
 
@@ -131,6 +191,16 @@ def _read_estimator(model: Any, space: FeatureSpace, pipeline: type | None) -> R
     )
 
 
+def form_of(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Form:
+    """Return the form of a fitted model that is part of another one, over these columns."""
+    from mace.models.estimator import check_fitted
+
+    key = _registered(model)
+    check_fitted(model)
+    form: Form = MODELS.load(key)(model, space, columns)
+    return form
+
+
 def _open_pipeline(model: Any, space: FeatureSpace) -> tuple[Any, Any]:
     from mace.models.estimator import check_fitted
     from mace.models.pipeline import encoder_columns, split_pipeline
@@ -162,8 +232,12 @@ def _registered(model: Any) -> str:
         if _key(base) in MODELS:
             _refuse_overrides(model, base)
             return _key(base)
+    named = f"cannot read {type(model).__module__.partition('.')[0]}.{type(model).__name__}"
+    for base in type(model).__mro__:
+        if _key(base) in REFUSED:
+            raise UnsupportedModel(f"{named}: {REFUSED[_key(base)]}.")
     raise UnsupportedModel(
-        f"cannot read {type(model).__module__.partition('.')[0]}.{type(model).__name__}: there is no exact reader for it. "
+        f"{named}: there is no exact reader for it. "
         f"Supported: {', '.join(_supported())}, a Pipeline of mace.Encoder and one of these, and Python functions."
     )
 
@@ -183,4 +257,4 @@ def _supported() -> list[str]:
     return [name.removeprefix("sklearn:").replace(":", ".") for name in MODELS]
 
 
-__all__ = ["DEPLOYED", "MODELS", "Ask", "Reading", "read"]
+__all__ = ["DEPLOYED", "MODELS", "REFUSED", "Ask", "Reading", "form_of", "read"]
