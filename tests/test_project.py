@@ -69,7 +69,7 @@ def test_exported_names_are_exactly_those_meant() -> None:
         "InvalidSpace", "InvalidTarget", "MaceError", "MissingPackage", "Status", "UnsupportedModel", "__version__", "any_of",
         "at_least", "at_most", "between",
         "becomes", "categorical", "datasets", "decreases", "differ", "fixed", "increases", "integer", "load_model", "one_of",
-        "ordinal", "real", "within",
+        "ordinal", "real", "within", "wrap",
     }  # fmt: skip
     assert set(mace.__all__) == meant == set(dir(mace))
     for name in meant:

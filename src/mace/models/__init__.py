@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mace.errors import UnsupportedModel
 from mace.forms import Form
 from mace.models.reading import Ask, Reading
 from mace.registry import Registry, resolve
 from mace.space import Column, FeatureSpace
+
+if TYPE_CHECKING:
+    from mace.models.deployed import Deployed
+    from mace.models.wrapped import Wrapped
 
 LINEAR_CLASSIFIERS = (
     "sklearn:LogisticRegression",
@@ -82,6 +86,9 @@ MODELS = Registry(
         "lightgbm:Booster": "mace.models.lightgbm:read_booster",
         "catboost:CatBoostClassifier": "mace.models.catboost:read_catboost",
         "catboost:CatBoostRegressor": "mace.models.catboost:read_catboost",
+        "torch:Sequential": "mace.models.torch:read_sequential",
+        "onnx:ModelProto": "mace.models.onnx:read_model",
+        "onnxruntime:InferenceSession": "mace.models.onnx:read_session",
     },
     UnsupportedModel,
 )
@@ -99,6 +106,8 @@ REFUSED = {
     "sklearn:GaussianProcessClassifier": "a kernel is not piecewise linear. Explain a surrogate",
     "sklearn:PoissonRegressor": "its prediction is the exponential of a linear score. Fit a linear model to the logarithm",
     "sklearn:GammaRegressor": "its prediction is the exponential of a linear score. Fit a linear model to the logarithm",
+    "torch:Module": "its forward is Python code of its own. Write it as nn.Sequential, or export it with torch.onnx.export and "
+    "explain that file",
     "sklearn:TweedieRegressor": "its prediction may be the exponential of a linear score. Use a linear model",
 }
 """Why well-known models have no reader, and what to do instead."""
@@ -114,6 +123,9 @@ DEPLOYED = {
     "lightgbm:Booster": "mace.models.lightgbm:deployed_booster",
     "catboost:CatBoostClassifier": "mace.models.catboost:deployed",
     "catboost:CatBoostRegressor": "mace.models.catboost:deployed",
+    "torch:Sequential": "mace.models.torch:deployed",
+    "onnx:ModelProto": "mace.models.onnx:deployed_model",
+    "onnxruntime:InferenceSession": "mace.models.onnx:deployed_session",
 }
 """How a model is asked, where it is not simply ``predict`` of numeric columns."""
 
@@ -133,6 +145,9 @@ DECIDING = (
     "_get_iteration_range",
     "_predict",
     "_decision_function",
+    "forward",
+    "__call__",
+    "run",
     "_predict_proba_lr",
 )
 """Methods that a subclass must not override to be read as its base."""
@@ -157,38 +172,66 @@ def read(model: Any, space: FeatureSpace) -> Reading:
         raise UnsupportedModel(
             f"{model.__name__} is a class, not a fitted model. Pass an object: {model.__name__}().fit(X, y)."
         )
+    if _key(type(model)) == "mace:Wrapped":
+        return _read_wrapped(model, space)
     pipeline = next((base for base in type(model).__mro__ if _key(base) == "sklearn:Pipeline"), None)
-    if pipeline is None and not hasattr(model, "predict"):
+    if pipeline is None and not hasattr(model, "predict") and not _is_known(model):
         return _read_callable(model, space)
     return _read_estimator(model, space, pipeline)
 
 
-def _read_estimator(model: Any, space: FeatureSpace, pipeline: type | None) -> Reading:
-    from mace.models.deployed import ask_deployed, bare_columns, rate_deployed, rows_of
+def deployed_of(model: Any) -> Deployed:
+    """Return how a fitted model is asked."""
     from mace.models.estimator import check_fitted
+
+    key = _registered(model)
+    check_fitted(model)
+    found: Deployed = resolve(DEPLOYED.get(key, "mace.models.estimator:deployed"))(model)
+    return found
+
+
+def _read_estimator(model: Any, space: FeatureSpace, pipeline: type | None) -> Reading:
+    from mace.models.deployed import bare_columns, rows_of
     from mace.models.pipeline import pipeline_rows
 
     final, columns = model, None
     if pipeline is not None:
         _refuse_overrides(model, pipeline)
         final, columns = _open_pipeline(model, space)
-    key, family = _registered(final), type(final).__name__
-    check_fitted(final)
-    deployed = resolve(DEPLOYED.get(key, "mace.models.estimator:deployed"))(final)
+    deployed = deployed_of(final)
     if pipeline is not None:
         deployed = replace(deployed, predict=model.predict, probabilities=getattr(model, "predict_proba", None))
     rows = pipeline_rows(model, space)
     if columns is None:
-        columns = bare_columns(family, deployed, space)
+        columns = bare_columns(type(final).__name__, deployed, space)
         rows = partial(rows_of, deployed, columns)
-    return Reading(
+    return _reading(type(final).__name__, form_of(final, space, columns), deployed, rows)
+
+
+def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:
+    from mace.models.deployed import bare_columns, rows_of
+
+    family, columns = type(model.model).__name__, model.columns(space)
+    if columns is None:
+        columns = bare_columns(family, model.deployed, space)
+        rows: Any = partial(rows_of, model.deployed, columns)
+    else:
+        rows = model.rows(space)
+    return _reading(family, model.relabelled(form_of(model.model, space, columns)), model.deployed, rows)
+
+
+def _reading(family: str, form: Form, deployed: Deployed, rows: Any) -> Reading:
+    from mace.models.deployed import ask_deployed, rate_deployed
+
+    reading = Reading(
         family=family,
-        form=MODELS.load(key)(final, space, columns),
+        form=form,
         ask=ask_deployed(deployed, rows),
         classes=deployed.classes,
         is_regressor=deployed.classes is None,
         rate=rate_deployed(deployed, rows),
     )
+    return resolve("mace.models.probe:check_agrees")(reading) if deployed.is_probed else reading
 
 
 def form_of(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Form:
@@ -226,6 +269,11 @@ def _key(kind: type) -> str:
     return f"{kind.__module__.partition('.')[0]}:{kind.__name__}"
 
 
+def _is_known(model: Any) -> bool:
+    """Return whether a class of the model is in the tables, so that it is no function though it may be called like one."""
+    return any(_key(base) in MODELS or _key(base) in REFUSED for base in type(model).__mro__)
+
+
 def _registered(model: Any) -> str:
     """Return the table's key for a model: its own class's, or that of a base from which it only inherits."""
     for base in type(model).__mro__:
@@ -257,4 +305,4 @@ def _supported() -> list[str]:
     return [name.removeprefix("sklearn:").replace(":", ".") for name in MODELS]
 
 
-__all__ = ["DEPLOYED", "MODELS", "REFUSED", "Ask", "Reading", "form_of", "read"]
+__all__ = ["DEPLOYED", "MODELS", "REFUSED", "Ask", "Reading", "deployed_of", "form_of", "read"]

@@ -10,14 +10,17 @@ where v is the number that the library computes, h are the sources as the librar
 ku). Underflow is part of s: an operation may lose the smallest normal number, which is u times ``tiny``. The rules
 below keep the contract, whatever the order of summation, with fused operations or without; γ_a + γ_b + γ_a γ_b <=
 γ_{a+b} is used throughout. They also hold where a library folds constants beforehand (a batch normalisation into the
-weights before it, say), because s and k count the parts, not the result.
+weights before it, say), because s and k count the parts, not the result. The products and sums stored here are rounded
+to float64 themselves: where the library computes in float64 each counts as one more rounding, where it computes in
+float32 one more covers them all.
 
-- times a constant a: w, c and s times |a|; one rounding, and one of the product a·w that is stored here.
-- plus a constant b: s grows by |b|; one rounding, and one of the stored sum.
+- times a constant a: w, c and s times |a|; one rounding.
+- plus a constant b: s grows by |b|; one rounding.
 - an inner product of n numbers: n + 1 roundings. It is folded into one row only where no source comes in twice, so that
   |W A| = |W| |A|; where one does, the numbers become sources of their own first (a unit of slope 1 lets them through),
   and nothing can cancel.
 - the sum of two rows: likewise.
+- a batch normalisation: eight roundings; see :meth:`Lowering.normalise`.
 - a unit max(z, slope·z): its own output is a new source. Where the slope is neither 0 nor 1 the product is rounded, as
   if z had been.
 - the greater of two: max(a, b) = b + relu(a - b) holds of the computed a and b exactly, and a library's max does not
@@ -105,6 +108,7 @@ class Lowering:
     def __init__(self, largest: Floats, unit: Fraction) -> None:
         self.unit = unit
         single = unit != UNIT
+        self.stored = 0 if single else 1
         self.most = 1e37 if single else 1e300
         self.tiny = float(np.finfo(np.float32 if single else np.float64).tiny) / float(unit)
         self.inputs = len(largest)
@@ -139,7 +143,7 @@ class Lowering:
             _products(tensor.weights, factor[:, None]),
             tensor.shift * factor,
             tensor.size * np.abs(factor) + np.where(is_exact, 0.0, self.tiny),
-            tensor.steps + np.where(is_exact, 0, 2),
+            tensor.steps + np.where(is_exact, 0, 1 + self.stored),
         )
 
     def divide(self, tensor: Tensor, divisors: Any) -> Tensor:
@@ -149,7 +153,11 @@ class Lowering:
             raise UnsupportedModel("the model divides by 0. Mend the model.")
         quotients = self.scale(tensor, 1 / divisor)
         return Tensor(
-            quotients.shape, quotients.weights, quotients.shift, quotients.size + self.tiny, quotients.steps + 2
+            quotients.shape,
+            quotients.weights,
+            quotients.shift,
+            quotients.size + self.tiny,
+            quotients.steps + 1 + self.stored,
         )
 
     def offset(self, tensor: Tensor, offsets: Any) -> Tensor:
@@ -160,7 +168,7 @@ class Lowering:
             tensor.weights,
             tensor.shift + offset,
             tensor.size + np.abs(offset) + self.tiny,
-            tensor.steps + 2,
+            tensor.steps + 1 + self.stored,
         )
 
     def normalise(self, tensor: Tensor, mean: Any, variance: Any, scale: Any, offset: Any, epsilon: float) -> Tensor:
@@ -184,7 +192,7 @@ class Lowering:
             _products(tensor.weights, factor[:, None]),
             (tensor.shift - middle) * factor + beta,
             (tensor.size + np.abs(middle) + self.tiny) * np.abs(factor) + np.abs(beta) + 4 * self.tiny,
-            tensor.steps + 12,
+            tensor.steps + 8 + 4 * self.stored,
         )
 
     def add(self, first: Tensor, second: Tensor, *, sign: int = 1) -> Tensor:
@@ -197,7 +205,7 @@ class Lowering:
             first.weights + sign * second.weights,
             first.shift + sign * second.shift,
             first.size + second.size + self.tiny,
-            np.maximum(first.steps, second.steps) + 2,
+            np.maximum(first.steps, second.steps) + 1 + self.stored,
         )
 
     def dense(self, tensor: Tensor, matrix: Any, bias: Any | None = None, *, steps: int = 0) -> Tensor:
@@ -211,13 +219,13 @@ class Lowering:
         if ((tensor.weights != 0).sum(axis=0) > 1).any():
             tensor = self.through(tensor)
         added = np.zeros(outputs) if bias is None else np.broadcast_to(np.asarray(bias, dtype=np.float64), (outputs,))
-        folded = inputs + 1 if tensor.shift.any() else 0
+        folded = (inputs + 1 if tensor.shift.any() else 1) * self.stored
         return self._checked(
             (1, outputs),
             _folded(weights.T, tensor.weights),
             weights.T @ tensor.shift + added,
             np.abs(weights.T) @ tensor.size + np.abs(added) + (inputs + 1) * self.tiny,
-            np.full(outputs, int(tensor.steps.max(initial=0)) + inputs + 2 + folded + steps, dtype=np.int64),
+            np.full(outputs, int(tensor.steps.max(initial=0)) + inputs + 1 + folded + steps, dtype=np.int64),
         )
 
     def run(self, tensor: Tensor, form: Network) -> Tensor:
@@ -265,7 +273,7 @@ class Lowering:
             whole.weights * slope[:, None] + positive.weights * (1 - slope)[:, None],
             np.zeros(len(slope)),
             np.full(len(slope), self.tiny),
-            np.full(len(slope), 2, dtype=np.int64),
+            np.full(len(slope), 1 + self.stored, dtype=np.int64),
         )
 
     def through(self, tensor: Tensor) -> Tensor:
@@ -284,7 +292,7 @@ class Lowering:
                 first.weights - second.weights,
                 first.shift - second.shift,
                 first.size + second.size,
-                np.maximum(first.steps, second.steps) + 1,
+                np.maximum(first.steps, second.steps) + self.stored,
             ),
             np.zeros(len(first)),
         )
@@ -297,8 +305,8 @@ class Lowering:
 
     def clip(self, tensor: Tensor, low: float, high: float) -> Tensor:
         """Return min(max(z, low), high); either bound may be infinite."""
-        if np.isnan(low) or np.isnan(high):
-            raise UnsupportedModel("a bound of Clip is not a number. Mend the model.")
+        if not (low < np.inf and high > -np.inf):
+            raise UnsupportedModel(f"the model clips its numbers between {low} and {high}. Mend the model.")
         if low > high:
             return self.constant(np.full(tensor.shape, high))
         if np.isinf(low) or np.isinf(high):
@@ -312,7 +320,7 @@ class Lowering:
 
     def _moved(self, tensor: Tensor, offset: float) -> Tensor:
         """Return a row plus a constant that no library adds: only the sum that is stored here is rounded."""
-        size, steps = tensor.size + abs(offset), tensor.steps + 1
+        size, steps = tensor.size + abs(offset), tensor.steps + self.stored
         return self._checked(tensor.shape, tensor.weights, tensor.shift + offset, size, steps)
 
     def _unit(self, tensor: Tensor, slopes: Floats) -> Tensor:
@@ -343,7 +351,8 @@ class Lowering:
             rows = self._level(below, level)
         layers.append(rows.over(np.arange(self.inputs)))
         layers.reverse()
-        steps = max(int(layer.steps.max(initial=0)) - layer.weights.shape[1] - 3 for layer in layers)
+        # One more for all sums and products that are stored here in float64, where those of the library are coarser.
+        steps = max(int(layer.steps.max(initial=0)) + 1 - layer.weights.shape[1] - 3 for layer in layers)
         return Network(
             space=space,
             columns=columns,
