@@ -87,8 +87,8 @@ MODELS = Registry(
         "catboost:CatBoostClassifier": "mace.models.catboost:read_catboost",
         "catboost:CatBoostRegressor": "mace.models.catboost:read_catboost",
         "torch:Sequential": "mace.models.torch:read_sequential",
-        "onnx:ModelProto": "mace.models.onnx:read_model",
-        "onnxruntime:InferenceSession": "mace.models.onnx:read_session",
+        "onnx:ModelProto": "mace.models.onnx.reader:read_model",
+        "onnxruntime:InferenceSession": "mace.models.onnx.reader:read_session",
     },
     UnsupportedModel,
 )
@@ -124,8 +124,8 @@ DEPLOYED = {
     "catboost:CatBoostClassifier": "mace.models.catboost:deployed",
     "catboost:CatBoostRegressor": "mace.models.catboost:deployed",
     "torch:Sequential": "mace.models.torch:deployed",
-    "onnx:ModelProto": "mace.models.onnx:deployed_model",
-    "onnxruntime:InferenceSession": "mace.models.onnx:deployed_session",
+    "onnx:ModelProto": "mace.models.onnx.reader:deployed_model",
+    "onnxruntime:InferenceSession": "mace.models.onnx.reader:deployed_session",
 }
 """How a model is asked, where it is not simply ``predict`` of numeric columns."""
 

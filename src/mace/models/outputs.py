@@ -30,10 +30,11 @@ from mace.space import Column, FeatureSpace, Scalar
 
 @dataclass(frozen=True, slots=True)
 class Chances:
-    """Numbers after a sigmoid each, or a softmax over all."""
+    """Numbers after a sigmoid each, or a softmax over all; with the labels that the model returns them by, if it does."""
 
     logits: Tensor
     kind: Literal["sigmoid", "softmax"]
+    labels: tuple[Scalar, ...] | None = None
 
     def arranged(self, order: NDArray[Any]) -> Chances:
         """Return the probabilities at the given flat positions."""
@@ -112,7 +113,7 @@ def of_labels(lowering: Lowering, labels: Labels, numbers: object = None) -> Out
     scores, is_squashed = labels.scores, labels.squash != "none"
     if len(scores) == 1:
         raise UnsupportedModel("the model knows a single class; there is nothing else to become.")
-    kind = numbers.kind if isinstance(numbers, Chances) and _equal(numbers.logits, scores) else "none"
+    kind = numbers.kind if isinstance(numbers, Chances) and _belongs(numbers, labels) else "none"
     if len(scores) == 2 and _opposite(scores) and "softmax" not in (kind, labels.squash):
         return Outcome(_only(scores, 1), labels.classes, is_squashed, "sigmoid" if kind == "sigmoid" else "none")
     if labels.squash == "sigmoid":
@@ -146,6 +147,10 @@ def _counted(numbers: Tensor) -> tuple[Scalar, ...]:
 
 def _only(tensor: Tensor, position: int) -> Tensor:
     return tensor.arranged(np.array([[position]]))
+
+
+def _belongs(chances: Chances, labels: Labels) -> bool:
+    return chances.labels in (None, labels.classes) and _equal(chances.logits, labels.scores)
 
 
 def _equal(first: Tensor, second: Tensor) -> bool:

@@ -33,6 +33,7 @@ units of slope 1. The form's own bound counts a rounding or more a layer for the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -56,6 +57,12 @@ LEAST = 1e-290
 """A product of weights below this is not told from one that underflowed."""
 
 Floats = NDArray[np.float64]
+
+
+def check_size(numbers: int) -> None:
+    """Refuse a model that would need more weights than can be held."""
+    if numbers > MOST_NUMBERS:
+        raise UnsupportedModel(f"the model needs more than {MOST_NUMBERS:,} weights; it is too large to explain.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +92,7 @@ class Tensor:
 
     def arranged(self, order: NDArray[Any]) -> Tensor:
         """Return the numbers at the given flat positions, in that array's shape."""
+        check_size(order.size * self.weights.shape[1])
         flat = order.reshape(-1).astype(np.intp)
         return Tensor(order.shape, self.weights[flat], self.shift[flat], self.size[flat], self.steps[flat])
 
@@ -114,7 +122,7 @@ class Lowering:
         self.inputs = len(largest)
         self._largest = np.asarray(largest, dtype=np.float64)
         self._depth = np.zeros(self.inputs, dtype=np.int64)
-        self._units: list[_Units] = []
+        self._units: list[tuple[NDArray[np.intp], _Units]] = []
         if not (self._largest <= self.most).all():
             raise UnsupportedModel(
                 f"a column reaches {self._largest.max():.3g}, beyond what the model's arithmetic holds. Narrow the space."
@@ -215,7 +223,7 @@ class Lowering:
         inputs, outputs = weights.shape
         if len(tensor) != inputs:
             raise UnsupportedModel(f"the model multiplies {len(tensor)} numbers with {inputs} rows of weights.")
-        self._check_size(outputs * (self._sources + 1))
+        check_size(outputs * (self._sources + 1))
         if ((tensor.weights != 0).sum(axis=0) > 1).any():
             tensor = self.through(tensor)
         added = np.zeros(outputs) if bias is None else np.broadcast_to(np.asarray(bias, dtype=np.float64), (outputs,))
@@ -240,6 +248,7 @@ class Lowering:
 
     def concatenate(self, tensors: Sequence[Tensor], axis: int) -> Tensor:
         """Return several tensors joined along an axis."""
+        check_size(sum(len(tensor) for tensor in tensors) * self._sources)
         tensors = [self._widened(tensor) for tensor in tensors]
         starts = np.cumsum([0, *(len(tensor) for tensor in tensors[:-1])])
         try:
@@ -327,10 +336,11 @@ class Lowering:
         """Add one unit a number, and return their outputs as sources."""
         tensor = self._widened(tensor)
         count, before = len(tensor), self._sources
-        self._check_size((before + count) * count)
-        used = np.where(tensor.weights != 0, self._depth[None, :], 0)
-        depth = 1 + used.max(axis=1, initial=0)
-        self._units.append(_Units(tensor.weights, tensor.shift, tensor.size, tensor.steps, slopes))
+        check_size((before + count) * count)
+        depth = 1 + np.where(tensor.weights != 0, self._depth[None, :], 0).max(axis=1, initial=0)
+        sources = np.flatnonzero((tensor.weights != 0).any(axis=0))
+        held = np.ascontiguousarray(tensor.weights[:, sources])
+        self._units.append((sources, _Units(held, tensor.shift, tensor.size, tensor.steps, slopes)))
         self._largest = np.concatenate([self._largest, self._bounds(tensor)])
         self._depth = np.concatenate([self._depth, depth])
         weights = np.zeros((count, before + count))
@@ -368,17 +378,20 @@ class Lowering:
     def _level(self, sources: NDArray[np.intp], level: int) -> _Units:
         """Return what one layer computes: the units of this depth, and those of earlier ones carried along."""
         width = self._sources
-        starts = np.cumsum([self.inputs, *(len(units.shift) for units in self._units)])
+        starts = np.cumsum([self.inputs, *(len(units.shift) for _, units in self._units)])
         chosen = []
         for source in sources:
+            weights = np.zeros((1, width))
             if self._depth[source] < level:
-                carried = np.zeros((1, width))
-                carried[0, source] = 1.0
+                weights[0, source] = 1.0
                 nothing = np.zeros(1)
-                chosen.append(_Units(carried, nothing, nothing, np.zeros(1, dtype=np.int64), np.ones(1)))
-            else:
-                group = int(np.searchsorted(starts, source, side="right")) - 1
-                chosen.append(self._units[group].one(int(source - starts[group]), width))
+                chosen.append(_Units(weights, nothing, nothing, np.zeros(1, dtype=np.int64), np.ones(1)))
+                continue
+            group = int(np.searchsorted(starts, source, side="right")) - 1
+            over, units = self._units[group]
+            one = units.one(int(source - starts[group]))
+            weights[0, over] = one.weights[0]
+            chosen.append(_Units(weights, one.shift, one.size, one.steps, one.slopes))
         return _Units(*(np.concatenate(parts) for parts in zip(*(_fields(units) for units in chosen), strict=True)))
 
     # ---- the machinery
@@ -409,7 +422,7 @@ class Lowering:
             shape = np.broadcast_shapes(first.shape, second.shape)
         except ValueError:
             raise UnsupportedModel(f"the model combines shapes {first.shape} and {second.shape}.") from None
-        self._check_size(int(np.prod(shape)) * self._sources)
+        check_size(math.prod(shape) * self._sources)
         return (
             self._widened(first.arranged(np.broadcast_to(first.positions, shape))),
             self._widened(second.arranged(np.broadcast_to(second.positions, shape))),
@@ -418,10 +431,6 @@ class Lowering:
     def _widened(self, tensor: Tensor) -> Tensor:
         weights = _wide(tensor.weights, self._sources)
         return Tensor(tensor.shape, weights, tensor.shift, tensor.size, tensor.steps)
-
-    def _check_size(self, numbers: int) -> None:
-        if numbers > MOST_NUMBERS:
-            raise UnsupportedModel(f"the model needs more than {MOST_NUMBERS:,} weights; it is too large to explain.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -437,10 +446,9 @@ class _Units:
     def over(self, sources: NDArray[np.intp]) -> _Units:
         return _Units(np.ascontiguousarray(self.weights[:, sources]), self.shift, self.size, self.steps, self.slopes)
 
-    def one(self, position: int, width: int) -> _Units:
+    def one(self, position: int) -> _Units:
         at = slice(position, position + 1)
-        weights = _wide(self.weights[at], width)
-        return _Units(weights, self.shift[at], self.size[at], self.steps[at], self.slopes[at])
+        return _Units(self.weights[at], self.shift[at], self.size[at], self.steps[at], self.slopes[at])
 
 
 def largest_values(space: FeatureSpace, columns: tuple[Column, ...]) -> Floats:
@@ -493,8 +501,7 @@ def _broadcast(tensor: Tensor, values: Any) -> tuple[Tensor, Floats]:
         shape = np.broadcast_shapes(tensor.shape, array.shape)
     except ValueError:
         raise UnsupportedModel(f"the model combines shapes {tensor.shape} and {array.shape}.") from None
-    if int(np.prod(shape)) * tensor.weights.shape[1] > MOST_NUMBERS:
-        raise UnsupportedModel(f"the model needs more than {MOST_NUMBERS:,} weights; it is too large to explain.")
+    check_size(math.prod(shape) * tensor.weights.shape[1])
     if shape != tensor.shape:
         tensor = tensor.arranged(np.broadcast_to(tensor.positions, shape))
     return tensor, np.broadcast_to(array, shape).reshape(-1)
