@@ -271,6 +271,19 @@ def test_onnxruntime_stays_within_the_bound_on_random_graphs(kind: Any) -> None:
     assert max(ratios) > 0.02
 
 
+def test_a_product_with_one_number_counts_as_float32_in_double_precision_too() -> None:
+    """onnxruntime takes it into the matrix product as a float32 factor."""
+    rng = np.random.default_rng(0)
+    constants = {"w": rng.normal(size=(4, 3)), "c": np.array(0.1)}
+    for steps in (
+        [node("MatMul", "x w", "z"), node("Mul", "z c", "y")],
+        [node("Div", "x c", "z"), node("MatMul", "z w", "y")],
+    ):
+        model = graph_of(steps, constants, kind=TensorProto.DOUBLE)
+        assert excess(model, 30, 1) <= 1
+        assert read(model, FLAT).form.unit == UNIT32  # type: ignore[attr-defined]
+
+
 def test_a_normalisation_that_onnxruntime_folds_into_the_weights_stays_within_the_bound() -> None:
     rng = np.random.default_rng(0)
     for seed in range(10):

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from mace.errors import UnsupportedModel
 from mace.forms import Network
 from mace.forms.network import SQUASH
-from mace.models.piecewise import Lowering, Tensor
+from mace.models.piecewise import Lowering
+from mace.models.rows import Tensor
 from mace.space import Column, FeatureSpace, Scalar
 
 

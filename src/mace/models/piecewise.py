@@ -45,61 +45,11 @@ from numpy.typing import NDArray
 from mace.errors import UnsupportedModel
 from mace.exact import UNIT
 from mace.forms import Network
+from mace.models.rows import Floats, Tensor, broadcast, check_size, folded, products, wide
 from mace.space import Column, FeatureSpace
 
 UNIT32 = Fraction(1, 2**24)
 """Unit roundoff of float32."""
-
-MOST_NUMBERS = 20_000_000
-"""More weights than this are not a model that can be explained, but a mistake or an attack."""
-
-LEAST = 1e-290
-"""A product of weights below this is not told from one that underflowed."""
-
-Floats = NDArray[np.float64]
-
-
-def check_size(numbers: int) -> None:
-    """Refuse a model that would need more weights than can be held."""
-    if numbers > MOST_NUMBERS:
-        raise UnsupportedModel(f"the model needs more than {MOST_NUMBERS:,} weights; it is too large to explain.")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Tensor:
-    """Numbers of a graph, each a row over the sources.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        The tensor's shape for one input row; its numbers are flat, in C order.
-    weights : float array, numbers x sources
-        Over the sources that were known when it was made.
-    shift, size : float arrays
-        c and s of the contract.
-    steps : int array
-        k of the contract.
-    """
-
-    shape: tuple[int, ...]
-    weights: Floats
-    shift: Floats
-    size: Floats
-    steps: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.shift)
-
-    def arranged(self, order: NDArray[Any]) -> Tensor:
-        """Return the numbers at the given flat positions, in that array's shape."""
-        check_size(order.size * self.weights.shape[1])
-        flat = order.reshape(-1).astype(np.intp)
-        return Tensor(order.shape, self.weights[flat], self.shift[flat], self.size[flat], self.steps[flat])
-
-    @property
-    def positions(self) -> NDArray[np.intp]:
-        """Return the flat position of each number, in the tensor's shape: what layout operations move around."""
-        return np.arange(len(self)).reshape(self.shape)
 
 
 class Lowering:
@@ -144,11 +94,11 @@ class Lowering:
 
     def scale(self, tensor: Tensor, factors: Any) -> Tensor:
         """Return the products with constants, broadcast."""
-        tensor, factor = _broadcast(tensor, factors)
+        tensor, factor = broadcast(tensor, factors)
         is_exact = np.abs(factor) == 1
         return self._checked(
             tensor.shape,
-            _products(tensor.weights, factor[:, None]),
+            products(tensor.weights, factor[:, None]),
             tensor.shift * factor,
             tensor.size * np.abs(factor) + np.where(is_exact, 0.0, self.tiny),
             tensor.steps + np.where(is_exact, 0, 1 + self.stored),
@@ -170,7 +120,7 @@ class Lowering:
 
     def offset(self, tensor: Tensor, offsets: Any) -> Tensor:
         """Return the sums with constants, broadcast."""
-        tensor, offset = _broadcast(tensor, offsets)
+        tensor, offset = broadcast(tensor, offsets)
         return self._checked(
             tensor.shape,
             tensor.weights,
@@ -191,13 +141,13 @@ class Lowering:
                 "a batch normalisation has a variance that is not above 0. Train it, or mend the file."
             )
         factors = np.asarray(scale, dtype=np.float64) / np.sqrt(spread)
-        tensor, factor = _broadcast(tensor, factors)
+        tensor, factor = broadcast(tensor, factors)
         middle = np.broadcast_to(np.asarray(mean, dtype=np.float64), tensor.shape).reshape(-1)
         beta = np.broadcast_to(np.asarray(offset, dtype=np.float64), tensor.shape).reshape(-1)
         self._checked(tensor.shape, tensor.weights, tensor.shift, tensor.size + np.abs(middle), tensor.steps)
         return self._checked(
             tensor.shape,
-            _products(tensor.weights, factor[:, None]),
+            products(tensor.weights, factor[:, None]),
             (tensor.shift - middle) * factor + beta,
             (tensor.size + np.abs(middle) + self.tiny) * np.abs(factor) + np.abs(beta) + 4 * self.tiny,
             tensor.steps + 8 + 4 * self.stored,
@@ -227,13 +177,13 @@ class Lowering:
         if ((tensor.weights != 0).sum(axis=0) > 1).any():
             tensor = self.through(tensor)
         added = np.zeros(outputs) if bias is None else np.broadcast_to(np.asarray(bias, dtype=np.float64), (outputs,))
-        folded = (inputs + 1 if tensor.shift.any() else 1) * self.stored
+        sums = (inputs + 1 if tensor.shift.any() else 1) * self.stored
         return self._checked(
             (1, outputs),
-            _folded(weights.T, tensor.weights),
+            folded(weights.T, tensor.weights),
             weights.T @ tensor.shift + added,
             np.abs(weights.T) @ tensor.size + np.abs(added) + (inputs + 1) * self.tiny,
-            np.full(outputs, int(tensor.steps.max(initial=0)) + inputs + 1 + folded + steps, dtype=np.int64),
+            np.full(outputs, int(tensor.steps.max(initial=0)) + inputs + 1 + sums + steps, dtype=np.int64),
         )
 
     def run(self, tensor: Tensor, form: Network) -> Tensor:
@@ -258,14 +208,14 @@ class Lowering:
         except ValueError:
             shapes = ", ".join(str(tensor.shape) for tensor in tensors)
             raise UnsupportedModel(f"the model joins shapes {shapes} along axis {axis}.") from None
-        parts = (np.concatenate(part) for part in zip(*(_parts(tensor) for tensor in tensors), strict=True))
+        parts = (np.concatenate(part) for part in zip(*(tensor.parts for tensor in tensors), strict=True))
         return Tensor((len(order.reshape(-1)),), *parts).arranged(order)
 
     # ---- making units
 
     def bend(self, tensor: Tensor, slopes: Any = 0.0) -> Tensor:
         """Return max(z, slope·z): below 0 a number is multiplied with its slope (0 is ReLU), broadcast."""
-        tensor, slope = _broadcast(tensor, slopes)
+        tensor, slope = broadcast(tensor, slopes)
         if not np.isfinite(slope).all():
             raise UnsupportedModel("the slope of a unit is not a finite number. Mend the model.")
         if ((slope >= 0) & (slope <= 1)).all():
@@ -353,7 +303,7 @@ class Lowering:
     def network(self, scores: Tensor, space: FeatureSpace, columns: tuple[Column, ...], **settings: Any) -> Network:
         """Return the form whose scores are these rows; ``settings`` are the form's other fields."""
         layers: list[_Units] = []
-        rows = _Units(*_parts(self._widened(scores)), np.zeros(len(scores)))
+        rows = _Units(*self._widened(scores).parts, np.zeros(len(scores)))
         depth = int(np.where((rows.weights != 0).any(axis=0), self._depth, 0).max(initial=0))
         for level in range(depth, 0, -1):
             below = np.flatnonzero((rows.weights != 0).any(axis=0))
@@ -429,7 +379,7 @@ class Lowering:
         )
 
     def _widened(self, tensor: Tensor) -> Tensor:
-        weights = _wide(tensor.weights, self._sources)
+        weights = wide(tensor.weights, self._sources)
         return Tensor(tensor.shape, weights, tensor.shift, tensor.size, tensor.steps)
 
 
@@ -462,46 +412,5 @@ def largest_values(space: FeatureSpace, columns: tuple[Column, ...]) -> Floats:
     return np.array(found)
 
 
-def _parts(tensor: Tensor) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
-    return tensor.weights, tensor.shift, tensor.size, tensor.steps
-
-
 def _fields(units: _Units) -> tuple[Any, ...]:
     return units.weights, units.shift, units.size, units.steps, units.slopes
-
-
-def _products(weights: Floats, factors: Floats) -> Floats:
-    products: Floats = weights * factors
-    _refuse_lost((weights != 0) & (factors != 0), products)
-    return products
-
-
-def _folded(matrix: Floats, weights: Floats) -> Floats:
-    """Return the product of two matrices each of whose entries is a single product."""
-    products: Floats = matrix @ weights
-    if not np.isin(weights, (0.0, 1.0)).all():
-        _refuse_lost((matrix != 0).astype(float) @ (weights != 0), products)
-    return products
-
-
-def _refuse_lost(expected: NDArray[Any], products: Floats) -> None:
-    """Refuse products that underflow in float64: the row would lose what the library may still compute."""
-    if ((expected != 0) & (np.abs(products) < LEAST)).any():
-        raise UnsupportedModel(f"the model multiplies with a number below {LEAST}. Round such weights to 0.")
-
-
-def _wide(weights: Floats, width: int) -> Floats:
-    return np.pad(weights, ((0, 0), (0, width - weights.shape[1]))) if weights.shape[1] < width else weights
-
-
-def _broadcast(tensor: Tensor, values: Any) -> tuple[Tensor, Floats]:
-    """Return a tensor and constants in their common shape, the constants flat."""
-    array = np.asarray(values, dtype=np.float64)
-    try:
-        shape = np.broadcast_shapes(tensor.shape, array.shape)
-    except ValueError:
-        raise UnsupportedModel(f"the model combines shapes {tensor.shape} and {array.shape}.") from None
-    check_size(math.prod(shape) * tensor.weights.shape[1])
-    if shape != tensor.shape:
-        tensor = tensor.arranged(np.broadcast_to(tensor.positions, shape))
-    return tensor, np.broadcast_to(array, shape).reshape(-1)

@@ -26,7 +26,8 @@ from mace.forms import Network
 from mace.models.deployed import Deployed
 from mace.models.estimator import check_no_missing, check_width
 from mace.models.outputs import Chances, Outcome, both_chances, codes_of, of_numbers
-from mace.models.piecewise import UNIT32, Lowering, Tensor, largest_values
+from mace.models.piecewise import UNIT32, Lowering, largest_values
+from mace.models.rows import Tensor
 from mace.space import Column, FeatureSpace
 
 NOT_LINEAR = ("Tanh", "Sigmoid", "GELU", "ELU", "SELU", "CELU", "SiLU", "Softplus", "Mish", "Softsign", "Hardswish")

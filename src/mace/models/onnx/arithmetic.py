@@ -9,7 +9,7 @@ import numpy as np
 from mace.errors import UnsupportedModel
 from mace.models.onnx.call import Call, Constant, Value, as_floats, axis_of
 from mace.models.outputs import Chances
-from mace.models.piecewise import Tensor
+from mace.models.rows import Tensor
 
 # ---- arithmetic
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
 from mace.models.outputs import Chances, Labels
-from mace.models.piecewise import Lowering, Tensor
+from mace.models.piecewise import Lowering
+from mace.models.rows import Tensor
 
 ML = "ai.onnx.ml:"
 """The prefix of the operators of classical models."""

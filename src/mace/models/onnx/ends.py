@@ -9,7 +9,7 @@ from mace.models.onnx.arithmetic import inner
 from mace.models.onnx.call import Call, Unread, Value, axis_of
 from mace.models.onnx.layout import distinct, label
 from mace.models.outputs import Chances, Labels
-from mace.models.piecewise import Tensor
+from mace.models.rows import Tensor
 
 # ---- ends
 

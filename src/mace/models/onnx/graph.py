@@ -21,7 +21,8 @@ from mace.models.onnx.call import ML, Call, Value
 from mace.models.onnx.operators import OPERATORS, reason_against
 from mace.models.outputs import Chances, Labels, Outcome, of_labels, of_numbers
 from mace.models.package import optional
-from mace.models.piecewise import UNIT32, Lowering, Tensor
+from mace.models.piecewise import UNIT32, Lowering
+from mace.models.rows import Tensor
 
 KINDS: dict[int, Any] = {1: np.float32, 11: np.float64, 6: np.int32, 7: np.int64}
 """Types of an input by ONNX's numbers for them."""
@@ -89,11 +90,19 @@ class Graph:
 
     @property
     def unit(self) -> Fraction:
-        """The coarsest unit roundoff of its arithmetic."""
+        """The coarsest unit roundoff of its arithmetic.
+
+        In float64 onnxruntime may take a product with a single number into the matrix product beside it, and rounds that number to
+        float32 then; so such a graph counts as float32.
+        """
         single = any(part.kind == np.float32 for part in self.inputs)
         single |= any(constant.dtype == np.float32 for constant in self.constants.values())
-        single |= any(node.is_single for node in self.nodes)
+        single |= any(node.is_single or self._scales(node) for node in self.nodes)
         return UNIT32 if single else UNIT
+
+    def _scales(self, node: Node) -> bool:
+        wide = [name for name in node.inputs if name in self.constants and self.constants[name].size > 1]
+        return node.operator in ("Mul", "Div") and not wide
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from mace.errors import UnsupportedModel
 from mace.models.onnx.call import Call, Unread, Value
 from mace.models.outputs import Chances, Labels
 from mace.models.package import optional
-from mace.models.piecewise import Tensor
+from mace.models.rows import Tensor
 from mace.space import Scalar
 from mace.space.features import plain_scalar
 
