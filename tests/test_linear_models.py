@@ -21,6 +21,7 @@ from sklearn.ensemble import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.tree import DecisionTreeClassifier
 
@@ -270,6 +271,11 @@ def test_a_frozen_model_is_calibrated_and_its_slope_may_have_either_sign() -> No
             MLPRegressor(hidden_layer_sizes=(3,), activation="logistic", max_iter=20),
             None,
             "logistic is not piecewise linear",
+        ),
+        (
+            CalibratedClassifierCV(make_pipeline(StandardScaler(), LinearSVC()), ensemble=False),
+            2,
+            "a Pipeline inside another model",
         ),
         (lm.PoissonRegressor(), None, "PoissonRegressor: its prediction is the exponential"),
     ],

@@ -63,6 +63,7 @@ def encoded(space: FeatureSpace, classes: int | None) -> tuple[Encoder, np.ndarr
 
 
 WIDTH = len(encoded(SCALED, 2)[1][0])
+SHARED, UNIT_IN_USE = nn.Linear(4, 4), nn.ReLU()
 NETWORKS: dict[str, tuple[Any, str, int | None]] = {
     "linear": (nn.Sequential(nn.Linear(WIDTH, 2)), "scores", 2),
     "relu": (nn.Sequential(nn.Linear(WIDTH, 8), nn.ReLU(), nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 3)), "scores", 3),
@@ -85,6 +86,13 @@ NETWORKS: dict[str, tuple[Any, str, int | None]] = {
     ),
     "clipped": (
         nn.Sequential(nn.Linear(WIDTH, 6), nn.Hardtanh(-0.7, 1.3), nn.Linear(6, 5), nn.PReLU(), nn.Linear(5, 2)),
+        "scores",
+        2,
+    ),
+    "shared": (
+        nn.Sequential(
+            nn.Linear(WIDTH, 4), UNIT_IN_USE, SHARED, UNIT_IN_USE, SHARED, nn.Sequential(UNIT_IN_USE), nn.Linear(4, 2)
+        ),
         "scores",
         2,
     ),

@@ -238,6 +238,10 @@ def form_of(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> For
     """Return the form of a fitted model that is part of another one, over these columns."""
     from mace.models.estimator import check_fitted
 
+    if _key(type(model)) == "sklearn:Pipeline":
+        raise UnsupportedModel(
+            "cannot read a Pipeline inside another model. Put the encoder before the whole: make_pipeline(mace.Encoder(space), model)."
+        )
     key = _registered(model)
     check_fitted(model)
     form: Form = MODELS.load(key)(model, space, columns)

@@ -86,7 +86,8 @@ def _layers(module: Any, name: str) -> Iterator[tuple[str, Any]]:
     while stack:
         name, module = stack.pop()
         if _is(module, "Sequential"):
-            inner = [(f"{name}.{key}" if name else key, part) for key, part in module.named_children()]
+            # Not named_children, which leaves out a layer that comes a second time.
+            inner = [(f"{name}.{key}" if name else key, part) for key, part in module._modules.items()]
             stack.extend(reversed(inner))
         else:
             yield name or "0", module
