@@ -43,10 +43,12 @@ test-torch: $(VENV)/.torch  ## the tests of PyTorch's networks; TORCH_INDEX=<ind
 bench: $(VENV)/.test  ## a small version of the benchmarks
 	$(BIN)/python benchmarks/trees.py --rows 30 --models tree,forest10,forest100
 	$(BIN)/python benchmarks/hard_trees.py --rows 3 --limit 5
+	$(BIN)/python benchmarks/networks.py --rows 30 --models lr,mlp10x10 --milp 3
 
 campaign: $(VENV)/.test  ## thousands of random problems against brute force; leaves tests/campaigns/*.json
 	$(BIN)/python tests/campaigns/smt.py --problems 500
 	$(BIN)/python tests/campaigns/trees.py --finite 2000 --mixed 300
+	$(BIN)/python tests/campaigns/network.py --finite 2000 --mixed 300
 
 docs: $(VENV)/.test  ## rewrite the generated parts of README and docs
 	$(BIN)/python docs/generate.py
