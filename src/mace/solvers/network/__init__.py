@@ -7,12 +7,16 @@ Without a hidden layer the bound is exact but for whole numbers and levels.
 
 from __future__ import annotations
 
+from functools import cache
+
 from mace.distances import NormMetric
 from mace.forms import Network
 from mace.problem import Bounds, Limits, Problem
+from mace.solvers.compiled import warm_up
+from mace.solvers.network import kernels
 from mace.solvers.network.conditions import unsupported_condition
 from mace.solvers.network.search import Search
-from mace.solvers.network.warmup import warm_up
+from mace.solvers.network.warmup import tiny_problem
 from mace.space import Integer, Real
 
 NEAR_A_GRID = 1e-3
@@ -47,6 +51,7 @@ def solve(problem: Problem, limits: Limits) -> Bounds:
     return Search(problem, limits).run()
 
 
+@cache
 def prepare() -> None:
     """Compile the kernels or load them from disk; nothing after the first time in a process."""
-    warm_up(lambda problem: solve(problem, Limits()))
+    warm_up("network", kernels.advance, lambda: solve(tiny_problem(), Limits()))
