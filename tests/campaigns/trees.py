@@ -24,7 +24,10 @@ def examine(seed: int, finite: bool, patience: int) -> tuple[str, int, str | Non
 
     search.PATIENCE = patience
 
-    case = random_ensemble(seed, finite=finite)
+    try:
+        case = random_ensemble(seed, finite=finite)
+    except Exception:  # a library may refuse to learn from random data
+        return "not learnt", seed, None
     try:
         return case.family, seed, compare(case, "enumerate" if finite else "smt", 1e-12 if finite else 1.1e-6)
     except Exception as error:
