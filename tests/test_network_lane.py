@@ -28,7 +28,8 @@ from mace.language.syntax import Binary, Compare, Constant, Program, Return, Var
 from mace.problem import Limits, Problem, Status
 from mace.solvers import enumerate as brute
 from mace.solvers import network
-from mace.solvers.network import kernels, warmup
+from mace.solvers.compiled import is_on_disk
+from mace.solvers.network import kernels
 from mace.solvers.network.search import Search
 from mace.space import Column, Point
 from random_networks import DISTANCES, FAMILIES, asked, disagreement, random_network
@@ -458,7 +459,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_kernels_are_found_on_disk_after_the_first_use() -> None:
     network.prepare()
-    assert warmup.is_on_disk()
+    assert is_on_disk(kernels.advance)
 
 
 def test_the_same_question_gives_the_same_answer_after_others() -> None:

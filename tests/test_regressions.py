@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
@@ -265,3 +266,64 @@ def test_a_tree_with_a_threshold_that_is_no_number_is_refused(threshold: float) 
     model.tree_.threshold[0] = threshold
     with pytest.raises(mace.UnsupportedModel, match="threshold is no number"):
         Explainer(model, FeatureSpace({"a": real(0, 1)}))
+
+
+# ---- the network lane
+
+
+def test_large_weights_of_levels_do_not_overflow_under_l2() -> None:
+    space = FeatureSpace({"c": categorical(["a", "b", "c"]), "d": categorical(["x", "y", "z"])})
+    encoder = mace.Encoder(space)
+    frame = space.frame_of([(0, 0), (2, 2)])
+    model = make_pipeline(encoder, LogisticRegression()).fit(frame, [0, 1])
+    model[-1].coef_, model[-1].intercept_ = np.array([[0, 1e9, 3e9, 0, 1e9, 2e9]]), np.array([-3.5e9])
+    explanation = Explainer(model, space).explain({"c": "a", "d": "x"}, distance="l2", solver="network")
+    assert (explanation.status, explanation[0].distance) == ("optimal", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("low", "step", "own", "wanted", "threshold"),
+    [
+        (-100.0, 0.1, -0.5, -0.6, -0.5999999999999999),
+        (-100.0, 0.1, 0.6, 0.4, 0.4000000000000002),
+        (-1e6, 0.1, -0.9, -1.1, -1.0999999999999925),
+        (-50.0, 0.01, 0.06, 0.05, 0.050000000000000225),
+    ],
+)
+def test_a_grid_value_that_the_kernels_round_is_not_lost(
+    low: float, step: float, own: float, wanted: float, threshold: float
+) -> None:
+    space = FeatureSpace({"x": real(low, -low, step=step), "n": integer(0, 1)})
+    model = linear([-1.0, 0.0], threshold)
+    assert model.predict([[own, 0]]) != model.predict([[wanted, 0]])
+    explanation = Explainer(model, space).explain([own, 0], distance="linf", solver="network", accuracy=1e-12)
+    assert explanation[0].values["x"] == wanted
+    exact = abs(Fraction(wanted) - Fraction(own)) / space["x"].range
+    assert explanation[0].lower <= exact
+
+
+@pytest.mark.parametrize(("base", "step"), [(1e11, 1e-3), (1e12, 0.01), (1e15, 0.3)])
+def test_a_grid_as_fine_as_floats_is_left_to_other_lanes(base: float, step: float) -> None:
+    space = FeatureSpace({"t": real(base, base + 12 * step, step=step), "n": integer(0, 1)})
+    first, second = space["t"].value_at(0), space["t"].value_at(1)
+    explainer = Explainer(linear([1.0, 0.0], -(first + second) / 2), space)
+    assert (
+        explainer.explain([first, 0], solver="auto", time_limit=20).lower <= Fraction(second - first) / space["t"].range
+    )
+    with pytest.raises(mace.InvalidOption, match="too fine"):
+        explainer.explain([first, 0], solver="network")
+
+
+def test_ranges_beyond_the_reach_of_products_are_left_to_other_lanes() -> None:
+    for high, weight in ((1e308, 1e-308), (5e-324, 1e100)):
+        space = FeatureSpace({"x": real(0, high), "y": real(0, 1)})
+        explanation = Explainer(linear([weight, 0.5], -0.4), space).explain([0, 0], time_limit=20)
+        assert explanation.solver.startswith("smt")
+        assert explanation.lower <= 0.41
+
+
+def test_weights_of_a_distance_that_underflow_are_left_to_other_lanes() -> None:
+    space = FeatureSpace({"x": real(0, 1), "y": real(0, 1)})
+    distance = mace.Distance(linf=1.0, weights={"x": 1e-300, "y": 1e300})
+    explanation = Explainer(linear([1.0, 1.0], -0.5), space).explain([0, 0], distance=distance, time_limit=20)
+    assert explanation.status == "optimal"

@@ -7,15 +7,28 @@ Without a hidden layer the bound is exact but for whole numbers and levels.
 
 from __future__ import annotations
 
+from functools import cache
+
 from mace.distances import NormMetric
 from mace.forms import Network
 from mace.problem import Bounds, Limits, Problem
+from mace.solvers.compiled import warm_up
+from mace.solvers.network import kernels
 from mace.solvers.network.conditions import unsupported_condition
+from mace.solvers.network.prepared import grid_error
 from mace.solvers.network.search import Search
-from mace.solvers.network.warmup import warm_up
+from mace.solvers.network.warmup import tiny_problem
 from mace.space import Integer, Real
 
 NEAR_A_GRID = 1e-3
+OFF_THE_GRID = 5e-7
+"""In steps: the kernels look for the values of a grid with a tolerance of 1e-6."""
+
+LARGEST, NARROWEST = 1e150, 1e-150
+"""Numbers and ranges that the kernels' floats can hold with room for products."""
+
+MOST_STEPS = 2**50
+"""Whole numbers of steps are told apart by a division."""
 
 
 def supports(problem: Problem) -> str:
@@ -24,9 +37,19 @@ def supports(problem: Problem) -> str:
         return "the model is not a network"
     if not isinstance(problem.metric, NormMetric):
         return "the distance is a function"
+    if any(max(part.jump, part.slope, part.square, part.peak) < NARROWEST for part in problem.metric.parts):
+        return "the weights of the distance lie too far apart for floats"
     for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True):
         if feature.missing:
             return f"{name!r} may be missing"
+        if isinstance(feature, Real) and (
+            max(abs(feature.low), abs(feature.high)) > LARGEST or 0 < feature.range < NARROWEST
+        ):
+            return f"the range of {name!r} is too large or too narrow for products of floats"
+        if isinstance(feature, Real) and feature.step is not None and grid_error(feature) > OFF_THE_GRID * feature.step:
+            return f"the step of {name!r} is too fine for numbers of its size"
+        if isinstance(feature, Real | Integer) and feature.step is not None and (feature.size or 1) > MOST_STEPS:
+            return f"{name!r} has too many steps"
         if (
             isinstance(feature, Real | Integer)
             and feature.step is not None
@@ -47,6 +70,7 @@ def solve(problem: Problem, limits: Limits) -> Bounds:
     return Search(problem, limits).run()
 
 
+@cache
 def prepare() -> None:
     """Compile the kernels or load them from disk; nothing after the first time in a process."""
-    warm_up(lambda problem: solve(problem, Limits()))
+    warm_up("network", kernels.advance, lambda: solve(tiny_problem(), Limits()))

@@ -59,12 +59,13 @@ NET = [
     "relative",
     "tiny",
     "single",
+    "stray",
     "squash",
     "own",
 ]
 """A model: what each slot adds to the first layer (slots x units) and its absolute size, then per layer offsets, what counts as their
-size, weights, slopes below 0 and widths; γ of each layer, what underflow costs, the rounding of inputs, the squash, and the
-relative error of sums made here."""
+size, weights, slopes below 0 and widths; γ of each layer, what underflow costs, the rounding of inputs, what each unit of the first
+layer is off because values of grids are rounded here, the squash, and the relative error of sums made here."""
 
 TASK = [
     "own", "slot", "inverse", "is_table", "is_grid", "base", "step", "off", "entry_slot", "entry_delta", "by_delta", "nearest",
@@ -209,7 +210,7 @@ def judge(v, net, task, work):
             z[0, i] += net.first[slot, i] * factor
             size[0, i] += net.first_size[slot, i] * abs(factor)
     for i in range(net.width[0]):
-        through = net.single * size[0, i]
+        through = net.single * size[0, i] + net.stray[i]
         size[0, i] += net.size[0, i]
         error[0, i] = through + net.relative[0] * (size[0, i] + through) + net.tiny
     for k in range(1, depth + 1):
@@ -616,7 +617,10 @@ def gain_within(gains, radius, active, lo, hi, task, work):
 
 @kernel
 def trade(gains, price, active, lo, hi, task, work):
-    """Maximise price·gain - cost for costs that are squares; return (cost, gain) beyond the nearest point, and write ``x``."""
+    """Maximise price·gain - cost for costs that are squares; return (cost, gain) beyond the nearest point, and write ``x``.
+
+    At the price FAR costs do not count: the greatest gain.
+    """
     total_cost = 0.0
     total_gain = 0.0
     for f in range(active):
@@ -632,7 +636,7 @@ def trade(gains, price, active, lo, hi, task, work):
             work.x[column] = 0.0
             if g == 0.0 or far == near:
                 continue
-            if task.inverse[j] > 0.0 and q > 0.0:
+            if price < FAR and task.inverse[j] > 0.0 and q > 0.0:
                 best = price * abs(g) / task.inverse[j] / (2.0 * q)
                 delta = min(max(best, start), end)
                 share = 1.0 if delta >= end else (delta - start) / (end - start)
@@ -649,7 +653,7 @@ def trade(gains, price, active, lo, hi, task, work):
         for column in range(work.columns_from[f], work.columns_from[f + 1]):
             work.x[column] = 0.0
             delta = task.entry_delta[task.off[j] + work.column_entry[column]]
-            value = price * gains[column] - (q * delta * delta - start)
+            value = price * gains[column] - (q * delta * delta - start) if price < FAR else gains[column]
             if value > best:
                 best = value
                 where = column
@@ -913,7 +917,7 @@ def propagate(limit, active, columns, lo, hi, net, task, work):
     depth = net.width.shape[0] - 1
     units = net.width[0]
     for i in range(units):
-        through = net.single * work.size[0, i]
+        through = net.single * work.size[0, i] + net.stray[i]
         work.error[0, i] = through + net.relative[0] * (work.size[0, i] + through) + net.tiny
     for k in range(depth):
         for i in range(net.width[k]):

@@ -44,6 +44,8 @@ class Layout:
         The grid, and one over the range.
     slots : int
         How many slots there are.
+    stray : float array
+        How far the values of the grid, as the kernels compute them, may be from its own.
     """
 
     slot_from: Ints
@@ -55,6 +57,7 @@ class Layout:
     step: Floats
     inverse: Floats
     slots: int
+    stray: Floats
 
 
 class Boxes:
@@ -196,7 +199,19 @@ def make_layout(form: Network) -> Layout:
         step=np.array(steps),
         inverse=np.array([float(1 / f.range) if f.range else 0.0 for f in features]),
         slots=int(ends[-1]),
+        stray=np.array([grid_error(f) for f in features]),
     )
+
+
+def grid_error(feature: Feature) -> float:
+    """Return how far low + k·step in floats may be from the grid's own value, the float nearest to it in decimals; 0 where it is exact."""
+    if not isinstance(feature, Real) or feature.step is None or feature.is_exact_grid:
+        return 0.0
+    return 2.0**-50 * max(abs(feature.low), abs(feature.high))
+
+
+def _feature_of_slot(layout: Layout) -> NDArray[np.int64]:
+    return np.repeat(np.arange(len(layout.levels)), np.maximum(1, layout.levels))
 
 
 def make_net(form: Network, layout: Layout) -> Any:
@@ -228,6 +243,7 @@ def make_net(form: Network, layout: Layout) -> Any:
         "relative": np.array([float(gamma(n + 3 + form.steps, form.unit)) * WIDEN for n in inputs]),
         "tiny": (UNDERFLOW_SINGLE if single else UNDERFLOW) * (1 + max(inputs)),
         "single": float(form.unit) * WIDEN if single else 0.0,
+        "stray": layout.stray[_feature_of_slot(layout)] @ first_size * WIDEN,
         "squash": float_up(form.squash),
         "own": 16.0 * (terms + 16) * 2.0**-53,
     }

@@ -33,6 +33,9 @@ MOST_UNDECIDED = 20_000
 PAUSE = 0.02
 """Seconds between two looks at the clock."""
 
+ROOM = 1e-4
+"""In steps of a grid: more than the kernels' own values are off, less than a factual beside the grid is."""
+
 REFUSED = "the real model refused a point that its reading puts in the goal"
 
 
@@ -190,10 +193,20 @@ class Search:
         if span is None:
             return math.inf, -math.inf
         if not fields["is_table"][j]:
-            return span
+            return self._around(span, j) if self.made.layout.stray[j] else span
         slot = self.made.layout.slot_from[j] + int(span[0])
         entries = np.flatnonzero(fields["entry_slot"][fields["off"][j] : fields["off"][j + 1]] == slot)
         return (float(entries[0]), float(entries[0])) if len(entries) else (math.inf, -math.inf)
+
+    def _around(self, span: Span, j: int) -> Span:
+        """Return a range about the values of a grid that lie in a span, with room for how the kernels round them."""
+        feature, own = self.features[j], self.problem.factual[j]
+        assert isinstance(feature, Real)
+        low, high = (float(ends[0]) for ends in on_grid(feature, np.array([span[0]]), np.array([span[1]])))
+        if own is not None and span[0] <= own <= span[1]:
+            low, high = min(low, own), max(high, own)
+        room = ROOM * float(feature.step or 0.0)
+        return (low - room, high + room) if low <= high else (math.inf, -math.inf)
 
     # ---- the search
 
@@ -310,7 +323,8 @@ class Search:
     def _report(self, desk: Desk) -> None:
         if self.limits.on_progress is not None:
             power = 1 / self.metric.power
-            floor = max(min(self._floor(desk), float(desk.reals[kernels.OPEN])) - 1e-13, 0.0) if self.is_single else 0.0
+            floor = min(self._floor(desk), float(desk.reals[kernels.OPEN])) - 1e-13 - self._stray_cost()
+            floor = max(floor, 0.0) if self.is_single else 0.0
             self.limits.on_progress(
                 floor**power, self.best_cost**power, self.nodes + int(desk.registers[kernels.NODES])
             )
@@ -332,6 +346,11 @@ class Search:
         reason = "" if upper - lower <= problem.accuracy else self.reason or BAND
         return Bounds(lower, upper, point, reason=reason, calls=self.nodes, notes=notes)
 
+    def _stray_cost(self) -> float:
+        """Return how far the costs of the kernels may be off because they round the values of grids."""
+        cost, layout = costs(self.made, self.metric), self.made.layout
+        return 2.0 * float((cost.slope + cost.square + cost.peak) @ (layout.stray * layout.inverse))
+
     def _proved(self, complete: bool) -> Fraction:
         """Return a distance below which there is no point: what is open or unsearched, less the rounding of the sums of costs."""
         metric = self.metric
@@ -341,7 +360,7 @@ class Search:
             cost = min(self.open, max(math.sqrt(self.best_cost) - self.gap, 0.0) ** 2)
         else:
             cost = min(self.open, self.best_cost - self.gap)
-        error = (len(self.features) + 8) * 16 * UNIT
+        error = (len(self.features) + 8) * 16 * UNIT + Fraction(self._stray_cost())
         lower = distance_down(metric, max(Fraction(0), Fraction(cost) - error))
         return max(lower, metric.next_above(lower - Fraction(1, 10**12))) if lower > 0 and metric.power == 1 else lower
 
