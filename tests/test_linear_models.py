@@ -100,14 +100,14 @@ def raw_scores(model: Any, space: FeatureSpace) -> Any:
 def test_a_classifier_decides_as_its_form_says(name: str, classes: int) -> None:
     model = fitted((CLASSIFIERS | FURTHER)[name], classes)
     raw = raw_scores(model, SCALED) if hasattr(model, "decision_function") else None
-    reading = check_network(model, SCALED, raw)
+    reading = check_network(model, SCALED, raw, rows=150)
     assert reading.classes == tuple(sorted(("no", "yes", "perhaps")[:classes]))
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize("name", [*REGRESSORS, *FURTHER_REGRESSORS])
 def test_a_regressor_predicts_as_its_form_says(name: str) -> None:
-    reading = check_network(fitted((REGRESSORS | FURTHER_REGRESSORS)[name], None), SCALED)
+    reading = check_network(fitted((REGRESSORS | FURTHER_REGRESSORS)[name], None), SCALED, rows=150)
     assert reading.is_regressor
 
 

@@ -52,7 +52,9 @@ def listed(kind: str) -> list[tuple[str, str]]:
 def _model_name(key: str) -> str:
     """Return a class's name, with its package where the name alone would not say which."""
     package, _, name = key.partition(":")
-    return f"{package}.{name}" if name == "Booster" or package in ("torch", "onnx", "onnxruntime") else name
+    if name == "Booster" or package in ("onnx", "onnxruntime"):
+        return f"{package}.{name}"
+    return f"torch.nn.{name}" if package == "torch" else name
 
 
 def _first_line(path: str) -> str:

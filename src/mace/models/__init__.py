@@ -262,7 +262,7 @@ def _open_pipeline(model: Any, space: FeatureSpace) -> tuple[Any, Any]:
 def _read_callable(model: Any, space: FeatureSpace) -> Reading:
     if not callable(model):
         raise UnsupportedModel(
-            f"cannot read {model!r:.80}, a {type(model).__name__}. Supported: {', '.join(_supported())}, and Python functions."
+            f"cannot read {model!r:.80}, a {type(model).__name__}. Supported: {_supported()}, and Python functions."
         )
     from mace.models.function import read_function
 
@@ -290,7 +290,7 @@ def _registered(model: Any) -> str:
             raise UnsupportedModel(f"{named}: {REFUSED[_key(base)]}.")
     raise UnsupportedModel(
         f"{named}: there is no exact reader for it. "
-        f"Supported: {', '.join(_supported())}, a Pipeline of mace.Encoder and one of these, and Python functions."
+        f"Supported: {_supported()}, a Pipeline of mace.Encoder and one of these, and Python functions."
     )
 
 
@@ -305,8 +305,10 @@ def _refuse_overrides(model: Any, base: type) -> None:
         )
 
 
-def _supported() -> list[str]:
-    return [name.removeprefix("sklearn:").replace(":", ".") for name in MODELS]
+def _supported() -> str:
+    """Return the best-known models by name, and where all of them are listed."""
+    names = [name.removeprefix("sklearn:").replace(":", ".") for name in MODELS]
+    return f"{', '.join(names[:12])} and others ({len(names)} in all; mace list models prints them)"
 
 
 __all__ = ["DEPLOYED", "MODELS", "REFUSED", "Ask", "Reading", "deployed_of", "form_of", "read"]

@@ -189,8 +189,11 @@ def _node(part: Any, versions: dict[str, int], onnx: Any) -> Node:
         raise UnsupportedModel(
             f"the ONNX model uses version {version} of the operators. Convert it: onnx.version_converter.convert_version(model, 17)."
         )
-    attributes = {entry.name: onnx.helper.get_attribute_value(entry) for entry in part.attribute}
     name = part.name or (part.output[0] if len(part.output) else part.op_type)
+    try:
+        attributes = {entry.name: onnx.helper.get_attribute_value(entry) for entry in part.attribute}
+    except ValueError as error:
+        raise UnsupportedModel(f"node {name!r} of the ONNX model, {operator}, is damaged: {_short(error)}") from error
     return Node(name, operator, tuple(part.input), tuple(part.output), attributes, version)
 
 

@@ -118,10 +118,9 @@ def _setting(options: Any, name: str) -> str:
 
 def parse_bytes(data: bytes, name: str) -> Any:
     """Return the ``ModelProto`` in some bytes; damaged ones are refused."""
+    onnx = optional("onnx")
     try:
-        model = optional("onnx").load_model_from_string(data)
-    except UnsupportedModel:
-        raise
+        model = onnx.load_model_from_string(data)
     except Exception as error:
         raise UnsupportedModel(f"{name} cannot be read as ONNX: {type(error).__name__}: {str(error)[:200]}") from error
     if not len(model.graph.node):
