@@ -20,6 +20,7 @@ The part of the cost that is a maximum over features is bounded from below by it
 from __future__ import annotations
 
 from collections import namedtuple
+from functools import partial
 
 import numpy as np
 
@@ -42,6 +43,8 @@ from mace.solvers.trees.kernels import (
     settle_point,
 )
 
+fast_kernel = partial(kernel, any_order=True)
+
 DEAD = -1e30
 """The value of what cannot be chosen."""
 
@@ -62,7 +65,7 @@ Boxes = namedtuple(
 )
 """The open boxes, one a depth: their cells, the prices, λ, and the leaves that each tree has left."""
 
-Work = namedtuple("Work", "value best unary highest through rest begin end choice is_single eliminated")
+Work = namedtuple("Work", "value best unary highest through rest begin end choice is_single eliminated up down")
 """What one box is worked out in: the value of each leaf and each tree's best, the sum at each cell and each feature's highest."""
 
 
@@ -142,27 +145,89 @@ def tells_apart(j, begin, end, leaves, cells, lo, hi, mask):
     return False
 
 
-@kernel
-def highest_price(i, p, j, t, mask, price, leaves, cells, pairs, begin, end):
-    """Return the highest price that tree t pays on the segments of its leaf i within the box."""
+@fast_kernel
+def pay(q0, q1, arena, at, from_segment, to_segment, levels, level_sets, is_mask, price, begin, end, up, down, paid):
+    """Write down the highest price on the segments of each leaf of a pair within the box.
+
+    ``at`` is where the ranges of the pair's leaves stand; for a mask feature ``levels`` are those of the box. ``up`` and ``down`` are
+    scratch: the highest price up to each segment, and from it on.
+    """
+    highest = DEAD
+    for s in range(begin, end + 1):
+        highest = max(highest, price[s])
+        up[s] = highest
+    everything = highest
+    if is_mask:
+        for q in range(q0, q1):
+            inside = levels & level_sets[arena[q]]
+            most = DEAD
+            if inside == levels:
+                most = everything
+            else:
+                s = begin
+                while inside != 0:
+                    if inside & 1:
+                        most = max(most, price[s])
+                    inside >>= 1
+                    s += 1
+            paid[arena[q]] = most
+        return
+    highest = DEAD
+    for s in range(end, begin - 1, -1):
+        highest = max(highest, price[s])
+        down[s] = highest
+    for q in range(q0, q1):
+        i = arena[q]
+        first, last = max(from_segment[at[i]], begin), min(to_segment[at[i]], end)
+        if first > last:
+            paid[i] = DEAD
+        elif first == begin:
+            paid[i] = up[last]
+        elif last == end:
+            paid[i] = down[first]
+        else:
+            most = DEAD
+            for s in range(first, last + 1):
+                most = max(most, price[s])
+            paid[i] = most
+
+
+@fast_kernel
+def offer(q0, q1, arena, at, from_segment, to_segment, level_sets, is_mask, rest, begin, end, up, down, through):
+    """Write down the most that any leaf of a pair offers at each segment."""
+    for s in range(begin, end + 1):
+        through[s] = up[s] = down[s] = DEAD
+    if is_mask:
+        for q in range(q0, q1):
+            inside = level_sets[arena[q]]
+            for s in range(begin, end + 1):
+                if inside & 1:
+                    through[s] = max(through[s], rest[arena[q]])
+                inside >>= 1
+        return
+    for q in range(q0, q1):
+        i = arena[q]
+        first, last = max(from_segment[at[i]], begin), min(to_segment[at[i]], end)
+        if first > last:
+            continue
+        if first == begin:
+            up[last] = max(up[last], rest[i])
+        elif last == end:
+            down[first] = max(down[first], rest[i])
+        else:
+            for s in range(first, last + 1):
+                through[s] = max(through[s], rest[i])
     most = DEAD
-    if cells.is_mask[j]:
-        levels = mask[j] & leaves.box_mask[i, cells.mask_of[j]]
-        s = pairs.segment[p]
-        while levels != 0 and s < pairs.segment[p + 1]:
-            if levels & 1 and price[s] > most:
-                most = price[s]
-            levels >>= 1
-            s += 1
-        return most
-    at = pairs.at_leaf[i] + p - pairs.of_tree[t]
-    for s in range(max(pairs.from_segment[at], begin), min(pairs.to_segment[at], end) + 1):
-        if price[s] > most:
-            most = price[s]
-    return most
+    for s in range(end, begin - 1, -1):
+        most = max(most, up[s])
+        through[s] = max(through[s], most)
+    most = DEAD
+    for s in range(begin, end + 1):
+        most = max(most, down[s])
+        through[s] = max(through[s], most)
 
 
-@kernel
+@fast_kernel
 def shrink(limit, lo, hi, mask, alive, near, cells):
     """Kill the cells outside the ball and draw the box around those alive; return its distance, infinite where nothing is left."""
     features = lo.shape[0]
@@ -225,138 +290,133 @@ def reach_segments(count, lo, hi, cells, pairs, begin, end):
         end[p] = b
 
 
-@kernel
-def leaf_fits(i, t, limit, distance, peak, lo, hi, mask, near, leaves, cells, pairs):
-    """Return whether a leaf meets the box within the ball."""
-    total = distance - peak
-    for p in range(pairs.of_tree[t], pairs.of_tree[t + 1]):
-        j = pairs.feature[p]
-        f = cells.off[j]
-        if cells.is_mask[j]:
-            both = mask[j] & leaves.box_mask[i, cells.mask_of[j]]
-            if both == 0:
-                return False
-            if both >> near[j] & 1:
-                continue
-            c = -1
-            for k in range(cells.off[j + 1] - f):
-                if both >> k & 1 and (
-                    c < 0 or cells.add[f + k] + cells.top[f + k] < cells.add[f + c] + cells.top[f + c]
-                ):
-                    c = k
-        else:
-            a = max(leaves.box_lo[i, j], lo[j])
-            b = min(leaves.box_hi[i, j], hi[j])
-            if a > b:
-                return False
-            if a <= near[j] <= b:
-                continue
-            c = min(max(cells.own[j], a), b)
-        total += max(0.0, cells.add[f + c] - cells.add[f + near[j]])
-        if cells.top[f + c] > peak:
-            peak = cells.top[f + c]
-    return total + peak < limit
-
-
-@kernel
+@fast_kernel
 def value_leaves(d, trees, cost, leaves, cells, pairs, boxes, work):
-    """Work out the values of leaves and cells from the prices alone; return the sum of the best, and the largest number met."""
+    """Work out the values of leaves and cells from the prices alone; return the largest number met."""
     lo, hi, mask, alive, arena = boxes.lo[d], boxes.hi[d], boxes.mask[d], boxes.alive[d], boxes.arena
-    price, multiplier = boxes.price[d], boxes.multiplier[d]
-    total = largest = 0.0
+    price, multiplier, tree_first, tree_last = boxes.price[d], boxes.multiplier[d], boxes.first[d], boxes.last[d]
+    gain, level_sets, off, is_mask, mask_of = leaves.gain, leaves.box_mask, cells.off, cells.is_mask, cells.mask_of
+    of_tree, feature, at_leaf, of_feature, by_feature = (
+        pairs.of_tree, pairs.feature, pairs.at_leaf, pairs.of_feature, pairs.by_feature,
+    )  # fmt: skip
+    from_segment, to_segment, first, last = pairs.from_segment, pairs.to_segment, pairs.first, pairs.last
+    value, paid, unary, begin, end, up, down = (
+        work.value, work.rest, work.unary, work.begin, work.end, work.up, work.down,
+    )  # fmt: skip
+    largest = 0.0
+    for t in range(trees):
+        q0, q1 = tree_first[t], tree_last[t]
+        for q in range(q0, q1):
+            value[arena[q]] = gain[arena[q], 0]
+        for p in range(of_tree[t], of_tree[t + 1]):
+            j = feature[p]
+            k = p - of_tree[t]
+            pay(
+                q0, q1, arena, at_leaf, from_segment[k:], to_segment[k:], mask[j], level_sets[:, mask_of[j]], is_mask[j],
+                price, begin[p], end[p], up, down, paid,
+            )  # fmt: skip
+            for q in range(q0, q1):
+                i = arena[q]
+                if paid[i] < DYING or value[i] < DYING:
+                    value[i] = DEAD
+                else:
+                    value[i] += paid[i]
+                    largest = max(largest, max(abs(paid[i]), abs(value[i])))
+    for j in range(lo.shape[0]):
+        f = off[j]
+        for c in range(f + lo[j], f + hi[j] + 1):
+            unary[c] = -multiplier * cost[c] if alive[c] else DEAD
+            if alive[c]:
+                largest = max(largest, multiplier * cost[c])
+        for place in range(of_feature[j], of_feature[j + 1]):
+            p = by_feature[place]
+            for s in range(begin[p], end[p] + 1):
+                a, b = f + max(first[s], lo[j]), f + min(last[s], hi[j])
+                if price[s] < DYING:
+                    for c in range(a, b + 1):
+                        alive[c] = 0
+                        unary[c] = DEAD
+                else:
+                    # A sum of so many prices is at most so many times the largest of them.
+                    largest = max(largest, abs(price[s]) * (of_feature[j + 1] - of_feature[j]))
+                    for c in range(a, b + 1):
+                        unary[c] -= price[s]
+    return largest
+
+
+@fast_kernel
+def add_up(d, trees, cells, boxes, work):
+    """Write down each tree's best leaf and each feature's highest cell; return their sum."""
+    arena, first, last, value, best_of = boxes.arena, boxes.first[d], boxes.last[d], work.value, work.best
+    off, lo, hi, alive, unary = cells.off, boxes.lo[d], boxes.hi[d], boxes.alive[d], work.unary
+    total = 0.0
     for t in range(trees):
         best = DEAD
-        for q in range(boxes.first[d, t], boxes.last[d, t]):
-            i = arena[q]
-            v = leaves.gain[i, 0]
-            for p in range(pairs.of_tree[t], pairs.of_tree[t + 1]):
-                r = highest_price(
-                    i, p, pairs.feature[p], t, mask, price, leaves, cells, pairs, work.begin[p], work.end[p]
-                )
-                v += r
-                if r > DYING:
-                    largest = max(largest, abs(r), abs(v))
-            work.value[i] = v if v > DYING else DEAD
-            best = max(best, work.value[i])
-        work.best[t] = best
+        for q in range(first[t], last[t]):
+            best = max(best, value[arena[q]])
+        best_of[t] = best
         total += best
     for j in range(lo.shape[0]):
-        f = cells.off[j]
-        for c in range(f + lo[j], f + hi[j] + 1):
-            work.unary[c] = -multiplier * cost[c] if alive[c] else DEAD
-            largest = max(largest, multiplier * cost[c] if alive[c] else 0.0)
-        for at in range(pairs.of_feature[j], pairs.of_feature[j + 1]):
-            p = pairs.by_feature[at]
-            for s in range(work.begin[p], work.end[p] + 1):
-                for c in range(f + max(pairs.first[s], lo[j]), f + min(pairs.last[s], hi[j]) + 1):
-                    if alive[c]:
-                        if price[s] < DYING:
-                            alive[c] = 0
-                            work.unary[c] = DEAD
-                        else:
-                            work.unary[c] -= price[s]
-                            largest = max(largest, abs(work.unary[c]))
-        best = DEAD
-        for c in range(f + lo[j], f + hi[j] + 1):
-            best = max(best, work.unary[c])
-        work.highest[j] = best
-        total += best
-    return total, largest
+        highest = DEAD
+        for c in range(off[j] + lo[j], off[j] + hi[j] + 1):
+            if alive[c]:
+                highest = max(highest, unary[c])
+        work.highest[j] = highest
+        total += highest
+    return total
 
 
-@kernel
+@fast_kernel
 def sweep(forward, total, need, pad, factor, largest, d, leaves, cells, pairs, boxes, work):
     """Pass messages once over all features: take the prices of a feature back, kill cells, and share its values out anew.
 
     Returns the new total and the largest number met, ``factor`` times which (and ``pad``) the total may be off by. Neither step raises
     the total.
     """
+    # All arrays are taken out of their tuples before the loops: doing so inside costs more than the work.
     lo, hi, mask, alive, arena = boxes.lo[d], boxes.hi[d], boxes.mask[d], boxes.alive[d], boxes.arena
-    price, first, last, is_flat = boxes.price[d], boxes.first[d], boxes.last[d], boxes.is_flat[d]
+    price, tree_first, tree_last, is_flat = boxes.price[d], boxes.first[d], boxes.last[d], boxes.is_flat[d]
     begin, end, value, rest, through, unary = work.begin, work.end, work.value, work.rest, work.through, work.unary
+    up, down, best_of, highest_of, is_single = work.up, work.down, work.best, work.highest, work.is_single
+    level_sets, off, is_mask, mask_of = leaves.box_mask, cells.off, cells.is_mask, cells.mask_of
+    of_tree, tree_of, at_leaf, of_feature, by_feature = (
+        pairs.of_tree, pairs.tree, pairs.at_leaf, pairs.of_feature, pairs.by_feature,
+    )  # fmt: skip
+    from_segment, to_segment, first, last = pairs.from_segment, pairs.to_segment, pairs.first, pairs.last
     features = lo.shape[0]
     for step in range(features):
         j = step if forward else features - 1 - step
-        pairs_begin, pairs_end = pairs.of_feature[j], pairs.of_feature[j + 1]
-        if pairs_begin == pairs_end or (lo[j] == hi[j] and work.is_single[j]):
+        pairs_begin, pairs_end = of_feature[j], of_feature[j + 1]
+        if pairs_begin == pairs_end or (lo[j] == hi[j] and is_single[j]):
             continue
-        f = cells.off[j]
+        f = off[j]
+        sets = level_sets[:, mask_of[j]]
         sharing = 0
-        total -= work.highest[j]
-        for at in range(pairs_begin, pairs_end):
-            p = pairs.by_feature[at]
+        total -= highest_of[j]
+        for place in range(pairs_begin, pairs_end):
+            p = by_feature[place]
             if is_flat[p]:
                 continue
-            t = pairs.tree[p]
-            if last[t] - first[t] == 1:
+            t = tree_of[p]
+            q0, q1, k = tree_first[t], tree_last[t], p - of_tree[t]
+            if q1 - q0 == 1:
                 is_flat[p] = 1
             else:
                 sharing += 1
-            for s in range(begin[p], end[p] + 1):
-                through[s] = DEAD
-            for q in range(first[t], last[t]):
+            pay(
+                q0, q1, arena, at_leaf, from_segment[k:], to_segment[k:], mask[j], sets, is_mask[j], price, begin[p], end[p],
+                up, down, rest,
+            )  # fmt: skip
+            for q in range(q0, q1):
                 i = arena[q]
-                paid = highest_price(i, p, j, t, mask, price, leaves, cells, pairs, begin[p], end[p])
-                if paid < DYING or value[i] < DYING:
-                    rest[i] = DEAD
-                    continue
-                v = value[i] - paid
-                rest[i] = v
-                if cells.is_mask[j]:
-                    levels = leaves.box_mask[i, cells.mask_of[j]]
-                    for s in range(begin[p], end[p] + 1):
-                        if levels & 1 and v > through[s]:
-                            through[s] = v
-                        levels >>= 1
-                else:
-                    where = pairs.at_leaf[i] + p - pairs.of_tree[t]
-                    for s in range(max(pairs.from_segment[where], begin[p]), min(pairs.to_segment[where], end[p]) + 1):
-                        if v > through[s]:
-                            through[s] = v
-            total -= work.best[t]
-            work.best[t] = 0.0
+                rest[i] = DEAD if rest[i] < DYING or value[i] < DYING else value[i] - rest[i]
+            offer(
+                q0, q1, arena, at_leaf, from_segment[k:], to_segment[k:], sets, is_mask[j], rest, begin[p], end[p], up, down, through
+            )  # fmt: skip
+            total -= best_of[t]
+            best_of[t] = 0.0
             for s in range(begin[p], end[p] + 1):
-                a, b = f + max(pairs.first[s], lo[j]), f + min(pairs.last[s], hi[j])
+                a, b = f + max(first[s], lo[j]), f + min(last[s], hi[j])
                 if through[s] < DYING or price[s] < DYING:
                     for c in range(a, b + 1):
                         alive[c] = 0
@@ -364,18 +424,20 @@ def sweep(forward, total, need, pad, factor, largest, d, leaves, cells, pairs, b
                 else:
                     gained = through[s] + price[s]
                     price[s] = -through[s]
-                    largest = max(largest, abs(through[s]), abs(gained))
-                    if gained != 0.0:
-                        for c in range(a, b + 1):
-                            unary[c] += gained
+                    largest = max(largest, max(abs(through[s]), abs(gained)))
+                    for c in range(a, b + 1):
+                        unary[c] += gained
+            # The values of the leaves are kept in ``value`` without this feature's price until they are paid anew.
+            for q in range(q0, q1):
+                value[arena[q]] = rest[arena[q]]
         highest = DEAD
         choice = lo[j]
         for k in range(lo[j], hi[j] + 1):
-            if alive[f + k] and unary[f + k] > highest:
-                highest = unary[f + k]
-                choice = k
             if alive[f + k]:
                 largest = max(largest, abs(unary[f + k]))
+                if unary[f + k] > highest:
+                    highest = unary[f + k]
+                    choice = k
         work.choice[j] = choice
         if highest < DYING:
             return DEAD, largest
@@ -397,19 +459,18 @@ def sweep(forward, total, need, pad, factor, largest, d, leaves, cells, pairs, b
                     b = k
         if a != lo[j] or b != hi[j]:
             lo[j], hi[j] = a, b
-            if not cells.is_mask[j]:
-                for at in range(pairs_begin, pairs_end):
-                    p = pairs.by_feature[at]
-                    while pairs.last[begin[p]] < a:
+            if not is_mask[j]:
+                for place in range(pairs_begin, pairs_end):
+                    p = by_feature[place]
+                    while last[begin[p]] < a:
                         begin[p] += 1
-                    while pairs.first[end[p]] > b:
+                    while first[end[p]] > b:
                         end[p] -= 1
-        work.is_single[j] = a == b
+        is_single[j] = a == b
         total -= highest
         shared = 0
-        for at in range(pairs_begin, pairs_end):
-            p = pairs.by_feature[at]
-            t = pairs.tree[p]
+        for place in range(pairs_begin, pairs_end):
+            p = by_feature[place]
             if is_flat[p] == 2:
                 continue
             if is_flat[p] == 1:
@@ -419,7 +480,7 @@ def sweep(forward, total, need, pad, factor, largest, d, leaves, cells, pairs, b
                 shared += 1
                 for s in range(begin[p], end[p] + 1):
                     top = DEAD
-                    x, y = f + max(pairs.first[s], a), f + min(pairs.last[s], b)
+                    x, y = f + max(first[s], a), f + min(last[s], b)
                     for c in range(x, y + 1):
                         top = max(top, unary[c])
                     if top < DYING:
@@ -429,23 +490,25 @@ def sweep(forward, total, need, pad, factor, largest, d, leaves, cells, pairs, b
                         price[s] += top
                         for c in range(x, y + 1):
                             unary[c] -= top
+            t = tree_of[p]
+            q0, q1, k = tree_first[t], tree_last[t], p - of_tree[t]
+            pay(
+                q0, q1, arena, at_leaf, from_segment[k:], to_segment[k:], mask[j], sets, is_mask[j], price, begin[p], end[p],
+                up, down, rest,
+            )  # fmt: skip
             best = DEAD
-            for q in range(first[t], last[t]):
+            for q in range(q0, q1):
                 i = arena[q]
-                value[i] = DEAD
-                if rest[i] > DYING:
-                    paid = highest_price(i, p, j, t, mask, price, leaves, cells, pairs, begin[p], end[p])
-                    if paid > DYING:
-                        value[i] = rest[i] + paid
-                        best = max(best, value[i])
+                value[i] = DEAD if rest[i] < DYING or value[i] < DYING else value[i] + rest[i]
+                best = max(best, value[i])
             if best < DYING:
                 return DEAD, largest
-            work.best[t] = best
+            best_of[t] = best
             total += best
         highest = DEAD
         for c in range(f + a, f + b + 1):
             highest = max(highest, unary[c])
-        work.highest[j] = highest
+        highest_of[j] = highest
         total += highest
     return total, largest
 
@@ -575,26 +638,57 @@ def filter_leaves(d, limit, distance, slack, is_first, trees, leaves, cells, pai
     Returns 0, 1 where some tree has none left, 2 where the arena is full.
     """
     lo, hi, mask, near, arena = boxes.lo[d], boxes.hi[d], boxes.mask[d], boxes.point[d], boxes.arena
-    peak = 0.0
+    tree_first, tree_last, value, best_of = boxes.first[d], boxes.last[d], work.value, work.best
+    of_tree, feature, box_lo, box_hi, box_mask = (
+        pairs.of_tree, pairs.feature, leaves.box_lo, leaves.box_hi, leaves.box_mask,
+    )  # fmt: skip
+    off, add, top, own, is_mask, mask_of = cells.off, cells.add, cells.top, cells.own, cells.is_mask, cells.mask_of
+    near_peak = 0.0
     for j in range(lo.shape[0]):
-        peak = max(peak, cells.top[cells.off[j] + near[j]])
-    write = boxes.top[d - 1] if is_first and d > 0 else boxes.first[d, 0]
+        near_peak = max(near_peak, top[off[j] + near[j]])
+    write = boxes.top[d - 1] if is_first and d > 0 else tree_first[0]
     for t in range(trees):
-        begin, end = boxes.first[d, t], boxes.last[d, t]
-        if is_first and d > 0 and write + end - begin > arena.shape[0]:
+        q0, q1 = tree_first[t], tree_last[t]
+        if is_first and d > 0 and write + q1 - q0 > arena.shape[0]:
             return 2
         kept = write
-        for q in range(begin, end):
+        for q in range(q0, q1):
             i = arena[q]
-            if not is_first and (work.value[i] < DYING or work.best[t] - work.value[i] > slack):
+            if not is_first and (value[i] < DYING or best_of[t] - value[i] > slack):
                 continue
-            if leaf_fits(i, t, limit, distance, peak, lo, hi, mask, near, leaves, cells, pairs):
+            total, peak = distance - near_peak, near_peak
+            for p in range(of_tree[t], of_tree[t + 1]):
+                j = feature[p]
+                f = off[j]
+                if is_mask[j]:
+                    both = mask[j] & box_mask[i, mask_of[j]]
+                    if both == 0:
+                        total = FAR
+                        break
+                    if both >> near[j] & 1:
+                        continue
+                    c = -1
+                    for k in range(off[j + 1] - f):
+                        if both >> k & 1 and (c < 0 or add[f + k] + top[f + k] < add[f + c] + top[f + c]):
+                            c = k
+                else:
+                    a = max(box_lo[i, j], lo[j])
+                    b = min(box_hi[i, j], hi[j])
+                    if a > b:
+                        total = FAR
+                        break
+                    if a <= near[j] <= b:
+                        continue
+                    c = min(max(own[j], a), b)
+                total += max(0.0, add[f + c] - add[f + near[j]])
+                peak = max(peak, top[f + c])
+            if total + peak < limit:
                 arena[write] = i
                 write += 1
         if write == kept:
             return 1
-        boxes.first[d, t] = kept
-        boxes.last[d, t] = write
+        tree_first[t] = kept
+        tree_last[t] = write
     boxes.top[d] = write
     return 0
 
@@ -623,7 +717,7 @@ def clip_to_leaves(d, trees, leaves, cells, pairs, boxes):
 
 # Registers and reals beside those of the plain search.
 SWEEPS, MOVED = 6, 7
-ROOT_BOUND, RESTART_BELOW, TOTAL, BEFORE, PAD = 1, 2, 3, 4, 5
+ROOT_BOUND, RESTART_BELOW, TOTAL, BEFORE, PAD, LARGEST = 1, 2, 3, 4, 5, 6
 RESTART = 3
 """The status of a search that has found a point so near that a smaller ball is worth a fresh start."""
 
@@ -648,19 +742,19 @@ def refine(d, count, registers, reals, cost, cells, leaves, trees, goal, pairs, 
     outcome = filter_leaves(d, limit, distance, slack, sweeps == 0, forest, leaves, cells, pairs, boxes, work)
     if outcome != 0:
         return CLOSED if outcome == 1 else NO_ROOM
-    multiplier = boxes.multiplier[d]
-    constant = goal.base[0] + multiplier * limit
-    total, largest = value_leaves(d, forest, cost, leaves, cells, pairs, boxes, work)
-    total += constant
-    # A value passes through at most 4 `longest` operations before it is worked out anew, and so many values are added up.
+    # A value passes through 4 `longest` operations at most in a sweep, and so many values are added up.
     longest = np.int64(2)
     for j in range(features):
         longest = max(longest, pairs.of_feature[j + 1] - pairs.of_feature[j] + 2)
     for t in range(forest):
         longest = max(longest, pairs.of_tree[t + 1] - pairs.of_tree[t] + 2)
-    factor = ROUNDOFF * (forest + features) * (4.0 * longest + forest + features)
-    largest = max(largest, abs(constant))
-    reals[PAD] = goal.pad + factor * largest
+    factor = ROUNDOFF * (forest + features) * (4.0 * longest * (sweeps + 2) + forest + features)
+    multiplier = boxes.multiplier[d]
+    constant = goal.base[0] + multiplier * limit
+    if sweeps == 0:
+        reals[LARGEST] = max(abs(constant), value_leaves(d, forest, cost, leaves, cells, pairs, boxes, work))
+    total = constant + add_up(d, forest, cells, boxes, work)
+    reals[PAD] = goal.pad + factor * reals[LARGEST]
     reals[TOTAL] = total
     if d == 0:
         reals[ROOT_BOUND] = max(reals[ROOT_BOUND], limit - (total + reals[PAD] - need) / multiplier)
@@ -672,22 +766,28 @@ def refine(d, count, registers, reals, cost, cells, leaves, trees, goal, pairs, 
     if is_slow or is_stuck or sweeps >= (ROOT_SWEEPS if d == 0 else MOST_SWEEPS):
         return CUT
     reals[BEFORE] = total
-    total, largest = sweep(
-        sweeps % 2 == 0, total, need, goal.pad, factor, largest, d, leaves, cells, pairs, boxes, work
+    total, reals[LARGEST] = sweep(
+        sweeps % 2 == 0, total, need, goal.pad, factor, reals[LARGEST], d, leaves, cells, pairs, boxes, work
     )
     reals[TOTAL] = total
-    reals[PAD] = goal.pad + factor * largest
+    reals[PAD] = goal.pad + factor * reals[LARGEST]
     registers[SWEEPS] += 1
     if total + reals[PAD] < need:
         if d == 0:
             reals[ROOT_BOUND] = limit
         return CLOSED
     registers[MOVED] = 0
+    for j in range(features):
+        if not boxes.alive[d, cells.off[j] + work.choice[j]]:
+            work.choice[j] = near[j]
     if d > 0 or registers[SWEEPS] % 3 == 0:
         near_score, near_cost = score_and_cost(near, base_point, cost, cells, trees, goal, most, least)
         score, chosen = score_and_cost(work.choice, base_point, cost, cells, trees, goal, most, least)
         moved = adapted(multiplier, need, limit, near_score, near_cost, score, chosen)
         if abs(moved - multiplier) > 0.02 * multiplier:
+            for j in range(features):
+                for c in range(cells.off[j] + lo[j], cells.off[j] + hi[j] + 1):
+                    work.unary[c] -= (moved - multiplier) * cost[c]
             boxes.multiplier[d] = moved
             registers[MOVED] = 1
     return GO_ON

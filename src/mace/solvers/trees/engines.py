@@ -23,10 +23,11 @@ class Engine:
         features = len(local.start_lo)
         self.local = local
         self.trees = trees
+        self.radius = radius
         self.goal = kernels.Goal(values.base, values.need, values.sure, values.pad)
         self.registers = np.zeros(8, np.int64)
         self.registers[kernels.FRESH] = 1
-        self.reals = np.zeros(6)
+        self.reals = np.zeros(8)
         self.reals[kernels.LIMIT] = radius
         self.best = np.zeros(features, np.int64)
         self.log_point = np.empty((MOST_LOGGED, features), np.int64)
@@ -146,8 +147,9 @@ class Priced(Engine):
             choice=np.empty(features, ints),
             is_single=np.empty(features, np.uint8),
             eliminated=np.empty((2, size + 1)),
+            up=np.empty(segments),
+            down=np.empty(segments),
         )
-        self.radius = radius
         self.reals[dual.RESTART_BELOW] = RESTART_SHARE * radius
 
     @property

@@ -101,7 +101,7 @@ class Tables:
     def alternatives(self) -> list[Values]:
         """Return the leaf values for each alternative of the goal."""
         goal = self.problem.goal
-        band = self.form.rounding + goal.slack
+        band = self.form.band(goal)
         made = []
         for margins in goal.alternatives(self.form.outputs, ties_last=self.form.ties_last):
             if not margins:

@@ -15,7 +15,7 @@ from mace.distances import distance_down, distance_up
 from mace.exact import UNIT
 from mace.problem import Bounds, Limits, Problem
 from mace.solvers.bisection import BAND
-from mace.solvers.trees import kernels
+from mace.solvers.trees import dual, kernels
 from mace.solvers.trees.engines import Engine, Plain, Priced
 from mace.solvers.trees.local import Local
 from mace.solvers.trees.parts import Part, Tables
@@ -29,6 +29,9 @@ PRICED_GROWTH = ((1, 1.5), (30, 1.2), (300, 1.12), (float("inf"), 1.06))
 
 PATIENCE = 300
 """After so many nodes in one ball the plain engine hands over to the one with prices."""
+
+PRICED_PATIENCE = 4
+"""A ball may take so many times the nodes of the one before."""
 
 FIRST_SHARE = 0.4
 """The first ball of the engine with prices, as a share of the distance in hand."""
@@ -88,6 +91,8 @@ class Climb:
         The next ball, and one that holds everything.
     multiplier : float, optional
         The price of distance to begin with; ``None`` while the plain engine does.
+    patience : int
+        After so many nodes a ball is given up for a smaller one, or for another engine.
     is_done : bool
         Whether nothing of the part that would be better than the best point is left.
     """
@@ -97,6 +102,7 @@ class Climb:
     radius: float
     farthest: float
     multiplier: float | None = None
+    patience: int = PATIENCE
     is_done: bool = False
 
 
@@ -163,7 +169,7 @@ class Search:
     def _start(self, part: Part) -> Climb:
         radius = part.nearest + max(FIRST_RADIUS, 1.01 * part.least_step)
         multiplier = None if self.patience > 0 or not can_price(part) else 0.8 * first_multiplier(part, radius)
-        return Climb(part, floor=part.nearest, radius=radius, farthest=part.farthest, multiplier=multiplier)
+        return Climb(part, part.nearest, radius, part.farthest, multiplier, max(self.patience, 1))
 
     def _climb(self, climb: Climb) -> None:
         """Search one ball of a part, and say where it goes on."""
@@ -195,6 +201,7 @@ class Search:
             self._seek(part)
         steps = GROWTH if climb.multiplier is None else PRICED_GROWTH
         growth = next(factor for most, factor in steps if nodes <= most)
+        climb.patience = max(climb.patience, PRICED_PATIENCE * nodes)
         climb.radius = max(radius * growth, local.next_radius * (1 + 1e-6))
         if climb.multiplier is not None and climb.radius >= NEARLY_ALL * self.best.cost:
             climb.radius = self.best.cost
@@ -205,11 +212,17 @@ class Search:
             if self.best.point is None:
                 self._seek(climb.part)
         elif climb.multiplier is not None:
-            climb.radius = max(1.05 * climb.floor, 0.9 * self.best.cost)
+            # A nearer point asks for a smaller ball; so does a ball in which the search loses its way.
+            if engine.registers[kernels.STATUS] == dual.RESTART:
+                climb.radius = max(1.05 * climb.floor, 0.9 * self.best.cost)
+            else:
+                climb.radius = (climb.floor * engine.radius) ** 0.5
+                climb.patience *= 2
         else:
             if self.best.point is None:
                 self._seek(climb.part)
             climb.multiplier = 0.8 * first_multiplier(climb.part, climb.radius)
+            climb.patience = PATIENCE
             if self.best.point is not None:
                 climb.radius = max(climb.radius, FIRST_SHARE * self.best.cost)
 
@@ -217,7 +230,6 @@ class Search:
         """Run an engine on a ball; return it and whether it came to its end."""
         part = climb.part
         arena = max(1 << 16, 16 * local.count)
-        is_hard = climb.multiplier is None and can_price(part)
         while True:
             engine: Engine
             if climb.multiplier is None:
@@ -225,7 +237,7 @@ class Search:
             else:
                 most = 0.98 * first_multiplier(part, radius)
                 engine = Priced(local, part.trees, part.values, radius, arena, min(climb.multiplier, most))
-            ended = self._run(engine, part, self.patience if is_hard else None)
+            ended = self._run(engine, part, climb.patience if can_price(part) else None)
             if engine.registers[kernels.STATUS] != kernels.FULL:
                 break
             if arena >= MOST_ARENA:
