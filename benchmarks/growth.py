@@ -129,15 +129,17 @@ def draw(records: list[dict[str, Any]]) -> None:
             open_ends = [(x, y) for x, y, record in zip(xs, worst, mine, strict=True) if record["proved"] < 1]
             axis.plot(*zip(*open_ends, strict=True), "o", color=colour, mfc="none", ms=8) if open_ends else None
         axis.set_yscale("log")
+        axis.set_yticks([1, 10, 100, 1000, 10_000], ["1 ms", "10 ms", "100 ms", "1 s", "10 s"])
         axis.set_title(title, fontsize=9)
         axis.grid(alpha=0.3)
         if panel != "distance":
             axis.set_xscale("log")
             ticks = sorted({record["x"] for record in records if record["panel"] == panel})
             axis.set_xticks(ticks, ["full" if tick == FULL and panel == "depth" else str(tick) for tick in ticks])
-            axis.minorticks_off()
-    for axis in axes[:, 0]:
-        axis.set_ylabel("ms in the solver (CPU)")
+        axis.minorticks_off()
+    figure.suptitle(
+        "CPU time in the solver, l1 where not said otherwise; rings: not every row proved in time", fontsize=9
+    )
     axes[0, 0].legend(fontsize=7)
     figure.savefig(PICTURE, metadata={"Date": None, "Creator": None})
 
@@ -158,7 +160,9 @@ def main() -> None:
 
 
 def measure_all(rows: int, limit: float) -> None:
-    print(f"{'series':20}{'panel':10}{'at':>6}{'median ms':>12}{'worst ms':>12}{'proved':>8}{'none':>6}{'distance':>12}")
+    print(
+        f"{'series':20}{'panel':10}{'at':>6}{'median ms':>12}{'worst ms':>12}{'proved':>8}{'none':>6}{'distance':>12}"
+    )
     with MEASURED.open("w") as out:
         for series in SERIES:
             try:
