@@ -27,7 +27,8 @@ from sklearn.tree import DecisionTreeClassifier
 import mace
 from mace import Explainer, FeatureSpace, categorical, integer, ordinal, real
 from mace.distances import as_distance, distance_up
-from mace.solvers.trees import warmup
+from mace.solvers.compiled import is_on_disk
+from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import make_grid
 from random_ensembles import BOOSTERS, FAMILIES, random_ensemble
 from random_problems import Case
@@ -255,7 +256,7 @@ def test_compilation_is_announced_and_counts_against_no_limit(tmp_path: Path) ->
 def test_kernels_are_found_on_disk_after_the_first_use() -> None:
     forest_model, space, frame = forest(2)
     Explainer(forest_model, space).explain(frame.iloc[0])
-    assert warmup.is_on_disk()
+    assert is_on_disk(kernels.advance)
 
 
 def test_many_features_that_may_be_missing_are_no_explosion() -> None:

@@ -69,7 +69,8 @@ class Network:
     ties_last : bool
         Whether a single score of exactly 0 is the second class.
     link : str
-        How a score becomes the number that the model reports: ``"none"`` (no bound can be put on it), ``"identity"`` or ``"sigmoid"``.
+        How a score becomes the number that the model reports: ``"none"`` (no bound can be put on it), ``"identity"``, ``"sigmoid"``, or
+        ``"clip"`` ((clip(score, -1, 1) + 1) / 2).
     is_regressor : bool
         Whether the score is the outcome.
     """

@@ -18,12 +18,13 @@ SOLVERS = Registry(
     "solvers",
     {
         "trees": "mace.solvers.trees",
+        "network": "mace.solvers.network",
         "smt": "mace.solvers.smt",
         "enumerate": "mace.solvers.enumerate",
     },
 )
 
-AUTOMATIC = ("trees", "smt")
+AUTOMATIC = ("trees", "network", "smt")
 """The lanes that ``solver="auto"`` tries, in this order."""
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from numba import njit
+
+LOGGER = logging.getLogger("mace")
 
 
 def kernel(function: Callable[..., Any], *, any_order: bool = False) -> Any:
@@ -32,3 +35,15 @@ def _sources(folder: Path) -> str:
         if b"@kernel" in text:
             digest.update(text)
     return digest.hexdigest()
+
+
+def warm_up(lane: str, entry: Any, exercise: Callable[[], object]) -> None:
+    """Exercise a lane's kernels, so that each is compiled or loaded; compiling is announced."""
+    if not is_on_disk(entry):
+        LOGGER.warning("Compiling the %s lane's kernels, once for this installation: about a minute.", lane)
+    exercise()
+
+
+def is_on_disk(compiled: Any) -> bool:
+    """Return whether a kernel was compiled before, from the sources as they are."""
+    return bool(compiled._cache._cache_file._load_index())

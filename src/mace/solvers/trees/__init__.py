@@ -7,13 +7,17 @@ greatest leaves, rules it out. Where that takes long, trees are made to pay for 
 
 from __future__ import annotations
 
+from functools import cache
+
 from mace.distances import NormMetric
 from mace.forms import TreeEnsemble
 from mace.problem import Bounds, Limits, Problem
+from mace.solvers.allowed import unsupported_condition
+from mace.solvers.compiled import warm_up
+from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import unsupported
-from mace.solvers.trees.question import unsupported_condition
 from mace.solvers.trees.search import Search
-from mace.solvers.trees.warmup import warm_up
+from mace.solvers.trees.warmup import tiny_problem
 
 
 def supports(problem: Problem) -> str:
@@ -30,11 +34,12 @@ def solve(problem: Problem, limits: Limits) -> Bounds:
     return Search(problem, limits).run()
 
 
+@cache
 def prepare() -> None:
     """Compile the kernels or load them from disk; nothing after the first time in a process."""
-    warm_up(_exercise)
+    warm_up("tree", kernels.advance, _exercise)
 
 
-def _exercise(problem: Problem) -> None:
-    Search(problem, Limits()).exercise()
-    Search(problem, Limits(), patience=0).exercise()
+def _exercise() -> None:
+    Search(tiny_problem(), Limits()).exercise()
+    Search(tiny_problem(), Limits(), patience=0).exercise()

@@ -39,6 +39,11 @@ class Engine:
         return int(self.registers[kernels.NODES])
 
     @property
+    def status(self) -> int:
+        """Whether it runs, has run out of room, or wants something of its caller."""
+        return int(self.registers[kernels.STATUS])
+
+    @property
     def found(self) -> bool:
         """Whether a counterfactual was found in the ball."""
         return bool(self.registers[kernels.FOUND])
@@ -77,7 +82,7 @@ class Plain(Engine):
             near_side=np.empty(depth, ints),
             point=np.empty((depth, features), ints),
             at_first=np.empty(forest, ints),
-            open=np.empty(features, ints),
+            loose=np.empty(features, ints),
             closed=np.empty(2),
             reach=np.empty((features, 3), ints),
             level=np.empty((features, 2)),

@@ -13,10 +13,11 @@ from mace.distances import NormMetric
 from mace.diversity import CountDifferent
 from mace.forms import TreeEnsemble
 from mace.problem import Problem
+from mace.solvers.allowed import Allowed, allowed_values
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import Floats, Ints, make_grid
 from mace.solvers.trees.prepared import Values, costs, margin_values, prepared
-from mace.solvers.trees.question import Allowed, allowed_values, needs_refining, plain_view, refined_view
+from mace.solvers.trees.question import needs_refining, plain_view, refined_view
 from mace.space import Integer, Point, Real
 
 

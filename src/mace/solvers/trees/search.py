@@ -28,13 +28,13 @@ PRICED_GROWTH = ((1, 1.5), (30, 1.2), (300, 1.12), (float("inf"), 1.06))
 """By what the radius grows after a pass with at most so many nodes: the harder the last ball, the smaller the step."""
 
 PATIENCE = 300
-"""After so many nodes in one ball the plain engine hands over to the one with prices."""
+"""After so many nodes in one ball the plain engine is joined by the one with prices."""
 
-PRICED_PATIENCE = 4
+PRICE = 16
+"""One node with prices takes about as long as so many plain ones."""
+
+MORE_PATIENCE = 4
 """A ball may take so many times the nodes of the one before."""
-
-FIRST_SHARE = 0.4
-"""The first ball of the engine with prices, as a share of the distance in hand."""
 
 NEARLY_ALL = 0.97
 """A ball with this share of the distance in hand may as well have all of it."""
@@ -176,10 +176,9 @@ class Search:
         if self.limits.remaining() <= 0:
             self.reason = "time limit reached"
             return
-        part = climb.part
+        part, tables = climb.part, self.tables
         radius = min(climb.radius, self.best.cost, climb.farthest)
         self.passes += 1
-        tables = self.tables
         local = Local(
             tables.grid, tables.view, radius, part.cells, part.lo, part.hi, part.mask, part.trees, part.values
         )
@@ -187,72 +186,90 @@ class Search:
         if local.count > 0:
             engine, ended = self._search(local, climb, radius)
             nodes = engine.nodes
-            self.nodes += nodes
             climb.floor = max(climb.floor, min(engine.floor, self.best.cost))
-            if engine.found:
-                self.best = Best(float(engine.reals[kernels.LIMIT]), tables.point(local.cells_of(engine.best), part))
+            if isinstance(engine, Priced):
+                climb.multiplier = engine.multiplier
             if not ended:
                 self._go_on(climb, engine)
                 return
-            climb.is_done = engine.found
         climb.floor = max(climb.floor, radius)
-        climb.is_done = climb.is_done or radius >= min(self.best.cost, climb.farthest)
+        climb.is_done = radius >= min(self.best.cost, climb.farthest)
         if nodes >= SEEK_AFTER and self.best.point is None:
             self._seek(part)
         steps = GROWTH if climb.multiplier is None else PRICED_GROWTH
         growth = next(factor for most, factor in steps if nodes <= most)
-        climb.patience = max(climb.patience, PRICED_PATIENCE * nodes)
+        climb.patience = max(climb.patience, MORE_PATIENCE * nodes)
         climb.radius = max(radius * growth, local.next_radius * (1 + 1e-6))
         if climb.multiplier is not None and climb.radius >= NEARLY_ALL * self.best.cost:
             climb.radius = self.best.cost
 
     def _go_on(self, climb: Climb, engine: Engine) -> None:
-        """Say how to go on after a pass that did not end: with a smaller ball, with prices, or not at all."""
+        """Say how to go on after a ball that was not searched to its end."""
         if self.reason:
             if self.best.point is None:
                 self._seek(climb.part)
-        elif climb.multiplier is not None:
-            # A nearer point asks for a smaller ball; so does a ball in which the search loses its way.
-            if engine.registers[kernels.STATUS] == dual.RESTART:
-                climb.radius = max(1.05 * climb.floor, 0.9 * self.best.cost)
-            else:
-                climb.radius = (climb.floor * engine.radius) ** 0.5
-                climb.patience *= 2
+        elif engine.status == dual.RESTART:
+            climb.radius = max(1.05 * climb.floor, 0.9 * self.best.cost)
         else:
-            if self.best.point is None:
-                self._seek(climb.part)
-            climb.multiplier = 0.8 * first_multiplier(climb.part, climb.radius)
-            climb.patience = PATIENCE
-            if self.best.point is not None:
-                climb.radius = max(climb.radius, FIRST_SHARE * self.best.cost)
+            climb.radius = (climb.floor + engine.radius) / 2
+            climb.patience *= 2
 
     def _search(self, local: Local, climb: Climb, radius: float) -> tuple[Engine, bool]:
-        """Run an engine on a ball; return it and whether it came to its end."""
+        """Search a ball; return the engine that did, and whether it came to its end."""
         part = climb.part
         arena = max(1 << 16, 16 * local.count)
+        patience = climb.patience if can_price(part) else None
         while True:
             engine: Engine
             if climb.multiplier is None:
                 engine = Plain(local, part.trees, part.values, radius, arena)
             else:
-                most = 0.98 * first_multiplier(part, radius)
-                engine = Priced(local, part.trees, part.values, radius, arena, min(climb.multiplier, most))
-            ended = self._run(engine, part, climb.patience if can_price(part) else None)
-            if engine.registers[kernels.STATUS] != kernels.FULL:
-                break
+                engine = self._priced(local, climb, radius, arena, climb.multiplier)
+            ended = self._run(engine, part, patience)
+            is_stuck = not ended and not self.reason and engine.status == kernels.RUNNING
+            if is_stuck and climb.multiplier is None:
+                engine, ended = self._race(engine, local, climb, arena)
+            if engine.status != kernels.FULL:
+                return engine, ended
             if arena >= MOST_ARENA:
                 self.reason = "memory limit reached"
-                break
+                return engine, False
             arena *= 8
-        if isinstance(engine, Priced):
-            climb.multiplier = engine.multiplier
-        self._note_undecided(engine, part)
-        return engine, ended
+
+    def _race(self, plain: Engine, local: Local, climb: Climb, arena: int) -> tuple[Engine, bool]:
+        """Let the plain engine, which found no end, and one with prices go on in turns; return the first to end."""
+        part, radius = climb.part, plain.radius
+        if self.best.point is None:
+            self._seek(part)
+        priced = self._priced(local, climb, radius, arena, 0.8 * first_multiplier(part, radius))
+        nodes = plain.nodes
+        while plain.status != kernels.FULL or priced.status != kernels.FULL:
+            for engine, more in ((priced, nodes // PRICE), (plain, nodes)):
+                engine.reals[kernels.LIMIT] = min(engine.reals[kernels.LIMIT], self.best.cost)
+                if engine.status != kernels.FULL:
+                    ended = self._run(engine, part, engine.nodes + more)
+                    if ended or self.reason or engine.status == dual.RESTART:
+                        return engine, ended
+            nodes *= 2
+        return plain, False
+
+    def _priced(self, local: Local, climb: Climb, radius: float, arena: int, multiplier: float) -> Priced:
+        most = 0.98 * first_multiplier(climb.part, radius)
+        return Priced(local, climb.part.trees, climb.part.values, radius, arena, min(multiplier, most))
 
     def _run(self, engine: Engine, part: Part, most_nodes: int | None) -> bool:
-        """Run an engine, pausing to look at the clock; return whether it came to its end."""
+        """Run an engine, pausing to look at the clock, and keep what it finds; return whether it came to its end."""
+        before = engine.nodes
+        ended = self._advance(engine, part, most_nodes)
+        self.nodes += engine.nodes - before
+        self._note_undecided(engine, part)
+        if engine.found and engine.reals[kernels.LIMIT] < self.best.cost:
+            cells = engine.local.cells_of(engine.best)
+            self.best = Best(float(engine.reals[kernels.LIMIT]), self.tables.point(cells, part))
+        return ended
+
+    def _advance(self, engine: Engine, part: Part, most_nodes: int | None) -> bool:
         budget = 16
-        registers = engine.registers
         while True:
             started = time.monotonic()
             try:
@@ -260,15 +277,15 @@ class Search:
             except KeyboardInterrupt:
                 self.reason = "interrupted"
                 return False
-            if registers[kernels.STATUS] == kernels.LOG_FULL:
+            if engine.status == kernels.LOG_FULL:
                 self._note_undecided(engine, part)
                 if len(self.undecided) > MOST_UNDECIDED:
                     self.reason = "too many points lie on the boundary to ask the model about each"
                     return False
-                registers[kernels.STATUS] = kernels.RUNNING
-            if registers[kernels.STATUS] != kernels.RUNNING:
+                engine.registers[kernels.STATUS] = kernels.RUNNING
+            if engine.status != kernels.RUNNING:
                 return False
-            if registers[kernels.DEPTH] < 0:
+            if engine.registers[kernels.DEPTH] < 0:
                 return True
             if self.limits.remaining() <= 0:
                 self.reason = "time limit reached"
@@ -278,7 +295,7 @@ class Search:
             taken = time.monotonic() - started
             budget = max(1, min(1 << 14, int(budget * PAUSE / max(taken, 1e-6))))
             if most_nodes is not None:
-                budget = min(budget, most_nodes)
+                budget = max(1, min(budget, most_nodes - engine.nodes))
 
     def _note_undecided(self, engine: Engine, part: Part) -> None:
         """Keep the points that only the real model can decide, and empty the kernel's log of them."""

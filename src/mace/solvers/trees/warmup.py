@@ -1,42 +1,19 @@
-"""Compiling the kernels, or loading them from disk, before the first question: announced, and counted against no time limit."""
+"""A tiny problem, for the kernels to be compiled with."""
 
 from __future__ import annotations
 
-import logging
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
-from typing import Any
 
 import numpy as np
 
 from mace.distances import as_distance
 from mace.forms import Outcomes, TreeEnsemble
 from mace.problem import Problem
-from mace.solvers.trees import kernels
 from mace.space import Column, FeatureSpace, Point, categorical, real
 
-LOGGER = logging.getLogger("mace")
 
-
-@cache
-def warm_up(exercise: Callable[[Problem], None]) -> None:
-    """Exercise the kernels on a tiny problem, once a process, so that each is compiled or loaded."""
-    if not is_on_disk():
-        LOGGER.warning("Compiling the tree lane's kernels, once for this installation: about half a minute.")
-    exercise(_tiny_problem())
-
-
-def is_on_disk() -> bool:
-    """Return whether the kernels were compiled before."""
-    folder: Any = getattr(getattr(kernels.advance, "_cache", None), "cache_path", None)
-    if not folder or not os.path.isdir(folder):
-        return False
-    return any(name.startswith("kernels.advance") and name.endswith(".nbi") for name in os.listdir(folder))
-
-
-def _tiny_problem() -> Problem:
+def tiny_problem() -> Problem:
     """Two stumps over a real and a categorical feature."""
     space = FeatureSpace({"x": real(0, 1), "c": categorical(["a", "b"])})
     form = TreeEnsemble(
