@@ -2,11 +2,12 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PEERS  := .venv-peers
 JOBS   ?= 2
 # Where test-torch finds a CPU build of PyTorch; empty is the default index, whose wheel pulls gigabytes of GPU libraries.
 TORCH_INDEX ?=
 
-.PHONY: demo test test-torch check bench campaign docs clean
+.PHONY: demo test test-torch check bench bench-peers bench-growth campaign docs clean
 
 $(VENV)/.demo: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -19,6 +20,12 @@ $(VENV)/.test: pyproject.toml
 	@echo "Installing MACE and its test tools into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
 	@touch $@ $(VENV)/.demo
+
+$(PEERS)/.ready: pyproject.toml
+	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	@echo "Installing MACE and its rivals into $(PEERS), apart from the project ..."
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -e . xgboost-cpu matplotlib ortools treecf==0.3.2 dice-ml
+	@touch $@
 
 demo: $(VENV)/.demo  ## explain a refused credit applicant, with the proven bounds
 	@$(BIN)/mace demo
@@ -45,6 +52,12 @@ bench: $(VENV)/.test  ## a small version of the benchmarks
 	$(BIN)/python benchmarks/hard_trees.py --rows 3 --limit 5
 	$(BIN)/python benchmarks/networks.py --rows 30 --models lr,mlp10x10 --milp 3
 
+bench-peers: $(PEERS)/.ready  ## the tree lane beside CP-SAT, treecf, DiCE and the SMT lane, a small version
+	$(PEERS)/bin/python benchmarks/peers.py --rows 3 --limit 20 --settings "compas forest10,adult forest10,adult forest100"
+
+bench-growth: $(PEERS)/.ready  ## how the tree lane's cost grows; redraws docs/growth-trees.svg
+	$(PEERS)/bin/python benchmarks/growth.py
+
 campaign: $(VENV)/.test  ## thousands of random problems against brute force; leaves tests/campaigns/*.json
 	$(BIN)/python tests/campaigns/smt.py --problems 500
 	$(BIN)/python tests/campaigns/trees.py --finite 2000 --mixed 300
@@ -54,4 +67,4 @@ docs: $(VENV)/.test  ## rewrite the generated parts of README and docs
 	$(BIN)/python docs/generate.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis

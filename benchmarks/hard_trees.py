@@ -1,91 +1,125 @@
 """The tree lane where it is hard: many numeric features under l1, hundreds of boosted trees, rows far from the boundary.
 
-    python benchmarks/hard_trees.py [--rows 6] [--limit 10]
+    python benchmarks/hard_trees.py [--rows 6] [--limit 10] [--settings xgboost] [--distances l1,linf,l0]
 
-Prints solver time, nodes, proved share and, for what is not proved, the gap that is left.
+Rows go from the farthest of the boundary (by the model's own probability) to the nearest. Prints CPU time in the solver,
+nodes, proved share and, for what is not proved, the gap that is left. ``--settings`` takes those whose name contains the
+text.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import json
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from trees import CLOCK, RESULTS, Setting, versions
 
 import mace
 
 
-def classification(rows: int, features: int, informative: int) -> tuple[pd.DataFrame, np.ndarray]:
+def classification(rows: int, features: int, informative: int) -> tuple[pd.DataFrame, pd.Series]:
     X, y = make_classification(rows, features, n_informative=informative, random_state=0)
-    return pd.DataFrame(X, columns=[f"x{k}" for k in range(features)]), y
+    return pd.DataFrame(X, columns=[f"x{k}" for k in range(features)]), pd.Series(y)
 
 
-def settings() -> dict[str, tuple[Any, pd.DataFrame, np.ndarray]]:
+def breast_cancer() -> tuple[pd.DataFrame, pd.Series]:
     breast = load_breast_cancer(as_frame=True)
-    made: dict[str, tuple[Any, pd.DataFrame, np.ndarray]] = {
-        "forest of 100, breast cancer": (
-            RandomForestClassifier(100, random_state=0),
-            breast.data,
-            breast.target.to_numpy(),
-        ),
-        "hist boosting 100, 20 features": (
-            HistGradientBoostingClassifier(max_iter=100, random_state=0),
-            *classification(5000, 20, 10),
-        ),
-        "hist boosting 300 x depth 6, 30 features": (
-            HistGradientBoostingClassifier(max_iter=300, max_depth=6, random_state=0),
-            *classification(5000, 30, 15),
-        ),
+    return breast.data, breast.target
+
+
+def hist(trees: int, depth: int | None = None) -> HistGradientBoostingClassifier:
+    return HistGradientBoostingClassifier(max_iter=trees, max_depth=depth, early_stopping=False, random_state=0)
+
+
+def xgb(trees: int, depth: int) -> Any:
+    import xgboost
+
+    return xgboost.XGBClassifier(n_estimators=trees, max_depth=depth, n_jobs=1)
+
+
+SETTINGS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[pd.DataFrame, pd.Series]]]] = {
+    "xgboost 100 x depth 5, 20 features": (partial(xgb, 100, 5), partial(classification, 10_000, 20, 10)),
+    "xgboost 200 x depth 6, 20 features": (partial(xgb, 200, 6), partial(classification, 10_000, 20, 10)),
+    "hist boosting 100, 20 features": (partial(hist, 100), partial(classification, 5000, 20, 10)),
+    "hist boosting 300 x depth 6, 30 features": (partial(hist, 300, 6), partial(classification, 5000, 30, 15)),
+    "hist boosting 500 x depth 8, 50 features": (partial(hist, 500, 8), partial(classification, 5000, 50, 25)),
+    "forest of 100, breast cancer, 30 features": (partial(RandomForestClassifier, 100, random_state=0), breast_cancer),
+}
+
+
+def hard_setting(name: str, rows: int) -> Setting:
+    """Return a model over numeric features, and refused rows from the farthest of the boundary to the nearest."""
+    make, data = SETTINGS[name]
+    frame, labels = data()
+    model = make().fit(frame, labels)
+    scores = model.predict_proba(frame)[:, 1]
+    refused = np.flatnonzero(model.predict(frame) == 0)
+    ranked = refused[np.argsort(scores[refused], kind="stable")]
+    chosen = ranked[np.linspace(0, len(ranked) - 1, rows).astype(int)]
+    return Setting(name, model, mace.FeatureSpace.from_frame(frame), frame, labels, frame.iloc[chosen])
+
+
+def measure(explainer: mace.Explainer, setting: Setting, distance: str, limit: float) -> dict[str, Any]:
+    seconds, answers, not_flipped = [], [], 0
+    for _, row in setting.rows.iterrows():
+        CLOCK.read()
+        answers.append(explainer.explain(row, distance=distance, time_limit=limit))
+        seconds.append(CLOCK.read())
+        for best in answers[-1]:
+            not_flipped += int(setting.model.predict(pd.DataFrame([best.values]))[0] != 1)
+    times = 1000 * np.array(seconds)
+    nodes = [best.calls for answer in answers for best in answer]
+    return {
+        "median_ms": float(np.median(times)),
+        "p99_ms": float(np.percentile(times, 99)),
+        "max_ms": float(times.max()),
+        "median_nodes": float(np.median(nodes or [0])),
+        "proved": float(np.mean([answer.status == "optimal" for answer in answers])),
+        "not_flipped": not_flipped,
+        "gaps": [
+            (answer.lower, answer[0].distance if answer else None) for answer in answers if answer.status != "optimal"
+        ],
     }
-    try:
-        import xgboost
-    except ImportError:
-        print("xgboost is NOT INSTALLED: its settings are left out")
-    else:
-        data = classification(10_000, 20, 10)
-        for trees, depth in ((100, 5), (200, 6)):
-            made[f"xgboost {trees} x depth {depth}, 20 features"] = (
-                xgboost.XGBClassifier(n_estimators=trees, max_depth=depth, n_jobs=1),
-                *data,
-            )
-    return made
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=6)
     parser.add_argument("--limit", type=float, default=10.0)
+    parser.add_argument("--settings", default="")
+    parser.add_argument("--distances", default="l1,linf,l0")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(f"{'setting':44}{'distance':9}{'median ms':>10}{'max ms':>9}{'nodes':>8}{'proved':>8}   gaps (lower / upper)")
-    for name, (model, frame, labels) in settings().items():
-        model.fit(frame, labels)
-        explainer = mace.Explainer(model, mace.FeatureSpace.from_frame(frame))
-        scores = model.predict_proba(frame)[:, 1]
-        refused = np.flatnonzero(model.predict(frame) == 0)
-        ranked = refused[np.argsort(scores[refused])]
-        rows = ranked[np.linspace(0, len(ranked) - 1, arguments.rows).astype(int)]
-        for distance in ("l1", "linf", "l0"):
-            answers = [
-                explainer.explain(frame.iloc[row], distance=distance, time_limit=arguments.limit) for row in rows
-            ]
-            times = [1000 * best.seconds for answer in answers for best in answer]
-            nodes = [best.calls for answer in answers for best in answer]
-            proved = np.mean([answer.status == "optimal" for answer in answers])
-            gaps = [
-                f"{a.lower:.4f}/{a[0].distance:.4f}" if a else f"{a.lower:.4f}/none"
-                for a in answers
-                if a.status != "optimal"
-            ]
-            timing = f"{np.median(times or [np.nan]):10.1f}{max(times or [np.nan]):9.1f}{np.median(nodes or [0]):8.0f}"
-            print(f"{name:44}{distance:9}{timing}{proved:8.0%}   {' '.join(gaps)}", flush=True)
+    RESULTS.mkdir(exist_ok=True)
+    heads = f"{'median ms':>10}{'p99 ms':>10}{'max ms':>10}{'nodes':>8}{'proved':>8}{'no flip':>8}"
+    print(f"{'setting':44}{'distance':9}{heads}   gaps (lower / upper)")
+    with (RESULTS / "hard_trees.jsonl").open("w") as out:
+        for name in SETTINGS:
+            if arguments.settings not in name:
+                continue
+            try:
+                setting = hard_setting(name, arguments.rows)
+            except ImportError as error:
+                print(f"{name}: LEFT OUT, {error}")
+                continue
+            explainer = mace.Explainer(setting.model, setting.space)
+            explainer.explain(setting.rows.iloc[-1], distance="l0", time_limit=arguments.limit)
+            for distance in arguments.distances.split(","):
+                record = {"setting": name, "distance": distance, "rows": arguments.rows, "limit": arguments.limit}
+                record |= versions() | measure(explainer, setting, distance, arguments.limit)
+                out.write(json.dumps(record) + "\n")
+                times = f"{record['median_ms']:10.1f}{record['p99_ms']:10.1f}{record['max_ms']:10.1f}"
+                counts = f"{record['median_nodes']:8.0f}{record['proved']:8.0%}{record['not_flipped']:8d}"
+                gaps = " ".join(f"{low:.4f}/{'none' if up is None else f'{up:.4f}'}" for low, up in record["gaps"])
+                print(f"{name:44}{distance:9}{times}{counts}   {gaps}", flush=True)
 
 
 if __name__ == "__main__":
