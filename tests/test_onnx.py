@@ -632,7 +632,7 @@ def test_hostile_graphs_are_refused_in_good_time(tmp_path: Path) -> None:
         read(outside, FLAT)
     strange = linear(2, node("Identity", "s", "y"))
     strange.graph.node[0].attribute.add(name="alpha")
-    with pytest.raises(UnsupportedModel, match="do not fit together|is damaged"):
+    with pytest.raises(UnsupportedModel, match=r"do not fit together|is damaged"):
         read(strange, FLAT)
     huge = linear(2, node("Identity", "s", "y"))
     huge.graph.initializer[0].dims[0] = 2**40
