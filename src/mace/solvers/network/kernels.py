@@ -326,6 +326,13 @@ def snap_down(j, x, task):
 
 
 @kernel
+def snap(j, x, task):
+    """Return the allowed number of feature j that is nearest to x."""
+    up, down = snap_up(j, x, task), snap_down(j, x, task)
+    return up if up - x <= x - down else down
+
+
+@kernel
 def above(j, x, task):
     """Return the least allowed value of feature j above x."""
     if task.is_table[j]:
@@ -1142,8 +1149,7 @@ def place(x, active, lo, hi, task, work, v):
             tolerance = 1e-9 * task.step[j] if task.is_grid[j] else 0.0
             value = snap_down(j, value + tolerance, task)
         else:
-            up, down = snap_up(j, value, task), snap_down(j, value, task)
-            value = up if up - value <= value - down else down
+            value = snap(j, value, task)
         v[j] = min(max(value, lo[j]), hi[j])
 
 
@@ -1272,7 +1278,8 @@ def scan(lo, hi, registers, reals, best, net, task, work):
     v = work.point
     for j in range(lo.shape[0]):
         for i in range(lo.shape[0]):
-            v[i] = work.near[i]
+            near = work.near[i]
+            v[i] = near if task.is_table[i] else min(max(snap(i, near, task), lo[i]), hi[i])
         if lo[j] == hi[j]:
             continue
         if task.is_table[j]:
