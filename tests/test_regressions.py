@@ -327,14 +327,3 @@ def test_weights_of_a_distance_that_underflow_are_left_to_other_lanes() -> None:
     distance = mace.Distance(linf=1.0, weights={"x": 1e-300, "y": 1e300})
     explanation = Explainer(linear([1.0, 1.0], -0.5), space).explain([0, 0], distance=distance, time_limit=20)
     assert explanation.status == "optimal"
-
-
-def test_a_factual_between_allowed_values_is_not_taken_for_one() -> None:
-    space = FeatureSpace({"x": real(-0.3, 0.95, step=0.25), "n": integer(-5, 1)})
-    explainer = Explainer(linear([1.0, -0.01], -0.2), space)
-    question: dict[str, Any] = {
-        "distance": mace.Distance(l0=1, weights={"x": 1e12}),
-        "constraints": [mace.increases("x"), mace.one_of("n", [-2, -3, 0])],
-    }
-    answers = [explainer.explain([-0.3, -1], solver=solver, **question) for solver in ("network", "enumerate")]
-    assert [answer.status for answer in answers] == ["optimal", "optimal"]
