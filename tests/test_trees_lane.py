@@ -284,6 +284,13 @@ def test_a_search_that_cannot_try_every_way_of_being_missing_says_so(monkeypatch
 # ---- what an attack found
 
 
+def test_an_accuracy_beyond_floats_is_an_honest_gap() -> None:
+    model, space, frame = forest(2)
+    explanation = Explainer(model, space).explain(frame.iloc[0], distance="l1", accuracy=1e-15)
+    assert explanation.status == "feasible"
+    assert "finer than the rounding" in explanation.reason
+
+
 def test_nothing_is_in_hand_where_nothing_was_found() -> None:
     X, y = make_classification(300, 8, n_informative=6, random_state=0)
     frame = pd.DataFrame(X, columns=list("abcdefgh"))

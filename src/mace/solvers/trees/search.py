@@ -361,6 +361,8 @@ class Search:
         lower = distance_down(problem.metric, max(Fraction(0), lowest - error))
         reason = self.reason or (BAND if open_cost < np.inf else "")
         upper = distance_up(problem.metric, measure) if measure is not None else None
+        if not reason and upper is not None and upper - lower > problem.accuracy:
+            reason = "the accuracy asked for is finer than the rounding of distances"
         return Bounds(lower, upper, point, reason=reason, calls=self.nodes, notes=notes)
 
 
