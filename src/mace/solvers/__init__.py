@@ -18,6 +18,7 @@ SOLVERS = Registry(
     "solvers",
     {
         "trees": "mace.solvers.trees",
+        "milp": "mace.solvers.milp",
         "smt": "mace.solvers.smt",
         "enumerate": "mace.solvers.enumerate",
     },

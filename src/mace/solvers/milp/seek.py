@@ -1,0 +1,113 @@
+"""Points to begin with: single changes, then random ones, asked of the real model and pulled back towards the factual."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mace.problem import Limits, Problem, in_domain
+from mace.space import Feature, Integer, Point, Real, Value
+
+SINGLES = 9
+"""Values tried of each numeric feature alone."""
+
+RANDOM = 128
+PULLED = 3
+SECTIONS = 15
+ROUNDS = 2
+
+
+def seek(problem: Problem, limits: Limits) -> Point | None:
+    """Return a valid point near the factual, as far as a few hundred questions to the real model find one."""
+    found = valid(problem, list(_single_changes(problem))) or valid(problem, list(_random_changes(problem)))
+    found.sort(key=problem.distance)
+    pulled = []
+    for point in found[:PULLED]:
+        if limits.remaining() <= 0:
+            break
+        pulled.append(pull(problem, point, limits))
+    return min(pulled or found, key=problem.distance, default=None)
+
+
+def valid(problem: Problem, points: list[Point]) -> list[Point]:
+    """Return the points that are plausible and that the real model, asked about each alone, puts in the goal."""
+    plausible = [point for point in points if problem.is_plausible(point)]
+    if not plausible:
+        return []
+    hopeful = [
+        point
+        for point, outcome in zip(plausible, problem.ask(plausible), strict=True)
+        if problem.goal.accepts(outcome)
+    ]
+    return [point for point in hopeful if problem.is_reached(point)]
+
+
+def pull(problem: Problem, point: Point, limits: Limits) -> Point:
+    """Return a valid point that is nearer, each change undone or shortened as far as it goes by itself."""
+    for index, own in enumerate(problem.factual):
+        if point[index] == own or limits.remaining() <= 0:
+            continue
+        point = _nearest(problem, [point, _with(point, index, own)])
+        for _ in range(ROUNDS):
+            if point[index] == own:
+                break
+            shorter = [_with(point, index, value) for value in _between(problem, index, point[index])]
+            point = _nearest(problem, [point, *shorter])
+    return point
+
+
+def _nearest(problem: Problem, points: list[Point]) -> Point:
+    """Return the nearest of a valid point and those of the others that are valid."""
+    return min([points[0], *valid(problem, points[1:])], key=problem.distance)
+
+
+def _between(problem: Problem, index: int, value: Value) -> Iterator[Value]:
+    """Yield values of a numeric feature between the factual's and another one."""
+    feature, own = list(problem.space.values())[index], problem.factual[index]
+    if own is None or value is None or not isinstance(feature, Real | Integer):
+        return
+    for share in range(1, SECTIONS + 1):
+        yield _snap(feature, own + (value - own) * share / (SECTIONS + 1))
+
+
+def _snap(feature: Real | Integer, value: float) -> Value:
+    value = min(max(value, feature.low), feature.high)
+    if feature.size is None:
+        return float(value)
+    if feature.size == 1:
+        return feature.low
+    step = feature.step or 1
+    return feature.value_at(min(max(round((value - feature.low) / step), 0), feature.size - 1))
+
+
+def _with(point: Point, index: int, value: Value) -> Point:
+    return (*point[:index], value, *point[index + 1 :])
+
+
+def _values(feature: Feature, own: Value) -> list[Value]:
+    if isinstance(feature, Real | Integer):
+        width = feature.high - feature.low
+        spread = [_snap(feature, feature.low + width * k / (SINGLES - 1)) for k in range(SINGLES)]
+        values: list[Value] = [*dict.fromkeys(spread), *([None] if feature.missing else [])]
+    else:
+        values = list(range(feature.size))
+    return [value for value in values if value != own and in_domain(feature, value, own)]
+
+
+def _single_changes(problem: Problem) -> Iterator[Point]:
+    for index, (feature, own) in enumerate(zip(problem.space.values(), problem.factual, strict=True)):
+        for value in _values(feature, own):
+            yield _with(problem.factual, index, value)
+
+
+def _random_changes(problem: Problem) -> Iterator[Point]:
+    rng = np.random.default_rng(0)
+    features = list(problem.space.values())
+    choices = [_values(feature, own) or [own] for feature, own in zip(features, problem.factual, strict=True)]
+    for _ in range(RANDOM):
+        share = rng.choice([0.4, 0.7, 1.0])
+        yield tuple(
+            values[int(rng.integers(len(values)))] if rng.random() < share else own
+            for values, own in zip(choices, problem.factual, strict=True)
+        )
