@@ -243,18 +243,22 @@ class Box:
         exact = self.quantities.exact[row.form]
         assert exact is not None
         assert row.low is not None
+        domain = self.quantities.domain
         each = {column: self._listed(column) for column in exact}
         unknown = [column for column, values in each.items() if values is None]
+        if len(unknown) > 1:
+            return True
         for column in unknown or exact:
+            if domain[column] is not None or self.quantities.is_feature[column]:
+                continue
             others = [(exact[c], values) for c, values in each.items() if c != column and values is not None]
-            if len(others) < len(exact) - 1 or math.prod(len(values) for _, values in others) > MOST_VALUES:
+            if math.prod(len(values) for _, values in others) > MOST_VALUES:
                 continue
             sums = {
                 sum((a * v for (a, _), v in zip(others, chosen, strict=True)), Fraction(0))
                 for chosen in itertools.product(*(values for _, values in others))
             }
-            results = tuple(sorted((row.low - s) / exact[column] for s in sums))
-            if self.quantities.domain[column] is None and not self._known_or(column, results):
+            if not self._known_or(column, tuple(sorted((row.low - s) / exact[column] for s in sums))):
                 return False
         return True
 

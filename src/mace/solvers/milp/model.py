@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import bisect
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from mace.constraints.condition import AtLeast
 from mace.distances import NormMetric
-from mace.exact import float_up
+from mace.diversity import CountDifferent
 from mace.forms import Box as Ranges
-from mace.language import characteristic
+from mace.forms import FunctionForm
+from mace.language import characteristic, ranges_of
 from mace.language.syntax import Guard, negation
+from mace.language.syntax import Program as Core
 from mace.problem import Limits, Problem
 from mace.solvers.milp.contract import Box
 from mace.solvers.milp.nodes import Bound, Node
@@ -42,14 +44,17 @@ class Model:
     distance: int
     room: int | None = None
 
-    def point(self, values: Floats, low: Floats, high: Floats) -> Point:
-        """Return the row of the features nearest to a point of the relaxation, inside the bounds."""
+    def point(self, values: Floats, low: Floats, high: Floats, *, at_ends: bool = True) -> Point:
+        """Return the row of the features nearest to a point of the relaxation, inside the bounds.
+
+        With ``at_ends``, a number that is almost at one of its bounds, or at the factual's, is put there.
+        """
         return tuple(
-            self._value(name, own, values, low, high)
+            self._value(name, own, values, low, high, at_ends)
             for name, own in zip(self.problem.space, self.problem.factual, strict=True)
         )
 
-    def _value(self, name: str, own: Value, values: Floats, low: Floats, high: Floats) -> Value:
+    def _value(self, name: str, own: Value, values: Floats, low: Floats, high: Floats, at_ends: bool) -> Value:
         place = self.program.place
         if name in self.translator.levels:
             columns = [place[column] for column in self.translator.levels[name]]
@@ -67,7 +72,7 @@ class Model:
             near = [domain[k] for k in (index - 1, index) if 0 <= k < len(domain)]
             number = min(near, key=lambda v: abs(v - value))
             return int(number) if isinstance(feature, Integer) else number
-        for end in (low[at], high[at], own):
+        for end in (low[at], high[at], own) if at_ends else ():
             if end is not None and low[at] <= end <= high[at] and abs(value - end) <= 1e-9 * float(feature.range):
                 return float(end)
         return value
@@ -128,19 +133,25 @@ def build(
     translator = Translator(problem, limits)
     parts = translator.take_definitions()
     upward = DISTANCE if isinstance(problem.metric, NormMetric) else ""
-    formula = characteristic(problem.metric.program(), result=DISTANCE, prefix=f"{DISTANCE}.")
-    parts += translator.parts(formula, upward=upward)
+    metric = problem.metric.program()
+    translator.know(_exact_ranges(problem, metric, result=DISTANCE, prefix=f"{DISTANCE}."))
+    parts += translator.parts(characteristic(metric, result=DISTANCE, prefix=f"{DISTANCE}."), upward=upward)
     parts.append(Bound(translator.variable(DISTANCE), lower, radius))
     if near is not None:
         parts += near.parts(problem, translator)
     rigid = len(parts)
     for number, condition in enumerate(problem.conditions):
-        parts += translator.parts(condition.formula(f"{RESERVED}condition {number}."))
+        prefix = f"{RESERVED}condition {number}."
+        if isinstance(condition, AtLeast | CountDifferent):
+            translator.know(_exact_ranges(problem, condition.program, result=f"{prefix}result", prefix=prefix))
+        parts += translator.parts(condition.formula(prefix))
     box = Box(translator.quantities, limits)
     contracted = box.contract(parts)
     if contracted is None:
         return None
     ranges = feature_ranges(problem, translator, box)
+    if isinstance(problem.form, FunctionForm):
+        translator.know(problem.form.ranges(ranges))
     possible = problem.form.possible if near is None else problem.form.certain
     goal = translator.parts(problem.form.definitions(problem.goal)) + translator.parts(possible(problem.goal, ranges))
     room = None if near is None else Room(translator.quantities, [*parts[rigid:], *goal])
@@ -152,6 +163,15 @@ def build(
         return None
     distance = program.place[translator.variable(DISTANCE)]
     return Model(problem, translator, program, distance, None if room is None else program.place[room.column])
+
+
+def _exact_ranges(
+    problem: Problem, program: Core, *, result: str, prefix: str
+) -> dict[str, tuple[Fraction | float, Fraction | float]]:
+    """Return the ends of the variables of a program over the whole space."""
+    integers = frozenset(name for name, feature in problem.space.items() if not isinstance(feature, Real))
+    ranges = dict(zip(problem.space.names, problem.box(), strict=True))
+    return ranges_of(program, ranges=ranges, integers=integers, result=result, prefix=prefix)
 
 
 def feature_ranges(problem: Problem, translator: Translator, box: Box) -> Ranges:

@@ -28,4 +28,4 @@ def polish(problem: Problem, point: Point, radius: Fraction, limits: Limits) -> 
     solution = maximise(model.program, model.room, limits)
     if solution is None:
         return None
-    return model.point(solution, model.program.low, model.program.high)
+    return model.point(solution, model.program.low, model.program.high, at_ends=False)

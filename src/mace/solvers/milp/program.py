@@ -318,7 +318,7 @@ class Builder:
     def _varying(self, parts: list[Part], outside: list[Part]) -> dict[int, list[tuple[float, float]]]:
         """Return the ranges, part by part, of each quantity that is not bounded alike under all of them.
 
-        A form that is bounded alike everywhere is bounded at once.
+        What is bounded alike everywhere is bounded at once.
         """
         columns = [
             q for part in parts for q in part.ranges if self.quantities.terms[q] is None and q not in self._unbounded
@@ -332,7 +332,10 @@ class Builder:
             alike = max(lows) - min(lows) <= NEGLIGIBLE * size and max(highs) - min(highs) <= NEGLIGIBLE * size
             if not alike:
                 varying[quantity] = ranges
-            elif self.quantities.terms[quantity] is not None:
+            elif self.quantities.terms[quantity] is None:
+                self.box.low[quantity] = max(self.box.low[quantity], min(lows))
+                self.box.high[quantity] = min(self.box.high[quantity], max(highs))
+            else:
                 self._bound_form(quantity, min(lows), max(highs))
         return varying
 

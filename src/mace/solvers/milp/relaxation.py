@@ -24,6 +24,9 @@ from mace.solvers.milp.program import Floats, Program
 from mace.solvers.milp.quantities import BINARY
 
 TOLERANCE = 1e-9
+FINEST = 2.0**-10
+"""A range counts as at least so much of the size of its values."""
+
 MOST_SECONDS = 2.0
 """How long HiGHS's own search may look for a point."""
 
@@ -115,6 +118,7 @@ def maximise(program: Program, objective: int, limits: Limits) -> Floats | None:
     whole = [place for place, domain in program.discrete if domain is BINARY]
     columns = np.array([*program.choices.columns, *whole], dtype=np.int32)
     highs.changeColsIntegrality(len(columns), columns, np.full(len(columns), highspy.HighsVarType.kInteger))
+    highs.setOptionValue("mip_feasibility_tolerance", TOLERANCE)
     highs.setOptionValue("solver", "choose")
     highs.setOptionValue("presolve", "on")
     highs.setOptionValue("time_limit", max(min(limits.remaining(), MOST_SECONDS), 1e-3))
@@ -126,8 +130,9 @@ def maximise(program: Program, objective: int, limits: Limits) -> Floats | None:
 
 def _column_scale(program: Program) -> Floats:
     """Return a power of two for each column, near the size of its range: scaling by it rounds nothing."""
-    width = program.high[: program.width] - program.low[: program.width]
-    scale: Floats = 2.0 ** np.round(np.log2(np.where(width > 0, width, 1.0)))
+    low, high = program.low[: program.width], program.high[: program.width]
+    size = np.maximum(high - low, FINEST * np.maximum(np.abs(low), np.abs(high)))
+    scale: Floats = 2.0 ** np.round(np.log2(np.where(size > 0, size, 1.0)))
     return scale
 
 

@@ -40,7 +40,7 @@ class Node:
     parent: Node | None
     changes: tuple[Change, ...]
     bound: float
-    is_polished: bool = False
+    polished: float = -math.inf
 
 
 class Search:
@@ -92,7 +92,7 @@ class Search:
             return
         if problem.form.is_robust(self.best, problem.goal, problem.box(self.upper)):
             return
-        moved = polish(problem, self.best, self.lower + problem.accuracy, self.limits)
+        moved = polish(problem, self.best, self.lower + SHARE * problem.accuracy, self.limits)
         if moved is not None and self.is_valid(moved) and problem.distance(moved) <= self.lower + problem.accuracy:
             self.best, self.upper = moved, problem.distance(moved)
 
@@ -260,7 +260,7 @@ class Ball:
         return max(bound, float_down(self.problem.metric.next_above(Fraction(bound) - Fraction(1, 10**12))))
 
     def _branch(self, node: Node, made: Children) -> Node:
-        first, *others = (Node(node, changes, node.bound, node.is_polished) for changes in made)
+        first, *others = (Node(node, changes, node.bound, node.polished) for changes in made)
         for other in others:
             self._push(other)
         return first
@@ -271,17 +271,21 @@ class Ball:
         assert model is not None
         near_low, near_high = settled(model.program, self.propagator, extended, low, high)
         point = model.point(extended, near_low, near_high)
-        if not owner.accept(point) and not node.is_polished:
-            node.is_polished = True
-            owner.polished += 1
-            budget = Fraction(max(node.bound, 0.0)) + SHARE * self.problem.accuracy / 2
-            moved = polish(self.problem, point, budget, owner.limits)
-            if moved is not None:
-                owner.accept(moved)
+        if not owner.accept(point) and node.bound > node.polished:
+            self._polish(node, point)
         if node.bound >= owner.cutoff():
             self._close(node.bound)
             return True
         return False
+
+    def _polish(self, node: Node, point: Point) -> None:
+        """Look for a valid point inside, beside one on the edge."""
+        step = self.problem.accuracy / 4
+        node.polished = node.bound + float(step)
+        self.owner.polished += 1
+        moved = polish(self.problem, point, Fraction(max(node.bound, 0.0)) + 2 * step, self.owner.limits)
+        if moved is not None:
+            self.owner.accept(moved)
 
     def _leaf(self, node: Node, low: Floats, high: Floats) -> None:
         """A node with nothing left to branch on: one point, one cell, or a region that rounding leaves undecided."""

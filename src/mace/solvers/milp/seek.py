@@ -20,27 +20,25 @@ ROUNDS = 2
 
 def seek(problem: Problem, limits: Limits) -> Point | None:
     """Return a valid point near the factual, as far as a few hundred questions to the real model find one."""
-    found = valid(problem, list(_single_changes(problem))) or valid(problem, list(_random_changes(problem)))
-    found.sort(key=problem.distance)
+    found = hopeful(problem, list(_single_changes(problem)))
+    if not found and limits.remaining() > 0:
+        found = hopeful(problem, list(_random_changes(problem)))
     pulled = []
-    for point in found[:PULLED]:
-        if limits.remaining() <= 0:
+    for point in filter(problem.is_reached, found):
+        if limits.remaining() <= 0 or len(pulled) == PULLED:
             break
         pulled.append(pull(problem, point, limits))
-    return min(pulled or found, key=problem.distance, default=None)
+    return min(pulled, key=problem.distance, default=None)
 
 
-def valid(problem: Problem, points: list[Point]) -> list[Point]:
-    """Return the points that are plausible and that the real model, asked about each alone, puts in the goal."""
+def hopeful(problem: Problem, points: list[Point]) -> list[Point]:
+    """Return the points that are plausible and that the real model, asked about all at once, puts in the goal; nearest first."""
     plausible = [point for point in points if problem.is_plausible(point)]
     if not plausible:
         return []
-    hopeful = [
-        point
-        for point, outcome in zip(plausible, problem.ask(plausible), strict=True)
-        if problem.goal.accepts(outcome)
-    ]
-    return [point for point in hopeful if problem.is_reached(point)]
+    outcomes = problem.ask(plausible)
+    reached = [point for point, code in zip(plausible, outcomes, strict=True) if problem.goal.accepts(code)]
+    return sorted(reached, key=problem.distance)
 
 
 def pull(problem: Problem, point: Point, limits: Limits) -> Point:
@@ -58,8 +56,10 @@ def pull(problem: Problem, point: Point, limits: Limits) -> Point:
 
 
 def _nearest(problem: Problem, points: list[Point]) -> Point:
-    """Return the nearest of a valid point and those of the others that are valid."""
-    return min([points[0], *valid(problem, points[1:])], key=problem.distance)
+    """Return the first, which is valid, or the nearest of the others that is nearer and valid."""
+    limit = problem.distance(points[0])
+    nearer = (point for point in hopeful(problem, points[1:]) if problem.distance(point) < limit)
+    return next(filter(problem.is_reached, nearer), points[0])
 
 
 def _between(problem: Problem, index: int, value: Value) -> Iterator[Value]:

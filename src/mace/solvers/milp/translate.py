@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from mace.exact import float_down, float_up
 from mace.language.syntax import (
     And,
     Binary,
@@ -66,6 +67,7 @@ class Translator:
         self.missing: dict[str, int] = {}
         self.definitions: list[Node] = []
         self._variables: dict[str, int] = {}
+        self._ranges: dict[str, tuple[Fraction | float, Fraction | float]] = {}
         self._known: dict[object, Affine] = {}
         self._translated = 0
         for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True):
@@ -84,8 +86,14 @@ class Translator:
     def variable(self, name: str) -> int:
         """Return the column of a variable of the formulas that is no feature."""
         if name not in self._variables:
-            self._variables[name] = self.quantities.column()
+            low, high = self._ranges.get(name, (-math.inf, math.inf))
+            self._variables[name] = self.quantities.column(float_down(Fraction(low)) if low > -math.inf else -math.inf,
+                                                           float_up(Fraction(high)) if high < math.inf else math.inf)  # fmt: skip
         return self._variables[name]
+
+    def know(self, ranges: dict[str, tuple[Fraction | float, Fraction | float]]) -> None:
+        """Take over the ends of variables, where an execution of their program assigns them; before they are first used."""
+        self._ranges |= ranges
 
     def parts(self, guard: Guard, *, upward: str = "") -> list[Node]:
         """Return the conjuncts of a formula, each after the definitions that it needs."""
