@@ -393,8 +393,9 @@ class Builder:
         width = len(place)
         forms = [q for q in range(len(quantities)) if quantities.terms[q] is not None and self._is_bounded(q)]
         place_form = {q: width + k for k, q in enumerate(forms)}
-        low = [box.low[q] for q in own] + [0.0] * len(self.part_columns) + [box.low[q] for q in forms]
-        high = [box.high[q] for q in own] + [1.0] * len(self.part_columns) + [box.high[q] for q in forms]
+        ranges = [self._range(q, Part({}, {}, [])) for q in forms]
+        low = [box.low[q] for q in own] + [0.0] * len(self.part_columns) + [low for low, _ in ranges]
+        high = [box.high[q] for q in own] + [1.0] * len(self.part_columns) + [high for _, high in ranges]
         discrete: list[tuple[int, Domain]] = []
         for q in own:
             domain = quantities.domain[q]

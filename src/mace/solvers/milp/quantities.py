@@ -157,7 +157,7 @@ class Quantities:
         """Return the form of at least two columns, scaled by a power of two, new or known."""
         ordered = sorted(terms.items())
         lead = ordered[0][1]
-        factor = Fraction(2) ** (math.floor(math.log2(abs(lead)))) * (1 if lead > 0 else -1)
+        factor = Fraction(2) ** _exponent(lead) * (1 if lead > 0 else -1)
         scaled = {column: a / factor for column, a in ordered}
         key = tuple((column, *_digits(a)) for column, a in scaled.items())
         if key not in self._forms:
@@ -180,7 +180,12 @@ def _up(value: Fraction) -> float:
     return math.nextafter(float(value), math.inf)
 
 
+def _exponent(value: Fraction) -> int:
+    """Return the greatest power of two below a number, or so little above it that they count as equal."""
+    return math.frexp(float(value) * (1 + 2.0**-KEY_BITS))[1] - 1
+
+
 def _digits(value: Fraction) -> tuple[int, int]:
     """Return the leading bits of a number, and its exponent."""
-    mantissa, exponent = math.frexp(float(value))
-    return round(mantissa * 2**KEY_BITS), exponent
+    exponent = _exponent(value)
+    return round(math.ldexp(float(value), KEY_BITS - exponent)), exponent
