@@ -7,13 +7,12 @@ from multipliers whose bound is evaluated with outward rounding, so that no tole
 from __future__ import annotations
 
 from mace.problem import Bounds, Limits, Problem
+from mace.solvers.milp.linearity import why_not_linear
 
 
 def supports(problem: Problem) -> str:
     """Return why the lane cannot take a problem; empty where it can."""
-    if problem.metric.power != 1:
-        return "l2 is not piecewise linear"
-    return ""
+    return why_not_linear(problem)
 
 
 def solve(problem: Problem, limits: Limits) -> Bounds:

@@ -19,7 +19,7 @@ import highspy
 import numpy as np
 
 from mace.problem import Limits
-from mace.solvers.milp.contract import ROUND
+from mace.solvers.milp.contract import ROUND, TINY
 from mace.solvers.milp.program import Floats, Program
 from mace.solvers.milp.quantities import BINARY
 
@@ -97,6 +97,8 @@ class Relaxation:
 
     def safe_bound(self, multipliers: Floats, cost: Floats, low: Floats, high: Floats) -> float:
         """Return a number that the objective is not below on the box, for any multipliers."""
+        if not np.isfinite(multipliers).all():
+            return -math.inf
         y = np.where(np.isfinite(np.where(multipliers > 0, self.row_low, self.row_high)), multipliers, 0.0)
         ends = np.where(y > 0, self.row_low, np.where(y < 0, self.row_high, 0.0))
         reduced = cost - self.by_column @ y
@@ -106,9 +108,9 @@ class Relaxation:
         from_columns = np.minimum(reduced * low, reduced * high)
         total = float(from_rows.sum() + from_columns.sum() - (error * size).sum())
         terms = len(y) + 2 * self.width + 8
-        return total - terms * ROUND * float(
-            np.abs(from_rows).sum() + np.abs(from_columns).sum() + 2 * (error * size).sum() + 1e-290
-        )
+        size_of_all = float(np.abs(from_rows).sum() + np.abs(from_columns).sum() + 2 * (error * size).sum())
+        bound = total - terms * ROUND * size_of_all - TINY
+        return bound if math.isfinite(bound) else -math.inf
 
 
 def maximise(program: Program, objective: int, limits: Limits) -> Floats | None:

@@ -78,7 +78,7 @@ class Translator:
                     self.definitions.append(self._compare("==", whole))
                 case Real() | Integer():
                     domain = domain_of(feature, own)
-                    low, high = (feature.low, feature.high) if domain is None else (domain[0], domain[-1])
+                    low, high = (feature.low, feature.high) if domain is None else (domain[0], domain[len(domain) - 1])
                     self.numbers[name] = self.quantities.column(float(low), float(high), domain, is_feature=True)
                     if feature.missing:
                         self.missing[name] = self.quantities.binary()
