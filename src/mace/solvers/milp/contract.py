@@ -81,7 +81,7 @@ class Box:
             case Row():
                 return node if self._narrow_row(node) else None
             case Differ(column, value):
-                return node if self._narrow_values(column, lambda v: v != value) else None
+                return node if self._narrow_differ(column, value) else None
             case Product():
                 return self._narrow_product(node)
             case Implied(part):
@@ -174,28 +174,23 @@ class Box:
             else:
                 self.values[quantity] = values
 
-    def _narrow_values(self, column: int, keep: object) -> bool:
-        assert callable(keep)
+    def _narrow_differ(self, column: int, value: Fraction) -> bool:
         known = self.values.get(column)
         if known is not None:
-            return self._set_values(column, tuple(v for v in known if keep(v)))
-        low, high = self.low[column], self.high[column]
-        return not (low == high and not keep(Fraction(low)))
+            return self._set_values(column, tuple(v for v in known if v != value))
+        return not self.low[column] == self.high[column] == value
 
     def _narrow_bound(self, bound: Bound) -> bool:
-        def keep(value: Fraction) -> bool:
-            if bound.strict and value in (bound.low, bound.high):
-                return False
-            return (bound.low is None or value >= bound.low) and (bound.high is None or value <= bound.high)
-
         column = bound.column
+        known = self.values.get(column)
+        if known is not None:
+            return self._set_values(column, tuple(v for v in known if _lies(v, bound)))
         if bound.low is not None and bound.low == bound.high and self.quantities.domain[column] is None:
-            return keep(bound.low) and self._known_or(column, (bound.low,))
-        if not self._narrow_values(column, keep):
+            return self._known_or(column, (bound.low,))
+        low, high = self.low[column], self.high[column]
+        if bound.strict and low == high and not _lies(Fraction(low), bound):
             return False
-        low = -math.inf if bound.low is None else float_down(bound.low)
-        high = math.inf if bound.high is None else float_up(bound.high)
-        return self.tighten(column, low, high)
+        return self.tighten(column, bound.least, bound.most)
 
     def _known_or(self, column: int, values: Values) -> bool:
         low, high = self.low[column], self.high[column]
@@ -203,8 +198,7 @@ class Box:
 
     def _narrow_row(self, row: Row) -> bool:
         slack = sum(d * max(abs(self.low[c]), abs(self.high[c])) for c, d in row.remainder)
-        low = -math.inf if row.low is None else _down(float_down(row.low) - slack)
-        high = math.inf if row.high is None else _up(float_up(row.high) + slack)
+        low, high = (_down(row.least - slack), _up(row.most + slack)) if slack else (row.least, row.most)
         if row.low is not None and row.low == row.high and not row.remainder and not self._share_values(row):
             return False
         return self.narrow_form(row.form, low, high)
@@ -309,6 +303,13 @@ class Box:
 
     def _range(self, column: int) -> tuple[float, float]:
         return self.low[column], self.high[column]
+
+
+def _lies(value: Fraction, bound: Bound) -> bool:
+    """Return whether a number fulfils a bound, exactly."""
+    if bound.strict and value in (bound.low, bound.high):
+        return False
+    return (bound.low is None or value >= bound.low) and (bound.high is None or value <= bound.high)
 
 
 class _Sum:

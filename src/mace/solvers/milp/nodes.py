@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from fractions import Fraction
+
+from mace.exact import float_down, float_up
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A column lies between two numbers; ``None`` is no bound, and a strict end is itself outside."""
+    """A column lies between two numbers; ``None`` is no bound, and a strict end is itself outside.
+
+    ``least`` and ``most`` are the ends as floats, rounded outward.
+    """
 
     column: int
     low: Fraction | None
     high: Fraction | None
     strict: bool = False
+    least: float = field(init=False)
+    most: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        _round_ends(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +36,16 @@ class Row:
     high: Fraction | None
     remainder: tuple[tuple[int, float], ...] = ()
     strict: bool = False
+    least: float = field(init=False)
+    most: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        _round_ends(self)
+
+
+def _round_ends(node: Bound | Row) -> None:
+    object.__setattr__(node, "least", -math.inf if node.low is None else float_down(node.low))
+    object.__setattr__(node, "most", math.inf if node.high is None else float_up(node.high))
 
 
 @dataclass(frozen=True, slots=True)

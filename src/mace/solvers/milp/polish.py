@@ -8,13 +8,35 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from mace.exact import float_down
 from mace.problem import Limits, Problem
 from mace.solvers.milp.model import Near, build
 from mace.solvers.milp.relaxation import maximise
-from mace.space import Point
+from mace.space import Point, Real, Value
 
 SPREAD = Fraction(1, 1000)
 """The half-width of the box, as a share of each feature's range."""
+
+
+def nudge(problem: Problem, point: Point, radius: Fraction) -> list[Point]:
+    """Return points a little farther out than ``point``, within a distance of the factual: often all that is needed."""
+    distance = problem.distance(point)
+    if distance >= radius:
+        return []
+    moved = []
+    for share in (Fraction(1, 2), Fraction(1, 16), Fraction(15, 16)):
+        factor = 1 + share * ((radius - distance) / distance if distance else Fraction(1))
+        moved.append(tuple(_farther(problem, index, value, factor) for index, value in enumerate(point)))
+    return [other for other in dict.fromkeys(moved) if other != point and problem.distance(other) <= radius]
+
+
+def _farther(problem: Problem, index: int, value: Value, factor: Fraction) -> Value:
+    feature, own = list(problem.space.values())[index], problem.factual[index]
+    if value is None or own is None or value == own or feature.size is not None:
+        return value
+    assert isinstance(feature, Real)
+    moved = float_down(Fraction(own) + factor * (Fraction(value) - Fraction(own)))
+    return min(max(moved, feature.low), feature.high)
 
 
 def polish(problem: Problem, point: Point, radius: Fraction, limits: Limits) -> Point | None:

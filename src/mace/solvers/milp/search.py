@@ -11,11 +11,12 @@ from fractions import Fraction
 import numpy as np
 
 from mace.exact import float_down, float_up
+from mace.forms import FunctionForm
 from mace.problem import Bounds, Limits, Problem
 from mace.solvers.bisection import BAND
 from mace.solvers.milp.branching import Change, Children, branches, is_missing, settled, split
 from mace.solvers.milp.model import Model, build
-from mace.solvers.milp.polish import polish
+from mace.solvers.milp.polish import nudge, polish
 from mace.solvers.milp.program import Floats
 from mace.solvers.milp.propagate import Propagator
 from mace.solvers.milp.relaxation import Relaxation
@@ -28,6 +29,12 @@ FULL = "memory limit reached"
 MOST_OPEN = 200_000
 SHRINK = Fraction(1, 2)
 """When the point in hand is nearer than this share of the ball, the program is made anew for the smaller ball."""
+
+GLANCE = 10
+"""How many nodes go by between two looks at a rounded point."""
+
+FIRST_NODES = 10**9
+GROWTH = 4
 
 SHARE = Fraction(3, 4)
 """The share of the accuracy by which a node may be nearer than the point in hand and still be closed."""
@@ -73,22 +80,33 @@ class Search:
         found = seek(self.problem, self.limits)
         if found is not None:
             self.accept(found)
+        radius, budget = self.upper, FIRST_NODES
         while True:
-            ball = Ball(self, self.upper)
-            outcome = ball.search()
-            if outcome == "restart":
-                continue
-            if outcome == "done" and self.upper is None and ball.undecided == math.inf:
-                return Bounds(self.lower, is_infeasible=True, calls=self.calls, notes=self._notes())
-            if outcome == "done":
-                self._settle()
-                self.reason = "" if self._gap() <= self.problem.accuracy else BAND
-            return self._bounds()
+            ball = Ball(self, radius, budget)
+            match ball.search():
+                case "stopped":
+                    return self._bounds()
+                case "smaller":
+                    radius = self.upper
+                case "hard":
+                    assert self.upper is not None
+                    radius, budget = max(GROWTH * self.lower, self.upper / 8), GROWTH * budget
+                    radius = radius if radius < self.upper / 2 else self.upper
+                case "done" if radius is None and self.upper is None and ball.undecided == math.inf:
+                    return Bounds(self.lower, is_infeasible=True, calls=self.calls, notes=self._notes())
+                case "done" if radius is None or self.upper is None or radius >= self.upper:
+                    self._settle()
+                    self.reason = "" if self._gap() <= self.problem.accuracy else BAND
+                    return self._bounds()
+                case "done":
+                    radius = min(GROWTH * radius, self.upper)
 
     def _settle(self) -> None:
         """Move a point that rounding might disturb inside, where that costs less than ε."""
         problem = self.problem
-        if self.best is None or self.upper is None or problem.form.cell(self.best) is not None:
+        if self.best is None or self.upper is None or isinstance(problem.form, FunctionForm):
+            return
+        if problem.form.cell(self.best) is not None:
             return
         if problem.form.is_robust(self.best, problem.goal, problem.box(self.upper)):
             return
@@ -149,8 +167,10 @@ class Search:
 class Ball:
     """The search of one ball."""
 
-    def __init__(self, search: Search, radius: Fraction | None) -> None:
+    def __init__(self, search: Search, radius: Fraction | None, budget: int) -> None:
         self.owner = search
+        self.last = search.nodes + budget
+        self.next_glance = 0
         self.problem = search.problem
         self.radius = radius
         self.model = build(self.problem, search.limits, lower=search.lower, radius=radius)
@@ -161,7 +181,7 @@ class Ball:
         self._ties = itertools.count()
 
     def search(self) -> str:
-        """Return "done", "restart" or "stopped"."""
+        """Return "done", "smaller" (the point in hand is much nearer now), "hard" or "stopped"."""
         owner = self.owner
         if self.model is None:
             owner.raise_lower(math.inf if self.radius is None else float_down(self.radius))
@@ -185,7 +205,9 @@ class Ball:
                     return self._stop(current)
                 current = self._step(current)
                 if self._is_smaller():
-                    return "restart"
+                    return "smaller"
+                if owner.nodes > self.last and self._is_full_ball():
+                    return "hard"
         owner.raise_lower(min(self.closed, self.undecided))
         return "done"
 
@@ -200,11 +222,20 @@ class Ball:
             return False
         return self.radius is None or upper < SHRINK * self.radius
 
+    def _is_full_ball(self) -> bool:
+        upper = self.owner.upper
+        return upper is not None and (self.radius is None or self.radius >= upper) and upper > 2 * GROWTH * self.owner.lower
+
     def _push(self, node: Node) -> None:
         heapq.heappush(self.open, (node.bound, next(self._ties), node))
 
     def _close(self, bound: float) -> None:
         self.closed = min(self.closed, bound)
+
+    def _limit(self) -> float:
+        """Return the distance below which a node that holds no point of the program is proved to hold no point at all."""
+        cutoff = self.owner.cutoff()
+        return cutoff if self.radius is None else min(cutoff, float_down(self.radius))
 
     def _box(self, node: Node) -> tuple[Floats, Floats]:
         assert self.model is not None
@@ -231,19 +262,20 @@ class Ball:
         owner.nodes += 1
         low, high = self._box(node)
         if (low > high).any() or not self.propagator.propagate(low, high):
-            self._close(owner.cutoff())
+            self._close(self._limit())
             return None
         width = model.program.width
         solved = self.relaxation.solve(low[:width], high[:width], owner.limits)
         owner.calls += 1
         node.bound = max(node.bound, self._rounded(solved.bound))
         if node.bound >= owner.cutoff() or solved.bound == math.inf:
-            self._close(max(node.bound, owner.cutoff()) if solved.bound == math.inf else node.bound)
+            self._close(self._limit() if solved.bound == math.inf else node.bound)
             return None
         if solved.point is not None:
             extended = np.concatenate([solved.point, model.program.forms @ solved.point])
             made = branches(model.program, self.propagator, extended, low, high)
             if made:
+                self._glance(extended, low, high)
                 return self._branch(node, made)
             if self._try(node, extended, low, high):
                 return None
@@ -265,6 +297,18 @@ class Ball:
             self._push(other)
         return first
 
+    def _glance(self, extended: Floats, low: Floats, high: Floats) -> None:
+        """Now and then, ask the real model about the point of a relaxation, rounded."""
+        owner, model = self.owner, self.model
+        assert model is not None
+        if owner.nodes < self.next_glance:
+            return
+        self.next_glance = owner.nodes + GLANCE
+        point = model.point(extended, low, high)
+        if owner.accept(point):
+            owner.accept(pull(self.problem, point, owner.limits))
+            self.next_glance = owner.nodes + 1
+
     def _try(self, node: Node, extended: Floats, low: Floats, high: Floats) -> bool:
         """Look for a valid point beside one that the relaxation allows; return whether the node is closed by it."""
         owner, model = self.owner, self.model
@@ -283,7 +327,10 @@ class Ball:
         step = self.problem.accuracy / 4
         node.polished = node.bound + float(step)
         self.owner.polished += 1
-        moved = polish(self.problem, point, Fraction(max(node.bound, 0.0)) + 2 * step, self.owner.limits)
+        radius = Fraction(max(node.bound, 0.0)) + 2 * step
+        if any(self.owner.accept(other) for other in nudge(self.problem, point, radius)):
+            return
+        moved = polish(self.problem, point, radius, self.owner.limits)
         if moved is not None:
             self.owner.accept(moved)
 

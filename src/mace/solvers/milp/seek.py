@@ -42,7 +42,9 @@ def hopeful(problem: Problem, points: list[Point]) -> list[Point]:
 
 
 def pull(problem: Problem, point: Point, limits: Limits) -> Point:
-    """Return a valid point that is nearer, each change undone or shortened as far as it goes by itself."""
+    """Return a valid point that is nearer: all changes shortened together, then each undone or shortened by itself."""
+    for _ in range(ROUNDS):
+        point = _nearest(problem, [point, *_shortened(problem, point)])
     for index, own in enumerate(problem.factual):
         if point[index] == own or limits.remaining() <= 0:
             continue
@@ -60,6 +62,13 @@ def _nearest(problem: Problem, points: list[Point]) -> Point:
     limit = problem.distance(points[0])
     nearer = (point for point in hopeful(problem, points[1:]) if problem.distance(point) < limit)
     return next(filter(problem.is_reached, nearer), points[0])
+
+
+def _shortened(problem: Problem, point: Point) -> Iterator[Point]:
+    """Yield points on the way from the factual, levels as they are in the point."""
+    steps = [list(_between(problem, index, value)) for index, value in enumerate(point)]
+    for k in range(SECTIONS):
+        yield tuple(step[k] if step else value for step, value in zip(steps, point, strict=True))
 
 
 def _between(problem: Problem, index: int, value: Value) -> Iterator[Value]:
