@@ -21,17 +21,45 @@ BROKEN = 1e-7
 """By what share of a quantity's range a disjunction, or a value, must be missed to count as broken."""
 
 
-def branches(program: Program, propagator: Propagator, point: Floats, low: Floats, high: Floats) -> Children:
-    """Return the children at what the relaxed point breaks most; none where it breaks nothing."""
-    choice = _broken_choice(program, propagator, point, low, high)
+class Gains:
+    """By how much a cut at a choice has raised the bound so far, on either side: what another cut there can be hoped to bring."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], tuple[float, int]] = {}
+        self._all = (0.0, 0)
+
+    def learn(self, choice: int, side: int, gain: float) -> None:
+        """Note what one side of a cut has brought."""
+        total, count = self._known.get((choice, side), (0.0, 0))
+        self._known[choice, side] = total + gain, count + 1
+        self._all = self._all[0] + gain, self._all[1] + 1
+
+    def score(self, choice: int, missed: float) -> float:
+        """Return how good a cut promises to be: what both sides may gain, and by how much the point breaks the choice."""
+        mean = self._all[0] / self._all[1] if self._all[0] else 1.0
+        hopes = [self._hope(choice, side, mean) for side in (0, 1)]
+        return math.prod(max(hope, 1e-3 * mean) for hope in hopes) * math.sqrt(missed)
+
+    def _hope(self, choice: int, side: int, mean: float) -> float:
+        total, count = self._known.get((choice, side), (0.0, 0))
+        return (total + mean) / (count + 1)
+
+
+def branches(
+    program: Program, propagator: Propagator, gains: Gains, point: Floats, low: Floats, high: Floats
+) -> tuple[int, Children]:
+    """Return the choice to cut at, and the children; -1 where it is a value, and no children where the point breaks nothing."""
+    choice = _broken_choice(program, propagator, gains, point, low, high)
     if choice is not None:
-        return _at_choice(program, propagator, choice, point, high)
+        return choice, _at_choice(program, propagator, choice, point, high)
     place, domain, missed = max(
         ((place, domain, _missed(domain, point[place])) for place, domain in program.discrete if low[place] < high[place]),
         key=lambda entry: entry[2],
         default=(-1, BINARY, 0.0),
     )  # fmt: skip
-    return _at_value(place, domain, float(point[place]), float(low[place]), float(high[place])) if missed > 10 * BROKEN else []
+    if missed <= 10 * BROKEN:
+        return -1, []
+    return -1, _at_value(place, domain, float(point[place]), float(low[place]), float(high[place]))
 
 
 def broken(program: Program, propagator: Propagator, point: Floats, high: Floats) -> Floats:
@@ -51,17 +79,15 @@ def broken(program: Program, propagator: Propagator, point: Floats, high: Floats
 
 
 def _broken_choice(
-    program: Program, propagator: Propagator, point: Floats, low: Floats, high: Floats
+    program: Program, propagator: Propagator, gains: Gains, point: Floats, low: Floats, high: Floats
 ) -> int | None:
     choices = program.choices
     if not len(choices.starts):
         return None
-    parts = broken(program, propagator, point, high)
-    worst = np.minimum.reduceat(parts, choices.starts)
+    missed = np.minimum.reduceat(broken(program, propagator, point, high), choices.starts)
     several = np.add.reduceat((high[choices.columns] > 0).astype(np.int64), choices.starts) > 1
-    worst[~(several & propagator.held(low))] = 0.0
-    choice = int(np.argmax(worst))
-    return choice if worst[choice] > BROKEN else None
+    open_choices = np.flatnonzero(several & propagator.held(low) & (missed > BROKEN))
+    return max(map(int, open_choices), key=lambda choice: gains.score(choice, float(missed[choice])), default=None)
 
 
 def _at_choice(program: Program, propagator: Propagator, choice: int, point: Floats, high: Floats) -> Children:

@@ -14,7 +14,7 @@ from mace.exact import float_down, float_up
 from mace.forms import FunctionForm
 from mace.problem import Bounds, Limits, Problem
 from mace.solvers.bisection import BAND
-from mace.solvers.milp.branching import Change, Children, branches, is_missing, settled, split
+from mace.solvers.milp.branching import Change, Children, Gains, branches, is_missing, settled, split
 from mace.solvers.milp.model import Model, build
 from mace.solvers.milp.polish import nudge, polish
 from mace.solvers.milp.program import Floats
@@ -33,9 +33,6 @@ SHRINK = Fraction(1, 2)
 GLANCE = 10
 """How many nodes go by between two looks at a rounded point."""
 
-FIRST_NODES = 10**9
-GROWTH = 4
-
 SHARE = Fraction(3, 4)
 """The share of the accuracy by which a node may be nearer than the point in hand and still be closed."""
 
@@ -48,6 +45,7 @@ class Node:
     changes: tuple[Change, ...]
     bound: float
     polished: float = -math.inf
+    cut: tuple[int, int] = (-1, 0)
 
 
 class Search:
@@ -80,26 +78,18 @@ class Search:
         found = seek(self.problem, self.limits)
         if found is not None:
             self.accept(found)
-        radius, budget = self.upper, FIRST_NODES
         while True:
-            ball = Ball(self, radius, budget)
+            ball = Ball(self, self.upper)
             match ball.search():
+                case "smaller":
+                    continue
                 case "stopped":
                     return self._bounds()
-                case "smaller":
-                    radius = self.upper
-                case "hard":
-                    assert self.upper is not None
-                    radius, budget = max(GROWTH * self.lower, self.upper / 8), GROWTH * budget
-                    radius = radius if radius < self.upper / 2 else self.upper
-                case "done" if radius is None and self.upper is None and ball.undecided == math.inf:
+                case "done" if self.upper is None and ball.undecided == math.inf:
                     return Bounds(self.lower, is_infeasible=True, calls=self.calls, notes=self._notes())
-                case "done" if radius is None or self.upper is None or radius >= self.upper:
-                    self._settle()
-                    self.reason = "" if self._gap() <= self.problem.accuracy else BAND
-                    return self._bounds()
-                case "done":
-                    radius = min(GROWTH * radius, self.upper)
+            self._settle()
+            self.reason = "" if self._gap() <= self.problem.accuracy else BAND
+            return self._bounds()
 
     def _settle(self) -> None:
         """Move a point that rounding might disturb inside, where that costs less than ε."""
@@ -167,10 +157,10 @@ class Search:
 class Ball:
     """The search of one ball."""
 
-    def __init__(self, search: Search, radius: Fraction | None, budget: int) -> None:
+    def __init__(self, search: Search, radius: Fraction | None) -> None:
         self.owner = search
-        self.last = search.nodes + budget
         self.next_glance = 0
+        self.gains = Gains()
         self.problem = search.problem
         self.radius = radius
         self.model = build(self.problem, search.limits, lower=search.lower, radius=radius)
@@ -181,7 +171,7 @@ class Ball:
         self._ties = itertools.count()
 
     def search(self) -> str:
-        """Return "done", "smaller" (the point in hand is much nearer now), "hard" or "stopped"."""
+        """Return "done", "stopped", or "smaller" where the point in hand has become much nearer."""
         owner = self.owner
         if self.model is None:
             owner.raise_lower(math.inf if self.radius is None else float_down(self.radius))
@@ -206,8 +196,6 @@ class Ball:
                 current = self._step(current)
                 if self._is_smaller():
                     return "smaller"
-                if owner.nodes > self.last and self._is_full_ball():
-                    return "hard"
         owner.raise_lower(min(self.closed, self.undecided))
         return "done"
 
@@ -221,10 +209,6 @@ class Ball:
         if upper is None or len(self.open) < 8:
             return False
         return self.radius is None or upper < SHRINK * self.radius
-
-    def _is_full_ball(self) -> bool:
-        upper = self.owner.upper
-        return upper is not None and (self.radius is None or self.radius >= upper) and upper > 2 * GROWTH * self.owner.lower
 
     def _push(self, node: Node) -> None:
         heapq.heappush(self.open, (node.bound, next(self._ties), node))
@@ -262,21 +246,23 @@ class Ball:
         owner.nodes += 1
         low, high = self._box(node)
         if (low > high).any() or not self.propagator.propagate(low, high):
+            self._learn(node, math.inf)
             self._close(self._limit())
             return None
         width = model.program.width
         solved = self.relaxation.solve(low[:width], high[:width], owner.limits)
         owner.calls += 1
+        self._learn(node, solved.bound)
         node.bound = max(node.bound, self._rounded(solved.bound))
         if node.bound >= owner.cutoff() or solved.bound == math.inf:
             self._close(self._limit() if solved.bound == math.inf else node.bound)
             return None
         if solved.point is not None:
             extended = np.concatenate([solved.point, model.program.forms @ solved.point])
-            made = branches(model.program, self.propagator, extended, low, high)
+            choice, made = branches(model.program, self.propagator, self.gains, extended, low, high)
             if made:
                 self._glance(extended, low, high)
-                return self._branch(node, made)
+                return self._branch(node, made, choice)
             if self._try(node, extended, low, high):
                 return None
         made = split(model, self.propagator, solved.point, low, high)
@@ -285,14 +271,22 @@ class Ball:
         self._leaf(node, low, high)
         return None
 
+    def _learn(self, node: Node, bound: float) -> None:
+        choice, side = node.cut
+        reached = min(bound, self._limit())
+        if choice >= 0 and math.isfinite(reached):
+            self.gains.learn(choice, side, max(reached - node.bound, 0.0))
+
     def _rounded(self, bound: float) -> float:
         """Return the least distance that a point can have where no distance is below a bound."""
         if not math.isfinite(bound):
             return bound
         return max(bound, float_down(self.problem.metric.next_above(Fraction(bound) - Fraction(1, 10**12))))
 
-    def _branch(self, node: Node, made: Children) -> Node:
-        first, *others = (Node(node, changes, node.bound, node.polished) for changes in made)
+    def _branch(self, node: Node, made: Children, choice: int = -1) -> Node:
+        first, *others = (
+            Node(node, changes, node.bound, node.polished, (choice, side)) for side, changes in enumerate(made)
+        )
         for other in others:
             self._push(other)
         return first
