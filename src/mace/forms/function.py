@@ -45,9 +45,7 @@ class FunctionForm:
 
     def ranges(self, box: Box) -> dict[str, tuple[Fraction | float, Fraction | float]]:
         """Return the ends of the variables of both formulas."""
-        return ranges_of(
-            self.code, ranges=self._ranges(box), integers=self._integers, result=RESULT, prefix=PREFIX
-        )
+        return ranges_of(self.code, ranges=self._ranges(box), integers=self._integers, result=RESULT, prefix=PREFIX)
 
     def certain(self, goal: Goal, box: Box) -> Guard:
         """Return the function's formula with every rounded comparison held by a margin."""

@@ -17,6 +17,6 @@ def supports(problem: Problem) -> str:
 
 def solve(problem: Problem, limits: Limits) -> Bounds:
     """Find the nearest counterfactual."""
-    from mace.solvers.milp.search import Search
+    from mace.solvers.milp.search import search
 
-    return Search(problem, limits).run()
+    return search(problem, limits)

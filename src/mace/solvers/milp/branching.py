@@ -143,9 +143,9 @@ def split(model: Model, propagator: Propagator, point: Floats | None, low: Float
         return [((spot, float(low[spot]), value),), ((spot, above, float(high[spot])),)]
     choices = program.choices
     held = propagator.held(low) if len(choices.starts) else np.zeros(0, dtype=bool)
-    for choice in np.flatnonzero(held):
-        columns = choices.columns[choices.starts[choice] : propagator.end(choice)]
-        alive = columns[high[columns] > 0]
+    for choice in map(int, np.flatnonzero(held)):
+        inside = choices.columns[choices.starts[choice] : propagator.end(choice)]
+        alive = inside[high[inside] > 0]
         if len(alive) > 1:
             chosen = int(alive[np.argmax(at[alive])])
             return [

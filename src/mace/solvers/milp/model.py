@@ -77,13 +77,14 @@ class Model:
                 return float(end)
         return value
 
-    def holds_everywhere(self, region: Guard, low: Floats, high: Floats) -> bool:
+    def holds_of_all(self, region: Guard, low: Floats, high: Floats) -> bool:
         """Return whether a guard over the features holds of every point within the bounds."""
+        refused = self.translator.node(negation(region))
         box = Box(self.translator.quantities, self.translator.limits)
         for quantity, place in self.program.place.items():
             if quantity < len(self.translator.quantities):
                 box.low[quantity], box.high[quantity] = float(low[place]), float(high[place])
-        return box.narrow(self.translator.node(negation(region))) is None
+        return box.narrow(refused) is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,8 @@ def build(
     program = Builder(box, room).build(contracted)
     if program is None:
         return None
+    if translator.variable(DISTANCE) not in program.place:
+        raise OverflowError("the distance has no bounds")
     distance = program.place[translator.variable(DISTANCE)]
     return Model(problem, translator, program, distance, None if room is None else program.place[room.column])
 

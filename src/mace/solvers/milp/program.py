@@ -19,6 +19,7 @@ from scipy import sparse
 from mace.solvers.milp.contract import ROUND, Box
 from mace.solvers.milp.nodes import All, Bound, Implied, Node, Product, Row, Some
 from mace.solvers.milp.quantities import Domain, Quantities, least
+from mace.solvers.milp.translate import OutOfTime
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -240,6 +241,8 @@ class Builder:
     # ---- choices
 
     def _choose(self, choice: Some, parent: int, outer: Ranges, outside: list[Part]) -> None:
+        if self.box.limits.remaining() <= 0:
+            raise OutOfTime
         parts = [part for part in self._parts(choice, outer, {}) if self._fits(part)]
         if not parts:
             if parent < 0:
@@ -294,9 +297,7 @@ class Builder:
         return parts
 
     def _fits(self, part: Part) -> bool:
-        return all(
-            max(low, self.box.low[q]) <= min(high, self.box.high[q]) for q, (low, high) in part.ranges.items()
-        )
+        return all(max(low, self.box.low[q]) <= min(high, self.box.high[q]) for q, (low, high) in part.ranges.items())
 
     def _range(self, quantity: int, part: Part) -> tuple[float, float]:
         """Return the range of a quantity under a part, and under everything around it."""

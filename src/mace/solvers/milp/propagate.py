@@ -30,12 +30,14 @@ class Propagator:
         self.is_plus = self.value > 0
         self.error: Floats = (np.diff(forms.indptr) + 6.0) * ROUND
         self.form: Ints = program.width + self.row
-        self.nested = np.flatnonzero(program.choices.parent >= 0)
+        self.nested = [int(choice) for choice in np.flatnonzero(program.choices.parent >= 0)]
         self.discrete = [(place, domain) for place, domain in program.discrete if domain is not BINARY]
         self.binary: Ints = np.array([place for place, domain in program.discrete if domain is BINARY], dtype=np.int64)
         choices = program.choices
         self.segment_quantity = choices.quantity[choices.segments] if len(choices.segments) else choices.segments
-        self.segment_choice = choices.choice[choices.part[choices.segments]] if len(choices.segments) else choices.segments
+        self.segment_choice = (
+            choices.choice[choices.part[choices.segments]] if len(choices.segments) else choices.segments
+        )
 
     def propagate(self, low: Floats, high: Floats) -> bool:
         """Tighten the bounds in place; return False where no point is left."""
@@ -131,6 +133,7 @@ class Propagator:
         return alive
 
     def end(self, choice: int) -> int:
+        """Return where the parts of a choice end."""
         starts = self.program.choices.starts
         return int(starts[choice + 1]) if choice + 1 < len(starts) else len(self.program.choices.columns)
 

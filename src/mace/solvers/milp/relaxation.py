@@ -4,9 +4,9 @@ For any multipliers y of the rows, min c·x over ``row_low <= A·x <= row_high``
 
     Σ_i (y_i row_low_i if y_i > 0 else y_i row_high_i)  +  Σ_j min(r_j low_j, r_j high_j),   r = c - Aᵀy
 
-(Neumaier and Shcherbina, *Safe bounds in linear and mixed-integer linear programming*, 2004). The multipliers of HiGHS are clipped where a row
-has no bound on their side, and the sum is evaluated with a bound on its rounding. With c = 0 a positive value proves that there is no
-point. HiGHS's tolerances can make a bound weak, never wrong.
+(Neumaier and Shcherbina, *Safe bounds in linear and mixed-integer linear programming*, 2004). Multipliers of HiGHS are dropped where a
+row has no bound on their side, and the sum is evaluated with a bound on its rounding. With c = 0, a positive value proves that there is
+no point. HiGHS's tolerances can make a bound weak, never wrong.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 import highspy
 import numpy as np
+from scipy import sparse
 
 from mace.problem import Limits
 from mace.solvers.milp.contract import ROUND, TINY
@@ -24,6 +25,17 @@ from mace.solvers.milp.program import Floats, Program
 from mace.solvers.milp.quantities import BINARY
 
 TOLERANCE = 1e-9
+OPTIONS: dict[str, bool | int | float | str] = {
+    "output_flag": False,
+    "presolve": "off",
+    "solver": "simplex",
+    "parallel": "off",
+    "threads": 1,
+    "simplex_scale_strategy": 0,
+    "primal_feasibility_tolerance": TOLERANCE,
+    "dual_feasibility_tolerance": TOLERANCE,
+}
+
 FINEST = 2.0**-10
 """A range counts as at least so much of the size of its values."""
 
@@ -54,25 +66,24 @@ class Relaxation:
         self.program = program
         self.width = program.width
         self.scale = _column_scale(program)
-        rows = program.rows.multiply(self.scale).tocsr()
-        sizes = np.abs(rows).max(axis=1).toarray().ravel() if rows.shape[0] else np.zeros(0)
-        factors = 2.0 ** -np.ceil(np.log2(np.where(sizes > 0, sizes, 1.0)))
-        self.rows = rows.multiply(factors[:, None]).tocsr()
+        rows = program.rows @ sparse.diags(self.scale)
+        sizes = np.zeros(rows.shape[0])
+        np.maximum.at(sizes, np.repeat(np.arange(len(sizes)), np.diff(rows.indptr)), np.abs(rows.data))
+        factors = np.exp2(-np.ceil(np.log2(np.where(sizes > 0, sizes, 1.0))))
+        self.rows = (sparse.diags(factors) @ rows).tocsr()
         self.by_column = self.rows.T.tocsr()
         self.sizes = abs(self.by_column)
         self.row_low, self.row_high = program.row_low * factors, program.row_high * factors
         self.cost = np.zeros(self.width)
         self.cost[objective] = sense * self.scale[objective]
         self.rounding = (np.diff(self.by_column.indptr) + 6.0) * ROUND
-        self.calls = 0
         self._all = np.arange(self.width, dtype=np.int32)
-        self._highs = _open(self)
+        self.highs = _open(self)
 
     def solve(self, low: Floats, high: Floats, limits: Limits) -> Solved:
         """Return a proved bound on the objective over a box of columns."""
-        self.calls += 1
         low, high = low / self.scale, high / self.scale
-        highs = self._highs
+        highs = self.highs
         highs.changeColsBounds(self.width, self._all, low, high)
         if not math.isinf(limits.deadline):
             highs.setOptionValue("time_limit", highs.getRunTime() + max(limits.remaining(), 1e-3))
@@ -88,7 +99,7 @@ class Relaxation:
 
     def _is_empty(self, low: Floats, high: Floats) -> bool:
         """Return whether HiGHS's ray proves that the box holds no point of the program."""
-        _, exists, ray = self._highs.getDualRay()
+        _, exists, ray = self.highs.getDualRay()
         if not exists:
             return False
         multipliers = np.array(ray, dtype=np.float64)
@@ -116,7 +127,7 @@ class Relaxation:
 def maximise(program: Program, objective: int, limits: Limits) -> Floats | None:
     """Return a point of a program, parts chosen and all, with as much as possible of one column, as HiGHS's own search finds it."""
     relaxation = Relaxation(program, objective, sense=-1.0)
-    highs = relaxation._highs
+    highs = relaxation.highs
     whole = [place for place, domain in program.discrete if domain is BINARY]
     columns = np.array([*program.choices.columns, *whole], dtype=np.int32)
     highs.changeColsIntegrality(len(columns), columns, np.full(len(columns), highspy.HighsVarType.kInteger))
@@ -134,22 +145,13 @@ def _column_scale(program: Program) -> Floats:
     """Return a power of two for each column, near the size of its range: scaling by it rounds nothing."""
     low, high = program.low[: program.width], program.high[: program.width]
     size = np.maximum(high - low, FINEST * np.maximum(np.abs(low), np.abs(high)))
-    scale: Floats = 2.0 ** np.round(np.log2(np.where(size > 0, size, 1.0)))
+    scale: Floats = np.exp2(np.round(np.log2(np.where(size > 0, size, 1.0))))
     return scale
 
 
 def _open(relaxation: Relaxation) -> Any:
-    highs = highspy.Highs()
-    for name, value in {
-        "output_flag": False,
-        "presolve": "off",
-        "solver": "simplex",
-        "parallel": "off",
-        "threads": 1,
-        "simplex_scale_strategy": 0,
-        "primal_feasibility_tolerance": TOLERANCE,
-        "dual_feasibility_tolerance": TOLERANCE,
-    }.items():
+    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    for name, value in OPTIONS.items():
         highs.setOptionValue(name, value)
     model = highspy.HighsLp()
     width, program = relaxation.width, relaxation.program

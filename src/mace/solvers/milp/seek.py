@@ -23,7 +23,7 @@ def seek(problem: Problem, limits: Limits) -> Point | None:
     found = hopeful(problem, list(_single_changes(problem)))
     if not found and limits.remaining() > 0:
         found = hopeful(problem, list(_random_changes(problem)))
-    pulled = []
+    pulled: list[Point] = []
     for point in filter(problem.is_reached, found):
         if limits.remaining() <= 0 or len(pulled) == PULLED:
             break

@@ -370,9 +370,7 @@ def compares(sign: CompareName, left: Fraction, right: Fraction) -> bool:
 def _between(column: int, low: float, high: float) -> Node:
     if low > high or low == math.inf or high == -math.inf:
         return Never()
-    return Bound(
-        column, None if math.isinf(low) else Fraction(low), None if math.isinf(high) else Fraction(high)
-    )
+    return Bound(column, None if math.isinf(low) else Fraction(low), None if math.isinf(high) else Fraction(high))
 
 
 def _frozen(value: Affine) -> tuple[tuple[tuple[int, Fraction], ...], Fraction]:
