@@ -24,7 +24,7 @@ SOLVERS = Registry(
     },
 )
 
-AUTOMATIC = ("trees", "smt")
+AUTOMATIC = ("trees", "milp", "smt")
 """The lanes that ``solver="auto"`` tries, in this order."""
 
 

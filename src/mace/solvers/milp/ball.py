@@ -150,7 +150,7 @@ class Ball:
             return None
         solved = self._relaxation.solve(low[: program.width], high[: program.width], hand.limits)
         hand.calls += 1
-        bound = max(node.bound, self._attained(solved.bound))
+        bound = max(node.bound, self._attained(max(solved.bound, float(low[self._model.distance]))))
         if bound >= hand.cutoff():
             self._end(node, bound)
             return None

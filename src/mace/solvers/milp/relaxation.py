@@ -39,6 +39,9 @@ OPTIONS: dict[str, bool | int | float | str] = {
 FINEST = 2.0**-10
 """A range counts as at least so much of the size of its values."""
 
+SMALLEST = 2.0**-200
+"""Columns that hold nothing but what underflow leaves are not scaled."""
+
 MOST_SECONDS = 2.0
 """How long HiGHS's own search may look for a point."""
 
@@ -145,7 +148,7 @@ def _column_scale(program: Program) -> Floats:
     """Return a power of two for each column, near the size of its range: scaling by it rounds nothing."""
     low, high = program.low[: program.width], program.high[: program.width]
     size = np.maximum(high - low, FINEST * np.maximum(np.abs(low), np.abs(high)))
-    scale: Floats = np.exp2(np.round(np.log2(np.where(size > 0, size, 1.0))))
+    scale: Floats = np.exp2(np.round(np.log2(np.where(size > SMALLEST, size, 1.0))))
     return scale
 
 

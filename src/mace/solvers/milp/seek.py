@@ -13,7 +13,6 @@ SINGLES = 9
 """Values tried of each numeric feature alone."""
 
 RANDOM = 128
-PULLED = 3
 SECTIONS = 15
 ROUNDS = 2
 
@@ -23,12 +22,8 @@ def seek(problem: Problem, limits: Limits) -> Point | None:
     found = hopeful(problem, list(_single_changes(problem)))
     if not found and limits.remaining() > 0:
         found = hopeful(problem, list(_random_changes(problem)))
-    pulled: list[Point] = []
-    for point in filter(problem.is_reached, found):
-        if limits.remaining() <= 0 or len(pulled) == PULLED:
-            break
-        pulled.append(pull(problem, point, limits))
-    return min(pulled, key=problem.distance, default=None)
+    nearest = next(filter(problem.is_reached, found), None)
+    return None if nearest is None else pull(problem, nearest, limits)
 
 
 def hopeful(problem: Problem, points: list[Point]) -> list[Point]:
