@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
+# Where test-torch finds a CPU build of PyTorch; empty is the default index, whose wheel pulls gigabytes of GPU libraries.
+TORCH_INDEX ?=
 
-.PHONY: demo test check bench campaign docs clean
+.PHONY: demo test test-torch check bench campaign docs clean
 
 $(VENV)/.demo: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -29,13 +31,24 @@ check: $(VENV)/.test  ## lint and types
 test: check  ## lint, types and tests
 	$(BIN)/python -m pytest -n $(JOBS)
 
+$(VENV)/.torch: pyproject.toml $(VENV)/.test
+	@echo "Installing PyTorch into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(TORCH_INDEX),--index-url "$(TORCH_INDEX)") torch
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[torch]"
+	@touch $@
+
+test-torch: $(VENV)/.torch  ## the tests of PyTorch's networks; TORCH_INDEX=<index of a CPU build> spares the GPU libraries
+	$(BIN)/python -m pytest tests/test_torch.py
+
 bench: $(VENV)/.test  ## a small version of the benchmarks
 	$(BIN)/python benchmarks/trees.py --rows 30 --models tree,forest10,forest100
 	$(BIN)/python benchmarks/hard_trees.py --rows 3 --limit 5
+	$(BIN)/python benchmarks/networks.py --rows 30 --models lr,mlp10x10 --milp 3
 
 campaign: $(VENV)/.test  ## thousands of random problems against brute force; leaves tests/campaigns/*.json
 	$(BIN)/python tests/campaigns/smt.py --problems 500
 	$(BIN)/python tests/campaigns/trees.py --finite 2000 --mixed 300
+	$(BIN)/python tests/campaigns/network.py --finite 2000 --mixed 300
 
 docs: $(VENV)/.test  ## rewrite the generated parts of README and docs
 	$(BIN)/python docs/generate.py

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 
 from hypothesis import settings
@@ -10,8 +11,16 @@ settings.register_profile("mace", deadline=None, derandomize=True)
 settings.load_profile("mace")
 
 
-def pytest_report_header() -> str:
+def pytest_report_header() -> list[str]:
     folder = os.environ.get("MACE_DATA")
-    if folder:
-        return f"data folder: MACE_DATA={folder}"
-    return "data folder: MACE_DATA is NOT SET; tests that need the credit data set are skipped, all others run"
+    data = (
+        f"MACE_DATA={folder}"
+        if folder
+        else "MACE_DATA is NOT SET; tests that need the credit data set are skipped, all others run"
+    )
+    torch = (
+        "installed"
+        if importlib.util.find_spec("torch")
+        else "NOT INSTALLED; its tests are skipped here and run by make test-torch"
+    )
+    return [f"data folder: {data}", f"torch: {torch}"]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mace.explainer import Explainer
     from mace.explanation import Change, Counterfactual, Explanation
     from mace.models.files import load_model
+    from mace.models.wrapped import wrap
     from mace.problem import Status
     from mace.space import FeatureSpace, categorical, integer, ordinal, real
     from mace.space.encoder import Encoder
@@ -57,6 +58,7 @@ _HOMES = {
     "mace.explainer": ("Explainer",),
     "mace.explanation": ("Change", "Counterfactual", "Explanation"),
     "mace.models.files": ("load_model",),
+    "mace.models.wrapped": ("wrap",),
     "mace.problem": ("Status",),
     "mace.space": ("FeatureSpace", "categorical", "integer", "ordinal", "real"),
     "mace.space.encoder": ("Encoder",),
@@ -103,6 +105,7 @@ __all__ = [
     "ordinal",
     "real",
     "within",
+    "wrap",
 ]
 
 

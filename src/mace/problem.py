@@ -64,8 +64,10 @@ class Problem:
             in_domain(feature, value, own)
             for feature, value, own in zip(self.space.values(), point, self.factual, strict=True)
         )
+        if not domain or not self.conditions:
+            return domain
         values = point_values(self.space, point)
-        return domain and all(condition.holds(values) for condition in self.conditions)
+        return all(condition.holds(values) for condition in self.conditions)
 
     def is_reached(self, point: Point) -> bool:
         """Ask the real model about this row alone; a point whose outcome is not fixed does not count."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from mace.errors import InvalidTarget
 from mace.exact import UNIT
-from mace.forms import FunctionForm, Goal, Interval, Outcomes, TreeEnsemble
+from mace.forms import FunctionForm, Goal, Interval, Network, Outcomes, TreeEnsemble
 from mace.models.reading import Ask, Reading
 from mace.space import Point
 
@@ -146,12 +146,12 @@ def _interval(target: Between, reading: Reading) -> tuple[Goal, Ask]:
     form = reading.form
     if isinstance(form, FunctionForm) and reading.classes is None:
         return Interval(low, high, 0, low, high), reading.ask
-    if not isinstance(form, TreeEnsemble) or form.link == "none":
+    if not isinstance(form, TreeEnsemble | Network) or form.link == "none":
         raise InvalidTarget(
             f"{reading.family} reports no number that a bound can be put on here. Ask for a label, or None for any other outcome."
         )
     if form.is_regressor:
-        scale = Fraction(len(form.roots)) if form.link == "mean" else Fraction(1)
+        scale = Fraction(len(form.roots)) if isinstance(form, TreeEnsemble) and form.link == "mean" else Fraction(1)
         return Interval(
             low, high, 0, _times(low, scale), _times(high, scale), slack=_division_slack(form, high, low)
         ), reading.ask
@@ -159,7 +159,7 @@ def _interval(target: Between, reading: Reading) -> tuple[Goal, Ask]:
 
 
 def _probability(
-    target: Between, reading: Reading, form: TreeEnsemble, low: Fraction | None, high: Fraction | None
+    target: Between, reading: Reading, form: TreeEnsemble | Network, low: Fraction | None, high: Fraction | None
 ) -> tuple[Goal, Ask]:
     assert reading.classes is not None
     if target.label is None and len(reading.classes) != 2:
@@ -177,20 +177,31 @@ def _probability(
     def ask(points: Sequence[Point]) -> list[Fraction]:
         return rate(points, code)
 
-    if form.link == "mean":
+    if isinstance(form, TreeEnsemble) and form.link == "mean":
         trees = Fraction(len(form.roots))
         goal = Interval(
             low, high, code, _times(low, trees), _times(high, trees), slack=_division_slack(form, low, high)
         )
         return goal, ask
-    for bound in (low, high):
-        if bound is not None and not 0 < bound < 1:
-            raise InvalidTarget(
-                f"{target}: {reading.family}'s probability is never exactly 0 or 1 but by rounding. Choose one between."
-            )
-    slack = max((_logit_slack(form, bound) for bound in (low, high) if bound is not None), default=Fraction(0))
+    if form.link == "clip":
+        return _clipped(form, code, low, high), ask
+    slack = max(
+        (_logit_slack(reading, target, bound) for bound in (low, high) if bound is not None), default=Fraction(0)
+    )
     ends = (_logit(low), _logit(high)) if code == 1 else (_negated(_logit(high)), _negated(_logit(low)))
     return Interval(low, high, 0, *ends, slack=slack), ask
+
+
+def _clipped(form: TreeEnsemble | Network, code: int, low: Fraction | None, high: Fraction | None) -> Interval:
+    """Return the bounds on a score whose probability is (clip(score, -1, 1) + 1) / 2, or 1 less that for the first class.
+
+    Two sums and an exact halving of numbers up to 2 lose at most 3 units of roundoff, 6 in the unit of the score. A bound of 0 from
+    below, or of 1 from above, says nothing.
+    """
+    at_low = None if low is None or low <= 0 else 2 * low - 1
+    at_high = None if high is None or high >= 1 else 2 * high - 1
+    ends = (at_low, at_high) if code == 1 else (_negated(at_high), _negated(at_low))
+    return Interval(low, high, 0, *ends, slack=8 * form.unit)
 
 
 def _times(bound: Fraction | None, scale: Fraction) -> Fraction | None:
@@ -201,20 +212,34 @@ def _negated(bound: Fraction | None) -> Fraction | None:
     return None if bound is None else -bound
 
 
-def _division_slack(form: TreeEnsemble, *bounds: Fraction | None) -> Fraction:
+def _division_slack(form: TreeEnsemble | Network, *bounds: Fraction | None) -> Fraction:
     """Return what the final division of a mean may lose, in the unit of the sum."""
+    if isinstance(form, Network):
+        return Fraction(0)
     largest = max((abs(bound) for bound in bounds if bound is not None), default=Fraction(0))
     return 4 * form.unit * largest * len(form.roots) if form.link == "mean" else Fraction(0)
 
 
 def _logit(probability: Fraction | None) -> Fraction | None:
-    return None if probability is None else Fraction(math.log(probability / (1 - probability)))
+    return None if probability is None else Fraction(_exact_logit(probability))
 
 
-def _logit_slack(form: TreeEnsemble, probability: Fraction) -> Fraction:
+def _logit_slack(reading: Reading, target: Between, probability: Fraction) -> Fraction:
     """Return a bound on the error of a computed sigmoid near ``probability``, and of the logarithm here, in the unit of the score.
 
-    A sigmoid that is good to 16 units in the last place moves the score by at most 16 u p / (p (1 - p)).
+    A sigmoid that is good to 16 units of roundoff (of 1: libraries compute small ones from 1/2 down) moves the score by at most as
+    much as the logit moves there.
     """
-    logarithm = Fraction(1 + abs(math.log(probability / (1 - probability))))
-    return 16 * form.unit / (1 - probability) + 16 * form.unit / probability + 8 * UNIT * logarithm
+    form = reading.form
+    assert isinstance(form, TreeEnsemble | Network)
+    reach = 16 * form.unit
+    if not 2 * reach < probability < 1 - 2 * reach:
+        raise InvalidTarget(
+            f"{target}: {reading.family}'s probability is not told from 0 or 1 there but by rounding. Choose one between."
+        )
+    at, below, above = (_exact_logit(end) for end in (probability, probability - reach, probability + reach))
+    return Fraction(max(above - at, at - below)) + 32 * UNIT * Fraction(1 + max(abs(above), abs(below)))
+
+
+def _exact_logit(probability: Fraction) -> float:
+    return math.log(probability / (1 - probability))

@@ -20,6 +20,7 @@ def listed(kind: str) -> list[tuple[str, str]]:
             return [
                 *readers,
                 ("Pipeline", "mace.Encoder and one of these"),
+                ("wrap", "a network without labels or encoder of its own"),
                 ("function", "a Python function of the features"),
             ]
         case "distances":
@@ -51,7 +52,7 @@ def listed(kind: str) -> list[tuple[str, str]]:
 def _model_name(key: str) -> str:
     """Return a class's name, with its package where the name alone would not say which."""
     package, _, name = key.partition(":")
-    return f"{package}.{name}" if name == "Booster" else name
+    return f"{package}.{name}" if name == "Booster" or package in ("torch", "onnx", "onnxruntime") else name
 
 
 def _first_line(path: str) -> str:

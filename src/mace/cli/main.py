@@ -81,7 +81,8 @@ def demo() -> int:
 def explain(
     data: Annotated[Path, typer.Option(help="A CSV file with the rows, in the original features.")],
     model: Annotated[
-        Path, typer.Option(help="The model file: .skops, a booster's own file, or .joblib and .pkl with --trust.")
+        Path,
+        typer.Option(help="The model file: .skops, .onnx, a booster's own file, or .joblib and .pkl with --trust."),
     ],
     space: Annotated[Path, typer.Option(help="The feature space, as FeatureSpace.to_json() wrote it.")],
     row: Annotated[int, typer.Option(help="Which row of the CSV file, counted from 0.")] = 0,

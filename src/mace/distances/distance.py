@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -150,11 +150,15 @@ class NormMetric:
 
     def measure(self, point: Point) -> Fraction:
         """Return the measure of a point, exactly."""
-        deltas = [
-            change(feature, new, old)
-            for feature, new, old in zip(self.space.values(), point, self.factual, strict=True)
-        ]
-        return sum((share * norm.value(deltas, self.weights) for norm, share in self.norms), Fraction(0))
+        total = top = Fraction(0)
+        for feature, new, old, part in zip(self.space.values(), point, self.factual, self.parts, strict=True):
+            if new == old:
+                continue
+            delta = change(feature, new, old)
+            if delta:
+                total += part.jump + (part.slope + part.square * delta) * delta
+                top = max(top, part.peak * delta)
+        return total + top
 
     def floats(self, deltas: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the measure of many rows of changes."""
@@ -189,18 +193,7 @@ class NormMetric:
     @cached_property
     def parts(self) -> tuple[Parts, ...]:
         """What each feature's change contributes to the measure."""
-        each = [(norm.parts(self.weights), share) for norm, share in self.norms]
-        if len(each) == 1:
-            return tuple(each[0][0])
-        return tuple(
-            Parts(
-                jump=sum((share * parts[j].jump for parts, share in each), Fraction(0)),
-                slope=sum((share * parts[j].slope for parts, share in each), Fraction(0)),
-                square=sum((share * parts[j].square for parts, share in each), Fraction(0)),
-                peak=sum((share * parts[j].peak for parts, share in each), Fraction(0)),
-            )
-            for j in range(len(self.weights))
-        )
+        return _parts(tuple((type(norm), share) for norm, share in self.norms), self.weights)
 
     def next_above(self, bound: Fraction) -> Fraction:
         """Return the next multiple of 1/J for l0 with equal weights; no more is known of other distances."""
@@ -208,6 +201,23 @@ class NormMetric:
             return bound
         grain = Fraction(1, len(self.weights))
         return (bound // grain + 1) * grain
+
+
+@lru_cache(maxsize=64)
+def _parts(norms: tuple[tuple[type[Norm], Fraction], ...], weights: tuple[Fraction, ...]) -> tuple[Parts, ...]:
+    """Return what each feature's change contributes; the same object for the same distance."""
+    each = [(norm().parts(weights), share) for norm, share in norms]
+    if len(each) == 1:
+        return tuple(each[0][0])
+    return tuple(
+        Parts(
+            jump=sum((share * parts[j].jump for parts, share in each), Fraction(0)),
+            slope=sum((share * parts[j].slope for parts, share in each), Fraction(0)),
+            square=sum((share * parts[j].square for parts, share in each), Fraction(0)),
+            peak=sum((share * parts[j].peak for parts, share in each), Fraction(0)),
+        )
+        for j in range(len(weights))
+    )
 
 
 @dataclass(frozen=True)

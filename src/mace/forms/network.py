@@ -34,16 +34,17 @@ from mace.language.syntax import (
 )
 from mace.space import RESERVED, Column, FeatureSpace, Point
 
-UNDERFLOW = 1e-300
-"""More than all the products of a layer can lose by underflow."""
+UNDERFLOW, UNDERFLOW_SINGLE = 1e-300, 1e-36
+"""More than one operation of float64 or float32 can lose by underflow."""
 
-SQUASH = 32 * UNIT
-"""How far apart two scores must be at most for a rounded sigmoid or softmax to confuse them (exp is good to a few ulps)."""
+SQUASH = 32
+"""How far apart two scores must be at most, in units of roundoff, for a rounded sigmoid or softmax to confuse them (exp is good to a few
+ulps)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Layers of weights with ReLU between them; the class with the greatest score wins, the first of equals.
+    """Layers of weights with units between them that bend at 0; the class with the greatest score wins, the first of equals.
 
     Without a hidden layer it is a linear model.
 
@@ -55,18 +56,40 @@ class Network:
         One a layer; the last gives a single score (binary: above 0 is the second class) or one a class.
     biases : tuple of float arrays
         One a layer.
-    rectified : bool
-        Whether ReLU stands between the layers (otherwise nothing does).
-    squashed : bool
-        Whether the library decides after a sigmoid or softmax, so that almost equal scores may become equal.
+    slopes : tuple of float arrays
+        One a hidden layer: what each unit multiplies a number below 0 with, from 0 (ReLU) to 1 (it lets everything through).
+    sizes : tuple of float arrays, optional
+        What counts as |bias| in the bound on rounding, where the library computes a layer in more than one step.
+    steps : int
+        How many roundings a layer has beside its inner product and its bias.
+    unit : Fraction
+        The unit roundoff of the library's arithmetic; above float64's, the inputs are rounded too.
+    squash : Fraction
+        How far apart two scores must be at most for the library's rounded sigmoid or softmax to confuse them; 0 where it compares scores.
+    ties_last : bool
+        Whether a single score of exactly 0 is the second class.
+    link : str
+        How a score becomes the number that the model reports: ``"none"`` (no bound can be put on it), ``"identity"``, ``"sigmoid"``, or
+        ``"clip"`` ((clip(score, -1, 1) + 1) / 2).
+    is_regressor : bool
+        Whether the score is the outcome.
     """
 
     space: FeatureSpace
     columns: tuple[Column, ...]
     weights: tuple[NDArray[np.float64], ...]
     biases: tuple[NDArray[np.float64], ...]
-    rectified: bool = True
-    squashed: bool = False
+    slopes: tuple[NDArray[np.float64], ...] = ()
+    sizes: tuple[NDArray[np.float64], ...] | None = None
+    steps: int = 0
+    unit: Fraction = UNIT
+    squash: Fraction = Fraction(0)
+    ties_last: bool = False
+    link: str = "none"
+    is_regressor: bool = False
+
+    def __post_init__(self) -> None:
+        assert len(self.slopes) == len(self.weights) - 1
 
     @property
     def is_binary(self) -> bool:
@@ -77,18 +100,20 @@ class Network:
         """Return the most by which rounding may change the difference of two scores for inputs in ``box``.
 
         With e the error that has come in and h the exact activation, a layer of n inputs computes W(h + e) + b with an error of at
-        most |W| e + γ_{n+2} (|W| (|h| + e) + |b|), in any order of summation, fused or not; ReLU adds nothing. Columns
-        are exact. The bound itself is computed in floats and widened by 2^-20.
+        most |W| e + γ_{n+2} (|W| (|h| + e) + |b|), in any order of summation, fused or not; a unit that multiplies adds one rounding.
+        Columns are exact in float64 and lose one rounding in float32. The bound itself is computed in floats and widened by 2^-20.
         """
         largest = np.array([max(abs(float(low)), abs(float(high))) for low, high in self._column_box(box)])
-        error = np.zeros_like(largest)
-        for weight, bias in zip(self.weights, self.biases, strict=True):
-            size = np.abs(weight) @ largest + np.abs(bias)
+        error = np.zeros_like(largest) if self.unit == UNIT else float(self.unit) * largest
+        sizes = self.sizes if self.sizes is not None else tuple(np.abs(bias) for bias in self.biases)
+        tiny = UNDERFLOW if self.unit == UNIT else UNDERFLOW_SINGLE
+        for weight, size in zip(self.weights, sizes, strict=True):
+            relative = float(gamma(weight.shape[1] + 3 + self.steps, self.unit))
             through = np.abs(weight) @ error
-            error = through + float(gamma(weight.shape[1] + 2)) * (size + through) + UNDERFLOW
-            largest = size
+            largest = np.abs(weight) @ largest + size
+            error = through + relative * (largest + through) + tiny * (1 + weight.shape[1])
         worst = Fraction(float(error.max())) * (1 + Fraction(1, 2**20))
-        return (1 if self.is_binary else 2) * worst + (SQUASH if self.squashed else 0)
+        return (1 if self.is_binary else 2) * worst + self.squash
 
     def _column_box(self, box: Box) -> list[tuple[float, float]]:
         bounds = []
@@ -106,19 +131,25 @@ class Network:
     def program(self) -> Program:
         """Return the network as assignments, one a unit, and the choice of the class."""
         names = self._score_names()
-        outcome = Return(Indicator(Compare(">", Variable(names[0]), ZERO))) if self.is_binary else pick_class(names)
+        outcome: Command
+        if self.is_regressor:
+            outcome = Return(Variable(names[0]))
+        elif self.is_binary:
+            outcome = Return(Indicator(Compare(">=" if self.ties_last else ">", Variable(names[0]), ZERO)))
+        else:
+            outcome = pick_class(names)
         return Program(self.space.names, sequence([self._layers(), outcome]))
 
     def possible(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the scores, widened by the rounding over ``box``."""
-        return reaches(self._scores, self._alternatives(goal), self.rounding(box))
+        return reaches(self._scores, self._alternatives(goal), self.rounding(box) + goal.slack)
 
     def certain(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the scores, narrowed by four times the rounding over ``box``.
 
         Four times, so that a point stays inside when its exact coordinates are rounded to floats.
         """
-        return reaches(self._scores, self._alternatives(goal), -4 * self.rounding(box))
+        return reaches(self._scores, self._alternatives(goal), -4 * (self.rounding(box) + goal.slack))
 
     def cell(self, point: Point) -> Guard | None:
         """Return ``None``: no two points surely share their rounding."""
@@ -130,10 +161,10 @@ class Network:
 
     def is_robust(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return whether the exact scores are farther apart than rounding can move them."""
-        return abs(clearance(self.exact_scores(point), self._alternatives(goal))) > self.rounding(box)
+        return abs(clearance(self.exact_scores(point), self._alternatives(goal))) > self.rounding(box) + goal.slack
 
     def _alternatives(self, goal: Goal) -> Alternatives:
-        return goal.alternatives(len(self.biases[-1]), ties_last=False)
+        return goal.alternatives(len(self.biases[-1]), ties_last=self.ties_last)
 
     def definitions(self, goal: Goal) -> Guard:
         """Return the characteristic formula of the layers."""
@@ -169,12 +200,13 @@ class Network:
                 Assign(name, affine(row, inputs, float(shift)))
                 for name, row, shift in zip(names, weight, bias, strict=True)
             ]
-            if layer < last and not self.rectified:
-                inputs = [Variable(name) for name in names]
-            elif layer < last:
-                active = [f"{RESERVED}h_{layer}_{unit}" for unit in range(len(bias))]
-                commands += [_relu(source, name) for source, name in zip(names, active, strict=True)]
-                inputs = [Variable(name) for name in active]
+            if layer < last:
+                inputs = []
+                for unit, slope in enumerate(self.slopes[layer]):
+                    active = names[unit] if slope == 1 else f"{RESERVED}h_{layer}_{unit}"
+                    if slope != 1:
+                        commands.append(_bend(names[unit], float(slope), active))
+                    inputs.append(Variable(active))
         return sequence(commands)
 
     def _column_expression(self, column: Column) -> Expression:
@@ -198,8 +230,9 @@ class Network:
         """Return the scores in exact arithmetic."""
         active = [Fraction(float(value)) for value in column_values(self.columns, [point])[0]]
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            if layer and self.rectified:
-                active = [max(Fraction(0), value) for value in active]
+            if layer:
+                bends = zip(active, self.slopes[layer - 1], strict=True)
+                active = [value if value >= 0 else Fraction(float(slope)) * value for value, slope in bends]
             active = [
                 sum((Fraction(float(w)) * h for w, h in zip(row, active, strict=True)), Fraction(float(shift)))
                 for row, shift in zip(weight, bias, strict=True)
@@ -215,5 +248,6 @@ def affine(weights: NDArray[np.float64], inputs: list[Expression], shift: float)
     return total([*terms, Constant(Fraction(shift))] if shift or not terms else terms)
 
 
-def _relu(source: str, name: str) -> Command:
-    return If(Compare(">=", Variable(source), ZERO), Assign(name, Variable(source)), Assign(name, ZERO))
+def _bend(source: str, slope: float, name: str) -> Command:
+    below = ZERO if slope == 0 else Binary("*", constant(slope), Variable(source))
+    return If(Compare(">=", Variable(source), ZERO), Assign(name, Variable(source)), Assign(name, below))

@@ -130,6 +130,29 @@ class TreeEnsemble:
         error = gamma(len(self.roots) + 2, self.unit)
         return squash + 2 * error * (1 + error) * Fraction(float(self.magnitude.max())) * (1 + Fraction(1, 2**20))
 
+    def band(self, goal: Goal) -> Fraction:
+        """Return how far from the goal's boundary an exact margin may be for the deployed model to see it on the other side."""
+        is_sign = self.outputs == 1 and self.fixed_order and not isinstance(goal, Interval)
+        return (self._rounding_of_sign if is_sign else self.rounding) + goal.slack
+
+    @cached_property
+    def _rounding_of_sign(self) -> Fraction:
+        """The most by which an exact sum may be off 0 where the computed one has the other sign.
+
+        The k-th addition errs by at most u |S_k|, S_k the computed partial sum. It is at most F_k = |base| + Σ_{t<=k} max|value|; and,
+        since what is still to come must bring it back, at most |S_T| + B_k with B_k = |base| + Σ_{t>k} max|value| + γ F_T. So the exact sum
+        is at least S_T - u Σ_k min(F_k, S_T + B_k) >= (1 - uT) S_T - u Σ_k min(F_k, B_k) for S_T >= 0, and likewise below 0.
+        """
+        if self.has_exact_sums:
+            return self.squash
+        largest = np.maximum.reduceat(np.abs(np.where(self.left < 0, self.value[:, 0], 0.0)), self.roots)
+        relative = float(gamma(len(self.roots) + 2, self.unit))
+        start = abs(float(self.base[0]))
+        ahead = start + np.cumsum(largest)
+        behind = start + largest.sum() - np.cumsum(largest) + relative * (ahead[-1] + start)
+        error = float(self.unit) * float(np.minimum((1 + relative) * ahead, behind).sum() + 2 * start)
+        return self.squash + Fraction(error) * (1 + Fraction(1, 2**20))
+
     @cached_property
     def magnitude(self) -> NDArray[np.float64]:
         """A bound on each output's sum of absolute values."""
@@ -163,11 +186,11 @@ class TreeEnsemble:
 
     def possible(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the sums, widened by their rounding."""
-        return reaches(self._scores(goal), self._alternatives(goal), self.rounding + goal.slack)
+        return reaches(self._scores(goal), self._alternatives(goal), self.band(goal))
 
     def certain(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the sums, narrowed by their rounding."""
-        return reaches(self._scores(goal), self._alternatives(goal), -self.rounding - goal.slack)
+        return reaches(self._scores(goal), self._alternatives(goal), -self.band(goal))
 
     def cell(self, point: Point) -> Guard | None:
         """Return the box of the point's leaves: every point in it takes the same leaves, in the same order."""
@@ -181,7 +204,7 @@ class TreeEnsemble:
 
     def is_robust(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return whether the sums are exact, or too far from the goal's boundary to be confused."""
-        band = self.rounding + goal.slack
+        band = self.band(goal)
         return band == 0 or abs(clearance(self.exact_scores(point), self._alternatives(goal))) > band
 
     def _alternatives(self, goal: Goal) -> Alternatives:

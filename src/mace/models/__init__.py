@@ -9,12 +9,53 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mace.errors import UnsupportedModel
+from mace.forms import Form
 from mace.models.reading import Ask, Reading
 from mace.registry import Registry, resolve
-from mace.space import FeatureSpace
+from mace.space import Column, FeatureSpace
+
+if TYPE_CHECKING:
+    from mace.models.deployed import Deployed
+    from mace.models.wrapped import Wrapped
+
+LINEAR_CLASSIFIERS = (
+    "sklearn:LogisticRegression",
+    "sklearn:LogisticRegressionCV",
+    "sklearn:LinearSVC",
+    "sklearn:SGDClassifier",
+    "sklearn:RidgeClassifier",
+    "sklearn:RidgeClassifierCV",
+    "sklearn:Perceptron",
+    "sklearn:PassiveAggressiveClassifier",
+    "sklearn:LinearDiscriminantAnalysis",
+)
+LINEAR_REGRESSORS = (
+    "sklearn:LinearRegression",
+    "sklearn:Ridge",
+    "sklearn:RidgeCV",
+    "sklearn:Lasso",
+    "sklearn:LassoCV",
+    "sklearn:ElasticNet",
+    "sklearn:ElasticNetCV",
+    "sklearn:Lars",
+    "sklearn:LarsCV",
+    "sklearn:LassoLars",
+    "sklearn:LassoLarsCV",
+    "sklearn:LassoLarsIC",
+    "sklearn:OrthogonalMatchingPursuit",
+    "sklearn:OrthogonalMatchingPursuitCV",
+    "sklearn:BayesianRidge",
+    "sklearn:ARDRegression",
+    "sklearn:HuberRegressor",
+    "sklearn:QuantileRegressor",
+    "sklearn:TheilSenRegressor",
+    "sklearn:SGDRegressor",
+    "sklearn:PassiveAggressiveRegressor",
+    "sklearn:LinearSVR",
+)
 
 MODELS = Registry(
     "models",
@@ -30,9 +71,13 @@ MODELS = Registry(
         "sklearn:HistGradientBoostingClassifier": "mace.models.histogram:read_histogram",
         "sklearn:HistGradientBoostingRegressor": "mace.models.histogram:read_histogram",
         "sklearn:AdaBoostClassifier": "mace.models.adaboost:read_adaboost",
-        "sklearn:LogisticRegression": "mace.models.linear:read_linear",
-        "sklearn:LinearSVC": "mace.models.linear:read_linear",
+        **dict.fromkeys(LINEAR_CLASSIFIERS, "mace.models.linear:read_linear"),
+        **dict.fromkeys(LINEAR_REGRESSORS, "mace.models.linear:read_linear_regressor"),
         "sklearn:MLPClassifier": "mace.models.mlp:read_mlp",
+        "sklearn:MLPRegressor": "mace.models.mlp:read_mlp_regressor",
+        "sklearn:CalibratedClassifierCV": "mace.models.calibrated:read_calibrated",
+        "sklearn:VotingRegressor": "mace.models.averaged:read_voting",
+        "sklearn:BaggingRegressor": "mace.models.averaged:read_bagging",
         "xgboost:XGBClassifier": "mace.models.xgboost:read_estimator",
         "xgboost:XGBRegressor": "mace.models.xgboost:read_estimator",
         "xgboost:Booster": "mace.models.xgboost:read_booster",
@@ -41,9 +86,31 @@ MODELS = Registry(
         "lightgbm:Booster": "mace.models.lightgbm:read_booster",
         "catboost:CatBoostClassifier": "mace.models.catboost:read_catboost",
         "catboost:CatBoostRegressor": "mace.models.catboost:read_catboost",
+        "torch:Sequential": "mace.models.torch:read_sequential",
+        "onnx:ModelProto": "mace.models.onnx.reader:read_model",
+        "onnxruntime:InferenceSession": "mace.models.onnx.reader:read_session",
     },
     UnsupportedModel,
 )
+
+REFUSED = {
+    "sklearn:VotingClassifier": "the mean of its models' probabilities is not piecewise linear, and counted votes need a lane that "
+    "this version does not have. Explain one of its models",
+    "sklearn:BaggingClassifier": "the mean of its models' probabilities, or their votes, is neither a tree ensemble nor a network. "
+    "Use RandomForestClassifier or ExtraTreesClassifier, or explain one of its models",
+    "sklearn:StackingClassifier": "its final model reads probabilities, which are not piecewise linear. "
+    "Explain one of its models",
+    "sklearn:OneVsRestClassifier": "its models are compared as probabilities. Use a model with several classes of its own",
+    "sklearn:SVC": "a kernel is not piecewise linear, and a linear one is computed over support vectors. "
+    "Use LinearSVC, or explain a surrogate",
+    "sklearn:GaussianProcessClassifier": "a kernel is not piecewise linear. Explain a surrogate",
+    "sklearn:PoissonRegressor": "its prediction is the exponential of a linear score. Fit a linear model to the logarithm",
+    "sklearn:GammaRegressor": "its prediction is the exponential of a linear score. Fit a linear model to the logarithm",
+    "torch:Module": "its forward is Python code of its own. Write it as nn.Sequential, or export it with torch.onnx.export and "
+    "explain that file",
+    "sklearn:TweedieRegressor": "its prediction may be the exponential of a linear score. Use a linear model",
+}
+"""Why well-known models have no reader, and what to do instead."""
 
 DEPLOYED = {
     "sklearn:HistGradientBoostingClassifier": "mace.models.histogram:deployed",
@@ -56,6 +123,9 @@ DEPLOYED = {
     "lightgbm:Booster": "mace.models.lightgbm:deployed_booster",
     "catboost:CatBoostClassifier": "mace.models.catboost:deployed",
     "catboost:CatBoostRegressor": "mace.models.catboost:deployed",
+    "torch:Sequential": "mace.models.torch:deployed",
+    "onnx:ModelProto": "mace.models.onnx.reader:deployed_model",
+    "onnxruntime:InferenceSession": "mace.models.onnx.reader:deployed_session",
 }
 """How a model is asked, where it is not simply ``predict`` of numeric columns."""
 
@@ -74,6 +144,11 @@ DECIDING = (
     "_check_X",
     "_get_iteration_range",
     "_predict",
+    "_decision_function",
+    "forward",
+    "__call__",
+    "run",
+    "_predict_proba_lr",
 )
 """Methods that a subclass must not override to be read as its base."""
 
@@ -97,38 +172,80 @@ def read(model: Any, space: FeatureSpace) -> Reading:
         raise UnsupportedModel(
             f"{model.__name__} is a class, not a fitted model. Pass an object: {model.__name__}().fit(X, y)."
         )
+    if _key(type(model)) == "mace:Wrapped":
+        return _read_wrapped(model, space)
     pipeline = next((base for base in type(model).__mro__ if _key(base) == "sklearn:Pipeline"), None)
-    if pipeline is None and not hasattr(model, "predict"):
+    if pipeline is None and not hasattr(model, "predict") and not _is_known(model):
         return _read_callable(model, space)
     return _read_estimator(model, space, pipeline)
 
 
-def _read_estimator(model: Any, space: FeatureSpace, pipeline: type | None) -> Reading:
-    from mace.models.deployed import ask_deployed, bare_columns, rate_deployed, rows_of
+def deployed_of(model: Any) -> Deployed:
+    """Return how a fitted model is asked."""
     from mace.models.estimator import check_fitted
+
+    key = _registered(model)
+    check_fitted(model)
+    found: Deployed = resolve(DEPLOYED.get(key, "mace.models.estimator:deployed"))(model)
+    return found
+
+
+def _read_estimator(model: Any, space: FeatureSpace, pipeline: type | None) -> Reading:
+    from mace.models.deployed import bare_columns, rows_of
     from mace.models.pipeline import pipeline_rows
 
     final, columns = model, None
     if pipeline is not None:
         _refuse_overrides(model, pipeline)
         final, columns = _open_pipeline(model, space)
-    key, family = _registered(final), type(final).__name__
-    check_fitted(final)
-    deployed = resolve(DEPLOYED.get(key, "mace.models.estimator:deployed"))(final)
+    deployed = deployed_of(final)
     if pipeline is not None:
         deployed = replace(deployed, predict=model.predict, probabilities=getattr(model, "predict_proba", None))
     rows = pipeline_rows(model, space)
     if columns is None:
-        columns = bare_columns(family, deployed, space)
+        columns = bare_columns(type(final).__name__, deployed, space)
         rows = partial(rows_of, deployed, columns)
-    return Reading(
+    return _reading(type(final).__name__, form_of(final, space, columns), deployed, rows)
+
+
+def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:
+    from mace.models.deployed import bare_columns, rows_of
+
+    family, columns = type(model.model).__name__, model.columns(space)
+    if columns is None:
+        columns = bare_columns(family, model.deployed, space)
+        rows: Any = partial(rows_of, model.deployed, columns)
+    else:
+        rows = model.rows(space)
+    return _reading(family, model.relabelled(form_of(model.model, space, columns)), model.deployed, rows)
+
+
+def _reading(family: str, form: Form, deployed: Deployed, rows: Any) -> Reading:
+    from mace.models.deployed import ask_deployed, rate_deployed
+
+    reading = Reading(
         family=family,
-        form=MODELS.load(key)(final, space, columns),
+        form=form,
         ask=ask_deployed(deployed, rows),
         classes=deployed.classes,
         is_regressor=deployed.classes is None,
         rate=rate_deployed(deployed, rows),
     )
+    return resolve("mace.models.probe:check_agrees")(reading) if deployed.is_probed else reading
+
+
+def form_of(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Form:
+    """Return the form of a fitted model that is part of another one, over these columns."""
+    from mace.models.estimator import check_fitted
+
+    if _key(type(model)) == "sklearn:Pipeline":
+        raise UnsupportedModel(
+            "cannot read a Pipeline inside another model. Put the encoder before the whole: make_pipeline(mace.Encoder(space), model)."
+        )
+    key = _registered(model)
+    check_fitted(model)
+    form: Form = MODELS.load(key)(model, space, columns)
+    return form
 
 
 def _open_pipeline(model: Any, space: FeatureSpace) -> tuple[Any, Any]:
@@ -156,14 +273,23 @@ def _key(kind: type) -> str:
     return f"{kind.__module__.partition('.')[0]}:{kind.__name__}"
 
 
+def _is_known(model: Any) -> bool:
+    """Return whether a class of the model is in the tables, so that it is no function though it may be called like one."""
+    return any(_key(base) in MODELS or _key(base) in REFUSED for base in type(model).__mro__)
+
+
 def _registered(model: Any) -> str:
     """Return the table's key for a model: its own class's, or that of a base from which it only inherits."""
     for base in type(model).__mro__:
         if _key(base) in MODELS:
             _refuse_overrides(model, base)
             return _key(base)
+    named = f"cannot read {type(model).__module__.partition('.')[0]}.{type(model).__name__}"
+    for base in type(model).__mro__:
+        if _key(base) in REFUSED:
+            raise UnsupportedModel(f"{named}: {REFUSED[_key(base)]}.")
     raise UnsupportedModel(
-        f"cannot read {type(model).__module__.partition('.')[0]}.{type(model).__name__}: there is no exact reader for it. "
+        f"{named}: there is no exact reader for it. "
         f"Supported: {', '.join(_supported())}, a Pipeline of mace.Encoder and one of these, and Python functions."
     )
 
@@ -183,4 +309,4 @@ def _supported() -> list[str]:
     return [name.removeprefix("sklearn:").replace(":", ".") for name in MODELS]
 
 
-__all__ = ["DEPLOYED", "MODELS", "Ask", "Reading", "read"]
+__all__ = ["DEPLOYED", "MODELS", "REFUSED", "Ask", "Reading", "deployed_of", "form_of", "read"]

@@ -52,6 +52,8 @@ class Deployed:
     native : mapping of int to levels
         The columns that must come as pandas categories, each with the model's own list of categories by code; ``None`` where it
         has no codes.
+    is_probed : bool
+        Whether the form is compared with the model on a few rows when it is read.
     """
 
     predict: Callable[[Matrix], Any]
@@ -59,6 +61,7 @@ class Deployed:
     classes: tuple[Scalar, ...] | None
     names: tuple[str, ...] | None
     native: Mapping[int, Sequence[Level] | None] = field(default_factory=dict)
+    is_probed: bool = False
 
 
 def bare_columns(family: str, deployed: Deployed, space: FeatureSpace) -> tuple[Column, ...]:
@@ -83,7 +86,7 @@ def _numeric(family: str, name: str, index: int, alone: FeatureSpace) -> list[Co
     if columns is None:
         raise UnsupportedModel(
             f"{family} takes numbers, and {name!r} has text levels. "
-            "Put an encoder before it: make_pipeline(mace.Encoder(space), model)."
+            "Put an encoder before it: make_pipeline(mace.Encoder(space), model), or mace.wrap(model, encoder=...) for a network."
         )
     return [Column(name, index, columns[0].table)]
 

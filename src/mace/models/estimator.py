@@ -53,10 +53,16 @@ def check_width(family: str, width: int, columns: Sequence[Column]) -> None:
 def check_columns(model: Any, columns: Sequence[Column], space: FeatureSpace, *, missing: bool) -> None:
     """Refuse a model whose number of columns differs, or that cannot take a missing value that the space allows."""
     check_width(type(model).__name__, int(model.n_features_in_), columns)
+    if not missing:
+        check_no_missing(type(model).__name__, space)
+
+
+def check_no_missing(family: str, space: FeatureSpace) -> None:
+    """Refuse a space with missing values for a model that cannot take them."""
     absent = next((name for name, feature in space.items() if feature.missing), None)
-    if absent is not None and not missing:
+    if absent is not None:
         raise UnsupportedModel(
-            f"{absent!r} may be missing, and {type(model).__name__} does not accept NaN. "
+            f"{absent!r} may be missing, and {family} does not accept NaN. "
             f"Set missing=False for it, or use a model that accepts missing values."
         )
 

@@ -23,9 +23,9 @@ def load_model(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
     Parameters
     ----------
     path : path
-        A ``.skops`` file, an XGBoost ``.json`` or ``.ubj`` file, a LightGBM ``.txt`` file, a CatBoost ``.cbm`` file; or, only with
-        ``trust``, a ``.joblib`` or ``.pkl`` file. XGBoost's and CatBoost's come back as the estimators they were saved from, LightGBM's
-        as a ``Booster``: its text does not hold the labels.
+        A ``.skops`` file, an ``.onnx`` file, an XGBoost ``.json`` or ``.ubj`` file, a LightGBM ``.txt`` file, a CatBoost ``.cbm`` file; or,
+        only with ``trust``, a ``.joblib`` or ``.pkl`` file. XGBoost's and CatBoost's come back as the estimators they were saved from,
+        LightGBM's as a ``Booster`` (its text does not hold the labels), ONNX as a ``ModelProto``.
     trust : bool
         Whether the file may run code: unpickling does whatever the file says.
 
@@ -48,11 +48,11 @@ def load_model(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
                 "Say that you trust it (--trust, or trust=True), or save the model with skops.io.dump."
             )
         return _load_pickle(file)
-    loader = BOOSTERS.get(file.suffix)
+    loader = FORMATS.get(file.suffix)
     if loader is None or (file.suffix == ".txt" and not file.read_bytes().startswith(b"tree")):
         raise UnsupportedModel(
-            f"{file.name}: unknown kind of model file. Supported: .skops, XGBoost's .json and .ubj, LightGBM's .txt, "
-            f"CatBoost's .cbm, and with trust {', '.join(PICKLES)}."
+            f"{file.name}: unknown kind of model file. Supported: .skops, .onnx, XGBoost's .json and .ubj, "
+            f"LightGBM's .txt, CatBoost's .cbm, and with trust {', '.join(PICKLES)}."
         )
     try:
         return loader(file)
@@ -114,10 +114,17 @@ def _load_catboost(file: Path) -> Any:
     return kind().load_model(str(file))
 
 
-BOOSTERS: dict[str, Callable[[Path], Any]] = {
+def _load_onnx(file: Path) -> Any:
+    from mace.models.onnx.reader import load
+
+    return load(file)
+
+
+FORMATS: dict[str, Callable[[Path], Any]] = {
     ".json": _load_xgboost,
     ".ubj": _load_xgboost,
     ".txt": _load_lightgbm,
     ".cbm": _load_catboost,
+    ".onnx": _load_onnx,
 }
 """Formats of data only: their own libraries parse them, and run nothing that they hold."""

@@ -8,8 +8,8 @@ from typing import Any
 from mace.errors import MissingPackage
 
 
-def optional(name: str) -> Any:
-    """Return the module of an optional package.
+def optional(name: str, *, extra: str | None = None) -> Any:
+    """Return the module of an optional package, which an extra of the same name (or ``extra``) installs.
 
     Raises
     ------
@@ -19,4 +19,6 @@ def optional(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise MissingPackage(f"{name} is not installed. Install it with: pip install mace-xai[{name}]") from error
+        raise MissingPackage(
+            f"{name} is not installed. Install it with: pip install mace-xai[{extra or name}]"
+        ) from error

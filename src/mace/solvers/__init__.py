@@ -18,13 +18,14 @@ SOLVERS = Registry(
     "solvers",
     {
         "trees": "mace.solvers.trees",
+        "network": "mace.solvers.network",
         "milp": "mace.solvers.milp",
         "smt": "mace.solvers.smt",
         "enumerate": "mace.solvers.enumerate",
     },
 )
 
-AUTOMATIC = ("trees", "milp", "smt")
+AUTOMATIC = ("trees", "network", "milp", "smt")
 """The lanes that ``solver="auto"`` tries, in this order."""
 
 

@@ -2,7 +2,7 @@
 
 The search deepens: is there a counterfactual within a small ball? Only the leaves that reach into the ball take part,
 which are few; where there is none, the ball grows. A box of cells is closed when its distance, or the sum of its trees'
-greatest leaves, rules it out.
+greatest leaves, rules it out. Where that takes long, trees are made to pay for the distance they need (``dual``).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from mace.distances import NormMetric
 from mace.forms import TreeEnsemble
 from mace.problem import Bounds, Limits, Problem
+from mace.solvers.allowed import unsupported_condition
 from mace.solvers.trees.grid import unsupported
-from mace.solvers.trees.question import unsupported_condition
 from mace.solvers.trees.search import Search
 from mace.solvers.trees.warmup import warm_up
 
@@ -37,3 +37,4 @@ def prepare() -> None:
 
 def _exercise(problem: Problem) -> None:
     Search(problem, Limits()).exercise()
+    Search(problem, Limits(), patience=0).exercise()

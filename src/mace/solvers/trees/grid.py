@@ -6,15 +6,13 @@ any value (between two integers, say) are left out, so every cell can be reached
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.exact import decimal_fraction
 from mace.forms import TreeEnsemble
+from mace.solvers.allowed import on_grid
 from mace.solvers.trees.kernels import Trees
 from mace.space import Categorical, Integer, Ordinal, Real
 
@@ -164,28 +162,6 @@ def _numeric_cells(kind: Real | Integer, edges: Floats, own: float | None) -> tu
     reachable = lows <= highs
     lows, highs = lows[reachable], highs[reachable]
     return lows, highs, np.searchsorted(highs, edges, side="right").astype(np.int64)
-
-
-def on_grid(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
-    """Return the first grid value from each low on, and the last one up to each high."""
-    assert kind.size is not None
-    low, step = decimal_fraction(float(kind.low)), decimal_fraction(float(kind.step or 1))
-
-    def index(value: float) -> int:
-        return min(max(round((Fraction(value) - low) / step), 0), (kind.size or 1) - 1)
-
-    def at(k: int) -> float:
-        return float(kind.value_at(k)) if 0 <= k < (kind.size or 1) else math.inf if k > 0 else -math.inf
-
-    firsts, lasts = [], []
-    for a, b in zip(lows, highs, strict=True):
-        k = index(a)
-        k = k + 1 if at(k) < a else k - 1 if at(k - 1) >= a else k
-        firsts.append(at(k))
-        k = index(b)
-        k = k - 1 if at(k) > b else k + 1 if at(k + 1) <= b else k
-        lasts.append(at(k))
-    return np.array(firsts), np.array(lasts)
 
 
 def _depth(form: TreeEnsemble) -> int:

@@ -7,9 +7,6 @@ as the bits of an integer.
 The cost of a point is the sum of ``add`` over its cells plus the greatest ``top`` among them. The score of a point,
 for each margin k, is ``base[k]`` plus the values of its leaves; it can only be in the goal where every score is at
 least ``need[k]``.
-
-All kernels stand in this one file: numba's cache on disk notices a change of a function's own file only, not of what it
-calls elsewhere.
 """
 
 from __future__ import annotations
@@ -17,7 +14,8 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
+
+from mace.solvers.compiled import kernel
 
 FAR = 1e300
 
@@ -33,7 +31,7 @@ Leaves = namedtuple("Leaves", "box_lo box_hi box_mask gain")
 
 Stack = namedtuple(
     "Stack",
-    "arena lo hi mask first last active top const state feature at near_side point at_first open closed reach level",
+    "arena lo hi mask first last active top const state feature at near_side point at_first loose closed reach level",
 )
 """The open boxes, one a depth: their ranges, the useful leaves of each tree, and how they are cut in two."""
 
@@ -42,7 +40,7 @@ Goal = namedtuple("Goal", "base need sure pad")
 may be off in the sums made here."""
 
 
-@njit(cache=True)
+@kernel
 def cost_tables(
     factual, was_missing, is_missing, is_mask, is_category, off, clo, chi, allowed_lo, allowed_hi, allowed_mask, inverse_range,
     jump, slope, square, peak, add, top, rep, own, lo, hi, mask,
@@ -100,7 +98,7 @@ def cost_tables(
     return True
 
 
-@njit(cache=True)
+@kernel
 def cheapest(j, lo, hi, mask, own, is_mask, off, add, top):
     """Return the cheapest cell of feature j within a box."""
     if not is_mask[j]:
@@ -116,7 +114,7 @@ def cheapest(j, lo, hi, mask, own, is_mask, off, add, top):
     return best
 
 
-@njit(cache=True)
+@kernel
 def shrink_to_ball(limit, lo, hi, mask, own, is_mask, off, add, top, near):
     """Shrink a box to the ball of radius ``limit``; return its distance and write its nearest cells into ``near``."""
     features = lo.shape[0]
@@ -161,7 +159,7 @@ def shrink_to_ball(limit, lo, hi, mask, own, is_mask, off, add, top, near):
     return distance
 
 
-@njit(cache=True)
+@kernel
 def collect(
     limit, lo, hi, mask, cells, start, base_off, trees, depth_limit, tree_start, leaf, box_lo, box_hi, box_mask, dropped
 ):
@@ -170,14 +168,8 @@ def collect(
     ``dropped[0]`` becomes the least cost of what was left out: up to that radius, the same leaves would be found.
     """
     dropped[0] = FAR
-    is_mask, is_missing, off, add, top, own = (
-        cells.is_mask,
-        cells.is_missing,
-        cells.off,
-        cells.add,
-        cells.top,
-        cells.own,
-    )
+    is_mask, is_missing, off, add, top = cells.is_mask, cells.is_missing, cells.off, cells.add, cells.top
+    own, mask_of, roots, missing_left = cells.own, cells.mask_of, trees.roots, trees.missing_left
     feature, bound, subset, left, right = trees.feature, trees.bound, trees.subset, trees.left, trees.right
     features = lo.shape[0]
     capacity = leaf.shape[0]
@@ -200,11 +192,11 @@ def collect(
         c = off[j] + cheapest(j, lo, hi, mask, own, is_mask, off, add, top)
         start_cost += add[c]
         start_peak = max(start_peak, top[c])
-    for t in range(trees.roots.shape[0]):
+    for t in range(roots.shape[0]):
         tree_start[t] = count
         depth = 0
         size = 1
-        node_stack[0] = trees.roots[t]
+        node_stack[0] = roots[t]
         depth_stack[0] = 0
         side_stack[0] = -1
         cost_stack[0] = start_cost
@@ -252,11 +244,11 @@ def collect(
                     box_lo[count, i] = cur_lo[i]
                     box_hi[count, i] = cur_hi[i]
                     if is_mask[i]:
-                        box_mask[count, cells.mask_of[i]] = cur_mask[i]
+                        box_mask[count, mask_of[i]] = cur_mask[i]
                 count += 1
                 continue
             if is_missing[j]:
-                goes = 0 if trees.missing_left[node] else 1
+                goes = 0 if missing_left[node] else 1
                 node_stack[size] = left[node] if goes == 0 else right[node]
                 depth_stack[size] = depth + 1
                 side_stack[size] = node * 2 + goes
@@ -302,11 +294,11 @@ def collect(
                 else:
                     cur_lo[j] = done_lo[depth]
                     cur_hi[j] = done_hi[depth]
-    tree_start[trees.roots.shape[0]] = count
+    tree_start[roots.shape[0]] = count
     return count
 
 
-@njit(cache=True)
+@kernel
 def compress(count, lo, hi, cells, cut, box_lo, box_hi, new_off, new_add, new_top, new_rep, new_own):
     """Merge neighbouring cells that no collected leaf tells apart; a block costs what its cheapest cell costs.
 
@@ -356,7 +348,7 @@ def compress(count, lo, hi, cells, cut, box_lo, box_hi, new_off, new_add, new_to
     return size
 
 
-@njit(cache=True)
+@kernel
 def sort_leaves(tree_start, gain, order):
     """Write the leaves of each tree in the order of what they add to the first margin, greatest first."""
     for t in range(tree_start.shape[0] - 1):
@@ -364,29 +356,38 @@ def sort_leaves(tree_start, gain, order):
         order[a:b] = a + np.argsort(-gain[a:b, 0], kind="mergesort")
 
 
-@njit(cache=True)
+@kernel
 def scores_at(point, cells, trees, goal, most, least):
     """Write the most and the least that the scores of a point, given by its base cells, may be."""
-    margins = goal.base.shape[0]
+    base, roots, feature, is_missing, missing_left = (
+        goal.base,
+        trees.roots,
+        trees.feature,
+        cells.is_missing,
+        trees.missing_left,
+    )
+    is_mask, subset, bound, left, right = cells.is_mask, trees.subset, trees.bound, trees.left, trees.right
+    trees_most, trees_least = trees.most, trees.least
+    margins = base.shape[0]
     for k in range(margins):
-        most[k] = least[k] = goal.base[k]
-    for t in range(trees.roots.shape[0]):
-        node = trees.roots[t]
-        while trees.feature[node] >= 0:
-            j = trees.feature[node]
-            if cells.is_missing[j]:
-                goes_left = trees.missing_left[node]
-            elif cells.is_mask[j]:
-                goes_left = (trees.subset[node] >> point[j]) & 1 == 1
+        most[k] = least[k] = base[k]
+    for t in range(roots.shape[0]):
+        node = roots[t]
+        while feature[node] >= 0:
+            j = feature[node]
+            if is_missing[j]:
+                goes_left = missing_left[node]
+            elif is_mask[j]:
+                goes_left = (subset[node] >> point[j]) & 1 == 1
             else:
-                goes_left = point[j] < trees.bound[node]
-            node = trees.left[node] if goes_left else trees.right[node]
+                goes_left = point[j] < bound[node]
+            node = left[node] if goes_left else right[node]
         for k in range(margins):
-            most[k] += trees.most[node, k]
-            least[k] += trees.least[node, k]
+            most[k] += trees_most[node, k]
+            least[k] += trees_least[node, k]
 
 
-@njit(cache=True)
+@kernel
 def is_sure(point, base_point, cells, trees, goal, most, least):
     """Return whether a point, given by its cells, is surely in the goal and fulfils every condition."""
     for j in range(point.shape[0]):
@@ -398,7 +399,7 @@ def is_sure(point, base_point, cells, trees, goal, most, least):
     return failed_condition(point, cells) < 0
 
 
-@njit(cache=True)
+@kernel
 def pull_back(point, cells, trees, goal, lo, hi, mask, base_point, most, least):
     """Move a point of the goal towards the factual, feature by feature, as long as it stays in the goal."""
     for _ in range(3):
@@ -439,7 +440,7 @@ def pull_back(point, cells, trees, goal, lo, hi, mask, base_point, most, least):
             break
 
 
-@njit(cache=True)
+@kernel
 def seek(tries, most_found, lo, hi, mask, cells, trees, goal, best):
     """Look for some point of the goal: random points, each pulled back towards the factual; return the least cost found.
 
@@ -485,32 +486,35 @@ def seek(tries, most_found, lo, hi, mask, cells, trees, goal, best):
     return cheapest_cost
 
 
-@njit(cache=True)
+@kernel
 def find_open(d, cells, stack):
     """Write down the features of the box that are not down to one cell, with the one just cut, and what the others cost."""
-    lo, hi, mask = stack.lo[d], stack.hi[d], stack.mask[d]
+    stack_lo, stack_hi, stack_mask, feature, is_mask = stack.lo, stack.hi, stack.mask, stack.feature, cells.is_mask
+    loose, off, own, add, top = stack.loose, cells.off, cells.own, cells.add, cells.top
+    closed = stack.closed
+    lo, hi, mask = stack_lo[d], stack_hi[d], stack_mask[d]
     count = 0
     total = peak = 0.0
-    just_cut = -1 if d == 0 else stack.feature[d - 1]
+    just_cut = -1 if d == 0 else feature[d - 1]
     for j in range(lo.shape[0]):
-        several = mask[j] & (mask[j] - 1) != 0 if cells.is_mask[j] else lo[j] < hi[j]
+        several = mask[j] & (mask[j] - 1) != 0 if is_mask[j] else lo[j] < hi[j]
         if several or j == just_cut or d == 0:
-            stack.open[count] = j
+            loose[count] = j
             count += 1
         else:
-            c = cells.off[j] + cheapest(j, lo, hi, mask, cells.own, cells.is_mask, cells.off, cells.add, cells.top)
-            total += cells.add[c]
-            peak = max(peak, cells.top[c])
-    stack.closed[0] = total
-    stack.closed[1] = peak
+            c = off[j] + cheapest(j, lo, hi, mask, own, is_mask, off, add, top)
+            total += add[c]
+            peak = max(peak, top[c])
+    closed[0] = total
+    closed[1] = peak
     return count
 
 
-@njit(cache=True)
+@kernel
 def is_compatible(
     i, limit, lo, hi, mask, own, is_mask, mask_of, off, add, top, box_lo, box_hi, box_mask, opened, total, peak
 ):
-    """Return whether a leaf, known to hold the features that are not open (which cost ``total`` and ``peak``), meets the box
+    """Return whether a leaf, known to hold the features that are not loose (which cost ``total`` and ``peak``), meets the box
     within the ball."""
     for o in range(opened.shape[0]):
         j = opened[o]
@@ -537,71 +541,77 @@ def is_compatible(
     return total + peak < limit
 
 
-@njit(cache=True)
-def covers(i, lo, hi, mask, cells, leaves):
-    """Return whether a leaf holds the whole box."""
-    for j in range(lo.shape[0]):
-        if cells.is_mask[j]:
-            if mask[j] & ~leaves.box_mask[i, cells.mask_of[j]] != 0:
+@kernel
+def covers(i, lo, hi, mask, is_mask, mask_of, box_lo, box_hi, box_mask, opened):
+    """Return whether a leaf, known to hold the features that are not loose, holds the whole box."""
+    for o in range(opened.shape[0]):
+        j = opened[o]
+        if is_mask[j]:
+            if mask[j] & ~box_mask[i, mask_of[j]] != 0:
                 return False
-        elif leaves.box_lo[i, j] > lo[j] or leaves.box_hi[i, j] < hi[j]:
+        elif box_lo[i, j] > lo[j] or box_hi[i, j] < hi[j]:
             return False
     return True
 
 
-@njit(cache=True)
+@kernel
 def can_differ(lo, hi, mask, cells):
     """Return whether some point of the box can fulfil every condition, each taken alone."""
-    for i in range(cells.at_least.shape[0]):
+    at_least, off, is_mask, differs = cells.at_least, cells.off, cells.is_mask, cells.differs
+    for i in range(at_least.shape[0]):
         most = 0
         for j in range(lo.shape[0]):
-            f = cells.off[j]
-            for k in range(cells.off[j + 1] - f):
-                inside = (mask[j] >> k) & 1 == 1 if cells.is_mask[j] else lo[j] <= k <= hi[j]
-                if inside and cells.differs[i, f + k] == 1:
+            f = off[j]
+            for k in range(off[j + 1] - f):
+                inside = (mask[j] >> k) & 1 == 1 if is_mask[j] else lo[j] <= k <= hi[j]
+                if inside and differs[i, f + k] == 1:
                     most += 1
                     break
-        if most < cells.at_least[i]:
+        if most < at_least[i]:
             return False
     return True
 
 
-@njit(cache=True)
+@kernel
 def failed_condition(point, cells):
     """Return the first condition that a point fails, or -1."""
-    for i in range(cells.at_least.shape[0]):
+    at_least, differs, off = cells.at_least, cells.differs, cells.off
+    for i in range(at_least.shape[0]):
         count = 0
         for j in range(point.shape[0]):
-            count += cells.differs[i, cells.off[j] + point[j]]
-        if count < cells.at_least[i]:
+            count += differs[i, off[j] + point[j]]
+        if count < at_least[i]:
             return i
     return -1
 
 
-@njit(cache=True)
+@kernel
 def keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, peaks, opened):
     """Filter the leaves of depth ``source`` into depth ``d``: those that meet the box and can still be part of the goal.
 
     Returns 0, 1 where the box holds no point of the goal, 2 where the arena is full.
     """
+    loose, closed, need, stack_lo, stack_hi = stack.loose, stack.closed, goal.need, stack.lo, stack.hi
+    stack_mask, stack_top, const, stack_active, last = stack.mask, stack.top, stack.const, stack.active, stack.last
+    first, gain = stack.first, leaves.gain
     own, is_mask, mask_of = cells.own, cells.is_mask, cells.mask_of
     off, add, top = cells.off, cells.add, cells.top
     box_lo, box_hi, box_mask = leaves.box_lo, leaves.box_hi, leaves.box_mask
-    open_now = stack.open[:opened]
-    closed_cost, closed_peak = stack.closed[0], stack.closed[1]
-    margins = goal.need.shape[0]
-    lo, hi, mask, arena = stack.lo[d], stack.hi[d], stack.mask[d], stack.arena
-    begin_all = 0 if d == 0 else stack.top[d - 1]
+    open_now = loose[:opened]
+    closed_cost, closed_peak = closed[0], closed[1]
+    margins = need.shape[0]
+    lo, hi, mask, arena = stack_lo[d], stack_hi[d], stack_mask[d], stack.arena
+    begin_all = 0 if d == 0 else stack_top[d - 1]
     write = begin_all
     for k in range(margins):
-        totals[k] = stack.const[source, k]
-    for a in range(stack.active[source]):
+        totals[k] = const[source, k]
+    for a in range(stack_active[source]):
         begin = write
-        if source != d and write + stack.last[source, a] - stack.first[source, a] > arena.shape[0]:
+        if source != d and write + last[source, a] - first[source, a] > arena.shape[0]:
             return 2
         for k in range(margins):
             peaks[a, k] = -FAR
-        for q in range(stack.first[source, a], stack.last[source, a]):
+        for q in range(first[source, a], last[source, a]):
             i = arena[q]
             if is_compatible(
                 i,
@@ -625,28 +635,28 @@ def keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, pea
                 arena[write] = i
                 write += 1
                 for k in range(margins):
-                    peaks[a, k] = max(peaks[a, k], leaves.gain[i, k])
+                    peaks[a, k] = max(peaks[a, k], gain[i, k])
         if write == begin:
             return 1
-        stack.first[d, a] = begin
-        stack.last[d, a] = write
+        first[d, a] = begin
+        last[d, a] = write
         for k in range(margins):
             totals[k] += peaks[a, k]
     for k in range(margins):
-        if totals[k] < goal.need[k]:
+        if totals[k] < need[k]:
             return 1
-    count = stack.active[source]
+    count = stack_active[source]
     for k in range(margins):
-        stack.const[d, k] = stack.const[source, k]
+        const[d, k] = const[source, k]
     write = begin_all
     active = 0
     for a in range(count):
         begin = write
-        for q in range(stack.first[d, a], stack.last[d, a]):
+        for q in range(first[d, a], last[d, a]):
             i = arena[q]
             useful = True
             for k in range(margins):
-                if totals[k] - peaks[a, k] + leaves.gain[i, k] < goal.need[k]:
+                if totals[k] - peaks[a, k] + gain[i, k] < need[k]:
                     useful = False
             if useful:
                 arena[write] = i
@@ -654,34 +664,43 @@ def keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, pea
         if write == begin:
             return 1
         only = arena[begin]
-        if write - begin == 1 and covers(only, lo, hi, mask, cells, leaves):
+        if write - begin == 1 and covers(only, lo, hi, mask, is_mask, mask_of, box_lo, box_hi, box_mask, open_now):
             for k in range(margins):
-                stack.const[d, k] += leaves.gain[only, k]
+                const[d, k] += gain[only, k]
             write = begin
         else:
-            stack.first[d, active] = begin
-            stack.last[d, active] = write
+            first[d, active] = begin
+            last[d, active] = write
             for k in range(margins):
                 peaks[active, k] = peaks[a, k]
             active += 1
-    stack.active[d] = active
-    stack.top[d] = write
+    stack_active[d] = active
+    stack_top[d] = write
     return 0
 
 
-@njit(cache=True)
+@kernel
 def keep_useful_sorted(d, source, limit, cells, leaves, goal, stack, totals, peaks, opened):
     """Do what :func:`keep_useful_leaves` does for a single margin, with lists sorted by gain: the first that fits is the greatest."""
+    loose, closed, stack_lo, stack_hi, stack_mask = stack.loose, stack.closed, stack.lo, stack.hi, stack.mask
+    const, stack_active, first, stack_last, at_first = (
+        stack.const,
+        stack.active,
+        stack.first,
+        stack.last,
+        stack.at_first,
+    )
+    gain, need, stack_top = leaves.gain, goal.need, stack.top
     own, is_mask, mask_of = cells.own, cells.is_mask, cells.mask_of
     off, add, top = cells.off, cells.add, cells.top
     box_lo, box_hi, box_mask = leaves.box_lo, leaves.box_hi, leaves.box_mask
-    open_now = stack.open[:opened]
-    closed_cost, closed_peak = stack.closed[0], stack.closed[1]
-    lo, hi, mask, arena = stack.lo[d], stack.hi[d], stack.mask[d], stack.arena
-    total = stack.const[source, 0]
-    count = stack.active[source]
+    open_now = loose[:opened]
+    closed_cost, closed_peak = closed[0], closed[1]
+    lo, hi, mask, arena = stack_lo[d], stack_hi[d], stack_mask[d], stack.arena
+    total = const[source, 0]
+    count = stack_active[source]
     for a in range(count):
-        q, last = stack.first[source, a], stack.last[source, a]
+        q, last = first[source, a], stack_last[source, a]
         while q < last and not is_compatible(
             arena[q],
             limit,
@@ -704,27 +723,27 @@ def keep_useful_sorted(d, source, limit, cells, leaves, goal, stack, totals, pea
             q += 1
         if q == last:
             return 1
-        stack.at_first[a] = q
-        peaks[a, 0] = leaves.gain[arena[q], 0]
+        at_first[a] = q
+        peaks[a, 0] = gain[arena[q], 0]
         total += peaks[a, 0]
     totals[0] = total
-    if total < goal.need[0]:
+    if total < need[0]:
         return 1
-    slack = total - goal.need[0]
-    constant = stack.const[source, 0]
-    write = 0 if d == 0 else stack.top[d - 1]
+    slack = total - need[0]
+    constant = const[source, 0]
+    write = 0 if d == 0 else stack_top[d - 1]
     active = 0
     for a in range(count):
         begin = write
-        q, last = stack.at_first[a], stack.last[source, a]
+        q, last = at_first[a], stack_last[source, a]
         if source != d and write + last - q > arena.shape[0]:
             return 2
         peak = peaks[a, 0]
         while q < last:
             i = arena[q]
-            if peak - leaves.gain[i, 0] > slack:
+            if peak - gain[i, 0] > slack:
                 break
-            if q == stack.at_first[a] or is_compatible(
+            if q == at_first[a] or is_compatible(
                 i,
                 limit,
                 lo,
@@ -747,66 +766,72 @@ def keep_useful_sorted(d, source, limit, cells, leaves, goal, stack, totals, pea
                 write += 1
             q += 1
         only = arena[begin]
-        if write - begin == 1 and covers(only, lo, hi, mask, cells, leaves):
+        if write - begin == 1 and covers(only, lo, hi, mask, is_mask, mask_of, box_lo, box_hi, box_mask, open_now):
             constant += peak
             write = begin
         else:
-            stack.first[d, active] = begin
-            stack.last[d, active] = write
+            first[d, active] = begin
+            stack_last[d, active] = write
             peaks[active, 0] = peak
             active += 1
-    stack.const[d, 0] = constant
-    stack.active[d] = active
-    stack.top[d] = write
+    const[d, 0] = constant
+    stack_active[d] = active
+    stack_top[d] = write
     return 0
 
 
-@njit(cache=True)
+@kernel
 def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty, opened):
     """Do what :func:`bound_cuts` does for a single margin, with lists sorted by gain: only where the bound changes is something written.
 
     ``empty`` counts the trees that have no leaf on a side.
     """
-    lo, hi, mask, arena = stack.lo[d], stack.hi[d], stack.mask[d], stack.arena
+    stack_lo, stack_hi, stack_mask, off, loose = stack.lo, stack.hi, stack.mask, cells.off, stack.loose
+    is_mask, reach, active, stack_first, stack_last = cells.is_mask, stack.reach, stack.active, stack.first, stack.last
+    gain, mask_of, box_mask, level, box_lo = leaves.gain, cells.mask_of, leaves.box_mask, stack.level, leaves.box_lo
+    box_hi = leaves.box_hi
+    lo, hi, mask, arena = stack_lo[d], stack_hi[d], stack_mask[d], stack.arena
     features = lo.shape[0]
-    for c in range(cells.off[features] + 1):
-        drop[0, c] = drop[1, c] = soft[0, c] = soft[1, c] = 0.0
-        empty[0, c] = empty[1, c] = 0
+    for j in range(features):
+        first, last = (0, off[j + 1] - off[j] - 1) if is_mask[j] else (lo[j], hi[j])
+        for c in range(off[j] + first, off[j] + last + 1):
+            drop[0, c] = drop[1, c] = soft[0, c] = soft[1, c] = 0.0
+            empty[0, c] = empty[1, c] = 0
     ranges = 0
     for o in range(opened):
-        j = stack.open[o]
-        if not cells.is_mask[j] and lo[j] < hi[j]:
-            stack.reach[ranges, 0] = j
+        j = loose[o]
+        if not is_mask[j] and lo[j] < hi[j]:
+            reach[ranges, 0] = j
             ranges += 1
-    for a in range(stack.active[d]):
-        first, last = stack.first[d, a], stack.last[d, a]
+    for a in range(active[d]):
+        first, last = stack_first[d, a], stack_last[d, a]
         peak = peaks[a, 0]
         weight = 0.0
         for q in range(first, last):
-            weight += leaves.gain[arena[q], 0] - peak + slack
+            weight += gain[arena[q], 0] - peak + slack
         weight = 1.0 / max(weight, 1e-300)
         for o in range(opened):
-            j = stack.open[o]
-            if not cells.is_mask[j] or mask[j] & (mask[j] - 1) == 0:
+            j = loose[o]
+            if not is_mask[j] or mask[j] & (mask[j] - 1) == 0:
                 continue
-            f = cells.off[j]
-            m = cells.mask_of[j]
+            f = off[j]
+            m = mask_of[j]
             touched = False
             for q in range(first, last):
-                if mask[j] & ~leaves.box_mask[arena[q], m] != 0:
+                if mask[j] & ~box_mask[arena[q], m] != 0:
                     touched = True
                     break
             if not touched:
                 continue
-            for k in range(cells.off[j + 1] - f):
+            for k in range(off[j + 1] - f):
                 bit = np.int64(1) << k
                 if mask[j] & bit == 0:
                     continue
                 alone = others = False
                 for q in range(first, last):
                     i = arena[q]
-                    both = mask[j] & leaves.box_mask[i, m]
-                    v = leaves.gain[i, 0]
+                    both = mask[j] & box_mask[i, m]
+                    v = gain[i, 0]
                     if both & bit == 0:
                         soft[0, f + k] += (v - peak + slack) * weight
                     elif not alone:
@@ -822,19 +847,19 @@ def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty, 
                 if not others:
                     empty[1, f + k] += 1
         for r in range(ranges):
-            j = stack.reach[r, 0]
-            stack.reach[r, 1] = hi[j] + 1
-            stack.reach[r, 2] = lo[j] - 1
-            stack.level[r, 0] = stack.level[r, 1] = 0.0
+            j = reach[r, 0]
+            reach[r, 1] = hi[j] + 1
+            reach[r, 2] = lo[j] - 1
+            level[r, 0] = level[r, 1] = 0.0
         for q in range(first, last):
             i = arena[q]
-            fall = peak - leaves.gain[i, 0]
+            fall = peak - gain[i, 0]
             w = (slack - fall) * weight
             for r in range(ranges):
-                j = stack.reach[r, 0]
-                f = cells.off[j]
-                begin = leaves.box_lo[i, j]
-                end = leaves.box_hi[i, j]
+                j = reach[r, 0]
+                f = off[j]
+                begin = box_lo[i, j]
+                end = box_hi[i, j]
                 if begin > lo[j]:
                     soft[0, f + begin - 1] += w
                 else:
@@ -843,32 +868,32 @@ def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty, 
                     soft[1, f + end + 1] += w
                 else:
                     end = hi[j]
-                if begin < stack.reach[r, 1]:
+                if begin < reach[r, 1]:
                     # Sides that end at begin or later, up to the leaf found before, lose ``fall``.
-                    if stack.reach[r, 1] <= hi[j]:
-                        drop[0, f + stack.reach[r, 1]] += stack.level[r, 0] - fall
-                    stack.reach[r, 1] = begin
-                    stack.level[r, 0] = fall
-                if end > stack.reach[r, 2]:
-                    if stack.reach[r, 2] >= lo[j]:
-                        drop[1, f + stack.reach[r, 2]] += stack.level[r, 1] - fall
-                    stack.reach[r, 2] = end
-                    stack.level[r, 1] = fall
+                    if reach[r, 1] <= hi[j]:
+                        drop[0, f + reach[r, 1]] += level[r, 0] - fall
+                    reach[r, 1] = begin
+                    level[r, 0] = fall
+                if end > reach[r, 2]:
+                    if reach[r, 2] >= lo[j]:
+                        drop[1, f + reach[r, 2]] += level[r, 1] - fall
+                    reach[r, 2] = end
+                    level[r, 1] = fall
         for r in range(ranges):
-            j = stack.reach[r, 0]
-            f = cells.off[j]
-            drop[0, f + stack.reach[r, 1]] += stack.level[r, 0]
-            drop[1, f + stack.reach[r, 2]] += stack.level[r, 1]
-            if stack.reach[r, 1] > lo[j]:
+            j = reach[r, 0]
+            f = off[j]
+            drop[0, f + reach[r, 1]] += level[r, 0]
+            drop[1, f + reach[r, 2]] += level[r, 1]
+            if reach[r, 1] > lo[j]:
                 empty[0, f + lo[j]] += 1
-                empty[0, f + stack.reach[r, 1]] -= 1
-            if stack.reach[r, 2] < hi[j]:
+                empty[0, f + reach[r, 1]] -= 1
+            if reach[r, 2] < hi[j]:
                 empty[1, f + hi[j]] += 1
-                empty[1, f + stack.reach[r, 2]] -= 1
+                empty[1, f + reach[r, 2]] -= 1
     for j in range(features):
-        f = cells.off[j]
-        if cells.is_mask[j]:
-            for k in range(cells.off[j + 1] - f):
+        f = off[j]
+        if is_mask[j]:
+            for k in range(off[j + 1] - f):
                 for side in range(2):
                     if empty[side, f + k] > 0:
                         drop[side, f + k] = 1e100
@@ -891,44 +916,47 @@ def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty, 
             drop[1, f + c] = running if without == 0 else 1e100
 
 
-@njit(cache=True)
+@kernel
 def bound_cuts(d, tight, slack, cells, leaves, stack, peaks, drop, soft, scratch):
     """For every cut of every feature: by how much the score's bound drops on either side, and which share of the leaves goes.
 
     An ordered feature cut after cell c: row 0 is the side up to c, row 1 (at c) the side from c on. A mask feature at
     level c: row 0 is the level alone, row 1 all others.
     """
-    lo, hi, mask, arena = stack.lo[d], stack.hi[d], stack.mask[d], stack.arena
+    stack_lo, stack_hi, stack_mask, off, active = stack.lo, stack.hi, stack.mask, cells.off, stack.active
+    stack_first, stack_last, gain, is_mask, mask_of = stack.first, stack.last, leaves.gain, cells.is_mask, cells.mask_of
+    box_mask, box_lo, box_hi = leaves.box_mask, leaves.box_lo, leaves.box_hi
+    lo, hi, mask, arena = stack_lo[d], stack_hi[d], stack_mask[d], stack.arena
     features = lo.shape[0]
-    for c in range(cells.off[features]):
+    for c in range(off[features]):
         drop[0, c] = drop[1, c] = soft[0, c] = soft[1, c] = 0.0
-    for a in range(stack.active[d]):
-        first, last = stack.first[d, a], stack.last[d, a]
+    for a in range(active[d]):
+        first, last = stack_first[d, a], stack_last[d, a]
         peak = peaks[a, tight]
         weight = 0.0
         for q in range(first, last):
-            weight += leaves.gain[arena[q], tight] - peak + slack
+            weight += gain[arena[q], tight] - peak + slack
         weight = 1.0 / max(weight, 1e-300)
         for j in range(features):
-            f = cells.off[j]
-            if cells.is_mask[j]:
-                m = cells.mask_of[j]
+            f = off[j]
+            if is_mask[j]:
+                m = mask_of[j]
                 touched = False
                 for q in range(first, last):
-                    if mask[j] & ~leaves.box_mask[arena[q], m] != 0:
+                    if mask[j] & ~box_mask[arena[q], m] != 0:
                         touched = True
                         break
                 if not touched:
                     continue
-                for k in range(cells.off[j + 1] - f):
+                for k in range(off[j + 1] - f):
                     bit = np.int64(1) << k
                     if mask[j] & bit == 0:
                         continue
                     alone = others = -FAR
                     for q in range(first, last):
                         i = arena[q]
-                        both = mask[j] & leaves.box_mask[i, m]
-                        v = leaves.gain[i, tight]
+                        both = mask[j] & box_mask[i, m]
+                        v = gain[i, tight]
                         if both & bit != 0:
                             alone = max(alone, v)
                         else:
@@ -945,7 +973,7 @@ def bound_cuts(d, tight, slack, cells, leaves, stack, peaks, drop, soft, scratch
             touched = False
             for q in range(first, last):
                 i = arena[q]
-                if leaves.box_lo[i, j] > lo[j] or leaves.box_hi[i, j] < hi[j]:
+                if box_lo[i, j] > lo[j] or box_hi[i, j] < hi[j]:
                     touched = True
                     break
             if not touched:
@@ -954,10 +982,10 @@ def bound_cuts(d, tight, slack, cells, leaves, stack, peaks, drop, soft, scratch
                 scratch[0, c] = scratch[1, c] = -FAR
             for q in range(first, last):
                 i = arena[q]
-                v = leaves.gain[i, tight]
+                v = gain[i, tight]
                 w = (v - peak + slack) * weight
-                begin = max(leaves.box_lo[i, j], lo[j])
-                end = min(leaves.box_hi[i, j], hi[j])
+                begin = max(box_lo[i, j], lo[j])
+                end = min(box_hi[i, j], hi[j])
                 scratch[0, begin] = max(scratch[0, begin], v)
                 scratch[1, end] = max(scratch[1, end], v)
                 if begin > lo[j]:
@@ -973,9 +1001,9 @@ def bound_cuts(d, tight, slack, cells, leaves, stack, peaks, drop, soft, scratch
                 running = max(running, scratch[1, c])
                 drop[1, f + c] += peak - running if running > -FAR else 1e100
     for j in range(features):
-        if cells.is_mask[j]:
+        if is_mask[j]:
             continue
-        f = cells.off[j]
+        f = off[j]
         # A leaf that begins at b is lost to every side that ends before b; likewise on the right.
         for c in range(hi[j] - 2, lo[j] - 1, -1):
             soft[0, f + c] += soft[0, f + c + 1]
@@ -983,18 +1011,19 @@ def bound_cuts(d, tight, slack, cells, leaves, stack, peaks, drop, soft, scratch
             soft[1, f + c] += soft[1, f + c - 1]
 
 
-@njit(cache=True)
+@kernel
 def shave(d, slack, cells, stack, drop):
     """Take off the ends (ordered) or levels (mask) of the box that cannot be in the goal.
 
     Returns 0 where nothing changed, 1 where something did, 2 where nothing is left.
     """
-    lo, hi, mask = stack.lo[d], stack.hi[d], stack.mask[d]
+    stack_lo, stack_hi, stack_mask, off, is_mask = stack.lo, stack.hi, stack.mask, cells.off, cells.is_mask
+    lo, hi, mask = stack_lo[d], stack_hi[d], stack_mask[d]
     changed = 0
     for j in range(lo.shape[0]):
-        f = cells.off[j]
-        if cells.is_mask[j]:
-            for k in range(cells.off[j + 1] - f):
+        f = off[j]
+        if is_mask[j]:
+            for k in range(off[j + 1] - f):
                 if (mask[j] >> k) & 1 and drop[0, f + k] > slack:
                     mask[j] &= ~(np.int64(1) << k)
                     changed = 1
@@ -1020,39 +1049,42 @@ def shave(d, slack, cells, stack, drop):
     return changed
 
 
-@njit(cache=True)
+@kernel
 def choose_cut(d, total, distance, limit, cells, stack, drop, soft):
     """Choose the cut with the best product of what it gains on both sides; False where the box is a single point."""
-    lo, hi, mask, near = stack.lo[d], stack.hi[d], stack.mask[d], stack.point[d]
+    stack_lo, stack_hi, stack_mask, point, off = stack.lo, stack.hi, stack.mask, stack.point, cells.off
+    add, top, active, is_mask, feature = cells.add, cells.top, stack.active, cells.is_mask, stack.feature
+    at, near_side = stack.at, stack.near_side
+    lo, hi, mask, near = stack_lo[d], stack_hi[d], stack_mask[d], point[d]
     features = lo.shape[0]
     cost = 0.0
     first = second = 0.0
     where = -1
     for j in range(features):
-        c = cells.off[j] + near[j]
-        cost += cells.add[c]
-        if cells.top[c] > first:
+        c = off[j] + near[j]
+        cost += add[c]
+        if top[c] > first:
             second = first
-            first = cells.top[c]
+            first = top[c]
             where = j
-        elif cells.top[c] > second:
-            second = cells.top[c]
+        elif top[c] > second:
+            second = top[c]
     room = 1.0 / max(limit - distance, 1e-300)
     scale = 1.0 / max(total, 1e-300)
-    share = 1.0 / max(stack.active[d], 1)
+    share = 1.0 / max(active[d], 1)
     best = -1.0
     for j in range(features):
-        f = cells.off[j]
-        rest = cost - cells.add[f + near[j]]
+        f = off[j]
+        rest = cost - add[f + near[j]]
         other = second if j == where else first
-        if cells.is_mask[j]:
+        if is_mask[j]:
             if mask[j] & (mask[j] - 1) == 0:
                 continue
             away = FAR
-            for k in range(cells.off[j + 1] - f):
+            for k in range(off[j + 1] - f):
                 if (mask[j] >> k) & 1 and k != near[j]:
-                    away = min(away, cells.add[f + k] + max(other, cells.top[f + k]))
-            for k in range(cells.off[j + 1] - f):
+                    away = min(away, add[f + k] + max(other, top[f + k]))
+            for k in range(off[j + 1] - f):
                 if (mask[j] >> k) & 1 == 0:
                     continue
                 alone = min(drop[0, f + k], 1e50) * scale + soft[0, f + k] * share
@@ -1060,58 +1092,61 @@ def choose_cut(d, total, distance, limit, cells, stack, drop, soft):
                 if k == near[j]:
                     others += (rest + away - distance) * room
                 else:
-                    alone += (rest + cells.add[f + k] + max(other, cells.top[f + k]) - distance) * room
+                    alone += (rest + add[f + k] + max(other, top[f + k]) - distance) * room
                 score = (alone + 1e-3) * (others + 1e-3)
                 if score > best:
                     best = score
-                    stack.feature[d] = j
-                    stack.at[d] = np.int64(1) << k
-                    stack.near_side[d] = 0 if k == near[j] else 1
+                    feature[d] = j
+                    at[d] = np.int64(1) << k
+                    near_side[d] = 0 if k == near[j] else 1
             continue
         for c in range(lo[j], hi[j]):
             left = min(drop[0, f + c], 1e50) * scale + soft[0, f + c] * share
             right = min(drop[1, f + c + 1], 1e50) * scale + soft[1, f + c + 1] * share
             if near[j] <= c:
-                right += (rest + cells.add[f + c + 1] + max(other, cells.top[f + c + 1]) - distance) * room
+                right += (rest + add[f + c + 1] + max(other, top[f + c + 1]) - distance) * room
             else:
-                left += (rest + cells.add[f + c] + max(other, cells.top[f + c]) - distance) * room
+                left += (rest + add[f + c] + max(other, top[f + c]) - distance) * room
             score = (left + 1e-3) * (right + 1e-3)
             if score > best:
                 best = score
-                stack.feature[d] = j
-                stack.at[d] = c
-                stack.near_side[d] = 0 if near[j] <= c else 1
+                feature[d] = j
+                at[d] = c
+                near_side[d] = 0 if near[j] <= c else 1
     return best >= 0.0
 
 
-@njit(cache=True)
+@kernel
 def cut_to_differ(d, condition, cells, stack):
     """Cut so that the nearest point of one side comes closer to fulfilling a condition; False where no cell can."""
-    lo, hi, mask, near = stack.lo[d], stack.hi[d], stack.mask[d], stack.point[d]
+    stack_lo, stack_hi, stack_mask, point, off = stack.lo, stack.hi, stack.mask, stack.point, cells.off
+    differs, is_mask, add, top, feature = cells.differs, cells.is_mask, cells.add, cells.top, stack.feature
+    at, near_side = stack.at, stack.near_side
+    lo, hi, mask, near = stack_lo[d], stack_hi[d], stack_mask[d], point[d]
     best = FAR
     for j in range(lo.shape[0]):
-        f = cells.off[j]
-        if cells.differs[condition, f + near[j]] == 1:
+        f = off[j]
+        if differs[condition, f + near[j]] == 1:
             continue
-        for k in range(cells.off[j + 1] - f):
-            inside = (mask[j] >> k) & 1 == 1 if cells.is_mask[j] else lo[j] <= k <= hi[j]
-            cost = cells.add[f + k] + cells.top[f + k]
-            if inside and cells.differs[condition, f + k] == 1 and cost < best:
+        for k in range(off[j + 1] - f):
+            inside = (mask[j] >> k) & 1 == 1 if is_mask[j] else lo[j] <= k <= hi[j]
+            cost = add[f + k] + top[f + k]
+            if inside and differs[condition, f + k] == 1 and cost < best:
                 best = cost
-                stack.feature[d] = j
-                if cells.is_mask[j]:
-                    stack.at[d] = np.int64(1) << near[j]
-                    stack.near_side[d] = 0
+                feature[d] = j
+                if is_mask[j]:
+                    at[d] = np.int64(1) << near[j]
+                    near_side[d] = 0
                 elif k > near[j]:
-                    stack.at[d] = k - 1
-                    stack.near_side[d] = 0
+                    at[d] = k - 1
+                    near_side[d] = 0
                 else:
-                    stack.at[d] = k
-                    stack.near_side[d] = 1
+                    at[d] = k
+                    near_side[d] = 1
     return best < FAR
 
 
-@njit(cache=True)
+@kernel
 def enter(d, side, cells, stack):
     """Make depth d + 1 the box on one side (0 up to the cut, or the level alone; 1 the other) of the cut of depth d."""
     e = d + 1
@@ -1133,7 +1168,7 @@ RUNNING, FULL, LOG_FULL = 0, 1, 2
 LIMIT = 0
 
 
-@njit(cache=True)
+@kernel
 def settle_point(d, cells, trees, goal, stack, registers, reals, best, log_point, log_cost, most, least, base_point):
     """Evaluate the nearest point of the box.
 
@@ -1176,7 +1211,7 @@ def settle_point(d, cells, trees, goal, stack, registers, reals, best, log_point
     return 1
 
 
-@njit(cache=True)
+@kernel
 def advance(
     budget,
     registers,

@@ -1,4 +1,4 @@
-"""The problem inside one ball: its leaves, its cells merged where no leaf tells them apart, the kernel's working arrays."""
+"""The problem inside one ball: its leaves, and its cells merged where no leaf tells them apart."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from mace.solvers.trees.grid import Grid, Ints
 from mace.solvers.trees.prepared import Values
 from mace.solvers.trees.question import View
 
-MOST_LOGGED = 4096
-
 
 class Local:
-    """The problem inside one ball: its leaves, its cells merged where no leaf tells them apart, and the kernel's working arrays."""
+    """The problem inside one ball."""
 
     def __init__(
         self,
@@ -88,52 +86,6 @@ class Local:
         self.start_lo = np.zeros(features, np.int64)
         self.start_hi = np.diff(new_off) - 1
         self.start_mask = mask
-        self.base = values.base
-        self.margins = len(values.base)
-
-    def reset(self, radius: float, arena: int) -> None:
-        """Make the working arrays of a fresh run."""
-        features, margins, trees = len(self.start_lo), self.margins, self.trees
-        size = len(self.rep)
-        depth = min(size + features + 4, 4096)
-        ints = np.int64
-        self.stack = kernels.Stack(
-            arena=np.empty(arena, np.int32),
-            lo=np.empty((depth, features), ints),
-            hi=np.empty((depth, features), ints),
-            mask=np.empty((depth, features), ints),
-            first=np.empty((depth, trees), ints),
-            last=np.empty((depth, trees), ints),
-            active=np.empty(depth, ints),
-            top=np.empty(depth, ints),
-            const=np.empty((depth, margins)),
-            state=np.zeros(depth, ints),
-            feature=np.empty(depth, ints),
-            at=np.empty(depth, ints),
-            near_side=np.empty(depth, ints),
-            point=np.empty((depth, features), ints),
-            at_first=np.empty(trees, ints),
-            open=np.empty(features, ints),
-            closed=np.empty(2),
-            reach=np.empty((features, 3), ints),
-            level=np.empty((features, 2)),
-        )
-        stack = self.stack
-        stack.arena[: self.count] = self.order
-        stack.lo[0], stack.hi[0], stack.mask[0] = self.start_lo, self.start_hi, self.start_mask
-        stack.first[0], stack.last[0] = self.tree_start[:-1], self.tree_start[1:]
-        stack.active[0], stack.top[0], stack.const[0] = trees, self.count, self.base
-        registers = np.zeros(8, ints)
-        registers[kernels.FRESH] = 1
-        reals = np.array([radius])
-        self.state = (
-            registers, reals, np.zeros(features, ints), np.empty((MOST_LOGGED, features), ints), np.empty(MOST_LOGGED),
-        )  # fmt: skip
-        widest = int(np.diff(self.off).max())
-        self.peaks = np.empty((trees, margins))
-        self.drop, self.soft = np.empty((2, size + 1)), np.empty((2, size + 1))
-        self.scratch = np.empty((2, widest + 1))
-        self.empty = np.empty((2, size + 1), ints)
 
     def cells_of(self, blocks: Ints) -> Ints:
         """Return the cells that stand for blocks."""

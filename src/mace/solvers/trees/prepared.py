@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from mace.distances import NormMetric
 from mace.exact import UNIT, float_up
 from mace.forms import Margin, TreeEnsemble
+from mace.solvers.allowed import Allowed, whole_domain
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import Floats, Grid, Ints, make_grid
-from mace.solvers.trees.question import Allowed, View, plain_view, whole_domain
+from mace.solvers.trees.question import View, plain_view
 from mace.space import Categorical
 
 
@@ -101,7 +102,7 @@ def margin_values(form: TreeEnsemble, margins: tuple[Margin, ...], band: Fractio
     for k, margin in enumerate(margins):
         starts_at_zero = base[k] == 0 and margin.shift == 0
         is_exact_start = bool(_is_coarse(base[k : k + 1]).all()) and form.squash == 0 and margin.shift.denominator == 1
-        error = float_up(4 * band + 32 * (len(form.roots) + 4) * UNIT * Fraction(float(sizes[k])))
+        error = float_up(band + 32 * (len(form.roots) + 4) * UNIT * Fraction(float(sizes[k])))
         if band == 0 and is_exact_start and coarse[form.left < 0].all():
             need[k] = sure[k] = _least_in_goal(form, value[:, k], base[k], strict=margin.strict)
         elif band == 0 and starts_at_zero and len(form.roots) == 1:

@@ -3,162 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.constraints import Condition
-from mace.constraints.condition import GuardCondition
 from mace.diversity import CountDifferent
-from mace.exact import float_down, float_up
-from mace.language import holds
-from mace.language.syntax import And, Compare, Constant, Guard, Not, Or, Variable, variables
 from mace.problem import Problem
-from mace.solvers.trees.grid import Floats, Grid, Ints, on_grid
-from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
-
-Span = tuple[float, float]
-"""A closed range of floats."""
-
-
-def unsupported_condition(conditions: Iterable[Condition]) -> str:
-    """Return why the conditions cannot be put on cells; empty where they can."""
-    for condition in conditions:
-        if isinstance(condition, CountDifferent):
-            continue
-        if not isinstance(condition, GuardCondition):
-            return "a condition is not on single features"
-        for part in _conjuncts(condition.guard):
-            if len(variables(part)) > 1:
-                return "a condition joins several features"
-            if _constants(part) is None:
-                return "a condition compares a feature with something other than a number"
-    return ""
-
-
-def _conjuncts(guard: Guard) -> tuple[Guard, ...]:
-    return guard.parts if isinstance(guard, And) else (guard,)
-
-
-def _constants(guard: Guard) -> list[Fraction] | None:
-    """Return the numbers that a guard compares its feature with; ``None`` where it does more than compare."""
-    found: list[Fraction] = []
-    pending: list[Guard] = [guard]
-    while pending:
-        match pending.pop():
-            case Compare(_, Variable(), Constant(value)) | Compare(_, Constant(value), Variable()):
-                found.append(value)
-            case Compare():
-                return None
-            case And(parts) | Or(parts):
-                pending.extend(parts)
-            case Not(part):
-                pending.append(part)
-            case _:
-                pass
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Allowed:
-    """What one feature may be.
-
-    Attributes
-    ----------
-    spans : tuple of spans
-        Closed ranges of numbers, ascending; positions of levels for a feature with levels.
-    missing : bool
-        Whether it may be missing.
-    """
-
-    spans: tuple[Span, ...]
-    missing: bool
-
-
-def allowed_values(problem: Problem) -> list[Allowed]:
-    """Return what each feature may be: its domain, and every guard on it alone."""
-    parts: dict[str, list[Guard]] = {name: [] for name in problem.space}
-    for condition in problem.conditions:
-        if isinstance(condition, GuardCondition):
-            for part in _conjuncts(condition.guard):
-                for name in variables(part):
-                    parts[name].append(part)
-    never = any(
-        isinstance(condition, GuardCondition) and not variables(part) and not holds(part, {})
-        for condition in problem.conditions
-        for part in (_conjuncts(condition.guard) if isinstance(condition, GuardCondition) else ())
-    )
-    return [
-        Allowed((), False) if never else _allowed(name, feature, own, parts[name])
-        for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True)
-    ]
-
-
-def whole_domain(feature: Feature) -> Allowed:
-    """Return what a feature may be without any condition."""
-    return Allowed((_ends(feature),), feature.missing)
-
-
-def _allowed(name: str, feature: Feature, own: Value, guards: list[Guard]) -> Allowed:
-    if not guards:
-        return whole_domain(feature)
-    low, high = _ends(feature)
-    constants = sorted({float(c) for guard in guards for c in (_constants(guard) or []) if low <= c <= high})
-    spans: list[Span] = []
-    for span in _segments(low, high, constants):
-        inside = Fraction(span[0]) if span[0] == span[1] else (Fraction(span[0]) + Fraction(span[1])) / 2
-        if all(holds(guard, {name: inside}) for guard in guards):
-            if spans and math.nextafter(spans[-1][1], math.inf) == span[0]:
-                spans[-1] = (spans[-1][0], span[1])
-            else:
-                spans.append(span)
-    if isinstance(feature, Integer):
-        spans = [(math.ceil(a), math.floor(b)) for a, b in spans if math.ceil(a) <= math.floor(b)]
-    missing = feature.missing and all(holds(guard, {name: None}) for guard in guards)
-    return Allowed(tuple(spans), missing)
-
-
-def _ends(feature: Feature) -> Span:
-    match feature:
-        case Ordinal(levels) | Categorical(levels):
-            return 0.0, float(len(levels) - 1)
-        case Real() | Integer():
-            return float(feature.low), float(feature.high)
-
-
-def _segments(low: float, high: float, constants: list[float]) -> list[Span]:
-    """Return the range cut into the constants themselves and what lies between them."""
-    spans: list[Span] = []
-    begin = low
-    for constant in constants:
-        before = math.nextafter(constant, -math.inf)
-        if begin <= before:
-            spans.append((begin, before))
-        spans.append((constant, constant))
-        begin = math.nextafter(constant, math.inf)
-    if begin <= high:
-        spans.append((begin, high))
-    return spans
-
-
-def alike(feature: Feature, earlier: Value, by: Fraction) -> Span | None:
-    """Return the values that do not count as different from ``earlier``; ``None`` where only being missing does not."""
-    if earlier is None:
-        return None
-    if not isinstance(feature, Real) or by == 0:
-        return float(earlier), float(earlier)
-    if feature.range == 0:
-        return float(feature.low), float(feature.high)
-    radius = by * feature.range
-    low, high = Fraction(earlier) - radius, Fraction(earlier) + radius
-    first, last = float_up(low), float_down(high)
-    return (
-        math.nextafter(first, math.inf) if first == low else first,
-        math.nextafter(last, -math.inf) if last == high else last,
-    )
+from mace.solvers.allowed import Allowed, Span, alike, ends, on_grid
+from mace.solvers.trees.grid import Floats, Grid, Ints
+from mace.space import Categorical, Feature, Integer, Real, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +135,6 @@ def needs_refining(allowed: list[Allowed], problem: Problem, conditions: list[Co
             continue
         if len(each.spans) > 1:
             return True
-        if isinstance(feature, Real | Integer) and feature.step is not None and each.spans[0] != _ends(feature):
+        if isinstance(feature, Real | Integer) and feature.step is not None and each.spans[0] != ends(feature):
             return True
     return False

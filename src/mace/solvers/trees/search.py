@@ -1,32 +1,43 @@
-"""One question: its tables, and the passes over growing balls."""
+"""The search: balls that grow around the factual, part by part, until the nearest counterfactual is proved nearest."""
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.distances import NormMetric, distance_down, distance_up
-from mace.diversity import CountDifferent
+from mace.distances import distance_down, distance_up
 from mace.exact import UNIT
-from mace.forms import TreeEnsemble
 from mace.problem import Bounds, Limits, Problem
 from mace.solvers.bisection import BAND
-from mace.solvers.trees import kernels
-from mace.solvers.trees.grid import Floats, Ints, make_grid
+from mace.solvers.trees import dual, kernels
+from mace.solvers.trees.engines import Engine, Plain, Priced
 from mace.solvers.trees.local import Local
-from mace.solvers.trees.prepared import Values, costs, kernel_goal, margin_values, prepared
-from mace.solvers.trees.question import Allowed, allowed_values, needs_refining, plain_view, refined_view
-from mace.space import Integer, Point, Real
+from mace.solvers.trees.parts import Part, Tables
+from mace.solvers.trees.prepared import Values, kernel_goal
+from mace.space import Point
 
 FIRST_RADIUS = 2.0**-14
 GROWTH = ((3, 4.0), (100, 2.0), (400, 1.5), (1500, 1.3), (float("inf"), 1.12))
+PRICED_GROWTH = ((1, 1.5), (30, 1.2), (300, 1.12), (float("inf"), 1.06))
 """By what the radius grows after a pass with at most so many nodes: the harder the last ball, the smaller the step."""
+
+PATIENCE = 300
+"""After so many nodes in one ball the plain engine is joined by the one with prices."""
+
+PRICE = 16
+"""One node with prices takes about as long as so many plain ones."""
+
+MORE_PATIENCE = 4
+"""A ball may take so many times the nodes of the one before."""
+
+NEARLY_ALL = 0.97
+"""A ball with this share of the distance in hand may as well have all of it."""
 
 SEEK_AFTER = 50
 """After a pass with so many nodes, random points are tried to have some counterfactual in hand."""
@@ -46,20 +57,6 @@ MOST_PARTS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One way of being missing and one alternative of the goal: its cost tables, its allowed box, and the trees."""
-
-    pattern: NDArray[np.bool_]
-    values: Values
-    cells: kernels.Cells
-    lo: Ints
-    hi: Ints
-    mask: Ints
-    rep: Floats
-    trees: kernels.Trees
-
-
-@dataclass(frozen=True, slots=True)
 class Best:
     """The nearest point so far, by its cost in floats."""
 
@@ -67,261 +64,265 @@ class Best:
     point: Point | None = None
 
 
-class Search:
-    """One question: its tables, and the passes over growing balls."""
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """All the ways of being missing that differ from the factual's in so many features."""
 
-    def __init__(self, problem: Problem, limits: Limits) -> None:
-        assert isinstance(problem.form, TreeEnsemble)
-        assert isinstance(problem.metric, NormMetric)
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unmade:
+    """A part whose tables are not made yet."""
+
+    pattern: NDArray[np.bool_]
+    values: Values
+
+
+@dataclass(slots=True)
+class Climb:
+    """A part in a growing ball.
+
+    Attributes
+    ----------
+    floor : float
+        No counterfactual of the part costs less.
+    radius, farthest : float
+        The next ball, and one that holds everything.
+    multiplier : float, optional
+        The price of distance to begin with; ``None`` while the plain engine does.
+    patience : int
+        After so many nodes a ball is given up for a smaller one, or for another engine.
+    is_done : bool
+        Whether nothing of the part that would be better than the best point is left.
+    """
+
+    part: Part
+    floor: float
+    radius: float
+    farthest: float
+    multiplier: float | None = None
+    patience: int = PATIENCE
+    is_done: bool = False
+
+
+class Search:
+    """One question: its parts, the part that is open farthest down first, and what was found."""
+
+    def __init__(self, problem: Problem, limits: Limits, patience: int | None = None) -> None:
         self.problem = problem
-        self.form = problem.form
         self.limits = limits
+        self.patience = PATIENCE if patience is None else patience
+        self.tables = Tables(problem)
         self.nodes = self.passes = 0
         self.undecided: dict[Point, float] = {}
         self.best = Best(np.inf)
-        self.floor = 0.0
-        self.is_single = False
         self.reason = ""
 
     def run(self) -> Bounds:
-        """Search every way of being missing, from the fewest changes on, each until its optimum is proved or beaten."""
-        self._prepare()
-        for number, part in enumerate(self._parts()):
-            if number == MOST_PARTS:
-                self.reason = "too many ways of being missing to try them all"
-                return self._bounds(complete=False)
-            self.floor = 0.0
-            if part is not None and not self._deepen(part):
-                return self._bounds(complete=False)
-        return self._bounds(complete=True)
+        """Search the part with the least floor one ball farther, until the best point is below every floor."""
+        serial = itertools.count()
+        waiting: list[tuple[float, int, Changes | Unmade | Climb]] = [(0.0, next(serial), Changes(0))]
+        alternatives = self.tables.alternatives()
+        made = 0
+
+        def put(floor: float, item: Changes | Unmade | Climb) -> None:
+            heapq.heappush(waiting, (floor, next(serial), item))
+
+        while waiting and waiting[0][0] < self.best.cost:
+            floor, _, item = heapq.heappop(waiting)
+            match item:
+                case Changes(count):
+                    patterns = list(itertools.islice(self.tables.patterns(count), MOST_PARTS + 1))
+                    made += len(patterns)
+                    if made > MOST_PARTS:
+                        self.reason = "too many ways of being missing to try them all"
+                        return self._bounds(floor)
+                    for cost, pattern in patterns:
+                        for values in alternatives:
+                            put(cost, Unmade(pattern, values))
+                    if count < len(self.tables.free):
+                        put(self.tables.missing_costs(count + 1), Changes(count + 1))
+                case Unmade(pattern, values):
+                    part = self.tables.part(pattern, values)
+                    if part is not None:
+                        put(part.nearest, self._start(part))
+                case Climb():
+                    self._climb(item)
+                    if not item.is_done:
+                        put(item.floor, item)
+                    lowest = waiting[0][0] if waiting else np.inf
+                    self._report(lowest)
+                    if self.reason:
+                        return self._bounds(lowest)
+        return self._bounds(np.inf)
 
     def exercise(self) -> None:
         """Run every kernel once, for all of them to be compiled."""
         self.run()
-        for part in self._parts():
-            if part is not None:
-                self._seek(part)
-
-    # ---- tables
-
-    def _prepare(self) -> None:
-        problem, form = self.problem, self.form
-        made = prepared(form)
-        strays = {
-            j: float(own)
-            for j, (feature, own) in enumerate(zip(problem.space.values(), problem.factual, strict=True))
-            if own is not None
-            and isinstance(feature, Real | Integer)
-            and feature.step is not None
-            and not feature.has(own)
-        }
-        self.grid = make_grid(form, strays) if strays else made.grid
-        self.cache = made.values
-        conditions = [c for c in problem.conditions if isinstance(c, CountDifferent)]
-        self.conditions = conditions
-        self.allowed = allowed_values(problem) if problem.conditions else made.free
-        if needs_refining(self.allowed, problem, conditions):
-            self.view = refined_view(self.grid, problem, self.allowed, conditions)
-        else:
-            self.view = plain_view(self.grid) if strays else made.view
-        assert isinstance(problem.metric, NormMetric)
-        self.jump, self.slope, self.square, self.peak = costs(made, problem.metric)
-        self.inverse, self.is_category, self.mask_of = made.inverse, made.is_category, made.mask_of
-        self.lowest = np.array([each.spans[0][0] if each.spans else np.inf for each in self.allowed])
-        self.highest = np.array([each.spans[-1][1] if each.spans else -np.inf for each in self.allowed])
-        masks = zip(self.allowed, self.grid.is_mask, strict=True)
-        self.levels = np.array([_levels(each) if is_mask else 0 for each, is_mask in masks], dtype=np.int64)
-
-    def _alternatives(self) -> list[Values]:
-        goal = self.problem.goal
-        band = self.form.rounding + goal.slack
-        made = []
-        for margins in goal.alternatives(self.form.outputs, ties_last=self.form.ties_last):
-            if not margins:
-                continue
-            if margins not in self.cache:
-                self.cache[margins] = margin_values(self.form, margins, band)
-            made.append(self.cache[margins])
-        return made
-
-    def _parts(self) -> Iterator[Part | None]:
-        """Yield each way of being missing with each alternative of the goal; ``None`` where no point is allowed."""
-        alternatives = self._alternatives()
-        for pattern in self._patterns():
-            for values in alternatives:
-                yield self._part(pattern, values)
-
-    def _patterns(self) -> Iterator[NDArray[np.bool_]]:
-        """Yield the ways in which features may be missing, those with the fewest changes first; dear ones are left out."""
-        own = np.array([value is None for value in self.problem.factual])
-        free = [
-            j
-            for j, (feature, allowed) in enumerate(zip(self.problem.space.values(), self.allowed, strict=True))
-            if feature.missing and (allowed.spans if own[j] else allowed.missing)
-        ]
-        self.is_single = not free and len(self._alternatives()) == 1
-        add, peak = self.jump + self.slope + self.square, self.peak
-        for count in range(len(free) + 1):
-            if np.sort(add[free])[:count].sum() + np.sort(peak[free])[:count].max(initial=0.0) >= self.best.cost:
-                return
-            for chosen in itertools.combinations(free, count):
-                if add[list(chosen)].sum() + peak[list(chosen)].max(initial=0.0) >= self.best.cost:
-                    continue
-                pattern = own.copy()
-                pattern[list(chosen)] ^= True
-                if all(self.allowed[j].missing if pattern[j] else self.allowed[j].spans for j in range(len(own))):
-                    yield pattern
-
-    def _part(self, pattern: NDArray[np.bool_], values: Values) -> Part | None:
-        tables = self._cells(pattern)
-        if tables is None:
-            return None
-        return Part(pattern, values, *tables, self.grid.trees(values.most, values.least))
-
-    def _cells(self, pattern: NDArray[np.bool_]) -> tuple[kernels.Cells, Ints, Ints, Ints, Floats] | None:
-        """Return the cost tables of one pattern and its allowed ranges; ``None`` where some feature has no allowed cell."""
-        view, grid = self.view, self.grid
-        size = len(pattern)
-        cells = len(view.low)
-        factual = np.array([0.0 if value is None else float(value) for value in self.problem.factual])
-        was_missing = np.array([value is None for value in self.problem.factual])
-        add, top, rep = np.empty(cells), np.empty(cells), np.empty(cells)
-        own, lo, hi, mask = (np.zeros(size, dtype=np.int64) for _ in range(4))
-        fits = kernels.cost_tables(
-            factual, was_missing, pattern, grid.is_mask,
-            self.is_category, view.off, view.low, view.high, self.lowest, self.highest, self.levels,
-            self.inverse, self.jump, self.slope, self.square, self.peak, add, top, rep, own, lo, hi, mask,
-        )  # fmt: skip
-        if not fits:
-            return None
-        differs = view.differs
-        for i, condition in enumerate(self.conditions):
-            for j in np.flatnonzero(pattern):
-                differs = differs.copy()
-                differs[i, view.off[j] : view.off[j + 1]] = condition.earlier[j] is not None
-        at_least = np.array([condition.features for condition in self.conditions], dtype=np.int64)
-        made = kernels.Cells(grid.is_mask, pattern, self.mask_of, view.off, add, top, own, view.base, differs, at_least)
-        return made, lo, hi, mask, rep
+        part = self.tables.part(self.tables.was_missing, self.tables.alternatives()[0])
+        if part is not None:
+            self._seek(part)
 
     # ---- passes
 
-    def _deepen(self, part: Part) -> bool:
-        """Search ever larger balls of one part; False where time or memory ran out."""
-        farthest = 2 * _farthest(part) + 1
-        nearest = _nearest(part.cells)
-        radius = nearest + max(FIRST_RADIUS, 1.01 * _least_step(part.cells))
-        while nearest < self.best.cost:
+    def _start(self, part: Part) -> Climb:
+        radius = part.nearest + max(FIRST_RADIUS, 1.01 * part.least_step)
+        multiplier = None if self.patience > 0 or not can_price(part) else 0.8 * first_multiplier(part, radius)
+        return Climb(part, part.nearest, radius, part.farthest, multiplier, max(self.patience, 1))
+
+    def _climb(self, climb: Climb) -> None:
+        """Search one ball of a part, and say where it goes on."""
+        if self.limits.remaining() <= 0:
+            self.reason = "time limit reached"
+            return
+        part, tables = climb.part, self.tables
+        radius = min(climb.radius, self.best.cost, climb.farthest)
+        self.passes += 1
+        local = Local(
+            tables.grid, tables.view, radius, part.cells, part.lo, part.hi, part.mask, part.trees, part.values
+        )
+        nodes = 0
+        if local.count > 0:
+            engine, ended = self._search(local, climb, radius)
+            nodes = engine.nodes
+            climb.floor = max(climb.floor, min(engine.floor, self.best.cost))
+            if isinstance(engine, Priced):
+                climb.multiplier = engine.multiplier
+            if not ended:
+                self._go_on(climb, engine)
+                return
+        climb.floor = max(climb.floor, radius)
+        climb.is_done = radius >= min(self.best.cost, climb.farthest)
+        if nodes >= SEEK_AFTER and self.best.point is None:
+            self._seek(part)
+        steps = GROWTH if climb.multiplier is None else PRICED_GROWTH
+        growth = next(factor for most, factor in steps if nodes <= most)
+        climb.patience = max(climb.patience, MORE_PATIENCE * nodes)
+        climb.radius = max(radius * growth, local.next_radius * (1 + 1e-6))
+        if climb.multiplier is not None and climb.radius >= NEARLY_ALL * self.best.cost:
+            climb.radius = self.best.cost
+
+    def _go_on(self, climb: Climb, engine: Engine) -> None:
+        """Say how to go on after a ball that was not searched to its end."""
+        if self.reason:
+            if self.best.point is None:
+                self._seek(climb.part)
+        elif engine.status == dual.RESTART:
+            climb.radius = max(1.05 * climb.floor, 0.9 * self.best.cost)
+        else:
+            climb.radius = (climb.floor + engine.radius) / 2
+            climb.patience *= 2
+
+    def _search(self, local: Local, climb: Climb, radius: float) -> tuple[Engine, bool]:
+        """Search a ball; return the engine that did, and whether it came to its end."""
+        part = climb.part
+        arena = max(1 << 16, 16 * local.count)
+        patience = climb.patience if can_price(part) else None
+        while True:
+            engine: Engine
+            if climb.multiplier is None:
+                engine = Plain(local, part.trees, part.values, radius, arena)
+            else:
+                engine = self._priced(local, climb, radius, arena, climb.multiplier)
+            ended = self._run(engine, part, patience)
+            is_stuck = not ended and not self.reason and engine.status == kernels.RUNNING
+            if is_stuck and climb.multiplier is None:
+                engine, ended = self._race(engine, local, climb, arena)
+            if engine.status != kernels.FULL:
+                return engine, ended
+            if arena >= MOST_ARENA:
+                self.reason = "memory limit reached"
+                return engine, False
+            arena *= 8
+
+    def _race(self, plain: Engine, local: Local, climb: Climb, arena: int) -> tuple[Engine, bool]:
+        """Let the plain engine, which found no end, and one with prices go on in turns; return the first to end."""
+        part, radius = climb.part, plain.radius
+        if self.best.point is None:
+            self._seek(part)
+        priced = self._priced(local, climb, radius, arena, 0.8 * first_multiplier(part, radius))
+        nodes = plain.nodes
+        while plain.status != kernels.FULL or priced.status != kernels.FULL:
+            for engine, more in ((priced, nodes // PRICE), (plain, nodes)):
+                engine.reals[kernels.LIMIT] = min(engine.reals[kernels.LIMIT], self.best.cost)
+                if engine.status != kernels.FULL:
+                    ended = self._run(engine, part, engine.nodes + more)
+                    if ended or self.reason or engine.status == dual.RESTART:
+                        return engine, ended
+            nodes *= 2
+        return plain, False
+
+    def _priced(self, local: Local, climb: Climb, radius: float, arena: int, multiplier: float) -> Priced:
+        most = 0.98 * first_multiplier(climb.part, radius)
+        return Priced(local, climb.part.trees, climb.part.values, radius, arena, min(multiplier, most))
+
+    def _run(self, engine: Engine, part: Part, most_nodes: int | None) -> bool:
+        """Run an engine, pausing to look at the clock, and keep what it finds; return whether it came to its end."""
+        before = engine.nodes
+        ended = self._advance(engine, part, most_nodes)
+        self.nodes += engine.nodes - before
+        self._note_undecided(engine, part)
+        if engine.found and engine.reals[kernels.LIMIT] < self.best.cost:
+            cells = engine.local.cells_of(engine.best)
+            self.best = Best(float(engine.reals[kernels.LIMIT]), self.tables.point(cells, part))
+        return ended
+
+    def _advance(self, engine: Engine, part: Part, most_nodes: int | None) -> bool:
+        budget = 16
+        while True:
+            started = time.monotonic()
+            try:
+                engine.advance(budget)
+            except KeyboardInterrupt:
+                self.reason = "interrupted"
+                return False
+            if engine.status == kernels.LOG_FULL:
+                self._note_undecided(engine, part)
+                if len(self.undecided) > MOST_UNDECIDED:
+                    self.reason = "too many points lie on the boundary to ask the model about each"
+                    return False
+                engine.registers[kernels.STATUS] = kernels.RUNNING
+            if engine.status != kernels.RUNNING:
+                return False
+            if engine.registers[kernels.DEPTH] < 0:
+                return True
             if self.limits.remaining() <= 0:
                 self.reason = "time limit reached"
                 return False
-            radius = min(radius, self.best.cost, farthest)
-            outcome = self._one_pass(part, radius)
-            if outcome is None:
-                if self.best.point is None:
-                    self._seek(part)
+            if most_nodes is not None and engine.nodes >= most_nodes:
                 return False
-            found, next_radius, nodes = outcome
-            self.floor = min(radius, self.best.cost)
-            self._report()
-            if found or radius >= min(self.best.cost, farthest):
-                break
-            if nodes >= SEEK_AFTER and self.best.point is None:
-                self._seek(part)
-            growth = next(factor for most, factor in GROWTH if nodes <= most)
-            radius = max(radius * growth, next_radius * (1 + 1e-6))
-        return True
+            taken = time.monotonic() - started
+            budget = max(1, min(1 << 14, int(budget * PAUSE / max(taken, 1e-6))))
+            if most_nodes is not None:
+                budget = max(1, min(budget, most_nodes - engine.nodes))
+
+    def _note_undecided(self, engine: Engine, part: Part) -> None:
+        """Keep the points that only the real model can decide, and empty the kernel's log of them."""
+        logged = engine.registers[kernels.LOGGED]
+        for blocks, cost in zip(engine.log_point[:logged], engine.log_cost, strict=False):
+            self.undecided[self.tables.point(engine.local.cells_of(blocks), part)] = float(cost)
+        engine.registers[kernels.LOGGED] = 0
 
     def _seek(self, part: Part) -> None:
         """Look for any valid point, to have one in hand when a search is not easy."""
         best = np.empty(len(part.lo), dtype=np.int64)
-        goal = kernel_goal(part.values)
-        evaluations = EVALUATIONS / (len(self.grid.roots) * self.grid.depth)
+        grid = self.tables.grid
+        evaluations = EVALUATIONS / (len(grid.roots) * grid.depth)
         tries = int(min(400, max(20, evaluations / 2)))
         most_found = int(min(12, max(1, evaluations / (20 * len(part.lo)))))
+        goal = kernel_goal(part.values)
         cost = kernels.seek(tries, most_found, part.lo, part.hi, part.mask, part.cells, part.trees, goal, best)
         if cost < min(self.best.cost, kernels.FAR):
-            self.best = Best(float(cost), self._point(best, part))
-
-    def _one_pass(self, part: Part, radius: float) -> tuple[bool, float, int] | None:
-        """Search one ball; return whether a point was found, the next radius at which more leaves take part, and the nodes.
-
-        ``None`` where time or memory ran out.
-        """
-        self.passes += 1
-        local = Local(self.grid, self.view, radius, part.cells, part.lo, part.hi, part.mask, part.trees, part.values)
-        if local.count == 0:
-            return False, local.next_radius, 0
-        arena = max(1 << 16, 16 * local.count)
-        while True:
-            outcome = self._branch_and_bound(part, radius, local, arena)
-            if outcome != "full" or arena >= MOST_ARENA:
-                break
-            arena *= 8
-        if outcome == "full":
-            self.reason = "memory limit reached"
-            return None
-        registers, reals, best, _, _ = local.state
-        self.nodes += int(registers[kernels.NODES])
-        self._note_undecided(local, part)
-        if registers[kernels.FOUND]:
-            self.best = Best(float(reals[kernels.LIMIT]), self._point(local.cells_of(best), part))
-        if outcome == "late":
-            return None
-        return bool(registers[kernels.FOUND]), local.next_radius, int(registers[kernels.NODES])
-
-    def _branch_and_bound(self, part: Part, radius: float, local: Local, arena: int) -> str:
-        """Run the kernel, pausing to look at the clock; "done", "late" or "full"."""
-        local.reset(radius, arena)
-        budget = 16
-        registers, reals, best, log_point, log_cost = local.state
-        while True:
-            started = time.monotonic()
-            try:
-                kernels.advance(
-                    budget, registers, reals, best, log_point, log_cost, local.cells, local.leaves, part.trees, kernel_goal(part.values),
-                    local.stack, local.peaks, local.drop, local.soft, local.scratch, local.empty,
-                )  # fmt: skip
-            except KeyboardInterrupt:
-                self.reason = "interrupted"
-                return "late"
-            if registers[kernels.STATUS] == kernels.LOG_FULL:
-                self._note_undecided(local, part)
-                if len(self.undecided) > MOST_UNDECIDED:
-                    self.reason = "too many points lie on the boundary to ask the model about each"
-                    return "late"
-                registers[kernels.STATUS] = kernels.RUNNING
-            if registers[kernels.STATUS] == kernels.FULL:
-                return "full"
-            if registers[kernels.DEPTH] < 0:
-                return "done"
-            if self.limits.remaining() <= 0:
-                self.reason = "time limit reached"
-                return "late"
-            taken = time.monotonic() - started
-            budget = max(1, min(1 << 14, int(budget * PAUSE / max(taken, 1e-6))))
-
-    def _note_undecided(self, local: Local, part: Part) -> None:
-        """Keep the points that only the real model can decide, and empty the kernel's log of them."""
-        registers, _, _, log_point, log_cost = local.state
-        for blocks, cost in zip(log_point[: registers[kernels.LOGGED]], log_cost, strict=False):
-            self.undecided[self._point(local.cells_of(blocks), part)] = float(cost)
-        registers[kernels.LOGGED] = 0
-
-    def _point(self, cells: Ints, part: Part) -> Point:
-        """Return the point that stands for some cells: in each, the value nearest to the factual."""
-        numbers = part.rep[self.view.off[:-1] + cells]
-        return tuple(
-            None if part.pattern[j] else float(number) if isinstance(feature, Real) else int(number)
-            for j, (feature, number) in enumerate(zip(self.problem.space.values(), numbers, strict=True))
-        )
+            self.best = Best(float(cost), self.tables.point(best, part))
 
     # ---- the end
 
-    def _report(self) -> None:
+    def _report(self, floor: float) -> None:
         if self.limits.on_progress is not None:
             power = 1 / self.problem.metric.power
-            floor = min(self.floor, self.best.cost, *self.undecided.values()) if self.is_single else 0.0
-            self.limits.on_progress(floor**power, self.best.cost**power, self.nodes)
+            lowest = min(floor, self.best.cost, *self.undecided.values())
+            self.limits.on_progress(lowest**power, self.best.cost**power, self.nodes)
 
     def _decide(self) -> float:
         """Ask the real model about the undecided points, nearest first; return the least cost that stays open."""
@@ -341,52 +342,37 @@ class Search:
                     return open_cost
         return open_cost
 
-    def _bounds(self, complete: bool) -> Bounds:
-        """Let the real model decide what the kernel could not, and return what is proved."""
+    def _bounds(self, floor: float) -> Bounds:
+        """Let the real model decide what the kernel could not, and return what is proved.
+
+        ``floor`` is a cost below which only the points met so far can be counterfactuals; infinite where all was searched.
+        """
         problem = self.problem
         open_cost = self._decide()
         point = self.best.point
         notes = {"nodes": self.nodes, "passes": self.passes}
-        if complete and point is None and not np.isfinite(open_cost):
+        if floor == np.inf and point is None and open_cost == np.inf:
             return Bounds(Fraction(0), is_infeasible=True, calls=self.nodes, notes=notes)
         measure = problem.metric.measure(point) if point is not None else None
         measures = [measure] if measure is not None else []
-        if np.isfinite(open_cost):
-            measures.append(Fraction(open_cost))
-        if not complete:
-            measures.append(Fraction(self.floor) if self.is_single else Fraction(0))
+        measures += [Fraction(cost) for cost in (open_cost, floor) if cost < np.inf]
         lowest = min(measures, default=Fraction(0))
         error = (len(problem.space) + 8) * 4 * UNIT
         lower = distance_down(problem.metric, max(Fraction(0), lowest - error))
-        reason = self.reason or (BAND if np.isfinite(open_cost) else "")
+        reason = self.reason or (BAND if open_cost < np.inf else "")
         upper = distance_up(problem.metric, measure) if measure is not None else None
         return Bounds(lower, upper, point, reason=reason, calls=self.nodes, notes=notes)
 
 
-def _levels(allowed: Allowed) -> int:
-    return sum(1 << k for first, last in allowed.spans for k in range(int(np.ceil(first)), int(last) + 1))
+def can_price(part: Part) -> bool:
+    """Return whether prices can help: one margin, and a cost that is at least partly a sum over features."""
+    return len(part.values.base) == 1 and bool(((part.cells.add > 0) & (part.cells.add < kernels.FAR)).any())
 
 
-def _nearest(cells: kernels.Cells) -> float:
-    """Return the cost of the nearest allowed point."""
-    own = cells.off[:-1] + cells.own
-    return float(cells.add[own].sum() + cells.top[own].max())
-
-
-def _least_step(cells: kernels.Cells) -> float:
-    """Return the least cost of any change."""
-    cost = cells.add + cells.top
-    return float(cost[(cost > 0) & (cost < kernels.FAR)].min(initial=np.inf)) if (cost < kernels.FAR).any() else 0.0
-
-
-def _farthest(part: Part) -> float:
-    """Return a bound on the cost of every allowed point."""
-    cells = part.cells
-    total = peak = 0.0
-    for j in range(len(part.lo)):
-        begin, end = cells.off[j], cells.off[j + 1]
-        chosen = slice(begin, end) if cells.is_mask[j] else slice(begin + part.lo[j], begin + part.hi[j] + 1)
-        alive = cells.add[chosen] < kernels.FAR
-        total += float(cells.add[chosen][alive].max(initial=0.0))
-        peak = max(peak, float(cells.top[chosen][alive].max(initial=0.0)))
-    return total + peak
+def first_multiplier(part: Part, radius: float) -> float:
+    """Return the price of distance at which the factual's own score would pay for the whole radius."""
+    most, least = np.empty(1), np.empty(1)
+    own = part.cells.base_cell[part.cells.off[:-1] + part.cells.own]
+    kernels.scores_at(own, part.cells, part.trees, kernel_goal(part.values), most, least)
+    lacking = float(part.values.need[0] - most[0])
+    return max(lacking, part.values.pad) / max(radius - part.nearest, 1e-300)

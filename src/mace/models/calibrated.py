@@ -1,0 +1,121 @@
+"""Reading scikit-learn's ``CalibratedClassifierCV`` where one binary model is calibrated by a sigmoid or a temperature.
+
+The calibrated probability is expit(z) in float64, and the second class is predicted where it is above its complement.
+With T the model's score,
+
+- ``method="sigmoid"``: z = -(a T + b);
+- ``method="temperature"``: the softmax of (-βT, βT), so z = 2βT.
+
+Both are the model's last layer scaled and moved: two more roundings, and parts as large as |a| |T| + |b|. A model
+without ``decision_function`` (an ``MLPClassifier``) is calibrated on its probability p, and a p + b changes its sign at
+p = -b/a: the decision is a threshold on the score of the model, at logit(-b/a). There p is good to 4 units of roundoff,
+a p + b to 3 u (|a| + |b|), and z must be 32 u from 0 to be told from it, so the decision is sure where p is farther
+than u (7 + (3 |b| + 32) / |a|) from -b/a.
+
+The mean of several calibrated models (``ensemble=True``) is a mean of sigmoids, and an isotonic calibration
+interpolates in steps: refused.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mace.errors import UnsupportedModel
+from mace.exact import UNIT
+from mace.forms import Network
+from mace.forms.network import SQUASH
+from mace.models.estimator import check_columns
+from mace.space import Column, FeatureSpace
+
+
+def read_calibrated(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Network:
+    """Return the form of a ``CalibratedClassifierCV``."""
+    from mace.models import form_of
+
+    check_columns(model, columns, space, missing=False)
+    calibrated = model.calibrated_classifiers_
+    if len(calibrated) > 1:
+        raise UnsupportedModel(
+            f"cannot read CalibratedClassifierCV(ensemble={model.ensemble!r}) of {len(calibrated)} models: the mean of their sigmoids is "
+            "not piecewise linear. Fit it with ensemble=False."
+        )
+    if len(model.classes_) != 2:
+        raise UnsupportedModel(
+            f"cannot read CalibratedClassifierCV with {len(model.classes_)} classes: each has its own sigmoid, and the greatest of "
+            "them is not piecewise linear. Explain the model without the calibration."
+        )
+    method, calibrator = calibrated[0].method, calibrated[0].calibrators[0]
+    estimator = _thawed(calibrated[0].estimator)
+    has_score = hasattr(estimator, "decision_function")
+    if method not in ("sigmoid", "temperature") or (method == "temperature" and not has_score):
+        raise UnsupportedModel(
+            f"cannot read CalibratedClassifierCV(method={method!r}) of {type(estimator).__name__}. "
+            "Supported: 'sigmoid', and 'temperature' of models with a decision_function. Fit it with method='sigmoid'."
+        )
+    form = form_of(estimator, space, columns)
+    if not isinstance(form, Network) or not form.is_binary or form.is_regressor:
+        raise UnsupportedModel(
+            f"cannot read CalibratedClassifierCV of {type(estimator).__name__}. Supported: binary linear models and MLPClassifier."
+        )
+    if method == "temperature":
+        return _scaled(form, 2 * float(calibrator.beta_), 0.0)
+    slope, shift = float(calibrator.a_), float(calibrator.b_)
+    return _scaled(form, -slope, -shift) if has_score else _threshold(form, slope, shift)
+
+
+def _thawed(estimator: Any) -> Any:
+    while type(estimator).__name__ == "FrozenEstimator":
+        estimator = estimator.estimator
+    return estimator
+
+
+def _scaled(form: Network, factor: float, shift: float) -> Network:
+    """Return the form whose score is factor·score + shift, before a sigmoid."""
+    if factor == 0 or not math.isfinite(factor) or not math.isfinite(shift):
+        raise UnsupportedModel("the calibration ignores the model: every row has the same probability. Fit it again.")
+    return replace(
+        form,
+        weights=(*form.weights[:-1], form.weights[-1] * factor),
+        biases=(*form.biases[:-1], form.biases[-1] * factor + shift),
+        sizes=(*_sizes(form)[:-1], _sizes(form)[-1] * abs(factor) + abs(shift)),
+        steps=form.steps + 5,
+        squash=SQUASH * UNIT,
+        link="sigmoid",
+    )
+
+
+def _threshold(form: Network, slope: float, shift: float) -> Network:
+    """Return the form whose score is above 0 where slope·p + shift is below 0, p being the sigmoid of the score."""
+    unit = float(UNIT)
+    middle = -shift / slope if slope else math.inf
+    radius = unit * (7 + (3 * abs(shift) + 32) / abs(slope)) if slope else math.inf
+    if not (2 * radius < middle < 1 - 2 * radius):
+        raise UnsupportedModel(
+            "the calibration takes every probability of the model to the same side: every row has the same class. Fit it again."
+        )
+    at = _logit(middle)
+    wrong = max(_logit(middle + radius) - at, at - _logit(middle - radius)) + 16 * unit * (1 + abs(at))
+    sign = -1.0 if slope > 0 else 1.0
+    return replace(
+        form,
+        weights=(*form.weights[:-1], sign * form.weights[-1]),
+        biases=(*form.biases[:-1], sign * (form.biases[-1] - at)),
+        sizes=(*_sizes(form)[:-1], _sizes(form)[-1] + abs(at)),
+        steps=form.steps + 2,
+        squash=Fraction(wrong),
+        ties_last=False,
+        link="none",
+    )
+
+
+def _sizes(form: Network) -> tuple[Any, ...]:
+    return form.sizes if form.sizes is not None else tuple(np.abs(bias) for bias in form.biases)
+
+
+def _logit(chance: float) -> float:
+    return math.log(chance / (1 - chance))

@@ -1,0 +1,52 @@
+"""The network lane: exact nearest counterfactuals of linear models and piecewise linear networks by branch and bound over boxes.
+
+Inside a box and the ball of the best point so far, every score is bounded by a linear function of the features. A linear function is
+separable over features, so that the nearest point at which it may reach the goal is found at once; that is the bound of the box.
+Without a hidden layer the bound is exact but for whole numbers and levels.
+"""
+
+from __future__ import annotations
+
+from mace.distances import NormMetric
+from mace.forms import Network
+from mace.problem import Bounds, Limits, Problem
+from mace.solvers.network.conditions import unsupported_condition
+from mace.solvers.network.search import Search
+from mace.solvers.network.warmup import warm_up
+from mace.space import Integer, Real
+
+NEAR_A_GRID = 1e-3
+
+
+def supports(problem: Problem) -> str:
+    """Return why the lane cannot take a problem; empty where it can."""
+    if not isinstance(problem.form, Network):
+        return "the model is not a network"
+    if not isinstance(problem.metric, NormMetric):
+        return "the distance is a function"
+    for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True):
+        if feature.missing:
+            return f"{name!r} may be missing"
+        if (
+            isinstance(feature, Real | Integer)
+            and feature.step is not None
+            and own is not None
+            and not feature.has(own)
+        ):
+            offset = (own - feature.low) / feature.step
+            if abs(offset - round(offset)) < NEAR_A_GRID:
+                return f"{name!r} lies just beside its grid"
+    for column in problem.form.columns:
+        if column.table is not None and isinstance(list(problem.space.values())[column.feature], Real | Integer):
+            return "a column reads a number through a table"
+    return unsupported_condition(problem.conditions, problem.space)
+
+
+def solve(problem: Problem, limits: Limits) -> Bounds:
+    """Find the nearest counterfactual."""
+    return Search(problem, limits).run()
+
+
+def prepare() -> None:
+    """Compile the kernels or load them from disk; nothing after the first time in a process."""
+    warm_up(lambda problem: solve(problem, Limits()))

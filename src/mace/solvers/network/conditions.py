@@ -1,0 +1,132 @@
+"""Conditions that the lane can take: on single features, diversity, and linear inequalities across features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, lcm
+
+from mace.constraints import Condition
+from mace.constraints.condition import GuardCondition
+from mace.diversity import CountDifferent
+from mace.exact import float_up
+from mace.language.syntax import Binary, Compare, Constant, Expression, Guard, Unary, Variable, variables
+from mace.problem import Problem
+from mace.solvers.allowed import compared_with, conjuncts
+from mace.space import FeatureSpace, Real
+
+Linear = tuple[dict[str, Fraction], Fraction]
+"""Coefficients by feature, and a constant."""
+
+
+def unsupported_condition(conditions: Iterable[Condition], space: FeatureSpace) -> str:
+    """Return why the lane cannot take the conditions; empty where it can."""
+    for condition in conditions:
+        if isinstance(condition, CountDifferent):
+            continue
+        if not isinstance(condition, GuardCondition):
+            return "a condition is more than inequalities between features"
+        for part in conjuncts(condition.guard):
+            if len(variables(part)) <= 1:
+                if compared_with(part) is None:
+                    return "a condition compares a feature with something other than a number"
+            elif not isinstance(part, Compare) or part.name == "!=" or linear(part) is None:
+                return "a condition joins several features in another way than by a linear inequality"
+            elif part.name == "==" and any(space[name].size is None for name in variables(part)):
+                return "a condition is an equation between real features"
+    return ""
+
+
+def linear(part: Compare) -> Linear | None:
+    """Return left - right as a linear expression; ``None`` where it is none."""
+    left, right = _linear(part.left), _linear(part.right)
+    return None if left is None or right is None else _add(left, right, Fraction(-1))
+
+
+def _linear(expression: Expression) -> Linear | None:
+    match expression:
+        case Variable(name):
+            return {name: Fraction(1)}, Fraction(0)
+        case Constant(value):
+            return {}, value
+        case Unary("neg", operand):
+            inner = _linear(operand)
+            return None if inner is None else _add(({}, Fraction(0)), inner, Fraction(-1))
+        case Binary(name, left, right):
+            a, b = _linear(left), _linear(right)
+            return None if a is None or b is None else _joined(name, a, b)
+        case _:
+            return None
+
+
+def _joined(name: str, a: Linear, b: Linear) -> Linear | None:
+    zero: Linear = ({}, Fraction(0))
+    match name:
+        case "+":
+            return _add(a, b, Fraction(1))
+        case "-":
+            return _add(a, b, Fraction(-1))
+        case "*" if not a[0]:
+            return _add(zero, b, a[1])
+        case "*" if not b[0]:
+            return _add(zero, a, b[1])
+        case "/" if not b[0] and b[1]:
+            return _add(zero, a, 1 / b[1])
+        case _:
+            return None
+
+
+def _add(a: Linear, b: Linear, times: Fraction) -> Linear:
+    coefficients = dict(a[0])
+    for name, value in b[0].items():
+        coefficients[name] = coefficients.get(name, Fraction(0)) + times * value
+    return coefficients, a[1] + times * b[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Σ coefficient · number + constant is at least 0; ``error`` is how far floats may be off."""
+
+    coefficients: dict[str, Fraction]
+    constant: Fraction
+    error: float
+
+
+def linear_rows(problem: Problem) -> list[Row]:
+    """Return the inequalities across features, a strict one closed."""
+    return [
+        row
+        for condition in problem.conditions
+        if isinstance(condition, GuardCondition)
+        for part in conjuncts(condition.guard)
+        if len(variables(part)) > 1
+        for row in _rows(problem, part)
+    ]
+
+
+def _rows(problem: Problem, part: Guard) -> Iterator[Row]:
+    assert isinstance(part, Compare)
+    expression = linear(part)
+    assert expression is not None
+    for sign in {">=": (1,), ">": (1,), "<=": (-1,), "<": (-1,), "==": (1, -1)}[part.name]:
+        coefficients, constant = _add(({}, Fraction(0)), expression, Fraction(sign))
+        yield _row(problem, coefficients, constant, strict=part.name in ("<", ">"))
+
+
+def _row(problem: Problem, coefficients: dict[str, Fraction], constant: Fraction, *, strict: bool) -> Row:
+    """Return a row; over whole numbers its bound lies half way between two values, so that floats decide it."""
+    features = [problem.space[name] for name in coefficients]
+    size = abs(constant)
+    for name, value in coefficients.items():
+        feature = problem.space[name]
+        low, high = (0, feature.size) if hasattr(feature, "levels") else (feature.low, feature.high)
+        size += abs(value) * max(abs(Fraction(low or 0)), abs(Fraction(high or 0)))
+    if all(not isinstance(feature, Real) for feature in features):
+        scale = lcm(*(value.denominator for value in coefficients.values()))
+        least = -constant * scale
+        least = Fraction(least.numerator // least.denominator + 1) if strict else Fraction(ceil(least))
+        if size * scale < 2**40:
+            whole = {name: value * scale for name, value in coefficients.items()}
+            return Row(whole, Fraction(1, 2) - least, error=0.125)
+    return Row(coefficients, constant, error=float_up(size * (len(coefficients) + 8) * Fraction(1, 2**50)))

@@ -1,0 +1,1767 @@
+"""The numba kernels of the network lane: bound propagation inside a box and a ball, and the branch and bound over boxes.
+
+A *box* holds a range a feature: of numbers, or of the entries of a *table* feature (its allowed levels in order; a categorical
+feature's own level comes first). A point holds a number or an entry for each feature. Every score is
+
+    offset + Σ_j first[slot_j](v_j)
+
+in the first layer, so that a linear functional of the first layer is separable over features. Its columns inside a box are the
+number of each feature that is free there, or one column for each entry of a free table, both relative to the *nearest* point of the
+box, whose cost is least.
+
+The cost of a point is Σ_j jump[changed] + slope·δ + square·δ², plus the greatest peak·δ.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numba.experimental import structref
+
+from mace.solvers.compiled import kernel
+
+FAR = 1e300
+WHOLE = 2.0
+"""A radius beyond every distance: distances lie in [0, 1]."""
+
+TINY = 1e-300
+"""A change so small that its cost underflows is a change all the same."""
+
+SUM, PEAK, SQUARE, MIXED = 0, 1, 2, 3
+"""How a distance adds up: jumps and slopes; the greatest change; squares; a sum and the greatest change."""
+
+ATTEMPTS = 4
+"""How often the lines below bent units are chosen anew, by the point that the last bound gave."""
+
+RUNNING, FULL, LOG_FULL = 0, 1, 2
+STATUS, NODES, HEAP, USED, SPARE, FOUND, LOGGED, CERTAIN, PROBES = range(9)
+"""Places in the integer registers."""
+
+BEST, OPEN, GAP, TOLERANCE, SMALL = range(5)
+"""Places in the real registers: the cost of the best point, the least cost that rounding leaves open, how much nearer a point must be to
+be sought, how finely a radius is halved, and the width in cost below which a box is not cut further."""
+
+NO, MAYBE, SURE = 0, 1, 2
+"""What the float arithmetic here says of a point: not in the goal, too near to the boundary to say, in the goal."""
+
+ADAPTIVE, LOCAL, AT_POINT = 0, 1, 2
+"""The line below a bent unit: the one that loses less over the range, or the one that is exact at a point; or no bound at all but the
+piece in use at a point."""
+
+NET = [
+    "first",
+    "first_size",
+    "offset",
+    "size",
+    "weight",
+    "bend",
+    "width",
+    "relative",
+    "tiny",
+    "single",
+    "squash",
+    "own",
+]
+"""A model: what each slot adds to the first layer (slots x units) and its absolute size, then per layer offsets, what counts as their
+size, weights, slopes below 0 and widths; γ of each layer, what underflow costs, the rounding of inputs, the squash, and the
+relative error of sums made here."""
+
+TASK = [
+    "own", "slot", "inverse", "is_table", "is_grid", "base", "step", "off", "entry_slot", "entry_delta", "by_delta", "nearest",
+    "span_off", "span_lo", "span_hi", "jump", "slope", "square", "peak", "form", "plus", "minus", "shift", "slack", "row",
+    "row_base", "row_error", "alike_lo", "alike_hi", "at_least", "factual", "factual_size",
+]  # fmt: skip
+"""A question: the factual, the tables, grids and spans of what is allowed, the costs, the rows (margins of the goal, then linear
+conditions), what counts as alike, and the first layer at the factual."""
+
+WORK = [
+    "low", "high", "size", "error", "z", "lam", "mu", "begin", "column_entry", "columns_from", "feature", "near", "delta", "base",
+    "gains", "matrix", "unit_gain", "rows", "constants", "lean", "ratio", "cost", "gain", "start", "stop", "order", "x", "best_x",
+    "mix", "extra", "point", "other", "score", "trial",
+]  # fmt: skip
+"""Scratch space."""
+
+TREE = ["lo", "hi", "bound", "heap", "spare"]
+"""The open boxes, and a heap of them by their bounds."""
+
+
+@structref.register
+class NetType(types.StructRef):
+    """The type of :class:`Net`."""
+
+
+@structref.register
+class TaskType(types.StructRef):
+    """The type of :class:`Task`."""
+
+
+@structref.register
+class WorkType(types.StructRef):
+    """The type of :class:`Work`."""
+
+
+@structref.register
+class TreeType(types.StructRef):
+    """The type of :class:`Tree`."""
+
+
+class Net(structref.StructRefProxy):
+    """A model, by reference: kernels that pass it on compile and start quickly."""
+
+
+class Task(structref.StructRefProxy):
+    """A question, by reference."""
+
+
+class Work(structref.StructRefProxy):
+    """Scratch space, by reference."""
+
+
+class Tree(structref.StructRefProxy):
+    """The open boxes, by reference."""
+
+
+structref.define_proxy(Net, NetType, NET)
+structref.define_proxy(Task, TaskType, TASK)
+structref.define_proxy(Work, WorkType, WORK)
+structref.define_proxy(Tree, TreeType, TREE)
+
+
+@kernel
+def make_net(*fields):
+    """Return a model as one object."""
+    return Net(*fields)
+
+
+@kernel
+def make_task(*fields):
+    """Return a question as one object."""
+    return Task(*fields)
+
+
+@kernel
+def make_work(*fields):
+    """Return scratch space as one object."""
+    return Work(*fields)
+
+
+@kernel
+def make_tree(*fields):
+    """Return room for boxes as one object."""
+    return Tree(*fields)
+
+
+# ---- points
+
+
+@kernel
+def change(j, v, task):
+    """Return δ of feature j at v."""
+    if task.is_table[j]:
+        return task.entry_delta[task.off[j] + int(v)]
+    if v == task.own[j] or task.inverse[j] == 0.0:
+        return 0.0
+    return max(abs(v - task.own[j]) * task.inverse[j], TINY)
+
+
+@kernel
+def part_cost(j, delta, task):
+    """Return what a change adds to the sum."""
+    if delta <= 0.0:
+        return 0.0
+    return task.jump[j] + (task.slope[j] + task.square[j] * delta) * delta
+
+
+@kernel
+def cost_of(v, task):
+    """Return the cost of a point."""
+    total = 0.0
+    top = 0.0
+    for j in range(v.shape[0]):
+        delta = change(j, v[j], task)
+        total += part_cost(j, delta, task)
+        top = max(top, task.peak[j] * delta)
+    return total + top
+
+
+@kernel
+def slot_of(j, v, task):
+    """Return the slot that feature j reads at v."""
+    return task.entry_slot[task.off[j] + int(v)] if task.is_table[j] else task.slot[j]
+
+
+@kernel
+def judge(v, net, task, work):
+    """Evaluate a point; return what is sure of it and the least of its rows' values, and write its pre-activations.
+
+    ``size`` bounds Σ|w||h| and ``error`` the error of the deployed arithmetic, by the recursion of ``Network.rounding`` at this
+    one point. The arithmetic here is float64, so its own error is at most as large: a value beyond twice the error is sure.
+    """
+    depth = net.width.shape[0] - 1
+    z, size, error = work.z, work.trial[0], work.trial[1]
+    for i in range(net.width[0]):
+        z[0, i] = net.offset[0, i]
+        size[0, i] = 0.0
+    for j in range(v.shape[0]):
+        slot = slot_of(j, v[j], task)
+        factor = 1.0 if task.is_table[j] else v[j]
+        for i in range(net.width[0]):
+            z[0, i] += net.first[slot, i] * factor
+            size[0, i] += net.first_size[slot, i] * abs(factor)
+    for i in range(net.width[0]):
+        through = net.single * size[0, i]
+        size[0, i] += net.size[0, i]
+        error[0, i] = through + net.relative[0] * (size[0, i] + through) + net.tiny
+    for k in range(1, depth + 1):
+        for i in range(net.width[k]):
+            value = net.offset[k, i]
+            big = net.size[k, i]
+            through = 0.0
+            for p in range(net.width[k - 1]):
+                below = z[k - 1, p]
+                w = net.weight[k, i, p]
+                active = below if below >= 0.0 else net.bend[k - 1, p] * below
+                value += w * active
+                big += abs(w * active)
+                through += abs(w) * error[k - 1, p]
+            z[k, i] = value
+            error[k, i] = through + net.relative[k] * (big + 2.0 * through) + net.tiny
+    verdict = SURE
+    least = FAR
+    for r in range(task.plus.shape[0] + task.row_base.shape[0]):
+        value, band = row_value(r, v, z[depth], error[depth], net, task)
+        least = min(least, value)
+        if value < -2.0 * band:
+            verdict = NO
+        elif value <= 2.0 * band:
+            verdict = min(verdict, MAYBE)
+    if not differs_enough(v, task):
+        verdict = NO
+    return verdict, least
+
+
+@kernel
+def row_value(r, v, scores, error, net, task):
+    """Return the value of a row at a point, and how far off it may be."""
+    margins = task.plus.shape[0]
+    if r < margins:
+        value = task.shift[r]
+        band = task.slack[r] + net.squash
+        if task.plus[r] >= 0:
+            value += scores[task.plus[r]]
+            band += error[task.plus[r]]
+        if task.minus[r] >= 0:
+            value -= scores[task.minus[r]]
+            band += error[task.minus[r]]
+        return value, band
+    r -= margins
+    value = task.row_base[r]
+    for j in range(v.shape[0]):
+        if task.is_table[j]:
+            value += task.row[r, slot_of(j, v[j], task)] - task.row[r, task.slot[j]]
+        else:
+            value += task.row[r, task.slot[j]] * (v[j] - task.own[j])
+    return value, task.row_error[r]
+
+
+@kernel
+def differs_enough(v, task):
+    """Return whether a point differs enough from every earlier counterfactual."""
+    for c in range(task.at_least.shape[0]):
+        count = 0
+        for j in range(v.shape[0]):
+            if v[j] < task.alike_lo[c, j] or v[j] > task.alike_hi[c, j]:
+                count += 1
+        if count < task.at_least[c]:
+            return False
+    return True
+
+
+# ---- what is allowed
+
+
+@kernel
+def snap_up(j, x, task):
+    """Return the least allowed number of feature j from x on, FAR where there is none.
+
+    The values of a grid are computed here with a rounding, so that comparisons with them have a tolerance far below the step; the
+    ends of spans are values themselves, and so is the factual's own number, which need not lie on the grid.
+    """
+    slack = 1e-6 * task.step[j] if task.is_grid[j] else 0.0
+    for s in range(task.span_off[j], task.span_off[j + 1]):
+        first, last, own = task.span_lo[s], task.span_hi[s], task.own[j]
+        if last + slack < x:
+            continue
+        y = max(x, first)
+        if not task.is_grid[j]:
+            return y
+        g = task.base[j] + np.ceil((y - task.base[j]) / task.step[j] - 1e-6) * task.step[j]
+        g = FAR if g > last + slack else min(max(g, first), last)
+        if first <= own <= last and y - slack <= own < g + slack:
+            g = own
+        if g < FAR:
+            return g
+    return FAR
+
+
+@kernel
+def snap_down(j, x, task):
+    """Return the greatest allowed number of feature j up to x, -FAR where there is none."""
+    slack = 1e-6 * task.step[j] if task.is_grid[j] else 0.0
+    for s in range(task.span_off[j + 1] - 1, task.span_off[j] - 1, -1):
+        first, last, own = task.span_lo[s], task.span_hi[s], task.own[j]
+        if first - slack > x:
+            continue
+        y = min(x, last)
+        if not task.is_grid[j]:
+            return y
+        g = task.base[j] + np.floor((y - task.base[j]) / task.step[j] + 1e-6) * task.step[j]
+        g = -FAR if g < first - slack else min(max(g, first), last)
+        if first <= own <= last and g - slack < own <= y + slack:
+            g = own
+        if g > -FAR:
+            return g
+    return -FAR
+
+
+@kernel
+def above(j, x, task):
+    """Return the least allowed value of feature j above x."""
+    if task.is_table[j]:
+        return x + 1.0
+    if not task.is_grid[j]:
+        return snap_up(j, np.nextafter(x, np.inf), task)
+    beyond = task.base[j] + (np.floor((x - task.base[j]) / task.step[j] + 1e-5) + 1.0) * task.step[j]
+    if x < task.own[j] < beyond:
+        return snap_up(j, task.own[j], task)
+    return snap_up(j, beyond, task)
+
+
+@kernel
+def below(j, x, task):
+    """Return the greatest allowed value of feature j below x."""
+    if task.is_table[j]:
+        return x - 1.0
+    if not task.is_grid[j]:
+        return snap_down(j, np.nextafter(x, -np.inf), task)
+    beyond = task.base[j] + (np.ceil((x - task.base[j]) / task.step[j] - 1e-5) - 1.0) * task.step[j]
+    if beyond < task.own[j] < x:
+        return snap_down(j, task.own[j], task)
+    return snap_down(j, beyond, task)
+
+
+@kernel
+def farthest_change(j, budget, peak_budget, task):
+    """Return the greatest δ of feature j whose part of the sum is within ``budget``, and with its peak within ``peak_budget``."""
+    reach = FAR
+    for with_peak in range(2):
+        left = (peak_budget if with_peak else budget) - task.jump[j]
+        left += 1e-15 + 1e-12 * abs(left)
+        if left < 0.0:
+            return 0.0
+        s = task.slope[j] + (task.peak[j] if with_peak else 0.0)
+        q = task.square[j]
+        if q > 0.0:
+            reach = min(reach, (np.sqrt(s * s + 4.0 * q * left) - s) / (2.0 * q))
+        elif s > 0.0:
+            reach = min(reach, left / s)
+    return reach * (1.0 + 1e-12)
+
+
+@kernel
+def clip(lo, hi, limit, task, work):
+    """Shrink a box to the ball of radius ``limit``; return False where nothing is left.
+
+    Writes the nearest value of each feature, its δ, and (sum, peak) of the nearest point's cost.
+    """
+    features = lo.shape[0]
+    total = 0.0
+    first = 0.0
+    second = 0.0
+    where = -1
+    for j in range(features):
+        if lo[j] > hi[j]:
+            return False
+        v = task.nearest[j] if task.is_table[j] else task.own[j]
+        v = min(max(v, lo[j]), hi[j])
+        work.near[j] = v
+        delta = change(j, v, task)
+        work.delta[j] = delta
+        total += part_cost(j, delta, task)
+        top = task.peak[j] * delta
+        if top > first:
+            second = first
+            first = top
+            where = j
+        elif top > second:
+            second = top
+    work.base[0] = total
+    work.base[1] = first
+    if total + first > limit * (1.0 + 1e-12) + 1e-15:
+        return False
+    for j in range(features):
+        if lo[j] == hi[j]:
+            continue
+        others = total - part_cost(j, work.delta[j], task)
+        reach = farthest_change(j, limit - others - (second if where == j else first), limit - others, task)
+        if task.is_table[j]:
+            a, b = int(lo[j]), int(hi[j])
+            while a < b and task.entry_delta[task.off[j] + a] > reach:
+                a += 1
+            while b > a and task.entry_delta[task.off[j] + b] > reach:
+                b -= 1
+            lo[j], hi[j] = a, b
+        elif reach < FAR and task.inverse[j] > 0.0:
+            width = reach / task.inverse[j]
+            width += 4e-16 * (abs(task.own[j]) + width)
+            if task.own[j] - width > lo[j]:
+                lo[j] = snap_up(j, task.own[j] - width, task)
+            if task.own[j] + width < hi[j]:
+                hi[j] = snap_down(j, task.own[j] + width, task)
+            if lo[j] > hi[j]:
+                return False
+            work.near[j] = min(max(work.near[j], lo[j]), hi[j])
+    return True
+
+
+@kernel
+def open_box(lo, hi, net, task, work):
+    """Write the columns of a box, the first layer at its nearest point, and how large its sums are; return (features, columns)."""
+    units = net.width[0]
+    begin, size = work.begin, work.size[0]
+    for i in range(units):
+        begin[i] = task.factual[i]
+        size[i] = task.factual_size[i]
+    active = 0
+    columns = 0
+    for j in range(lo.shape[0]):
+        near = work.near[j]
+        if not task.is_table[j]:
+            slot = task.slot[j]
+            moved = near - task.own[j]
+            if moved == 0.0 and lo[j] == hi[j]:
+                continue
+            reach = max(abs(lo[j]), abs(hi[j]))
+            for i in range(units):
+                begin[i] += net.first[slot, i] * moved
+                size[i] += net.first_size[slot, i] * reach
+            if lo[j] == hi[j]:
+                continue
+            for i in range(units):
+                work.matrix[i, columns] = net.first[slot, i]
+            work.columns_from[active] = columns
+            work.feature[active] = j
+            columns += 1
+            active += 1
+            continue
+        here = task.entry_slot[task.off[j] + int(near)]
+        if here != task.slot[j]:
+            for i in range(units):
+                begin[i] += net.first[here, i] - net.first[task.slot[j], i]
+                size[i] += net.first_size[here, i]
+        if lo[j] == hi[j]:
+            continue
+        work.columns_from[active] = columns
+        work.feature[active] = j
+        for q in range(task.off[j], task.off[j + 1]):
+            entry = task.by_delta[q]
+            if entry < lo[j] or entry > hi[j] or entry == near:
+                continue
+            slot = task.entry_slot[task.off[j] + entry]
+            for i in range(units):
+                work.matrix[i, columns] = net.first[slot, i] - net.first[here, i]
+            work.column_entry[columns] = entry
+            columns += 1
+        for i in range(units):
+            largest = 0.0
+            for e in range(int(lo[j]), int(hi[j]) + 1):
+                largest = max(largest, net.first_size[task.entry_slot[task.off[j] + e], i])
+            size[i] += largest
+        active += 1
+    work.columns_from[active] = columns
+    return active, columns
+
+
+# ---- separable functionals over a box and a ball
+
+
+@kernel
+def build(gains, active, lo, hi, extra, task, work):
+    """Write the pieces of the concave hulls of gain over cost, one feature after another; return their number and the free gain.
+
+    Each feature's own hull starts at the nearest point of the box. ``extra`` is added to the slopes.
+    """
+    count = 0
+    free = 0.0
+    for f in range(active):
+        j = work.feature[f]
+        column = work.columns_from[f]
+        rate = task.slope[j] + extra[j]
+        if not task.is_table[j]:
+            g = gains[column]
+            near = work.near[j]
+            far = hi[j] if g > 0.0 else lo[j]
+            work.x[column] = 0.0
+            if g == 0.0 or far == near:
+                continue
+            c = rate * abs(far - near) * task.inverse[j]
+            if near == task.own[j]:
+                c += task.jump[j]
+            if c <= 0.0:
+                free += g * (far - near)
+                work.x[column] = far - near
+                continue
+            work.cost[count] = c
+            work.gain[count] = g * (far - near)
+            work.start[count] = -1
+            work.stop[count] = column
+            work.lean[count] = f
+            count += 1
+            continue
+        first = count
+        delta = work.delta[j]
+        last_cost = rate * delta + (task.jump[j] if delta > 0.0 else 0.0)
+        last_gain = 0.0
+        last = -1
+        for column in range(work.columns_from[f], work.columns_from[f + 1]):
+            work.x[column] = 0.0
+            if gains[column] <= last_gain:
+                continue
+            delta = task.entry_delta[task.off[j] + work.column_entry[column]]
+            c = rate * delta + (task.jump[j] if delta > 0.0 else 0.0)
+            dc = c - last_cost
+            dg = gains[column] - last_gain
+            begin = last
+            while count > first and dg * work.cost[count - 1] >= work.gain[count - 1] * dc:
+                count -= 1
+                dc += work.cost[count]
+                dg += work.gain[count]
+                begin = work.start[count]
+            last_cost = c
+            last_gain = gains[column]
+            last = column
+            if dc <= 0.0:
+                free += dg
+                if begin >= 0:
+                    work.x[begin] = 0.0
+                work.x[column] = 1.0
+                continue
+            work.cost[count] = dc
+            work.gain[count] = dg
+            work.start[count] = begin
+            work.stop[count] = column
+            work.lean[count] = f
+            count += 1
+    for a in range(count):
+        ratio = work.gain[a] / work.cost[a]
+        b = a - 1
+        while b >= 0 and work.ratio[work.order[b]] < ratio:
+            work.order[b + 1] = work.order[b]
+            b -= 1
+        work.order[b + 1] = a
+        work.ratio[a] = ratio
+    return count, free
+
+
+@kernel
+def take(piece, share, lo, hi, task, work):
+    """Note in ``x`` that a share of a piece is used."""
+    column = work.stop[piece]
+    j = work.feature[work.lean[piece]]
+    if not task.is_table[j]:
+        far = hi[j] if work.gains[column] > 0.0 else lo[j]
+        work.x[column] = share * (far - work.near[j])
+        return
+    if work.start[piece] >= 0:
+        work.x[work.start[piece]] = 1.0 - share
+    work.x[column] = share
+
+
+@kernel
+def gain_within(gains, radius, active, lo, hi, task, work):
+    """Return the greatest gain of points of the box whose every peak·δ is within ``radius``, and write one into ``x``."""
+    total = 0.0
+    for f in range(active):
+        j = work.feature[f]
+        column = work.columns_from[f]
+        reach = radius / task.peak[j] * (1.0 + 1e-12) if radius < WHOLE else FAR
+        if not task.is_table[j]:
+            g = gains[column]
+            far = hi[j] if g > 0.0 else lo[j]
+            if reach < FAR:
+                width = reach / task.inverse[j]
+                if g > 0.0 and task.own[j] + width < far:
+                    far = max(task.own[j] + width, work.near[j])
+                    if task.is_grid[j]:
+                        far = max(snap_down(j, far, task), work.near[j])
+                elif g <= 0.0 and task.own[j] - width > far:
+                    far = min(task.own[j] - width, work.near[j])
+                    if task.is_grid[j]:
+                        far = min(snap_up(j, far, task), work.near[j])
+            work.x[column] = far - work.near[j] if g != 0.0 else 0.0
+            total += g * work.x[column]
+            continue
+        best = 0.0
+        where = -1
+        for column in range(work.columns_from[f], work.columns_from[f + 1]):
+            work.x[column] = 0.0
+            if gains[column] > best and task.entry_delta[task.off[j] + work.column_entry[column]] <= reach:
+                best = gains[column]
+                where = column
+        if where >= 0:
+            work.x[where] = 1.0
+            total += best
+    return total
+
+
+@kernel
+def trade(gains, price, active, lo, hi, task, work):
+    """Maximise price·gain - cost for costs that are squares; return (cost, gain) beyond the nearest point, and write ``x``."""
+    total_cost = 0.0
+    total_gain = 0.0
+    for f in range(active):
+        j = work.feature[f]
+        column = work.columns_from[f]
+        q = task.square[j]
+        if not task.is_table[j]:
+            g = gains[column]
+            near = work.near[j]
+            far = hi[j] if g > 0.0 else lo[j]
+            start = work.delta[j]
+            end = abs(far - task.own[j]) * task.inverse[j]
+            work.x[column] = 0.0
+            if g == 0.0 or far == near:
+                continue
+            if task.inverse[j] > 0.0 and q > 0.0:
+                best = price * abs(g) / task.inverse[j] / (2.0 * q)
+                delta = min(max(best, start), end)
+                share = 1.0 if delta >= end else (delta - start) / (end - start)
+            else:
+                delta = end
+                share = 1.0
+            work.x[column] = share * (far - near)
+            total_cost += q * (delta * delta - start * start)
+            total_gain += g * work.x[column]
+            continue
+        start = q * work.delta[j] * work.delta[j]
+        best = 0.0
+        where = -1
+        for column in range(work.columns_from[f], work.columns_from[f + 1]):
+            work.x[column] = 0.0
+            delta = task.entry_delta[task.off[j] + work.column_entry[column]]
+            value = price * gains[column] - (q * delta * delta - start)
+            if value > best:
+                best = value
+                where = column
+        if where >= 0:
+            delta = task.entry_delta[task.off[j] + work.column_entry[where]]
+            work.x[where] = 1.0
+            total_cost += q * delta * delta - start
+            total_gain += gains[where]
+    return total_cost, total_gain
+
+
+@kernel
+def most_gain(gains, limit, active, lo, hi, task, work):
+    """Return an upper bound on the gain of a functional over the box and the ball of radius ``limit``, beyond its nearest point.
+
+    By weak duality every price θ > 0 gives one: Σ_j max_v (g_j - c_j / θ) + (limit - base) / θ. For sums the hulls give the best
+    price at once; for peaks the box is already clipped to the ball.
+    """
+    if task.form[0] == PEAK:
+        return gain_within(gains, WHOLE, active, lo, hi, task, work)
+    left = limit - work.base[0] - (work.base[1] if task.form[0] == MIXED else 0.0)
+    left = max(left, 0.0) + 1e-15 + 1e-13 * limit
+    if task.form[0] == SQUARE:
+        full_cost, full_gain = trade(gains, FAR, active, lo, hi, task, work)
+        bound = full_gain
+        if full_cost <= left or full_gain <= 0.0:
+            return bound
+        price = full_cost / full_gain
+        low, high = 0.0, FAR
+        for _ in range(24):
+            cost, gain = trade(gains, price, active, lo, hi, task, work)
+            bound = min(bound, gain + (left - cost) / price)
+            if cost > left:
+                high = price
+            else:
+                low = price
+            if high < FAR and high - low < 1e-3 * high:
+                break
+            price = 0.5 * (low + high) if high < FAR else 2.0 * price
+            if low == 0.0:
+                price = 0.25 * high
+        return bound
+    for j in range(lo.shape[0]):
+        work.extra[j] = 0.0
+    count, total = build(gains, active, lo, hi, work.extra, task, work)
+    for a in range(count):
+        piece = work.order[a]
+        if work.cost[piece] >= left:
+            return total + work.ratio[piece] * left
+        total += work.gain[piece]
+        left -= work.cost[piece]
+    return total
+
+
+@kernel
+def least_cost(gains, need, limit, tolerance, active, columns, lo, hi, task, work):
+    """Return a lower bound on the cost of points of the box whose gain is at least ``need``; FAR where there is none.
+
+    Writes into ``x`` a point of the relaxation (table columns: weights) that attains the bound, or nearly.
+    """
+    for c in range(columns):
+        work.gains[c] = gains[c]
+        work.x[c] = 0.0
+    form = task.form[0]
+    base = work.base[0] + work.base[1]
+    if need <= 0.0:
+        return base
+    if form == PEAK:
+        return least_radius(gains, need, limit, tolerance, active, lo, hi, task, work)
+    if form == SQUARE:
+        return least_square(gains, need, active, lo, hi, task, work)
+    if form == SUM:
+        for j in range(lo.shape[0]):
+            work.extra[j] = 0.0
+        return work.base[0] + fill(gains, need, active, lo, hi, task, work)
+    # The greatest peak·δ is at least every weighted mean of them. Two choices of weights: by gain, and all on the greatest.
+    best = base
+    whole = 0.0
+    top = -1
+    for f in range(active):
+        j = work.feature[f]
+        work.score[j] = 0.0
+        for column in range(work.columns_from[f], work.columns_from[f + 1]):
+            g = gains[column]
+            if not task.is_table[j]:
+                g = abs(g) / task.inverse[j] if task.inverse[j] > 0.0 else 0.0
+            work.score[j] = max(work.score[j], g)
+        whole += work.score[j]
+    for j in range(lo.shape[0]):
+        if work.delta[j] > 0.0 and (top < 0 or task.peak[j] * work.delta[j] > task.peak[top] * work.delta[top]):
+            top = j
+    for choice in range(2):
+        if (choice == 0 and whole <= 0.0) or (choice == 1 and top < 0):
+            continue
+        start = work.base[0]
+        for j in range(lo.shape[0]):
+            work.extra[j] = 0.0
+        if choice == 0:
+            for f in range(active):
+                j = work.feature[f]
+                work.extra[j] = task.peak[j] * work.score[j] / whole * (1.0 - 1e-12)
+        else:
+            work.extra[top] = task.peak[top]
+        for j in range(lo.shape[0]):
+            start += work.extra[j] * work.delta[j]
+        found = fill(gains, need, active, lo, hi, task, work)
+        if found >= FAR:
+            return FAR
+        best = max(best, start + found)
+    return best
+
+
+@kernel
+def fill(gains, need, active, lo, hi, task, work):
+    """Take the pieces with the most gain for their cost until ``need`` is reached; return the cost, FAR where it is not reached."""
+    count, total = build(gains, active, lo, hi, work.extra, task, work)
+    spent = 0.0
+    for a in range(count):
+        if total >= need:
+            break
+        piece = work.order[a]
+        if total + work.gain[piece] > need:
+            share = (need - total) / work.gain[piece]
+            take(piece, share, lo, hi, task, work)
+            return spent + share * work.cost[piece]
+        take(piece, 1.0, lo, hi, task, work)
+        total += work.gain[piece]
+        spent += work.cost[piece]
+    return spent if total >= need else FAR
+
+
+@kernel
+def least_radius(gains, need, limit, tolerance, active, lo, hi, task, work):
+    """Return the least radius within which the gain is reached, rounded down by halving."""
+    low = work.base[1]
+    if gain_within(gains, low, active, lo, hi, task, work) >= need:
+        return low
+    high = low
+    for f in range(active):
+        j = work.feature[f]
+        if task.is_table[j]:
+            for e in range(int(lo[j]), int(hi[j]) + 1):
+                high = max(high, task.peak[j] * task.entry_delta[task.off[j] + e])
+        else:
+            far = max(abs(lo[j] - task.own[j]), abs(hi[j] - task.own[j]))
+            high = max(high, task.peak[j] * far * task.inverse[j])
+    high = min(high, limit) * (1.0 + 1e-12)
+    reached = gain_within(gains, high, active, lo, hi, task, work)
+    if reached < need:
+        return FAR
+    for _ in range(60):
+        if high - low <= tolerance:
+            break
+        middle = 0.5 * (low + high)
+        if gain_within(gains, middle, active, lo, hi, task, work) >= need:
+            high = middle
+        else:
+            low = middle
+    gain_within(gains, high, active, lo, hi, task, work)
+    return low
+
+
+@kernel
+def least_square(gains, need, active, lo, hi, task, work):
+    """Return the greatest of the lower bounds Σ_j min_v (c_j - θ g_j) + θ need that a search over prices θ finds."""
+    cost, gain = trade(gains, FAR, active, lo, hi, task, work)
+    if gain < need:
+        return FAR
+    best = 0.0
+    price = max(cost, 1e-300) / gain
+    low, high = 0.0, FAR
+    for _ in range(60):
+        cost, gain = trade(gains, price, active, lo, hi, task, work)
+        best = max(best, cost + price * (need - gain))
+        if gain >= need:
+            high = price
+        else:
+            low = price
+        if high < FAR and high - low < 1e-10 * high:
+            break
+        if high >= FAR:
+            price *= 4.0
+        elif low == 0.0:
+            price *= 0.25
+        else:
+            price = 0.5 * (low + high)
+    if high < FAR:
+        trade(gains, high, active, lo, hi, task, work)
+    return work.base[0] + best
+
+
+# ---- bound propagation
+
+
+@kernel
+def backward(top, mode, net, work):
+    """Turn coefficients ``lam`` on the units of layer ``top`` into an upper bound over the first layer's sums.
+
+    Returns (constant, error); the coefficients are in ``mu``. The coefficients are floats, and so exact in what follows from
+    them; what the bound lacks for the roundings on the way is at most the sum over the layers of own·Σ|mu|·size, where ``size`` bounds
+    Σ|w||h| of each unit over the box.
+    """
+    constant = 0.0
+    error = 0.0
+    lam, mu = work.lam, work.mu
+    for k in range(top, -1, -1):
+        for i in range(net.width[k]):
+            c = lam[i]
+            bend = net.bend[k, i]
+            if c == 0.0:
+                mu[i] = 0.0
+                continue
+            low, high = work.low[k, i], work.high[k, i]
+            if mode == AT_POINT:
+                mu[i] = c if work.z[k, i] >= 0.0 else c * bend
+            elif low >= 0.0 or bend == 1.0:
+                mu[i] = c
+            elif high <= 0.0:
+                mu[i] = c * bend
+            elif c > 0.0:
+                s = (high - bend * low) / (high - low)
+                shift = max(high - s * high, bend * low - s * low) + 1e-15 * (high - low)
+                mu[i] = c * s
+                constant += c * shift
+            elif mode == ADAPTIVE:
+                mu[i] = c if high > -low else c * bend
+            else:
+                mu[i] = c if work.z[k, i] >= 0.0 else c * bend
+            error += abs(mu[i]) * work.size[k, i]
+        if k == 0:
+            break
+        for p in range(net.width[k - 1]):
+            lam[p] = 0.0
+        for i in range(net.width[k]):
+            m = mu[i]
+            if m != 0.0:
+                constant += m * net.offset[k, i]
+                for p in range(net.width[k - 1]):
+                    lam[p] += m * net.weight[k, i, p]
+    return constant, net.own * error
+
+
+@kernel
+def gather(units, columns, gains, work):
+    """Write the gains of the columns of the functional ``mu`` on the first layer; return its value at the nearest point."""
+    for c in range(columns):
+        gains[c] = 0.0
+    value = 0.0
+    for i in range(units):
+        m = work.mu[i]
+        if m != 0.0:
+            value += m * work.begin[i]
+            for c in range(columns):
+                gains[c] += m * work.matrix[i, c]
+    return value
+
+
+@kernel
+def propagate(limit, active, columns, lo, hi, net, task, work):
+    """Bound every pre-activation over the box and the ball, layer by layer, and the rounding of the deployed arithmetic."""
+    depth = net.width.shape[0] - 1
+    units = net.width[0]
+    for i in range(units):
+        through = net.single * work.size[0, i]
+        work.error[0, i] = through + net.relative[0] * (work.size[0, i] + through) + net.tiny
+    for k in range(depth):
+        for i in range(net.width[k]):
+            if k == 0:
+                pad = net.own * work.size[0, i]
+                for c in range(columns):
+                    work.gains[c] = work.matrix[i, c]
+                work.high[0, i] = work.begin[i] + most_gain(work.gains, limit, active, lo, hi, task, work) + pad
+                for c in range(columns):
+                    work.unit_gain[0, i, c] = work.matrix[i, c]
+                    work.gains[c] = -work.matrix[i, c]
+                work.low[0, i] = work.begin[i] - most_gain(work.gains, limit, active, lo, hi, task, work) - pad
+                continue
+            low = net.offset[k, i]
+            high = net.offset[k, i]
+            size = net.size[k, i]
+            through = 0.0
+            for p in range(net.width[k - 1]):
+                w = net.weight[k, i, p]
+                bend = net.bend[k - 1, p]
+                a = work.low[k - 1, p]
+                b = work.high[k - 1, p]
+                a = a if a >= 0.0 else bend * a
+                b = b if b >= 0.0 else bend * b
+                if w >= 0.0:
+                    low += w * a
+                    high += w * b
+                else:
+                    low += w * b
+                    high += w * a
+                size += abs(w) * max(abs(a), abs(b))
+                through += abs(w) * work.error[k - 1, p]
+            work.size[k, i] = size
+            work.error[k, i] = through + net.relative[k] * (size + 2.0 * through) + net.tiny
+            pad = net.own * size
+            work.low[k, i] = low - pad
+            work.high[k, i] = high + pad
+            if low - pad >= 0.0 or high + pad <= 0.0 or net.bend[k, i] == 1.0:
+                continue
+            for side in range(2):
+                sign = 1.0 if side == 0 else -1.0
+                for p in range(net.width[k - 1]):
+                    work.lam[p] = sign * net.weight[k, i, p]
+                constant, error = backward(k - 1, ADAPTIVE, net, work)
+                value = gather(units, columns, work.gains, work)
+                if side == 0:
+                    for c in range(columns):
+                        work.unit_gain[k, i, c] = work.gains[c]
+                gain = most_gain(work.gains, limit, active, lo, hi, task, work)
+                bound = sign * net.offset[k, i] + constant + value + gain + error + pad
+                if side == 0:
+                    work.high[k, i] = min(work.high[k, i], bound)
+                else:
+                    work.low[k, i] = max(work.low[k, i], -bound)
+    if depth > 0:
+        k = depth
+        for i in range(net.width[k]):
+            size = net.size[k, i]
+            through = 0.0
+            for p in range(net.width[k - 1]):
+                size += abs(net.weight[k, i, p]) * max(abs(work.low[k - 1, p]), abs(work.high[k - 1, p]))
+                through += abs(net.weight[k, i, p]) * work.error[k - 1, p]
+            work.size[k, i] = size
+            work.error[k, i] = through + net.relative[k] * (size + 2.0 * through) + net.tiny
+
+
+@kernel
+def bound_row(r, mode, columns, net, task, work):
+    """Write a row's functional over the columns; return (value at the nearest point, error of the bound, band of the model).
+
+    Over the box the row's exact value is at most value + gains·x + error, or equal to it without the error AT_POINT.
+    """
+    depth = net.width.shape[0] - 1
+    margins = task.plus.shape[0]
+    gains = work.rows[r]
+    if r >= margins:
+        q = r - margins
+        value = task.row_base[q]
+        for j in range(work.near.shape[0]):
+            if task.is_table[j]:
+                value += task.row[q, slot_of(j, work.near[j], task)] - task.row[q, task.slot[j]]
+            else:
+                value += task.row[q, task.slot[j]] * (work.near[j] - task.own[j])
+        f = 0
+        for c in range(columns):
+            while work.columns_from[f + 1] <= c:
+                f += 1
+            j = work.feature[f]
+            if task.is_table[j]:
+                here = slot_of(j, work.near[j], task)
+                there = task.entry_slot[task.off[j] + work.column_entry[c]]
+                gains[c] = task.row[q, there] - task.row[q, here]
+            else:
+                gains[c] = task.row[q, task.slot[j]]
+        return value, task.row_error[q], task.row_error[q]
+    plus, minus = task.plus[r], task.minus[r]
+    constant = task.shift[r]
+    band = task.slack[r] + net.squash
+    error = 0.0
+    if plus >= 0:
+        band += work.error[depth, plus]
+        error += work.size[depth, plus]
+    if minus >= 0:
+        band += work.error[depth, minus]
+        error += work.size[depth, minus]
+    error = net.own * (error + abs(constant))
+    if depth == 0:
+        for i in range(net.width[0]):
+            work.mu[i] = 0.0
+        if plus >= 0:
+            work.mu[plus] += 1.0
+        if minus >= 0:
+            work.mu[minus] -= 1.0
+        return constant + gather(net.width[0], columns, gains, work), error, band
+    for p in range(net.width[depth - 1]):
+        work.lam[p] = 0.0
+        if plus >= 0:
+            work.lam[p] += net.weight[depth, plus, p]
+        if minus >= 0:
+            work.lam[p] -= net.weight[depth, minus, p]
+    if plus >= 0:
+        constant += net.offset[depth, plus]
+    if minus >= 0:
+        constant -= net.offset[depth, minus]
+    added, own = backward(depth - 1, mode, net, work)
+    return constant + added + gather(net.width[0], columns, gains, work), error + own, band
+
+
+@kernel
+def combine(rows, limit, tolerance, active, columns, lo, hi, task, work):
+    """Return a lower bound on the cost of points that fulfil all rows: constants + rows·x >= 0; writes the relaxation into ``best_x``.
+
+    Every row alone gives a bound, and so does every weighted mean of rows: those that the relaxed point breaks are mixed in.
+    Returns (bound, the row that gave the best bound alone).
+    """
+    best = -1.0
+    chosen = 0
+    for r in range(rows):
+        found = least_cost(work.rows[r], -work.constants[r], limit, tolerance, active, columns, lo, hi, task, work)
+        if found >= FAR:
+            return FAR, r
+        if found > best:
+            best = found
+            chosen = r
+            for c in range(columns):
+                work.best_x[c] = work.x[c]
+    if rows == 1 or columns == 0:
+        return best, chosen
+    mixed, fresh = work.mix[0], work.mix[1]
+    for c in range(columns):
+        mixed[c] = work.rows[chosen, c]
+    constant = work.constants[chosen]
+    for _ in range(2 * rows):
+        worst = -1
+        most = 1e-9
+        for r in range(rows):
+            value = work.constants[r]
+            scale = abs(value)
+            for c in range(columns):
+                value += work.rows[r, c] * work.best_x[c]
+                scale += abs(work.rows[r, c] * work.best_x[c])
+            if -value > most * scale:
+                most = -value / max(scale, 1e-300)
+                worst = r
+        if worst < 0:
+            break
+        low, high = 0.0, 1.0
+        improved = False
+        kept = 0.0
+        for _ in range(16):
+            share = 0.5 * (low + high)
+            for c in range(columns):
+                fresh[c] = (1.0 - share) * mixed[c] + share * work.rows[worst, c]
+            need = -((1.0 - share) * constant + share * work.constants[worst])
+            found = least_cost(fresh, need, limit, tolerance, active, columns, lo, hi, task, work)
+            if found >= FAR:
+                return FAR, chosen
+            if found > best:
+                best = found
+                improved = True
+                kept = share
+                for c in range(columns):
+                    work.best_x[c] = work.x[c]
+            value = work.constants[worst]
+            for c in range(columns):
+                value += work.rows[worst, c] * work.x[c]
+            if value < 0.0:
+                low = share
+            else:
+                high = share
+        if not improved:
+            break
+        for c in range(columns):
+            mixed[c] = (1.0 - kept) * mixed[c] + kept * work.rows[worst, c]
+        constant = (1.0 - kept) * constant + kept * work.constants[worst]
+    return best, chosen
+
+
+# ---- points from relaxations
+
+
+@kernel
+def place(x, active, lo, hi, task, work, v):
+    """Write the point of a relaxation: grids rounded away from the nearest point, tables to the entry that is used."""
+    for j in range(v.shape[0]):
+        v[j] = work.near[j]
+    for f in range(active):
+        j = work.feature[f]
+        if task.is_table[j]:
+            most = 1e-9
+            for column in range(work.columns_from[f], work.columns_from[f + 1]):
+                if x[column] > most:
+                    most = x[column] if x[column] < 0.5 else 2.0
+                    v[j] = work.column_entry[column]
+            continue
+        moved = x[work.columns_from[f]]
+        value = min(max(work.near[j] + moved, lo[j]), hi[j])
+        if moved > 0.0:
+            tolerance = 1e-9 * task.step[j] if task.is_grid[j] else 0.0
+            value = snap_up(j, value - tolerance, task)
+        elif moved < 0.0:
+            tolerance = 1e-9 * task.step[j] if task.is_grid[j] else 0.0
+            value = snap_down(j, value + tolerance, task)
+        else:
+            up, down = snap_up(j, value, task), snap_down(j, value, task)
+            value = up if up - value <= value - down else down
+        v[j] = min(max(value, lo[j]), hi[j])
+
+
+@kernel
+def linearise(v, rows, columns, net, task, work):
+    """Write the rows as they are around a point: the linear pieces in use there, narrowed by the rounding. ``judge`` came before."""
+    for r in range(rows):
+        value, error, band = bound_row(r, AT_POINT, columns, net, task, work)
+        work.constants[r] = value - error - 2.5 * band
+
+
+@kernel
+def keep(v, cost, registers, reals, best):
+    """Make a point the best."""
+    reals[BEST] = cost
+    registers[FOUND] = 1
+    for j in range(v.shape[0]):
+        best[j] = v[j]
+
+
+@kernel
+def try_point(v, registers, reals, best, net, task, work):
+    """Keep a point where it is in the goal for sure and nearer than the best; return what is sure of it."""
+    cost = cost_of(v, task)
+    verdict, _ = judge(v, net, task, work)
+    if verdict == SURE and cost < reals[BEST]:
+        keep(v, cost, registers, reals, best)
+    return verdict
+
+
+@kernel
+def descend(v, steps, rows, limit, active, columns, lo, hi, registers, reals, best, net, task, work):
+    """Go from point to point, each the nearest of the linear pieces in use at the one before, inside the box."""
+    for _ in range(steps):
+        linearise(v, rows, columns, net, task, work)
+        found, _ = combine(rows, WHOLE, reals[TOLERANCE], active, columns, lo, hi, task, work)
+        if found >= reals[BEST]:
+            return
+        place(work.best_x, active, lo, hi, task, work, work.other)
+        same = True
+        for j in range(v.shape[0]):
+            if v[j] != work.other[j]:
+                same = False
+            v[j] = work.other[j]
+        if same:
+            return
+        try_point(v, registers, reals, best, net, task, work)
+
+
+@kernel
+def polish(v, lo, hi, registers, reals, best, net, task, work):
+    """Take changes of a point in the goal back, one by one, as far as the goal allows; the best is updated."""
+    features = v.shape[0]
+    for j in range(features):
+        home = task.nearest[j] if task.is_table[j] else task.own[j]
+        if v[j] == home or home < lo[j] or home > hi[j]:
+            continue
+        if not task.is_table[j] and snap_up(j, home, task) != home:
+            continue
+        kept = v[j]
+        v[j] = home
+        if judge(v, net, task, work)[0] != SURE:
+            v[j] = kept
+    if task.form[0] == PEAK:
+        shrink(v, lo, hi, net, task, work)
+    else:
+        for j in range(features):
+            if v[j] == task.own[j] or task.slope[j] + task.square[j] + task.peak[j] <= 0.0:
+                continue
+            if task.is_table[j]:
+                while v[j] != task.nearest[j]:
+                    kept = v[j]
+                    v[j] += 1.0 if v[j] < task.nearest[j] else -1.0
+                    delta = task.entry_delta[task.off[j] + int(v[j])]
+                    worse = delta >= task.entry_delta[task.off[j] + int(kept)]
+                    if worse or v[j] < lo[j] or v[j] > hi[j] or judge(v, net, task, work)[0] != SURE:
+                        v[j] = kept
+                        break
+                continue
+            towards = min(max(task.own[j], lo[j]), hi[j])
+            bad, good = towards, v[j]
+            for _ in range(30):
+                middle = 0.5 * (bad + good)
+                v[j] = snap_up(j, middle, task) if good > towards else snap_down(j, middle, task)
+                if v[j] < lo[j] or v[j] > hi[j] or v[j] == good or v[j] == bad:
+                    break
+                if judge(v, net, task, work)[0] == SURE:
+                    good = v[j]
+                else:
+                    bad = middle
+            v[j] = good
+    try_point(v, registers, reals, best, net, task, work)
+
+
+@kernel
+def shrink(v, lo, hi, net, task, work):
+    """Limit all changes of numbers to an ever smaller radius, by halving, as far as the goal allows."""
+    high = 0.0
+    for j in range(v.shape[0]):
+        if not task.is_table[j]:
+            high = max(high, task.peak[j] * change(j, v[j], task))
+    low = 0.0
+    for _ in range(30):
+        if high - low < 1e-9 * high:
+            return
+        radius = 0.5 * (low + high)
+        for j in range(v.shape[0]):
+            work.other[j] = v[j]
+            if not task.is_table[j] and task.peak[j] * change(j, v[j], task) > radius:
+                width = radius / task.peak[j] / task.inverse[j]
+                if v[j] > task.own[j]:
+                    work.other[j] = max(snap_down(j, task.own[j] + width, task), lo[j])
+                else:
+                    work.other[j] = min(snap_up(j, task.own[j] - width, task), hi[j])
+        if judge(work.other, net, task, work)[0] == SURE:
+            for j in range(v.shape[0]):
+                v[j] = work.other[j]
+            high = radius
+        else:
+            low = radius
+
+
+@kernel
+def scan(lo, hi, registers, reals, best, net, task, work):
+    """Try changes of single features from the nearest point on: numbers by doubling and halving, tables entry by entry."""
+    v = work.point
+    for j in range(lo.shape[0]):
+        for i in range(lo.shape[0]):
+            v[i] = work.near[i]
+        if lo[j] == hi[j]:
+            continue
+        if task.is_table[j]:
+            for e in range(int(lo[j]), int(hi[j]) + 1):
+                v[j] = e
+                if cost_of(v, task) < reals[BEST]:
+                    try_point(v, registers, reals, best, net, task, work)
+            continue
+        for side in range(2):
+            end = hi[j] if side == 0 else lo[j]
+            start = work.near[j]
+            bad = start
+            for s in range(12):
+                target = start + (end - start) * 2.0 ** (s - 11)
+                v[j] = snap_up(j, target, task) if side == 0 else snap_down(j, target, task)
+                if v[j] < lo[j] or v[j] > hi[j] or v[j] == start:
+                    continue
+                if judge(v, net, task, work)[0] != SURE:
+                    bad = v[j]
+                    continue
+                good = v[j]
+                for _ in range(30):
+                    middle = 0.5 * (bad + good)
+                    v[j] = snap_up(j, middle, task) if side == 0 else snap_down(j, middle, task)
+                    if v[j] == good or v[j] == bad or v[j] < lo[j] or v[j] > hi[j]:
+                        break
+                    if judge(v, net, task, work)[0] == SURE:
+                        good = v[j]
+                    else:
+                        bad = middle
+                v[j] = good
+                try_point(v, registers, reals, best, net, task, work)
+                break
+
+
+# ---- branching
+
+
+@kernel
+def spread(f, gains, lo, hi, task, work):
+    """Return how far apart a functional's values are over one free feature of the box."""
+    j = work.feature[f]
+    column = work.columns_from[f]
+    if not task.is_table[j]:
+        return abs(gains[column]) * (hi[j] - lo[j])
+    least = 0.0
+    most = 0.0
+    for c in range(column, work.columns_from[f + 1]):
+        least = min(least, gains[c])
+        most = max(most, gains[c])
+    return most - least
+
+
+@kernel
+def choose(row, active, columns, lo, hi, net, task, work):
+    """Return the free feature whose cut promises most: what the bent units lose, shared out by who moves them; -1 for none."""
+    depth = net.width.shape[0] - 1
+    for f in range(active):
+        work.score[f] = 0.0
+    if depth > 0 and row < task.plus.shape[0]:
+        for p in range(net.width[depth - 1]):
+            work.lam[p] = 0.0
+            if task.plus[row] >= 0:
+                work.lam[p] += net.weight[depth, task.plus[row], p]
+            if task.minus[row] >= 0:
+                work.lam[p] -= net.weight[depth, task.minus[row], p]
+        for k in range(depth - 1, -1, -1):
+            for i in range(net.width[k]):
+                low, high, bend = work.low[k, i], work.high[k, i], net.bend[k, i]
+                if low >= 0.0 or bend == 1.0:
+                    work.mu[i] = work.lam[i]
+                    continue
+                if high <= 0.0:
+                    work.mu[i] = work.lam[i] * bend
+                    continue
+                s = (high - bend * low) / (high - low)
+                work.mu[i] = work.lam[i] * s
+                loss = abs(work.lam[i]) * (1.0 - bend) * high * -low / (high - low)
+                whole = 0.0
+                for f in range(active):
+                    whole += spread(f, work.unit_gain[k, i], lo, hi, task, work)
+                if whole <= 0.0 or loss <= 0.0:
+                    continue
+                for f in range(active):
+                    work.score[f] += loss * spread(f, work.unit_gain[k, i], lo, hi, task, work) / whole
+            if k > 0:
+                for p in range(net.width[k - 1]):
+                    work.lam[p] = 0.0
+                for i in range(net.width[k]):
+                    if work.mu[i] != 0.0:
+                        for p in range(net.width[k - 1]):
+                            work.lam[p] += work.mu[i] * net.weight[k, i, p]
+    chosen = -1
+    most = 0.0
+    for f in range(active):
+        if work.score[f] > most:
+            most = work.score[f]
+            chosen = f
+    return chosen
+
+
+@kernel
+def unsettled(active, task, work):
+    """Return a free feature that the relaxation uses in part, where its parts cost less than they would; -1 for none."""
+    for f in range(active):
+        j = work.feature[f]
+        if task.is_table[j]:
+            for column in range(work.columns_from[f], work.columns_from[f + 1]):
+                if 1e-9 < work.best_x[column] < 1.0 - 1e-9:
+                    return f
+            continue
+        moved = work.best_x[work.columns_from[f]]
+        if moved == 0.0:
+            continue
+        value = work.near[j] + moved
+        if task.jump[j] > 0.0 and work.near[j] == task.own[j]:
+            return f
+        if task.is_grid[j] and abs(snap_up(j, value, task) - value) > 1e-9 * task.step[j]:
+            return f
+        if task.span_off[j + 1] - task.span_off[j] > 1 and snap_up(j, value, task) != value:
+            return f
+    return -1
+
+
+@kernel
+def push(tree, registers, bound):
+    """Add a box to the heap; return its place, -1 where there is no room."""
+    if registers[SPARE] > 0:
+        registers[SPARE] -= 1
+        node = tree.spare[registers[SPARE]]
+    else:
+        node = registers[USED]
+        registers[USED] += 1
+    tree.bound[node] = bound
+    place = registers[HEAP]
+    registers[HEAP] += 1
+    tree.heap[place] = node
+    while place > 0:
+        parent = (place - 1) // 2
+        if tree.bound[tree.heap[parent]] <= tree.bound[tree.heap[place]]:
+            break
+        tree.heap[parent], tree.heap[place] = tree.heap[place], tree.heap[parent]
+        place = parent
+    return node
+
+
+@kernel
+def pop(tree, registers):
+    """Take the box with the least bound off the heap."""
+    node = tree.heap[0]
+    registers[HEAP] -= 1
+    size = registers[HEAP]
+    tree.heap[0] = tree.heap[size]
+    place = 0
+    while True:
+        child = 2 * place + 1
+        if child >= size:
+            break
+        if child + 1 < size and tree.bound[tree.heap[child + 1]] < tree.bound[tree.heap[child]]:
+            child += 1
+        if tree.bound[tree.heap[place]] <= tree.bound[tree.heap[child]]:
+            break
+        tree.heap[place], tree.heap[child] = tree.heap[child], tree.heap[place]
+        place = child
+    tree.spare[registers[SPARE]] = node
+    registers[SPARE] += 1
+    return node
+
+
+@kernel
+def add_child(j, first, last, bound, lo, hi, tree, registers):
+    """Push the part of a box in which feature j lies from ``first`` to ``last``."""
+    if first > last or first >= FAR or last <= -FAR:
+        return
+    node = push(tree, registers, bound)
+    for i in range(lo.shape[0]):
+        tree.lo[node, i] = lo[i]
+        tree.hi[node, i] = hi[i]
+    tree.lo[node, j] = first
+    tree.hi[node, j] = last
+
+
+@kernel
+def cut(j, at, apart, bound, lo, hi, tree, registers, task):
+    """Cut a box in two at a value of feature j, or in three with the value apart."""
+    if apart:
+        add_child(j, at, at, bound, lo, hi, tree, registers)
+        add_child(j, lo[j], below(j, at, task), bound, lo, hi, tree, registers)
+        add_child(j, above(j, at, task), hi[j], bound, lo, hi, tree, registers)
+        return
+    add_child(j, lo[j], at, bound, lo, hi, tree, registers)
+    whole = not (task.is_table[j] or task.is_grid[j]) and task.span_off[j + 1] - task.span_off[j] == 1
+    if not whole or at == lo[j]:
+        add_child(j, above(j, at, task), hi[j], bound, lo, hi, tree, registers)
+    else:
+        add_child(j, at, hi[j], bound, lo, hi, tree, registers)
+
+
+@kernel
+def branch(f, bound, lo, hi, tree, registers, task, work):
+    """Cut a box along one of its free features."""
+    j = work.feature[f]
+    near = work.near[j]
+    if task.is_table[j]:
+        if near == task.nearest[j]:
+            cut(j, near, True, bound, lo, hi, tree, registers, task)
+            return
+        cut(j, np.floor(0.5 * (lo[j] + hi[j])), False, bound, lo, hi, tree, registers, task)
+        return
+    own = task.own[j]
+    if lo[j] <= own <= hi[j] and snap_up(j, own, task) == own:
+        if task.jump[j] > 0.0:
+            cut(j, own, True, bound, lo, hi, tree, registers, task)
+            return
+        if lo[j] < own < hi[j]:
+            cut(j, own, False, bound, lo, hi, tree, registers, task)
+            return
+    middle = 0.5 * (lo[j] + hi[j])
+    moved = work.best_x[work.columns_from[f]]
+    value = near + moved
+    width = hi[j] - lo[j]
+    if lo[j] + 0.1 * width < value < hi[j] - 0.1 * width:
+        middle = 0.5 * (middle + value)
+    at = snap_down(j, middle, task)
+    if at < lo[j]:
+        at = lo[j]
+    if at >= hi[j]:
+        at = below(j, hi[j], task)
+    cut(j, at, False, bound, lo, hi, tree, registers, task)
+
+
+@kernel
+def can_differ(lo, hi, task):
+    """Return -2 where the box holds no point that differs enough from all earlier counterfactuals, -1 where all do or nothing is to
+    be cut, else a feature to cut."""
+    found = -1
+    for c in range(task.at_least.shape[0]):
+        possible = 0
+        certain = 0
+        open_feature = -1
+        for j in range(lo.shape[0]):
+            a, b = task.alike_lo[c, j], task.alike_hi[c, j]
+            if lo[j] < a or hi[j] > b:
+                possible += 1
+                if hi[j] < a or lo[j] > b:
+                    certain += 1
+                elif open_feature < 0:
+                    open_feature = j
+        if possible < task.at_least[c]:
+            return -2
+        if certain < task.at_least[c] and found < 0:
+            found = open_feature
+    return found
+
+
+@kernel
+def cut_alike(j, bound, lo, hi, tree, registers, task):
+    """Cut a box at the ends of what counts as alike for some earlier counterfactual."""
+    for c in range(task.at_least.shape[0]):
+        a, b = task.alike_lo[c, j], task.alike_hi[c, j]
+        if (lo[j] < a or hi[j] > b) and not (hi[j] < a or lo[j] > b):
+            if task.is_table[j]:
+                before, after = a - 1.0, b + 1.0
+                first, last = max(lo[j], a), min(hi[j], b)
+            else:
+                before = below(j, a, task) if task.is_grid[j] else snap_down(j, np.nextafter(a, -np.inf), task)
+                after = above(j, b, task) if task.is_grid[j] else snap_up(j, np.nextafter(b, np.inf), task)
+                first, last = snap_up(j, max(lo[j], a), task), snap_down(j, min(hi[j], b), task)
+            if lo[j] < a:
+                add_child(j, lo[j], min(before, hi[j]), bound, lo, hi, tree, registers)
+            add_child(j, first, last, bound, lo, hi, tree, registers)
+            if hi[j] > b:
+                add_child(j, max(after, lo[j]), hi[j], bound, lo, hi, tree, registers)
+            return
+
+
+# ---- the search
+
+
+@kernel
+def sought(reals, task):
+    """Return the radius within which points are still sought."""
+    best = reals[BEST]
+    if best >= WHOLE:
+        return WHOLE
+    if task.form[0] == SQUARE and task.form[1] == 0:
+        root = max(np.sqrt(best) - reals[GAP], 0.0)
+        return root * root
+    return best - reals[GAP]
+
+
+@kernel
+def is_small(active, lo, hi, reals, task, work):
+    """Return whether a box is so small that cutting it further would not tell costs apart."""
+    for f in range(active):
+        j = work.feature[f]
+        if task.is_table[j] or task.is_grid[j]:
+            return False
+        weight = max(task.slope[j] + task.square[j] + task.peak[j], 1e-3 * task.jump[j])
+        if (hi[j] - lo[j]) * task.inverse[j] * weight > reals[SMALL] and above(j, lo[j], task) < hi[j]:
+            return False
+    return True
+
+
+@kernel
+def log_point(v, cost, registers, log, log_cost):
+    """Note a point that only the real model can decide."""
+    n = registers[LOGGED]
+    for j in range(v.shape[0]):
+        log[n, j] = v[j]
+    log_cost[n] = cost
+    registers[LOGGED] = n + 1
+
+
+@kernel
+def search_box(bound, lo, hi, registers, reals, best, log, log_cost, tree, net, task, work):
+    """Close a box, or cut it; return False where it was left as it is because the log is full."""
+    limit = sought(reals, task)
+    rows = task.plus.shape[0] + task.row_base.shape[0]
+    if not clip(lo, hi, limit, task, work):
+        return True
+    cuttable = can_differ(lo, hi, task)
+    if cuttable == -2:
+        return True
+    active, columns = open_box(lo, hi, net, task, work)
+    v = work.point
+    if columns == 0:
+        for j in range(lo.shape[0]):
+            v[j] = work.near[j]
+        verdict = try_point(v, registers, reals, best, net, task, work)
+        if verdict == MAYBE and registers[CERTAIN] == 0:
+            log_point(v, cost_of(v, task), registers, log, log_cost)
+        return True
+    propagate(limit, active, columns, lo, hi, net, task, work)
+    before = reals[BEST]
+    found = -1.0
+    chosen = 0
+    for attempt in range(ATTEMPTS if net.width.shape[0] > 1 else 1):
+        for r in range(rows):
+            value, error, band = bound_row(r, ADAPTIVE if attempt == 0 else LOCAL, columns, net, task, work)
+            work.constants[r] = value + error + (band if registers[CERTAIN] == 0 else -band)
+        bound_here, row = combine(rows, limit, reals[TOLERANCE], active, columns, lo, hi, task, work)
+        if bound_here > limit:
+            return True
+        place(work.best_x, active, lo, hi, task, work, work.other)
+        try_point(work.other, registers, reals, best, net, task, work)
+        if bound_here <= found * (1.0 + 1e-9):
+            break
+        found = bound_here
+        chosen = row
+        for c in range(columns):
+            work.trial[2, 0, c] = work.best_x[c]
+    for c in range(columns):
+        work.best_x[c] = work.trial[2, 0, c]
+    inherited = bound
+    bound = max(bound, found)
+    place(work.best_x, active, lo, hi, task, work, v)
+    try_point(v, registers, reals, best, net, task, work)
+    for c in range(columns):
+        work.trial[3, 0, c] = work.best_x[c]
+    descend(v, 4, rows, limit, active, columns, lo, hi, registers, reals, best, net, task, work)
+    if reals[BEST] == before and before >= WHOLE and (registers[NODES] & (registers[NODES] - 1)) == 0:
+        scan(lo, hi, registers, reals, best, net, task, work)
+    if reals[BEST] < before and bound <= sought(reals, task):
+        for j in range(lo.shape[0]):
+            v[j] = best[j]
+        polish(v, lo, hi, registers, reals, best, net, task, work)
+        for j in range(lo.shape[0]):
+            v[j] = best[j]
+        judge(v, net, task, work)
+        descend(v, 3, rows, limit, active, columns, lo, hi, registers, reals, best, net, task, work)
+    for c in range(columns):
+        work.best_x[c] = work.trial[3, 0, c]
+    if bound > sought(reals, task):
+        return True
+    if cuttable >= 0:
+        cut_alike(cuttable, bound, lo, hi, tree, registers, task)
+        return True
+    if is_small(active, lo, hi, reals, task, work):
+        if bound > inherited:
+            # Every other open box must be at least as far when this one is given up.
+            add_child(0, lo[0], hi[0], bound, lo, hi, tree, registers)
+            return True
+        if registers[CERTAIN] == 0:
+            place(work.best_x, active, lo, hi, task, work, v)
+            log_point(v, cost_of(v, task), registers, log, log_cost)
+            log_point(work.near, cost_of(work.near, task), registers, log, log_cost)
+        reals[OPEN] = min(reals[OPEN], bound)
+        registers[CERTAIN] = 1
+        return True
+    f = choose(chosen, active, columns, lo, hi, net, task, work)
+    loose = unsettled(active, task, work)
+    if f < 0 or (loose >= 0 and task.jump[work.feature[loose]] > 0.0):
+        f = loose if loose >= 0 else f
+    if f < 0:
+        widest = -1.0
+        for g in range(active):
+            width = spread(g, work.rows[chosen], lo, hi, task, work)
+            if width > widest:
+                widest = width
+                f = g
+    branch(f, bound, lo, hi, tree, registers, task, work)
+    return True
+
+
+@kernel
+def advance(budget, registers, reals, best, log, log_cost, tree, lo, hi, net, task, work):
+    """Go on with the search for some boxes: until none is left, or room for boxes or for undecided points runs out."""
+    registers[STATUS] = RUNNING
+    for _ in range(budget):
+        if registers[HEAP] == 0:
+            return
+        if registers[HEAP] + 4 > tree.bound.shape[0]:
+            registers[STATUS] = FULL
+            return
+        if registers[LOGGED] + 2 > log_cost.shape[0]:
+            registers[STATUS] = LOG_FULL
+            return
+        node = pop(tree, registers)
+        bound = tree.bound[node]
+        if bound > sought(reals, task):
+            registers[HEAP] = 0
+            return
+        registers[NODES] += 1
+        for j in range(lo.shape[0]):
+            lo[j] = tree.lo[node, j]
+            hi[j] = tree.hi[node, j]
+        search_box(bound, lo, hi, registers, reals, best, log, log_cost, tree, net, task, work)
+
+
+@kernel
+def lay_out(factual, slot_from, levels, is_category, may, net, task, lo, hi):
+    """Write the tables of a question, its box, and the first layer at the factual with Σ|w||x| there.
+
+    ``slot_from`` is each feature's first slot, ``levels`` its number of levels (0 for a number), ``may`` says of each slot whether
+    the level is allowed. Returns False where some feature has no allowed value.
+    """
+    place = 0
+    for j in range(factual.shape[0]):
+        task.off[j] = place
+        if not task.is_table[j]:
+            task.own[j] = factual[j]
+            task.slot[j] = slot_from[j]
+            first, last = task.span_off[j], task.span_off[j + 1]
+            lo[j] = snap_up(j, -FAR, task)
+            hi[j] = snap_down(j, FAR, task)
+            if first == last or lo[j] > hi[j]:
+                return False
+            continue
+        home = int(factual[j])
+        task.slot[j] = slot_from[j] + home
+        task.own[j] = -1.0
+        count = 0
+        for step in range(levels[j] + 1):
+            # A categorical feature's own level comes first, so that every ball is a range of entries.
+            level = home if step == 0 else step - 1
+            if (step == 0 and not is_category[j]) or (step > 0 and is_category[j] and level == home):
+                continue
+            if not may[slot_from[j] + level]:
+                continue
+            if level == home:
+                task.own[j] = count
+            task.entry_slot[place + count] = slot_from[j] + level
+            delta = abs(level - home) * task.inverse[j]
+            if is_category[j] and level != home:
+                delta = 1.0
+            task.entry_delta[place + count] = delta
+            b = count - 1
+            while b >= 0 and task.entry_delta[place + task.by_delta[place + b]] > delta:
+                task.by_delta[place + b + 1] = task.by_delta[place + b]
+                b -= 1
+            task.by_delta[place + b + 1] = count
+            count += 1
+        if count == 0:
+            return False
+        task.nearest[j] = task.by_delta[place]
+        lo[j] = 0.0
+        hi[j] = count - 1.0
+        place += count
+    task.off[factual.shape[0]] = place
+    at_factual(net, task)
+    return True
+
+
+@kernel
+def at_factual(net, task):
+    """Write the first layer at the factual, and Σ|w||x| there."""
+    for i in range(net.width[0]):
+        task.factual[i] = net.offset[0, i]
+        task.factual_size[i] = net.size[0, i]
+    for j in range(task.own.shape[0]):
+        slot = task.slot[j]
+        factor = 1.0 if task.is_table[j] else task.own[j]
+        for i in range(net.width[0]):
+            task.factual[i] += net.first[slot, i] * factor
+            task.factual_size[i] += net.first_size[slot, i] * abs(factor)

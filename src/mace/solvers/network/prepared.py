@@ -1,0 +1,315 @@
+"""What is made once for a model: its arrays, the layout of its features, and the arrays of its searches."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.distances import NormMetric
+from mace.distances.norm import Parts
+from mace.exact import UNIT, float_up, gamma
+from mace.forms import Network
+from mace.forms.network import UNDERFLOW, UNDERFLOW_SINGLE
+from mace.solvers.allowed import Allowed, whole_domain
+from mace.solvers.network import kernels
+from mace.space import Categorical, Feature, Integer, Ordinal, Real
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+FIRST_BOXES = 256
+LOG = 64
+
+WIDEN = 1 + 2.0**-20
+"""Bounds on rounding are themselves computed in floats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where each feature stands: a slot for a number, one slot a level for a feature with levels.
+
+    Attributes
+    ----------
+    slot_from, levels : int arrays
+        Each feature's first slot, and its number of levels (0 for a number).
+    is_table, is_category, is_grid : bool arrays
+        What sort it is.
+    base, step, inverse : float arrays
+        The grid, and one over the range.
+    slots : int
+        How many slots there are.
+    """
+
+    slot_from: Ints
+    levels: Ints
+    is_table: Flags
+    is_category: Flags
+    is_grid: Flags
+    base: Floats
+    step: Floats
+    inverse: Floats
+    slots: int
+
+
+class Boxes:
+    """Room for open boxes, doubled when it is full."""
+
+    def __init__(self, room: int, features: int) -> None:
+        self.arrays = (
+            np.zeros((room, features)),
+            np.zeros((room, features)),
+            np.zeros(room),
+            np.zeros(room, dtype=np.int64),
+            np.zeros(room, dtype=np.int64),
+        )
+        self.tree = kernels.make_tree(*self.arrays)
+
+    @property
+    def room(self) -> int:
+        """How many boxes there is room for."""
+        return len(self.arrays[2])
+
+    def start(self, lo: Floats, hi: Floats, registers: Ints) -> None:
+        """Begin with a single box."""
+        self.arrays[0][0], self.arrays[1][0], self.arrays[2][0], self.arrays[3][0] = lo, hi, 0.0, 0
+        registers[kernels.HEAP] = registers[kernels.USED] = 1
+
+    def least_bound(self) -> float:
+        """Return the least bound of the open boxes."""
+        return float(self.arrays[2][self.arrays[3][0]])
+
+    def doubled(self) -> Boxes:
+        """Return the same boxes with twice the room."""
+        larger = Boxes(2 * self.room, self.arrays[0].shape[1])
+        for old, new in zip(self.arrays, larger.arrays, strict=True):
+            new[: self.room] = old
+        return larger
+
+
+@dataclass(slots=True)
+class Desk:
+    """The arrays of a search.
+
+    Attributes
+    ----------
+    fields, scratch : dict
+        The arrays of the task and of the scratch space, by name.
+    task, work : objects of the kernels
+        The question and scratch space.
+    lo, hi, best : float arrays
+        The box at hand, and the best point.
+    registers, reals : arrays
+        The kernels' registers.
+    log, log_cost : float arrays
+        Points that only the real model can decide.
+    tree : Boxes
+        The open boxes.
+    """
+
+    fields: dict[str, NDArray[Any]]
+    scratch: dict[str, NDArray[Any]]
+    task: kernels.Task
+    work: kernels.Work
+    lo: Floats
+    hi: Floats
+    best: Floats
+    registers: Ints
+    reals: Floats
+    log: Floats
+    log_cost: Floats
+    tree: Boxes
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """A distance as floats, by feature; ``parts`` is kept so that its identity stays its own."""
+
+    parts: tuple[Parts, ...]
+    jump: Floats
+    slope: Floats
+    square: Floats
+    peak: Floats
+    sort: Ints
+
+
+@dataclass(slots=True)
+class Prepared:
+    """What is made once for a model; desks are handed out and given back."""
+
+    net: kernels.Net
+    shape: tuple[int, int, int]
+    layout: Layout
+    free: list[Allowed]
+    features: tuple[Feature, ...]
+    stepped: tuple[int, ...]
+    first_budget: int
+    costs: dict[int, Costs] = field(default_factory=dict)
+    desks: dict[tuple[int, int], list[Desk]] = field(default_factory=dict)
+
+
+_PREPARED: weakref.WeakKeyDictionary[Network, Prepared] = weakref.WeakKeyDictionary()
+
+
+def prepared(form: Network) -> Prepared:
+    """Return what is made once for a model."""
+    if form not in _PREPARED:
+        layout = make_layout(form)
+        features = tuple(form.space.values())
+        free = [whole_domain(feature) for feature in features]
+        stepped = tuple(j for j, f in enumerate(features) if isinstance(f, Real | Integer) and f.step is not None)
+        widths = [len(bias) for bias in form.biases]
+        shape = (len(widths), max(widths), widths[0])
+        _PREPARED[form] = Prepared(
+            make_net(form, layout), shape, layout, free, features, stepped, _first_budget(widths)
+        )
+    return _PREPARED[form]
+
+
+def _first_budget(widths: list[int]) -> int:
+    """Return how many boxes fit into a pause before their time is known: every unit is bounded back through all layers before it."""
+    through = np.cumsum([0, *(a * b for a, b in pairwise(widths))])
+    steps = 1 + sum(2 * width * int(below) for width, below in zip(widths, through, strict=True))
+    return max(1, min(32, 10_000_000 // steps))
+
+
+def make_layout(form: Network) -> Layout:
+    """Return where each feature stands."""
+    features = list(form.space.values())
+    levels = [len(f.levels) if isinstance(f, Ordinal | Categorical) else 0 for f in features]
+    ends = np.cumsum([max(1, n) for n in levels])
+    steps = [
+        1.0 if isinstance(f, Integer) and f.step is None else float(getattr(f, "step", None) or 0.0) for f in features
+    ]
+    return Layout(
+        slot_from=np.concatenate([[0], ends[:-1]]).astype(np.int64),
+        levels=np.array(levels, dtype=np.int64),
+        is_table=np.array([n > 0 for n in levels]),
+        is_category=np.array([isinstance(f, Categorical) for f in features]),
+        is_grid=np.array([step > 0 for step in steps]),
+        base=np.array([float(f.low) if isinstance(f, Real | Integer) else 0.0 for f in features]),
+        step=np.array(steps),
+        inverse=np.array([float(1 / f.range) if f.range else 0.0 for f in features]),
+        slots=int(ends[-1]),
+    )
+
+
+def make_net(form: Network, layout: Layout) -> Any:
+    """Return a model as the kernels read it."""
+    first, first_size = _first_layer(form, layout)
+    widths = [len(bias) for bias in form.biases]
+    deepest, widest = len(widths), max(widths)
+    offset, size, bend = (np.zeros((deepest, widest)) for _ in range(3))
+    weight = np.zeros((deepest, widest, widest))
+    sizes = form.sizes if form.sizes is not None else tuple(np.abs(bias) for bias in form.biases)
+    for k, bias in enumerate(form.biases):
+        offset[k, : widths[k]] = bias
+        size[k, : widths[k]] = np.maximum(sizes[k], np.abs(bias))
+        if k:
+            weight[k, : widths[k], : widths[k - 1]] = form.weights[k]
+        if k < deepest - 1:
+            bend[k, : widths[k]] = form.slopes[k]
+    inputs = [weights.shape[1] for weights in form.weights]
+    terms = max(*inputs, *widths, layout.slots)
+    single = form.unit != UNIT
+    fields = {
+        "first": first,
+        "first_size": first_size,
+        "offset": offset,
+        "size": size,
+        "weight": weight,
+        "bend": bend,
+        "width": np.array(widths, dtype=np.int64),
+        "relative": np.array([float(gamma(n + 3 + form.steps, form.unit)) * WIDEN for n in inputs]),
+        "tiny": (UNDERFLOW_SINGLE if single else UNDERFLOW) * (1 + max(inputs)),
+        "single": float(form.unit) * WIDEN if single else 0.0,
+        "squash": float_up(form.squash),
+        "own": 16.0 * (terms + 16) * 2.0**-53,
+    }
+    return kernels.make_net(*(fields[name] for name in kernels.NET))
+
+
+def _first_layer(form: Network, layout: Layout) -> tuple[Floats, Floats]:
+    """Return what each slot adds to the first layer's units, and the sum of the absolute values of what it adds."""
+    units = len(form.biases[0])
+    first, size = np.zeros((layout.slots, units)), np.zeros((layout.slots, units))
+    for column, weights in zip(form.columns, form.weights[0].T, strict=True):
+        start = layout.slot_from[column.feature]
+        values = np.ones(1) if column.table is None else np.array(column.table)
+        added = np.outer(values, weights)
+        if column.table is None and layout.is_table[column.feature]:
+            added = np.outer(np.arange(layout.levels[column.feature]), weights)
+        first[start : start + len(added)] += added
+        size[start : start + len(added)] += np.abs(added)
+    return first, size
+
+
+def costs(made: Prepared, metric: NormMetric) -> Costs:
+    """Return each feature's jump, slope, square and peak, and how they add up; made once for a distance."""
+    parts = metric.parts
+    if id(parts) not in made.costs:
+        jump, slope, square, peak = (
+            np.array([float(getattr(part, name)) for part in parts]) for name in ("jump", "slope", "square", "peak")
+        )
+        if peak.any():
+            sort = kernels.MIXED if jump.any() or slope.any() or square.any() else kernels.PEAK
+        else:
+            sort = kernels.SQUARE if square.any() else kernels.SUM
+        made.costs[id(parts)] = Costs(parts, jump, slope, square, peak, np.array([sort, 0], dtype=np.int64))
+    return made.costs[id(parts)]
+
+
+def make_desk(made: Prepared, fields: dict[str, NDArray[Any]]) -> Desk:
+    """Return the arrays of a search over the arrays of its task."""
+    features = len(made.layout.levels)
+    scratch = _make_scratch(made, len(fields["plus"]) + len(fields["row_base"]))
+    return Desk(
+        fields=fields,
+        scratch=scratch,
+        task=kernels.make_task(*(fields[name] for name in kernels.TASK)),
+        work=kernels.make_work(*scratch.values()),
+        lo=np.zeros(features),
+        hi=np.zeros(features),
+        best=np.zeros(features),
+        registers=np.zeros(9, dtype=np.int64),
+        reals=np.zeros(5),
+        log=np.zeros((LOG, features)),
+        log_cost=np.zeros(LOG),
+        tree=Boxes(FIRST_BOXES, features),
+    )
+
+
+def _make_scratch(made: Prepared, rows: int) -> dict[str, NDArray[Any]]:
+    features, columns = len(made.layout.levels), made.layout.slots + 1
+    deepest, widest, _ = made.shape
+    units = (deepest, widest)
+    wide = {"lam", "mu", "begin"}
+    by_unit = {"low", "high", "size", "error", "z"}
+    whole_numbers = {"column_entry": columns, "lean": columns, "start": columns, "stop": columns, "order": columns}
+    whole_numbers |= {"columns_from": features + 1, "feature": features}
+    by_feature = {"near", "delta", "extra", "point", "other", "score"}
+    shapes: dict[str, tuple[int, ...]] = {
+        "base": (2,),
+        "matrix": (widest, columns),
+        "unit_gain": (deepest, widest, columns),
+        "rows": (rows, columns),
+        "constants": (rows,),
+        "mix": (2, columns),
+        "trial": (4, deepest, max(widest, columns)),
+    }
+    arrays: dict[str, NDArray[Any]] = {}
+    for name in kernels.WORK:
+        if name in whole_numbers:
+            arrays[name] = np.zeros(whole_numbers[name], dtype=np.int64)
+        elif name in wide:
+            arrays[name] = np.zeros(widest)
+        elif name in by_unit:
+            arrays[name] = np.zeros(units)
+        else:
+            arrays[name] = np.zeros(shapes.get(name, (features,) if name in by_feature else (columns,)))
+    return arrays

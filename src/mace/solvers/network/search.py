@@ -1,0 +1,365 @@
+"""One question: its arrays, the branch and bound over boxes, and what it proves."""
+
+from __future__ import annotations
+
+import math
+import time
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.distances import NormMetric, distance_down, distance_up
+from mace.diversity import CountDifferent
+from mace.exact import UNIT, float_up
+from mace.forms import Margin, Network
+from mace.problem import Bounds, Limits, Problem
+from mace.solvers.allowed import Allowed, Span, alike, allowed_values, on_grid
+from mace.solvers.bisection import BAND
+from mace.solvers.network import kernels
+from mace.solvers.network.conditions import Row, linear_rows
+from mace.solvers.network.prepared import Desk, Flags, Floats, costs, make_desk, prepared
+from mace.space import Feature, Integer, Point, Real, Value
+
+SHARE = 0.8
+"""How much of the accuracy the search leaves unsearched below the best point; the rest is for the rounding of its own sums."""
+
+EXACT = 1e-13
+"""The same on a finite space, where the optimum itself is sought."""
+
+MOST_BYTES = 2**29
+MOST_UNDECIDED = 20_000
+PAUSE = 0.02
+"""Seconds between two looks at the clock."""
+
+REFUSED = "the real model refused a point that its reading puts in the goal"
+
+
+class Search:
+    """One question."""
+
+    def __init__(self, problem: Problem, limits: Limits) -> None:
+        assert isinstance(problem.form, Network)
+        assert isinstance(problem.metric, NormMetric)
+        self.problem = problem
+        self.form = problem.form
+        self.metric = problem.metric
+        self.limits = limits
+        self.made = prepared(problem.form)
+        self.features = self.made.features
+        self.best_cost = math.inf
+        self.best: Point | None = None
+        self.open = math.inf
+        self.floor = self.gap = 0.0
+        self.nodes = self.asked = 0
+        self.is_single = True
+        self.is_plain = not problem.conditions and not any(self._is_stray(j) for j in self.made.stepped)
+        self.reason = ""
+
+    def run(self) -> Bounds:
+        """Search every alternative of the goal, each until its optimum is proved or beaten."""
+        alternatives = self.problem.goal.alternatives(len(self.form.biases[-1]), ties_last=self.form.ties_last)
+        self.is_single = len(alternatives) == 1
+        for margins in alternatives:
+            desk = self._desk(margins)
+            is_done = self._is_empty(desk) or self._search(desk)
+            self._give_back(desk, margins)
+            if not is_done:
+                return self._bounds(complete=False)
+        return self._bounds(complete=True)
+
+    # ---- arrays
+
+    def _is_stray(self, j: int) -> bool:
+        """Return whether a factual's own number lies off the feature's grid."""
+        feature, own = self.features[j], self.problem.factual[j]
+        return isinstance(feature, Real | Integer) and own is not None and not feature.has(own)
+
+    def _desk(self, margins: tuple[Margin, ...]) -> Desk:
+        """Return the arrays of a search, those of an earlier one where there are no conditions."""
+        used = self.made.desks.get(self._key(margins)) if self.is_plain else None
+        desk = used.pop() if used else make_desk(self.made, self._fields(len(margins)))
+        slack = self.problem.goal.slack
+        for r, margin in enumerate(margins):
+            desk.fields["plus"][r] = -1 if margin.plus is None else margin.plus
+            desk.fields["minus"][r] = -1 if margin.minus is None else margin.minus
+            desk.fields["shift"][r] = float(margin.shift)
+            desk.fields["slack"][r] = float_up(slack + abs(margin.shift) * UNIT) if margin.shift or slack else 0.0
+        return desk
+
+    def _give_back(self, desk: Desk, margins: tuple[Margin, ...]) -> None:
+        if self.is_plain:
+            self.made.desks.setdefault(self._key(margins), []).append(desk)
+
+    def _key(self, margins: tuple[Margin, ...]) -> tuple[int, int]:
+        return len(margins), id(costs(self.made, self.metric).parts)
+
+    def _fields(self, margins: int) -> dict[str, NDArray[Any]]:
+        problem, layout = self.problem, self.made.layout
+        size, units = len(self.features), self.made.shape[2]
+        allowed = allowed_values(problem) if problem.conditions else self.made.free
+        rows = linear_rows(problem)
+        earlier = sum(isinstance(condition, CountDifferent) for condition in problem.conditions)
+        spans = [_spans(*each) for each in zip(self.features, allowed, problem.factual, strict=True)]
+        flat = np.array([span for each in spans for span in each], dtype=np.float64).reshape(-1, 2)
+        cost = costs(self.made, self.metric)
+        may = np.ones(layout.slots, dtype=np.bool_)
+        for j in np.flatnonzero(layout.is_table):
+            for k in range(layout.levels[j]):
+                may[layout.slot_from[j] + k] = any(a <= k <= b for a, b in allowed[j].spans)
+        return {
+            "own": np.zeros(size),
+            "slot": np.zeros(size, dtype=np.int64),
+            "inverse": layout.inverse,
+            "is_table": layout.is_table,
+            "is_grid": layout.is_grid,
+            "base": layout.base,
+            "step": layout.step,
+            "off": np.zeros(size + 1, dtype=np.int64),
+            "entry_slot": np.zeros(layout.slots, dtype=np.int64),
+            "entry_delta": np.zeros(layout.slots),
+            "by_delta": np.zeros(layout.slots, dtype=np.int64),
+            "nearest": np.zeros(size),
+            "span_off": np.cumsum([0, *map(len, spans)]),
+            "span_lo": np.ascontiguousarray(flat[:, 0]),
+            "span_hi": np.ascontiguousarray(flat[:, 1]),
+            "jump": cost.jump,
+            "slope": cost.slope,
+            "square": cost.square,
+            "peak": cost.peak,
+            "form": cost.sort.copy(),
+            "plus": np.zeros(margins, dtype=np.int64),
+            "minus": np.zeros(margins, dtype=np.int64),
+            "shift": np.zeros(margins),
+            "slack": np.zeros(margins),
+            "row": self._row_slots(rows),
+            "row_base": np.array([float(self._row_at_factual(row)) for row in rows]),
+            "row_error": np.array([row.error for row in rows]),
+            "alike_lo": np.zeros((earlier, size)),
+            "alike_hi": np.zeros((earlier, size)),
+            "at_least": np.zeros(earlier, dtype=np.int64),
+            "factual": np.zeros(units),
+            "factual_size": np.zeros(units),
+            "may": may,
+        }
+
+    def _row_slots(self, rows: list[Row]) -> Floats:
+        """Return the coefficients of the linear conditions by slot."""
+        layout, names = self.made.layout, self.problem.space.names
+        slots = np.zeros((len(rows), layout.slots))
+        for r, row in enumerate(rows):
+            for name, value in row.coefficients.items():
+                j = names.index(name)
+                start, levels = layout.slot_from[j], layout.levels[j]
+                slots[r, start : start + max(1, levels)] = float(value) * (np.arange(levels) if levels else 1.0)
+        return slots
+
+    def _row_at_factual(self, row: Row) -> Fraction:
+        own = dict(zip(self.problem.space.names, self.problem.factual, strict=True))
+        terms = (value * Fraction(own[name] or 0) for name, value in row.coefficients.items())
+        return row.constant + sum(terms, Fraction(0))
+
+    def _is_empty(self, desk: Desk) -> bool:
+        """Lay the question out; return whether some feature has no allowed value."""
+        layout, fields = self.made.layout, desk.fields
+        factual = np.array(self.problem.factual, dtype=np.float64)
+        may: Flags = fields["may"]
+        if not kernels.lay_out(
+            factual,
+            layout.slot_from,
+            layout.levels,
+            layout.is_category,
+            may,
+            self.made.net,
+            desk.task,
+            desk.lo,
+            desk.hi,
+        ):
+            return True
+        earlier = [condition for condition in self.problem.conditions if isinstance(condition, CountDifferent)]
+        for c, condition in enumerate(earlier):
+            fields["at_least"][c] = condition.features
+            for j in range(len(self.features)):
+                fields["alike_lo"][c, j], fields["alike_hi"][c, j] = self._alike(fields, condition, j)
+        return False
+
+    def _alike(self, fields: dict[str, NDArray[Any]], condition: CountDifferent, j: int) -> tuple[float, float]:
+        """Return the range of feature j, in entries where it is a table, that counts as alike."""
+        span = alike(self.features[j], condition.earlier[j], condition.by)
+        if span is None:
+            return math.inf, -math.inf
+        if not fields["is_table"][j]:
+            return span
+        slot = self.made.layout.slot_from[j] + int(span[0])
+        entries = np.flatnonzero(fields["entry_slot"][fields["off"][j] : fields["off"][j + 1]] == slot)
+        return (float(entries[0]), float(entries[0])) if len(entries) else (math.inf, -math.inf)
+
+    # ---- the search
+
+    def _search(self, desk: Desk) -> bool:
+        """Search one alternative; False where time or memory ran out."""
+        registers, reals = desk.registers, desk.reals
+        layout = self.made.layout
+        is_finite = bool((layout.is_table | layout.is_grid | (desk.lo == desk.hi)).all())
+        accuracy = float(self.problem.accuracy)
+        desk.fields["form"][1] = is_finite
+        self.gap = EXACT if is_finite else SHARE * accuracy
+        registers[:] = 0
+        reals[kernels.BEST] = self.best_cost
+        reals[kernels.OPEN] = math.inf
+        reals[kernels.GAP] = self.gap
+        reals[kernels.TOLERANCE] = 1e-15 if is_finite else 0.01 * accuracy
+        reals[kernels.SMALL] = 0.02 * accuracy / len(self.features)
+        desk.tree.start(desk.lo, desk.hi, registers)
+        self._advance(desk)
+        self.nodes += int(registers[kernels.NODES])
+        self.open = min(self.open, float(reals[kernels.OPEN]))
+        is_done = not self.reason
+        if not is_done:
+            self.floor = self._floor(desk) if self.is_single else 0.0
+        return is_done
+
+    def _advance(self, desk: Desk) -> None:
+        """Run the kernel until it is done, pausing to look at the clock; where it is stopped, ``reason`` says why."""
+        registers, reals, budget = desk.registers, desk.reals, self.made.first_budget
+        while True:
+            started = time.monotonic()
+            try:
+                kernels.advance(
+                    budget, registers, reals, desk.best, desk.log, desk.log_cost, desk.tree.tree, desk.lo, desk.hi,
+                    self.made.net, desk.task, desk.work,
+                )  # fmt: skip
+            except KeyboardInterrupt:
+                self.reason = "interrupted"
+            taken = time.monotonic() - started
+            if registers[kernels.FOUND]:
+                self.best, self.best_cost = self._point(desk.best, desk), float(reals[kernels.BEST])
+                registers[kernels.FOUND] = 0
+            if registers[kernels.LOGGED]:
+                self._ask(desk)
+            if registers[kernels.HEAP] == 0 or self.reason:
+                return
+            if self.limits.remaining() <= 0:
+                self.reason = "time limit reached"
+                return
+            if registers[kernels.STATUS] == kernels.FULL and not self._make_room(desk):
+                return
+            self._report(desk)
+            budget = max(1, min(1 << 14, int(budget * PAUSE / max(taken, 1e-6))))
+
+    def _make_room(self, desk: Desk) -> bool:
+        """Double the room for boxes, if there is memory."""
+        if 2 * desk.tree.room * (16 * len(self.features) + 24) > MOST_BYTES:
+            self.reason = "memory limit reached"
+            return False
+        desk.tree = desk.tree.doubled()
+        return True
+
+    def _floor(self, desk: Desk) -> float:
+        """Return a bound on the cost of every point that is still sought."""
+        sought = float(kernels.sought(desk.reals, desk.task))
+        return min(sought, desk.tree.least_bound()) if desk.registers[kernels.HEAP] else sought
+
+    def _ask(self, desk: Desk) -> None:
+        """Let the real model decide the points that floats cannot, nearest first, each asked alone."""
+        count = int(desk.registers[kernels.LOGGED])
+        desk.registers[kernels.LOGGED] = 0
+        for n in np.argsort(desk.log_cost[:count], kind="stable"):
+            cost = float(desk.log_cost[n])
+            if cost >= self.best_cost:
+                return
+            if self.asked >= MOST_UNDECIDED:
+                self.reason = "too many points lie on the boundary to ask the model about each"
+            elif self.asked and self.limits.remaining() <= 0:
+                self.reason = "time limit reached"
+            if self.reason:
+                self.open = min(self.open, cost)
+                return
+            self.asked += 1
+            point = self._point(desk.log[n], desk)
+            if self.problem.is_plausible(point) and self.problem.is_reached(point):
+                self.best, self.best_cost = point, cost
+                desk.reals[kernels.BEST] = cost
+                return
+
+    def _point(self, v: Floats, desk: Desk) -> Point:
+        """Return a point of the kernels as numbers of the features."""
+        slot, off = desk.fields["entry_slot"], desk.fields["off"]
+        return tuple(
+            self._number(feature, value, j)
+            if isinstance(feature, Real | Integer)
+            else int(slot[off[j] + int(value)] - self.made.layout.slot_from[j])
+            for j, (feature, value) in enumerate(zip(self.features, v.tolist(), strict=True))
+        )
+
+    def _number(self, feature: Real | Integer, value: float, j: int) -> int | float:
+        own = self.problem.factual[j]
+        assert own is not None
+        if value == own:
+            return own
+        if isinstance(feature, Integer):
+            return int(value)
+        if feature.step is None:
+            return value
+        k = round((value - feature.low) / feature.step)
+        return min((feature.value_at(i) for i in (k - 1, k, k + 1)), key=lambda g: abs(g - value))
+
+    # ---- the end
+
+    def _report(self, desk: Desk) -> None:
+        if self.limits.on_progress is not None:
+            power = 1 / self.metric.power
+            floor = max(min(self._floor(desk), float(desk.reals[kernels.OPEN])) - 1e-13, 0.0) if self.is_single else 0.0
+            self.limits.on_progress(
+                floor**power, self.best_cost**power, self.nodes + int(desk.registers[kernels.NODES])
+            )
+
+    def _bounds(self, complete: bool) -> Bounds:
+        """Confirm the point with the real model, and return what is proved."""
+        problem, metric, point = self.problem, self.metric, self.best
+        notes = {"nodes": self.nodes, "asked": self.asked}
+        if point is not None and not (problem.is_plausible(point) and problem.is_reached(point)):
+            return Bounds(Fraction(0), reason=REFUSED, calls=self.nodes, notes=notes)
+        if complete and point is None and math.isinf(self.open):
+            return Bounds(Fraction(0), is_infeasible=True, calls=self.nodes, notes=notes)
+        lower = self._proved(complete)
+        if point is None:
+            return Bounds(lower, reason=self.reason or BAND, calls=self.nodes, notes=notes)
+        measure = metric.measure(point)
+        upper = distance_up(metric, measure)
+        lower = min(lower, distance_down(metric, measure))
+        reason = "" if upper - lower <= problem.accuracy else self.reason or BAND
+        return Bounds(lower, upper, point, reason=reason, calls=self.nodes, notes=notes)
+
+    def _proved(self, complete: bool) -> Fraction:
+        """Return a distance below which there is no point: what is open or unsearched, less the rounding of the sums of costs."""
+        metric = self.metric
+        if not complete:
+            cost = min(self.open, self.floor)
+        elif metric.power == 2 and self.gap != EXACT:
+            cost = min(self.open, max(math.sqrt(self.best_cost) - self.gap, 0.0) ** 2)
+        else:
+            cost = min(self.open, self.best_cost - self.gap)
+        error = (len(self.features) + 8) * 16 * UNIT
+        lower = distance_down(metric, max(Fraction(0), Fraction(cost) - error))
+        return max(lower, metric.next_above(lower - Fraction(1, 10**12))) if lower > 0 and metric.power == 1 else lower
+
+
+def _spans(feature: Feature, allowed: Allowed, own: Value) -> list[Span]:
+    """Return the ranges that a number may lie in, their ends among its values; none for a feature with levels."""
+    if not isinstance(feature, Real | Integer):
+        return []
+    if isinstance(feature, Integer) and feature.step is None:
+        return [(math.ceil(a), math.floor(b)) for a, b in allowed.spans if math.ceil(a) <= math.floor(b)]
+    if feature.step is None:
+        return list(allowed.spans)
+    spans = []
+    for a, b in allowed.spans:
+        lows, highs = on_grid(feature, np.array([a]), np.array([b]))
+        low, high = float(lows[0]), float(highs[0])
+        if own is not None and a <= own <= b:
+            low, high = min(low, own), max(high, own)
+        if low <= high:
+            spans.append((low, high))
+    return spans

@@ -1,0 +1,174 @@
+"""The tables of one question, and its parts: one way of being missing with one alternative of the goal each."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.distances import NormMetric
+from mace.diversity import CountDifferent
+from mace.forms import TreeEnsemble
+from mace.problem import Problem
+from mace.solvers.allowed import Allowed, allowed_values
+from mace.solvers.trees import kernels
+from mace.solvers.trees.grid import Floats, Ints, make_grid
+from mace.solvers.trees.prepared import Values, costs, margin_values, prepared
+from mace.solvers.trees.question import needs_refining, plain_view, refined_view
+from mace.space import Integer, Point, Real
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One way of being missing and one alternative of the goal: its cost tables, its allowed box, and the trees."""
+
+    pattern: NDArray[np.bool_]
+    values: Values
+    cells: kernels.Cells
+    lo: Ints
+    hi: Ints
+    mask: Ints
+    rep: Floats
+    trees: kernels.Trees
+
+    @property
+    def nearest(self) -> float:
+        """The cost of the nearest allowed point."""
+        own = self.cells.off[:-1] + self.cells.own
+        return float(self.cells.add[own].sum() + self.cells.top[own].max())
+
+    @property
+    def least_step(self) -> float:
+        """The least cost of any change; 0 where there is none."""
+        cost = self.cells.add + self.cells.top
+        return float(cost[(cost > 0) & (cost < kernels.FAR)].min(initial=np.inf)) if (cost < kernels.FAR).any() else 0.0
+
+    @property
+    def farthest(self) -> float:
+        """A cost above that of every allowed point."""
+        cells = self.cells
+        total = peak = 0.0
+        for j in range(len(self.lo)):
+            begin, end = cells.off[j], cells.off[j + 1]
+            chosen = slice(begin, end) if cells.is_mask[j] else slice(begin + self.lo[j], begin + self.hi[j] + 1)
+            alive = cells.add[chosen] < kernels.FAR
+            total += float(cells.add[chosen][alive].max(initial=0.0))
+            peak = max(peak, float(cells.top[chosen][alive].max(initial=0.0)))
+        return 2 * (total + peak) + 1
+
+
+class Tables:
+    """What one question needs: the grid, what is allowed, and what changes cost."""
+
+    def __init__(self, problem: Problem) -> None:
+        assert isinstance(problem.form, TreeEnsemble)
+        self.problem = problem
+        self.form = problem.form
+        made = prepared(self.form)
+        strays = {
+            j: float(own)
+            for j, (feature, own) in enumerate(zip(problem.space.values(), problem.factual, strict=True))
+            if own is not None
+            and isinstance(feature, Real | Integer)
+            and feature.step is not None
+            and not feature.has(own)
+        }
+        self.grid = make_grid(self.form, strays) if strays else made.grid
+        self.cache = made.values
+        conditions = [c for c in problem.conditions if isinstance(c, CountDifferent)]
+        self.conditions = conditions
+        self.allowed = allowed_values(problem) if problem.conditions else made.free
+        if needs_refining(self.allowed, problem, conditions):
+            self.view = refined_view(self.grid, problem, self.allowed, conditions)
+        else:
+            self.view = plain_view(self.grid) if strays else made.view
+        assert isinstance(problem.metric, NormMetric)
+        self.jump, self.slope, self.square, self.peak = costs(made, problem.metric)
+        self.inverse, self.is_category, self.mask_of = made.inverse, made.is_category, made.mask_of
+        self.lowest = np.array([each.spans[0][0] if each.spans else np.inf for each in self.allowed])
+        self.highest = np.array([each.spans[-1][1] if each.spans else -np.inf for each in self.allowed])
+        self.was_missing = np.array([value is None for value in problem.factual])
+        self.free = [
+            j
+            for j, (feature, each) in enumerate(zip(problem.space.values(), self.allowed, strict=True))
+            if feature.missing and (each.spans if self.was_missing[j] else each.missing)
+        ]
+        masks = zip(self.allowed, self.grid.is_mask, strict=True)
+        self.levels = np.array([_levels(each) if is_mask else 0 for each, is_mask in masks], dtype=np.int64)
+
+    def alternatives(self) -> list[Values]:
+        """Return the leaf values for each alternative of the goal."""
+        goal = self.problem.goal
+        band = self.form.band(goal)
+        made = []
+        for margins in goal.alternatives(self.form.outputs, ties_last=self.form.ties_last):
+            if not margins:
+                continue
+            if margins not in self.cache:
+                self.cache[margins] = margin_values(self.form, margins, band)
+            made.append(self.cache[margins])
+        return made
+
+    def missing_costs(self, count: int) -> float:
+        """Return the least that ``count`` changes from or to a missing value cost."""
+        add, peak = self._missing
+        return float(np.sort(add)[:count].sum() + np.sort(peak)[:count].max(initial=0.0))
+
+    def patterns(self, count: int) -> Iterator[tuple[float, NDArray[np.bool_]]]:
+        """Yield the ways of being missing that differ from the factual in ``count`` features, each with the least it costs."""
+        add, peak = self._missing
+        for chosen in itertools.combinations(range(len(self.free)), count):
+            pattern = self.was_missing.copy()
+            pattern[[self.free[k] for k in chosen]] ^= True
+            if all(self.allowed[j].missing if pattern[j] else self.allowed[j].spans for j in range(len(pattern))):
+                yield float(add[list(chosen)].sum() + peak[list(chosen)].max(initial=0.0)), pattern
+
+    @property
+    def _missing(self) -> tuple[Floats, Floats]:
+        return (self.jump + self.slope + self.square)[self.free], self.peak[self.free]
+
+    def part(self, pattern: NDArray[np.bool_], values: Values) -> Part | None:
+        """Return one part; ``None`` where no point is allowed."""
+        tables = self._cells(pattern)
+        if tables is None:
+            return None
+        return Part(pattern, values, *tables, self.grid.trees(values.most, values.least))
+
+    def point(self, cells: Ints, part: Part) -> Point:
+        """Return the point that stands for some cells: in each, the value nearest to the factual."""
+        numbers = part.rep[self.view.off[:-1] + cells]
+        return tuple(
+            None if part.pattern[j] else float(number) if isinstance(feature, Real) else int(number)
+            for j, (feature, number) in enumerate(zip(self.problem.space.values(), numbers, strict=True))
+        )
+
+    def _cells(self, pattern: NDArray[np.bool_]) -> tuple[kernels.Cells, Ints, Ints, Ints, Floats] | None:
+        """Return the cost tables of one pattern and its allowed ranges; ``None`` where some feature has no allowed cell."""
+        view, grid = self.view, self.grid
+        size = len(pattern)
+        cells = len(view.low)
+        factual = np.array([0.0 if value is None else float(value) for value in self.problem.factual])
+        add, top, rep = np.empty(cells), np.empty(cells), np.empty(cells)
+        own, lo, hi, mask = (np.zeros(size, dtype=np.int64) for _ in range(4))
+        fits = kernels.cost_tables(
+            factual, self.was_missing, pattern, grid.is_mask,
+            self.is_category, view.off, view.low, view.high, self.lowest, self.highest, self.levels,
+            self.inverse, self.jump, self.slope, self.square, self.peak, add, top, rep, own, lo, hi, mask,
+        )  # fmt: skip
+        if not fits:
+            return None
+        differs = view.differs
+        for i, condition in enumerate(self.conditions):
+            for j in np.flatnonzero(pattern):
+                differs = differs.copy()
+                differs[i, view.off[j] : view.off[j + 1]] = condition.earlier[j] is not None
+        at_least = np.array([condition.features for condition in self.conditions], dtype=np.int64)
+        made = kernels.Cells(grid.is_mask, pattern, self.mask_of, view.off, add, top, own, view.base, differs, at_least)
+        return made, lo, hi, mask, rep
+
+
+def _levels(allowed: Allowed) -> int:
+    return sum(1 << k for first, last in allowed.spans for k in range(int(np.ceil(first)), int(last) + 1))
