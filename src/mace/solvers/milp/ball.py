@@ -69,12 +69,33 @@ class Node:
 
 
 class Ball:
-    """The search of one ball; ``undecided`` is the least bound of a region that rounding leaves undecided."""
+    """The search of one ball.
 
-    def __init__(self, hand: Hand, radius: Fraction | None) -> None:
+    Parameters
+    ----------
+    hand : Hand
+        What is known so far, and what is found is put in.
+    radius : Fraction, optional
+        The ball's; the whole space where there is none.
+    certain : bool
+        Search only for points that stay in the goal whatever the rounding; nothing is proved then.
+    most : int, optional
+        End as soon as there is a point in hand, or after so many nodes.
+
+    Attributes
+    ----------
+    undecided : float
+        The least bound of a region that rounding leaves undecided; infinite where there is none.
+    """
+
+    def __init__(
+        self, hand: Hand, radius: Fraction | None, *, certain: bool = False, most: int | None = None
+    ) -> None:
         self.hand = hand
         self.problem = hand.problem
         self.radius = radius
+        self.certain = certain
+        self._last = None if most is None else hand.nodes + most
         self.undecided = math.inf
         self._closed = math.inf
         self._open: list[tuple[float, int, Node]] = []
@@ -85,10 +106,10 @@ class Ball:
     def search(self) -> Outcome:
         """Search the ball."""
         hand = self.hand
-        model = build(self.problem, hand.limits, lower=hand.lower, radius=self.radius)
+        model = build(self.problem, hand.limits, lower=hand.lower, radius=self.radius, certain=self.certain)
         hand.programs += 1
         if model is None:
-            hand.prove(self._limit())
+            self._prove(self._limit())
             return Outcome.DONE
         self._model: Model = model
         self._propagator = Propagator(model.program)
@@ -99,12 +120,16 @@ class Ball:
             if bound >= hand.cutoff():
                 self._close(bound)
                 continue
-            hand.prove(min(bound, self._closed, self.undecided))
+            self._prove(min(bound, self._closed, self.undecided))
             outcome = self._dive(node)
             if outcome is not None:
                 return outcome
-        hand.prove(min(self._closed, self.undecided))
+        self._prove(min(self._closed, self.undecided))
         return Outcome.DONE
+
+    def _prove(self, bound: float) -> None:
+        if not self.certain:
+            self.hand.prove(bound)
 
     def _dive(self, node: Node) -> Outcome | None:
         """Go from a node down to where it ends, the other children left open."""
@@ -114,9 +139,11 @@ class Ball:
             if reason:
                 self.hand.reason = reason
                 still_open = [current.bound, *(bound for bound, _, _ in self._open)]
-                self.hand.prove(min(*still_open, self._closed, self.undecided))
+                self._prove(min(*still_open, self._closed, self.undecided))
                 return Outcome.STOPPED
             current = self._step(current)
+            if self._last is not None and (self.hand.upper is not None or self.hand.nodes >= self._last):
+                return Outcome.DONE
             if self._is_smaller():
                 return Outcome.SMALLER
         return None

@@ -115,7 +115,13 @@ class Near:
 
 
 def build(
-    problem: Problem, limits: Limits, *, lower: Fraction, radius: Fraction | None, near: Near | None = None
+    problem: Problem,
+    limits: Limits,
+    *,
+    lower: Fraction,
+    radius: Fraction | None,
+    certain: bool = False,
+    near: Near | None = None,
 ) -> Model | None:
     """Return the program of the points within a distance that the deployed model may put in the goal; ``None`` where there are none.
 
@@ -127,9 +133,10 @@ def build(
         The deadline; :class:`~mace.solvers.milp.translate.OutOfTime` is raised when it passes.
     lower, radius : Fraction
         Known bounds on the distance.
+    certain : bool
+        Instead, the points that stay in the goal whatever the rounding.
     near : Near, optional
-        Only points in this box that stay in the goal whatever the rounding, with a column for the room they leave at the
-        inequalities.
+        Only points in this box, with a column for the room that they leave at the inequalities.
     """
     translator = Translator(problem, limits)
     parts = translator.take_definitions()
@@ -153,8 +160,8 @@ def build(
     ranges = feature_ranges(problem, translator, box)
     if isinstance(problem.form, FunctionForm):
         translator.know(problem.form.ranges(ranges))
-    possible = problem.form.possible if near is None else problem.form.certain
-    goal = translator.parts(problem.form.definitions(problem.goal)) + translator.parts(possible(problem.goal, ranges))
+    wanted = problem.form.certain if certain else problem.form.possible
+    goal = translator.parts(problem.form.definitions(problem.goal)) + translator.parts(wanted(problem.goal, ranges))
     room = None if near is None else Room(translator.quantities, [*parts[rigid:], *goal])
     contracted = box.contract([*contracted, *goal])
     if contracted is None:

@@ -13,6 +13,9 @@ from mace.solvers.milp.polish import polish
 from mace.solvers.milp.seek import seek
 from mace.solvers.milp.translate import OutOfTime
 
+FIRST_NODES = 200
+"""Nodes spent on finding a first point that rounding cannot disturb, before anything is proved."""
+
 
 def search(problem: Problem, limits: Limits) -> Bounds:
     """Search until lower and upper are within ε, or time or memory runs out."""
@@ -34,6 +37,8 @@ def _search(hand: Hand) -> Bounds:
     first = seek(hand.problem, hand.limits)
     if first is not None:
         hand.accept(first)
+    else:
+        Ball(hand, None, certain=True, most=FIRST_NODES).search()
     while True:
         ball = Ball(hand, hand.upper)
         match ball.search():
@@ -44,9 +49,18 @@ def _search(hand: Hand) -> Bounds:
             case Outcome.DONE:
                 if hand.upper is None and ball.undecided == math.inf:
                     return hand.bounds(is_infeasible=True)
-                _settle(hand)
-                hand.reason = "" if hand.is_closed() else BAND
+                if hand.is_closed():
+                    _settle(hand)
+                else:
+                    _come_nearer(hand)
+                hand.reason = "" if hand.is_closed() else hand.reason or BAND
                 return hand.bounds()
+
+
+def _come_nearer(hand: Hand) -> None:
+    """Where rounding leaves a region undecided, look for the nearest point that it cannot disturb."""
+    while Ball(hand, hand.upper, certain=True).search() is Outcome.SMALLER:
+        pass
 
 
 def _settle(hand: Hand) -> None:
