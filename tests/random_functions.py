@@ -85,7 +85,9 @@ def _level_term(rng: np.random.Generator, name: str, levels: tuple[Any, ...]) ->
     level = levels[int(rng.integers(len(levels)))]
     if shape == 0:
         pairs = [(other, f"{rng.normal():.3f}") for other in levels]
-        return [line for other, points in pairs for line in (f"    if {name} == {other!r}:", f"        s = s + {points}")]
+        return [
+            line for other, points in pairs for line in (f"    if {name} == {other!r}:", f"        s = s + {points}")
+        ]
     if shape == 1:
         return [f"    if {name} == {level!r}:", f"        rate = {rng.uniform(0.2, 1.5):.2f}"]
     return [f"    s = s + {rng.normal():.3f} * ({name} == {level!r})"]

@@ -11,13 +11,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from mace.exact import float_down
+from mace.exact import float_down, float_up
 from mace.solvers.milp.branching import Change, Children, Gains, branches, is_missing, settled, split
 from mace.solvers.milp.hand import Hand
 from mace.solvers.milp.model import Model, build
-from mace.solvers.milp.polish import nudge, polish
+from mace.solvers.milp.polish import nudge, polish, short
 from mace.solvers.milp.program import Floats
-from mace.solvers.milp.propagate import Propagator
+from mace.solvers.milp.propagate import Propagator, propagate_exactly
 from mace.solvers.milp.relaxation import Relaxation
 from mace.solvers.milp.seek import pull
 from mace.space import Point
@@ -88,9 +88,7 @@ class Ball:
         The least bound of a region that rounding leaves undecided; infinite where there is none.
     """
 
-    def __init__(
-        self, hand: Hand, radius: Fraction | None, *, certain: bool = False, most: int | None = None
-    ) -> None:
+    def __init__(self, hand: Hand, radius: Fraction | None, *, certain: bool = False, most: int | None = None) -> None:
         self.hand = hand
         self.problem = hand.problem
         self.radius = radius
@@ -251,7 +249,7 @@ class Ball:
         """Look for a valid row beside a point that the relaxation allows; return whether the node is closed by it."""
         hand = self.hand
         row = self._model.point(point, *settled(self._model.program, self._propagator, point, low, high))
-        if not hand.accept(row) and node.bound > node.polished:
+        if not (hand.accept(row) or hand.accept(short(self.problem, row))) and node.bound > node.polished:
             self._polish(node, row)
         if node.bound < hand.cutoff():
             return False
@@ -274,10 +272,16 @@ class Ball:
     def _leaf(self, node: Node, low: Floats, high: Floats) -> None:
         """End a node with nothing left to cut: a single row, part of a cell, or a region that rounding leaves undecided."""
         problem, model = self.problem, self._model
+        exact = propagate_exactly(model.program, model.translator.quantities, low, high)
+        if exact is None:
+            self._close(self._limit())
+            return
+        low[: model.program.width] = [float_up(v) for v in exact[0]]
+        high[: model.program.width] = [float_down(v) for v in exact[1]]
         row = model.point((low + high) / 2, low, high)
         place = model.program.place
         is_single = all(
-            low[place[column]] == high[place[column]] or is_missing(model, name, low)
+            low[place[column]] >= high[place[column]] or is_missing(model, name, low)
             for name, column in model.translator.numbers.items()
         )
         if is_single and (not problem.is_plausible(row) or problem.form.is_settled(row, problem.goal)):

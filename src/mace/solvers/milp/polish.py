@@ -18,6 +18,16 @@ SPREAD = Fraction(1, 1000)
 """The half-width of the box, as a share of each feature's range."""
 
 
+def short(problem: Problem, point: Point) -> Point:
+    """Return a point with few digits beside ``point``: where an equality must hold, an exact value beats a near one."""
+    return tuple(
+        min(max(float(f"{value:.10g}"), feature.low), feature.high)
+        if isinstance(feature, Real) and feature.size is None and value is not None and value != own
+        else value
+        for feature, value, own in zip(problem.space.values(), point, problem.factual, strict=True)
+    )
+
+
 def nudge(problem: Problem, point: Point, radius: Fraction) -> list[Point]:
     """Return points a little farther out than ``point``, within a distance of the factual: often all that is needed."""
     distance = problem.distance(point)

@@ -84,6 +84,8 @@ class Program:
         The linear program: ``row_low <= rows · x <= row_high``.
     forms : sparse matrix
         The forms, one row each.
+    form_numbers : tuple of int
+        Which quantity each of them is.
     place : dict
         The position of a quantity that is a column.
     discrete : list of (position, Domain)
@@ -99,6 +101,7 @@ class Program:
     row_low: Floats
     row_high: Floats
     forms: sparse.csr_matrix
+    form_numbers: tuple[int, ...]
     place: dict[int, int]
     discrete: list[tuple[int, Domain]]
     choices: Choices
@@ -423,6 +426,7 @@ class Builder:
             row_low=np.array([low for _, low, _ in self.rows]),
             row_high=np.array([high for _, _, high in self.rows]),
             forms=_matrix([dict(quantities.terms[q] or ()) for q in forms], place, width),
+            form_numbers=tuple(forms),
             place=place,
             discrete=discrete,
             choices=choices,

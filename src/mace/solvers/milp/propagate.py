@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
 from mace.solvers.milp.contract import ROUND, TINY
 from mace.solvers.milp.program import Floats, Ints, Program
-from mace.solvers.milp.quantities import BINARY, greatest, least
+from mace.solvers.milp.quantities import BINARY, Quantities, greatest, least
 
 MOST_PASSES = 4
 GAIN = 0.1
 """A pass that tightens no column by at least this share of its range in the whole ball is the last."""
+
+
+def propagate_exactly(
+    program: Program, quantities: Quantities, low: Floats, high: Floats
+) -> tuple[list[Fraction], list[Fraction]] | None:
+    """Return bounds of the columns in exact arithmetic; ``None`` where no point is left.
+
+    For a node with nothing left to cut: what the room for rounding left open, an equation may still decide.
+    """
+    lows, highs = [Fraction(v) for v in low[: program.width]], [Fraction(v) for v in high[: program.width]]
+    for _ in range(MOST_PASSES):
+        for position, form in enumerate(program.form_numbers):
+            terms = quantities.exact[form]
+            assert terms is not None
+            placed = [(program.place[column], a) for column, a in terms.items()]
+            ends = [(a * lows[c], a * highs[c]) if a > 0 else (a * highs[c], a * lows[c]) for c, a in placed]
+            least_sum, most_sum = (sum((end[side] for end in ends), Fraction(0)) for side in (0, 1))
+            at_least, at_most = Fraction(low[program.width + position]), Fraction(high[program.width + position])
+            for (column, a), (smallest, largest) in zip(placed, ends, strict=True):
+                first, second = (at_least - most_sum + largest) / a, (at_most - least_sum + smallest) / a
+                lows[column] = max(lows[column], first if a > 0 else second)
+                highs[column] = min(highs[column], second if a > 0 else first)
+                if lows[column] > highs[column]:
+                    return None
+    return lows, highs
 
 
 class Propagator:
