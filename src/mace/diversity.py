@@ -37,14 +37,15 @@ class CountDifferent:
 
     def formula(self, prefix: str) -> Guard:
         """Return the count's characteristic formula with its result bounded."""
-        return AtLeast(self._count(), Fraction(self.features)).formula(prefix)
+        return AtLeast(self.program, Fraction(self.features)).formula(prefix)
 
     def holds(self, values: Values) -> bool:
         """Count."""
-        return run(self._count(), values) >= self.features
+        return run(self.program, values) >= self.features
 
-    def _count(self) -> Program:
-        """Return the program that counts the features in which a row differs from ``earlier``."""
+    @property
+    def program(self) -> Program:
+        """The program that counts the features in which a row differs from ``earlier``."""
         steps: list[Command] = []
         different: list[Indicator] = []
         for (name, feature), old in zip(self.space.items(), self.earlier, strict=True):

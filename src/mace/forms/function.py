@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from mace.forms.decision import Goal
 from mace.forms.form import PREFIX, RESULT, Box
-from mace.language import floating, robust
+from mace.language import floating, ranges_of, robust
 from mace.language.syntax import TRUE, Guard, Program, conjunction
 from mace.space import FeatureSpace, Point, Real
 
@@ -42,6 +42,10 @@ class FunctionForm:
         """Return a formula for every outcome that Python's float arithmetic may give."""
         formula = floating(self.code, ranges=self._ranges(box), integers=self._integers, result=RESULT, prefix=PREFIX)
         return conjunction([formula, goal.of_result(RESULT)])
+
+    def ranges(self, box: Box) -> dict[str, tuple[Fraction | float, Fraction | float]]:
+        """Return the ends of the variables of both formulas."""
+        return ranges_of(self.code, ranges=self._ranges(box), integers=self._integers, result=RESULT, prefix=PREFIX)
 
     def certain(self, goal: Goal, box: Box) -> Guard:
         """Return the function's formula with every rounded comparison held by a margin."""

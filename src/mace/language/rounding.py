@@ -110,6 +110,32 @@ def flattened(program: Program, *, result: str = "y", prefix: str = "") -> Progr
     return flatten(prepare(program, result=result, prefix=prefix), result=result, prefix=prefix)
 
 
+def ranges_of(
+    program: Program, *, ranges: Ranges, integers: frozenset[str], result: str = "y", prefix: str = ""
+) -> dict[str, tuple[End, End]]:
+    """Return the ends of every variable of the formulas of ``program``, exact or floating, where an execution assigns it.
+
+    A variable that an execution does not assign may be given any value without making a formula false of it.
+
+    Parameters
+    ----------
+    program, ranges, integers, result, prefix
+        As in :func:`floating`.
+
+    Examples
+    --------
+    >>> from mace.language import parse
+    >>> program = parse("lambda n: 3 * n + 1").program
+    >>> ranges_of(program, ranges={"n": (Fraction(0), Fraction(9))}, integers=frozenset("n"))
+    {'t': (Fraction(0, 1), Fraction(27, 1))}
+    """
+    flat = flattened(program, result=result, prefix=prefix)
+    facts = facts_of(flat, ranges=ranges, integers=integers)
+    return {
+        name: (fact.low, fact.high) for name, fact in facts.items() if name not in program.inputs and fact.is_number
+    }
+
+
 def _values(program: Program) -> Iterator[Expression]:
     for command in commands(program.body):
         match command:

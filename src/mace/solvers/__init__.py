@@ -19,12 +19,13 @@ SOLVERS = Registry(
     {
         "trees": "mace.solvers.trees",
         "network": "mace.solvers.network",
+        "milp": "mace.solvers.milp",
         "smt": "mace.solvers.smt",
         "enumerate": "mace.solvers.enumerate",
     },
 )
 
-AUTOMATIC = ("trees", "network", "smt")
+AUTOMATIC = ("trees", "network", "milp", "smt")
 """The lanes that ``solver="auto"`` tries, in this order."""
 
 

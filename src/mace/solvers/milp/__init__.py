@@ -1,0 +1,22 @@
+"""The general lane: branch and bound over linear programs, for whatever is piecewise linear.
+
+It works from the same formulas as the SMT lane. HiGHS solves the linear program of each node; what is proved of a node comes
+from multipliers whose bound is evaluated with outward rounding, so that no tolerance enters ``lower``.
+"""
+
+from __future__ import annotations
+
+from mace.problem import Bounds, Limits, Problem
+from mace.solvers.milp.linearity import why_not_linear
+
+
+def supports(problem: Problem) -> str:
+    """Return why the lane cannot take a problem; empty where it can."""
+    return why_not_linear(problem)
+
+
+def solve(problem: Problem, limits: Limits) -> Bounds:
+    """Find the nearest counterfactual."""
+    from mace.solvers.milp.search import search
+
+    return search(problem, limits)

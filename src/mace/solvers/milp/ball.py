@@ -1,0 +1,293 @@
+"""Branch and bound in one ball: best bound first, diving from each node to the end."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from dataclasses import dataclass
+from enum import Enum, auto
+from fractions import Fraction
+
+import numpy as np
+
+from mace.exact import float_down, float_up
+from mace.solvers.milp.branching import Change, Children, Gains, branches, is_missing, settled, split
+from mace.solvers.milp.hand import Hand
+from mace.solvers.milp.model import Model, build
+from mace.solvers.milp.polish import nudge, polish, short
+from mace.solvers.milp.program import Floats
+from mace.solvers.milp.propagate import Propagator, propagate_exactly
+from mace.solvers.milp.relaxation import Relaxation
+from mace.solvers.milp.seek import pull
+from mace.space import Point
+
+LATE = "time limit reached"
+FULL = "memory limit reached"
+MOST_OPEN = 200_000
+
+SHRINK = Fraction(1, 2)
+"""When the point in hand is nearer than this share of the ball, and the search is not about to end, a smaller ball is worth its program."""
+
+FEW = 8
+"""With fewer open nodes than this the search is about to end."""
+
+GLANCE = 10
+"""How many nodes go by between two looks at a rounded point."""
+
+GRAIN = Fraction(1, 10**12)
+"""More than what separates a proved bound from the distance that it is about, where distances are multiples of a step."""
+
+
+class Outcome(Enum):
+    """How the search of a ball ended: it was searched; a smaller one is better; time or memory ran out."""
+
+    DONE = auto()
+    SMALLER = auto()
+    STOPPED = auto()
+
+
+@dataclass(slots=True)
+class Node:
+    """A part of the ball: how it differs from its parent, and what is proved of it.
+
+    Attributes
+    ----------
+    bound : float
+        No point of the node is nearer.
+    polished : float
+        Points of the relaxation with a bound up to this have been looked at closely.
+    cut : tuple
+        The choice that the parent was cut at, or -1, and which side this is.
+    """
+
+    parent: Node | None
+    changes: tuple[Change, ...]
+    bound: float
+    polished: float = -math.inf
+    cut: tuple[int, int] = (-1, 0)
+
+
+class Ball:
+    """The search of one ball.
+
+    Parameters
+    ----------
+    hand : Hand
+        What is known so far, and what is found is put in.
+    radius : Fraction, optional
+        The ball's; the whole space where there is none.
+    certain : bool
+        Search only for points that stay in the goal whatever the rounding; nothing is proved then.
+    most : int, optional
+        End as soon as there is a point in hand, or after so many nodes.
+
+    Attributes
+    ----------
+    undecided : float
+        The least bound of a region that rounding leaves undecided; infinite where there is none.
+    """
+
+    def __init__(self, hand: Hand, radius: Fraction | None, *, certain: bool = False, most: int | None = None) -> None:
+        self.hand = hand
+        self.problem = hand.problem
+        self.radius = radius
+        self.certain = certain
+        self._last = None if most is None else hand.nodes + most
+        self.undecided = math.inf
+        self._closed = math.inf
+        self._open: list[tuple[float, int, Node]] = []
+        self._ties = itertools.count()
+        self._gains = Gains()
+        self._next_glance = 0
+
+    def search(self) -> Outcome:
+        """Search the ball."""
+        hand = self.hand
+        model = build(self.problem, hand.limits, lower=hand.lower, radius=self.radius, certain=self.certain)
+        hand.programs += 1
+        if model is None:
+            self._prove(self._limit())
+            return Outcome.DONE
+        self._model: Model = model
+        self._propagator = Propagator(model.program)
+        self._relaxation = Relaxation(model.program, model.distance)
+        self._push(Node(None, (), float_down(hand.lower)))
+        while self._open:
+            bound, _, node = heapq.heappop(self._open)
+            if bound >= hand.cutoff():
+                self._close(bound)
+                continue
+            self._prove(min(bound, self._closed, self.undecided))
+            outcome = self._dive(node)
+            if outcome is not None:
+                return outcome
+        self._prove(min(self._closed, self.undecided))
+        return Outcome.DONE
+
+    def _prove(self, bound: float) -> None:
+        if not self.certain:
+            self.hand.prove(bound)
+
+    def _dive(self, node: Node) -> Outcome | None:
+        """Go from a node down to where it ends, the other children left open."""
+        current: Node | None = node
+        while current is not None:
+            reason = LATE if self.hand.limits.remaining() <= 0 else FULL if len(self._open) > MOST_OPEN else ""
+            if reason:
+                self.hand.reason = reason
+                still_open = [current.bound, *(bound for bound, _, _ in self._open)]
+                self._prove(min(*still_open, self._closed, self.undecided))
+                return Outcome.STOPPED
+            current = self._step(current)
+            if self._last is not None and (self.hand.upper is not None or self.hand.nodes >= self._last):
+                return Outcome.DONE
+            if self._is_smaller():
+                return Outcome.SMALLER
+        return None
+
+    def _is_smaller(self) -> bool:
+        upper = self.hand.upper
+        if upper is None or len(self._open) < FEW:
+            return False
+        return self.radius is None or upper < SHRINK * self.radius
+
+    def _push(self, node: Node) -> None:
+        heapq.heappush(self._open, (node.bound, next(self._ties), node))
+
+    def _close(self, bound: float) -> None:
+        self._closed = min(self._closed, bound)
+
+    def _limit(self) -> float:
+        """Return the distance up to which a node without points of the program is proved to have no points at all."""
+        cutoff = self.hand.cutoff()
+        return cutoff if self.radius is None else min(cutoff, float_down(self.radius))
+
+    # ---- one node
+
+    def _step(self, node: Node) -> Node | None:
+        """Bound a node; return the child to go on with, if any."""
+        hand, program = self.hand, self._model.program
+        hand.nodes += 1
+        low, high = self._box(node)
+        if (low > high).any() or not self._propagator.propagate(low, high):
+            self._end(node, math.inf)
+            return None
+        solved = self._relaxation.solve(low[: program.width], high[: program.width], hand.limits)
+        hand.calls += 1
+        bound = max(node.bound, self._attained(max(solved.bound, float(low[self._model.distance]))))
+        if bound >= hand.cutoff():
+            self._end(node, bound)
+            return None
+        self._learn(node, bound)
+        node.bound = bound
+        if solved.point is not None:
+            point = np.concatenate([solved.point, program.forms @ solved.point])
+            choice, children = branches(program, self._propagator, self._gains, point, low, high)
+            if children:
+                self._glance(point, low, high)
+                return self._branch(node, children, choice)
+            if self._look_closely(node, point, low, high):
+                return None
+        children = split(self._model, self._propagator, solved.point, low, high)
+        if children:
+            return self._branch(node, children)
+        self._leaf(node, low, high)
+        return None
+
+    def _box(self, node: Node) -> tuple[Floats, Floats]:
+        """Return the bounds of a node's columns and forms."""
+        low, high = self._model.program.low.copy(), self._model.program.high.copy()
+        current: Node | None = node
+        while current is not None:
+            for column, least, most in current.changes:
+                low[column], high[column] = max(low[column], least), min(high[column], most)
+            current = current.parent
+        distance = self._model.distance
+        low[distance] = max(low[distance], node.bound)
+        high[distance] = min(high[distance], self.hand.cutoff())
+        return low, high
+
+    def _end(self, node: Node, bound: float) -> None:
+        """Close a node whose points, if any, are no nearer than ``bound``."""
+        self._learn(node, bound)
+        self._close(self._limit() if math.isinf(bound) else bound)
+
+    def _learn(self, node: Node, bound: float) -> None:
+        choice, side = node.cut
+        reached = min(bound, self._limit())
+        if choice >= 0 and math.isfinite(reached):
+            self._gains.learn(choice, side, max(reached - node.bound, 0.0))
+
+    def _attained(self, bound: float) -> float:
+        """Return the least distance, no less than a bound, that a point can have at all."""
+        if not math.isfinite(bound):
+            return bound
+        return max(bound, float_down(self.problem.metric.next_above(Fraction(bound) - GRAIN)))
+
+    def _branch(self, node: Node, children: Children, choice: int = -1) -> Node:
+        first, *others = (
+            Node(node, changes, node.bound, node.polished, (choice, side)) for side, changes in enumerate(children)
+        )
+        for other in others:
+            self._push(other)
+        return first
+
+    # ---- points
+
+    def _glance(self, point: Floats, low: Floats, high: Floats) -> None:
+        """Now and then, ask the real model about the point of a relaxation, rounded."""
+        hand = self.hand
+        if hand.nodes < self._next_glance:
+            return
+        self._next_glance = hand.nodes + GLANCE
+        row = self._model.point(point, low, high)
+        if hand.accept(row):
+            hand.accept(pull(self.problem, row, hand.limits))
+
+    def _look_closely(self, node: Node, point: Floats, low: Floats, high: Floats) -> bool:
+        """Look for a valid row beside a point that the relaxation allows; return whether the node is closed by it."""
+        hand = self.hand
+        row = self._model.point(point, *settled(self._model.program, self._propagator, point, low, high))
+        if not (hand.accept(row) or hand.accept(short(self.problem, row))) and node.bound > node.polished:
+            self._polish(node, row)
+        if node.bound < hand.cutoff():
+            return False
+        self._close(node.bound)
+        return True
+
+    def _polish(self, node: Node, row: Point) -> None:
+        """Look for a valid row inside, beside one on the edge."""
+        hand = self.hand
+        step = self.problem.accuracy / 4
+        node.polished = node.bound + float(step)
+        hand.polished += 1
+        radius = Fraction(max(node.bound, 0.0)) + 2 * step
+        if any(hand.accept(other) for other in nudge(self.problem, row, radius)):
+            return
+        moved = polish(self.problem, row, radius, hand.limits)
+        if moved is not None:
+            hand.accept(moved)
+
+    def _leaf(self, node: Node, low: Floats, high: Floats) -> None:
+        """End a node with nothing left to cut: a single row, part of a cell, or a region that rounding leaves undecided."""
+        problem, model = self.problem, self._model
+        exact = propagate_exactly(model.program, model.translator.quantities, low, high)
+        if exact is None:
+            self._close(self._limit())
+            return
+        low[: model.program.width] = [float_up(v) for v in exact[0]]
+        high[: model.program.width] = [float_down(v) for v in exact[1]]
+        row = model.point((low + high) / 2, low, high)
+        place = model.program.place
+        is_single = all(
+            low[place[column]] >= high[place[column]] or is_missing(model, name, low)
+            for name, column in model.translator.numbers.items()
+        )
+        if is_single and (not problem.is_plausible(row) or problem.form.is_settled(row, problem.goal)):
+            self.hand.accept(row)
+            return
+        cell = problem.form.cell(row)
+        if cell is not None and not problem.goal.accepts(problem.ask([row])[0]) and model.holds_of_all(cell, low, high):
+            return
+        self.undecided = min(self.undecided, node.bound)
