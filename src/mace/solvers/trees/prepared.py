@@ -30,7 +30,7 @@ class Prepared:
     is_category: NDArray[np.bool_]
     mask_of: Ints
     free: list[Allowed]
-    values: dict[tuple[Margin, ...], Values] = field(default_factory=dict)
+    values: dict[tuple[tuple[Margin, ...], Fraction], Values] = field(default_factory=dict)
     costs: dict[object, tuple[Floats, Floats, Floats, Floats]] = field(default_factory=dict)
 
 
