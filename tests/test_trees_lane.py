@@ -373,7 +373,7 @@ def test_an_ordinal_of_many_levels_without_order_goes_to_another_lane() -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.choice(values, 300), rng.integers(0, 4, 300)])
     model = DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, (X[:, 0] > 33).astype(int))
-    assert Explainer(model, space).explain([values[0], 1], time_limit=30)[0].solver == "smt"
+    assert Explainer(model, space).explain([values[0], 1], time_limit=30)[0].solver == "milp"
 
 
 @pytest.mark.parametrize("seed", range(0, 68, 4))

@@ -263,17 +263,6 @@ def _which(reason: str, found: list[Counterfactual], count: int) -> str:
     return f"{reason}, after {len(found)} of {count} counterfactuals" if found else reason
 
 
-def _listed(constraints: object) -> tuple[Constraint, ...]:
-    """Return the constraints as objects: a single one, a text and a function may be given as they are."""
-    if constraints is None:
-        return ()
-    if isinstance(constraints, str) or hasattr(constraints, "bind") or callable(constraints):
-        return (as_constraint(constraints),)
-    if not isinstance(constraints, Iterable):
-        raise InvalidConstraint(f"constraints={constraints!r}; give a list, e.g. [mace.fixed('age')].")
-    return tuple(map(as_constraint, constraints))
-
-
 def _certificate(
     statement: Statement | None, lane: Lane, bounds: Bounds, problem: Problem, point: Point | None
 ) -> Certificate | None:
@@ -291,6 +280,17 @@ def _certificate(
     missing = {"lane": lane.name, "missing": "this lane records no proof of this problem"}
     evidence = missing if bounds.evidence is None else bounds.evidence
     return Certificate(VERSION, statement.to_dict(), claim, evidence)
+
+
+def _listed(constraints: object) -> tuple[Constraint, ...]:
+    """Return the constraints as objects: a single one, a text and a function may be given as they are."""
+    if constraints is None:
+        return ()
+    if isinstance(constraints, str) or hasattr(constraints, "bind") or callable(constraints):
+        return (as_constraint(constraints),)
+    if not isinstance(constraints, Iterable):
+        raise InvalidConstraint(f"constraints={constraints!r}; give a list, e.g. [mace.fixed('age')].")
+    return tuple(map(as_constraint, constraints))
 
 
 def _why_none(problem: Problem, wanted: tuple[Constraint, ...], solver: str, limits: Limits) -> str:
