@@ -174,10 +174,9 @@ def read(model: Any, space: FeatureSpace) -> Reading:
         )
     if _key(type(model)) == "mace:Wrapped":
         return _read_wrapped(model, space)
-    pipeline = next((base for base in type(model).__mro__ if _key(base) == "sklearn:Pipeline"), None)
-    if pipeline is None and not hasattr(model, "predict") and not _is_known(model):
+    if not _is_pipeline(model) and not hasattr(model, "predict") and not _is_known(model):
         return _read_callable(model, space)
-    return _read_estimator(model, space, pipeline)
+    return _read_estimator(model, space)
 
 
 def deployed_of(model: Any) -> Deployed:
@@ -190,22 +189,41 @@ def deployed_of(model: Any) -> Deployed:
     return found
 
 
-def _read_estimator(model: Any, space: FeatureSpace, pipeline: type | None) -> Reading:
+def _read_estimator(model: Any, space: FeatureSpace) -> Reading:
     from mace.models.deployed import bare_columns, rows_of
-    from mace.models.pipeline import pipeline_rows
+    from mace.models.pipeline import encoder_columns, input_columns, pipeline_rows, split_pipeline
 
-    final, columns = model, None
-    if pipeline is not None:
-        _refuse_overrides(model, pipeline)
-        final, columns = _open_pipeline(model, space)
-    deployed = deployed_of(final)
-    if pipeline is not None:
-        deployed = replace(deployed, predict=model.predict, probabilities=getattr(model, "predict_proba", None))
-    rows = pipeline_rows(model, space)
-    if columns is None:
-        columns = bare_columns(type(final).__name__, deployed, space)
-        rows = partial(rows_of, deployed, columns)
-    return _reading(type(final).__name__, form_of(final, space, columns), deployed, rows)
+    family, final = type(model).__name__, model
+    if _is_pipeline(model):
+        _refuse_overrides(model, _base(model, "sklearn:Pipeline"))
+        before, final = split_pipeline(model)
+        family = type(final).__name__
+        deployed = replace(
+            deployed_of(final), predict=model.predict, probabilities=getattr(model, "predict_proba", None)
+        )
+        rows = pipeline_rows(model, space)
+        if [_key(type(step)) for _, step in before] == ["mace:Encoder"]:
+            form = form_of(final, space, encoder_columns(_fitted(before[0][1]), space))
+            return _reading(family, form, deployed, rows)
+        if before:
+            form = ground(form_of(model, space, input_columns(model, space)), space)
+            return _reading(family, form, deployed, rows, is_probed=True)
+    else:
+        deployed = deployed_of(final)
+    columns = bare_columns(family, deployed, space)
+    return _reading(family, form_of(final, space, columns), deployed, partial(rows_of, deployed, columns))
+
+
+def ground(form: Form, space: FeatureSpace) -> Form:
+    """Return a form over the features themselves, where its columns come out of preprocessing."""
+    from mace.forms import Network, TreeEnsemble
+    from mace.models.ground_networks import ground_network
+    from mace.models.ground_trees import ground_trees
+
+    if isinstance(form, TreeEnsemble):
+        return ground_trees(form, space)
+    assert isinstance(form, Network)
+    return ground_network(form, space)
 
 
 def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:
@@ -220,7 +238,7 @@ def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:
     return _reading(family, model.relabelled(form_of(model.model, space, columns)), model.deployed, rows)
 
 
-def _reading(family: str, form: Form, deployed: Deployed, rows: Any) -> Reading:
+def _reading(family: str, form: Form, deployed: Deployed, rows: Any, *, is_probed: bool = False) -> Reading:
     from mace.models.deployed import ask_deployed, rate_deployed
 
     reading = Reading(
@@ -231,32 +249,51 @@ def _reading(family: str, form: Form, deployed: Deployed, rows: Any) -> Reading:
         is_regressor=deployed.classes is None,
         rate=rate_deployed(deployed, rows),
     )
-    return resolve("mace.models.probe:check_agrees")(reading) if deployed.is_probed else reading
+    return resolve("mace.models.probe:check_agrees")(reading) if deployed.is_probed or is_probed else reading
 
 
 def form_of(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Form:
     """Return the form of a fitted model that is part of another one, over these columns."""
     from mace.models.estimator import check_fitted
 
-    if _key(type(model)) == "sklearn:Pipeline":
-        raise UnsupportedModel(
-            "cannot read a Pipeline inside another model. Put the encoder before the whole: make_pipeline(mace.Encoder(space), model)."
-        )
+    if _is_pipeline(model):
+        return _form_of_pipeline(model, space, columns)
     key = _registered(model)
     check_fitted(model)
     form: Form = MODELS.load(key)(model, space, columns)
     return form
 
 
-def _open_pipeline(model: Any, space: FeatureSpace) -> tuple[Any, Any]:
-    from mace.models.estimator import check_fitted
-    from mace.models.pipeline import encoder_columns, split_pipeline
+def _form_of_pipeline(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Form:
+    from mace.models.pipeline import preprocessed, split_pipeline
+    from mace.models.traced import Traced
 
-    encoder, final = split_pipeline(model)
-    if encoder is None:
-        return final, None
-    check_fitted(encoder)
-    return final, encoder_columns(encoder, space)
+    _refuse_overrides(model, _base(model, "sklearn:Pipeline"))
+    if not all(isinstance(column, Traced) for column in columns):
+        raise UnsupportedModel(
+            "cannot read a Pipeline inside another model. Put the encoder before the whole: make_pipeline(mace.Encoder(space), model)."
+        )
+    _, final = split_pipeline(model)
+    made, inner = preprocessed(model, columns, space)  # type: ignore[arg-type]
+    form: Any = form_of(final, inner, made)
+    found: Form = replace(form, space=space)
+    return found
+
+
+def _is_pipeline(model: Any) -> bool:
+    return _base(model, "sklearn:Pipeline") is not None
+
+
+def _base(model: Any, key: str) -> Any:
+    """Return the class of a model, or a base of it, with this key in the tables; ``None`` where there is none."""
+    return next((base for base in type(model).__mro__ if _key(base) == key), None)
+
+
+def _fitted(model: Any) -> Any:
+    from mace.models.estimator import check_fitted
+
+    check_fitted(model)
+    return model
 
 
 def _read_callable(model: Any, space: FeatureSpace) -> Reading:
