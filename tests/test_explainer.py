@@ -56,7 +56,8 @@ def test_the_contract_of_an_answer() -> None:
     assert best.lower <= 0.05 <= best.distance
     assert best.status == "optimal"
     assert best.prediction == "grant"
-    assert best.solver == "smt"
+    assert best.solver == "milp"
+    assert "not trees" in explanation.solver
     assert best.seconds >= 0
     assert best.calls > 0
     assert list(best.values) == list(SPACE)

@@ -99,6 +99,28 @@ def cost_tables(
 
 
 @kernel
+def extent(lo, hi, own, is_mask, off, add, top):
+    """Return the cost of the nearest allowed point, the least cost of any change (0 where there is none), and a cost above every one."""
+    total = peak = all_total = all_peak = 0.0
+    step = FAR
+    for j in range(lo.shape[0]):
+        total += add[off[j] + own[j]]
+        peak = max(peak, top[off[j] + own[j]])
+        most = 0.0
+        for c in range(off[j], off[j + 1]):
+            if add[c] >= FAR:
+                continue
+            cost = add[c] + top[c]
+            if 0.0 < cost < step:
+                step = cost
+            if is_mask[j] or lo[j] <= c - off[j] <= hi[j]:
+                most = max(most, add[c])
+                all_peak = max(all_peak, top[c])
+        all_total += most
+    return total + peak, 0.0 if step == FAR else step, 2.0 * (all_total + all_peak) + 1.0
+
+
+@kernel
 def cheapest(j, lo, hi, mask, own, is_mask, off, add, top):
     """Return the cheapest cell of feature j within a box."""
     if not is_mask[j]:
