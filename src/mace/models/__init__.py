@@ -57,6 +57,16 @@ LINEAR_REGRESSORS = (
     "sklearn:LinearSVR",
 )
 
+SEARCHES = (
+    "sklearn:GridSearchCV",
+    "sklearn:RandomizedSearchCV",
+    "sklearn:HalvingGridSearchCV",
+    "sklearn:HalvingRandomSearchCV",
+    "sklearn:FrozenEstimator",
+)
+
+THRESHOLDS = ("sklearn:FixedThresholdClassifier", "sklearn:TunedThresholdClassifierCV")
+
 MODELS = Registry(
     "models",
     {
@@ -76,6 +86,11 @@ MODELS = Registry(
         "sklearn:MLPClassifier": "mace.models.mlp:read_mlp",
         "sklearn:MLPRegressor": "mace.models.mlp:read_mlp_regressor",
         "sklearn:CalibratedClassifierCV": "mace.models.calibrated:read_calibrated",
+        **dict.fromkeys(SEARCHES, "mace.models.searched:read_search"),
+        **dict.fromkeys(THRESHOLDS, "mace.models.searched:read_threshold"),
+        "sklearn:VotingClassifier": "mace.models.votes:read_voting_classifier",
+        "sklearn:BaggingClassifier": "mace.models.votes:read_bagging_classifier",
+        "sklearn:OneVsRestClassifier": "mace.models.votes:read_one_vs_rest",
         "sklearn:VotingRegressor": "mace.models.averaged:read_voting",
         "sklearn:BaggingRegressor": "mace.models.averaged:read_bagging",
         "xgboost:XGBClassifier": "mace.models.xgboost:read_estimator",
@@ -94,13 +109,8 @@ MODELS = Registry(
 )
 
 REFUSED = {
-    "sklearn:VotingClassifier": "the mean of its models' probabilities is not piecewise linear, and counted votes need a lane that "
-    "this version does not have. Explain one of its models",
-    "sklearn:BaggingClassifier": "the mean of its models' probabilities, or their votes, is neither a tree ensemble nor a network. "
-    "Use RandomForestClassifier or ExtraTreesClassifier, or explain one of its models",
     "sklearn:StackingClassifier": "its final model reads probabilities, which are not piecewise linear. "
     "Explain one of its models",
-    "sklearn:OneVsRestClassifier": "its models are compared as probabilities. Use a model with several classes of its own",
     "sklearn:SVC": "a kernel is not piecewise linear, and a linear one is computed over support vectors. "
     "Use LinearSVC, or explain a surrogate",
     "sklearn:GaussianProcessClassifier": "a kernel is not piecewise linear. Explain a surrogate",
@@ -191,27 +201,66 @@ def deployed_of(model: Any) -> Deployed:
 
 def _read_estimator(model: Any, space: FeatureSpace) -> Reading:
     from mace.models.deployed import bare_columns, rows_of
-    from mace.models.pipeline import encoder_columns, input_columns, pipeline_rows, split_pipeline
+    from mace.models.pipeline import encoder_columns, input_columns, pipeline_rows
 
-    family, final = type(model).__name__, model
+    core = core_of(model)
+    family = type(core).__name__
+    deployed = deployed_of(core)
+    if core is not model:
+        deployed = replace(deployed, predict=model.predict, probabilities=getattr(model, "predict_proba", None))
+    encoder = _only_encoder(model)
+    if encoder is not None:
+        form = form_of(core, space, encoder_columns(_fitted(encoder), space))
+        return _reading(family, form, deployed, pipeline_rows(model, space))
+    if has_preprocessing(model):
+        form = ground(form_of(model, space, input_columns(model, space)), space)
+        return _reading(family, form, deployed, pipeline_rows(model, space), is_probed=True)
+    columns = bare_columns(family, deployed, space)
+    form = form_of(model, space, columns)
+    return _reading(family, form, deployed, partial(rows_of, deployed, columns), is_probed=core is not model)
+
+
+def core_of(model: Any) -> Any:
+    """Return the model that answers in the end, inside pipelines and whatever else hands every row on."""
+    from mace.models.pipeline import split_pipeline
+    from mace.models.searched import inner_of
+
     if _is_pipeline(model):
         _refuse_overrides(model, _base(model, "sklearn:Pipeline"))
+        return core_of(split_pipeline(model)[1])
+    handing = any(_base(model, key) for key in (*SEARCHES, *THRESHOLDS))
+    if not handing:
+        return model
+    _registered(model)
+    return core_of(inner_of(_fitted(model)))
+
+
+def _only_encoder(model: Any) -> Any:
+    """Return the encoder of a pipeline of an encoder and a plain model; ``None`` of anything else."""
+    from mace.models.pipeline import split_pipeline
+
+    if not _is_pipeline(model):
+        return None
+    before, final = split_pipeline(model)
+    is_plain = core_of(final) is final and not has_preprocessing(final)
+    return before[0][1] if is_plain and [_key(type(step)) for _, step in before] == ["mace:Encoder"] else None
+
+
+def has_preprocessing(model: Any) -> bool:
+    """Return whether a model, or one inside it, is a pipeline with steps before its model."""
+    from mace.models.pipeline import split_pipeline
+
+    if _is_pipeline(model):
         before, final = split_pipeline(model)
-        family = type(final).__name__
-        deployed = replace(
-            deployed_of(final), predict=model.predict, probabilities=getattr(model, "predict_proba", None)
-        )
-        rows = pipeline_rows(model, space)
-        if [_key(type(step)) for _, step in before] == ["mace:Encoder"]:
-            form = form_of(final, space, encoder_columns(_fitted(before[0][1]), space))
-            return _reading(family, form, deployed, rows)
-        if before:
-            form = ground(form_of(model, space, input_columns(model, space)), space)
-            return _reading(family, form, deployed, rows, is_probed=True)
-    else:
-        deployed = deployed_of(final)
-    columns = bare_columns(family, deployed, space)
-    return _reading(family, form_of(final, space, columns), deployed, partial(rows_of, deployed, columns))
+        return bool(before) or has_preprocessing(final)
+    inside = [getattr(model, name, None) for name in ("best_estimator_", "estimator_")]
+    if _base(model, "sklearn:FrozenEstimator"):
+        inside.append(model.estimator)
+    parts = getattr(model, "estimators_", None)
+    if isinstance(parts, list):
+        inside += parts
+    inside += [part.estimator for part in getattr(model, "calibrated_classifiers_", [])]
+    return any(has_preprocessing(part) for part in inside if part is not None and part is not model)
 
 
 def ground(form: Form, space: FeatureSpace) -> Form:
@@ -219,11 +268,12 @@ def ground(form: Form, space: FeatureSpace) -> Form:
     from mace.forms import Network, TreeEnsemble
     from mace.models.ground_networks import ground_network
     from mace.models.ground_trees import ground_trees
+    from mace.models.traced import Traced
 
-    if isinstance(form, TreeEnsemble):
-        return ground_trees(form, space)
-    assert isinstance(form, Network)
-    return ground_network(form, space)
+    assert isinstance(form, TreeEnsemble | Network)
+    if not any(isinstance(column, Traced) for column in form.columns):
+        return form
+    return ground_trees(form, space) if isinstance(form, TreeEnsemble) else ground_network(form, space)
 
 
 def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:
