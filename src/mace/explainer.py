@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
-from mace.constraints import Condition, Constraint
+from mace.conflicts import Undecided, smallest_conflict
+from mace.constraints import Constraint, as_constraint
 from mace.distances import Distance, FunctionDistance, as_distance
 from mace.diversity import Differ, differ
 from mace.errors import InvalidConstraint, InvalidOption, InvalidSpace
@@ -20,6 +21,9 @@ from mace.solvers import Lane, choose
 from mace.solvers.tidy import tidy
 from mace.space import FeatureSpace, Point, Row, Scalar
 from mace.targets import as_goal
+
+MOST_SECONDS_FOR_A_CONFLICT = 10.0
+"""How long to look, where no counterfactual exists, for the constraints that are to blame."""
 
 
 class Explainer:
@@ -67,7 +71,7 @@ class Explainer:
         row: Row,
         target: object = None,
         distance: object = "l1",
-        constraints: Iterable[Constraint] | None = (),
+        constraints: Iterable[Constraint | str] | Constraint | str | None = (),
         *,
         count: int = 1,
         diversity: Differ | None = None,
@@ -87,8 +91,8 @@ class Explainer:
             ``None``: any other class. Or a label, :func:`~mace.becomes`, :func:`~mace.any_of`.
         distance : str, Distance or function
             ``"l0"``, ``"l1"``, ``"l2"``, ``"linf"``, a :class:`~mace.Distance`, or a function ``(new, old)``.
-        constraints : iterable of constraints
-            What may change and how.
+        constraints : iterable of constraints or texts
+            What may change and how; a text such as ``"age >= old.age"`` is read by :func:`~mace.rule`.
         count : int
             How many counterfactuals, each different from all earlier ones.
         diversity : optional
@@ -118,6 +122,7 @@ class Explainer:
         if on_progress is not None and not callable(on_progress):
             raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
         metric = as_distance(distance)
+        wanted = _listed(constraints)
         factual = self.space.point(row)
         current = self._reading.ask([factual])[0]
         goal, ask = as_goal(target, self._reading, factual, current)
@@ -128,14 +133,17 @@ class Explainer:
             goal=goal,
             factual=factual,
             metric=metric.from_factual(self.space, factual),
-            conditions=_bind(constraints, self.space, factual),
+            conditions=tuple(constraint.bind(self.space, factual) for constraint in wanted),
             accuracy=Fraction(accuracy),
         )
         # Refuse a solver that cannot, and let its lane compile, before the clock starts.
         choose(solver, problem)
         limits = Limits.of(time_limit, on_progress)
         search = _Search(self._reading, solver, limits, metric, diversity or differ())
-        return search.run(problem, count, _target_text(target), self._reading.label(current), started)
+        made = search.run(problem, count, _target_text(target), self._reading.label(current), started)
+        if made.status != Status.INFEASIBLE or not wanted:
+            return made
+        return replace(made, reason=_why_none(problem, wanted, solver, limits), seconds=time.monotonic() - started)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,17 +235,36 @@ def _which(reason: str, found: list[Counterfactual], count: int) -> str:
     return f"{reason}, after {len(found)} of {count} counterfactuals" if found else reason
 
 
-def _bind(constraints: Iterable[Constraint] | None, space: FeatureSpace, factual: Point) -> tuple[Condition, ...]:
-    if constraints is None or hasattr(constraints, "bind"):
-        constraints = [] if constraints is None else [cast(Constraint, constraints)]
+def _listed(constraints: object) -> tuple[Constraint, ...]:
+    """Return the constraints as objects: a single one, a text and a function may be given as they are."""
+    if constraints is None:
+        return ()
+    if isinstance(constraints, str) or hasattr(constraints, "bind") or callable(constraints):
+        return (as_constraint(constraints),)
     if not isinstance(constraints, Iterable):
         raise InvalidConstraint(f"constraints={constraints!r}; give a list, e.g. [mace.fixed('age')].")
-    for constraint in (constraints := tuple(constraints)):
-        if not hasattr(constraint, "bind"):
-            raise InvalidConstraint(
-                f"{constraint!r} is not a constraint. Use mace.fixed, mace.increases, mace.within, ..."
-            )
-    return tuple(constraint.bind(space, factual) for constraint in constraints)
+    return tuple(map(as_constraint, constraints))
+
+
+def _why_none(problem: Problem, wanted: tuple[Constraint, ...], solver: str, limits: Limits) -> str:
+    """Say which of the constraints, as few as possible, rule out every counterfactual."""
+    deadline = min(limits.deadline, time.monotonic() + MOST_SECONDS_FOR_A_CONFLICT)
+
+    def is_conflict(chosen: Sequence[Constraint]) -> bool:
+        conditions = tuple(constraint.bind(problem.space, problem.factual) for constraint in chosen)
+        asked = replace(problem, conditions=conditions)
+        bounds = choose(solver, asked).solve(asked, Limits(deadline))
+        if not bounds.is_infeasible and bounds.point is None:
+            raise Undecided
+        return bounds.is_infeasible
+
+    conflict, is_smallest = smallest_conflict(wanted, is_conflict)
+    if not conflict:
+        return "no point of the space reaches the target, whatever the constraints"
+    named = "; ".join(map(str, conflict))
+    if len(conflict) == 1:
+        return f"no counterfactual fulfils {named}"
+    return f"no counterfactual fulfils all of: {named}" + ("" if is_smallest else " (perhaps fewer would do)")
 
 
 def _check_options(count: int, accuracy: float, time_limit: float | None, certify: bool) -> None:
