@@ -42,11 +42,10 @@ def tampered(seed: int) -> tuple[str, str | None]:
     """Tamper with the certificates of a finite problem in every way."""
     import numpy as np
 
+    import mace
     from random_ensembles import random_ensemble
     from random_problems import random_case
     from tampering import TAMPERINGS, TRUE_OR_REFUSED, is_true, outcome_of, parts_of
-
-    import mace
 
     case = _case(seed, random_ensemble if seed % 2 else random_case, finite=True)
     made = None if case is None else _certificates(case)
