@@ -85,7 +85,7 @@ def _priced() -> tuple[Case, mace.Certificate]:
         patch.setattr(trees.search, "PATIENCE", 0)
         patch.setattr(trees.search, "PLAIN_SHARE", -1.0)
         patch.setattr(trees.search, "LEAST_PROOF", 60.0)
-        for number in np.argsort(model.predict_proba(frame)[:, 1])[300:]:
+        for number in np.argsort(model.predict_proba(frame)[:, 1])[::60]:
             case = Case("hist", model, space, dict(frame.iloc[int(number)]), {"target": 1})
             certificate = certificates(case)[0]
             if len(certificate.evidence["parts"][0]["prices"]["multiplier"]) > 3:
