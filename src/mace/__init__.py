@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from mace import datasets
+    from mace.certify import Certificate, Verdict, verify
     from mace.constraints import decreases, fixed, increases, one_of, within
     from mace.distances import Distance
     from mace.diversity import differ
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from mace.targets import any_of, at_least, at_most, becomes, between
 
 _HOMES = {
+    "mace.certify": ("Certificate", "Verdict", "verify"),
     "mace.constraints": ("decreases", "fixed", "increases", "one_of", "within"),
     "mace.distances": ("Distance",),
     "mace.diversity": ("differ",),
@@ -67,6 +69,7 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Certificate",
     "Change",
     "Counterfactual",
     "DatasetUnavailable",
@@ -87,6 +90,7 @@ __all__ = [
     "MissingPackage",
     "Status",
     "UnsupportedModel",
+    "Verdict",
     "__version__",
     "any_of",
     "at_least",
@@ -104,6 +108,7 @@ __all__ = [
     "one_of",
     "ordinal",
     "real",
+    "verify",
     "within",
     "wrap",
 ]

@@ -6,9 +6,13 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, cast
 
-from mace.constraints import Condition, Constraint
+from mace.certify.certificate import VERSION, Certificate
+from mace.certify.fingerprint import fingerprint
+from mace.certify.statement import Statement, as_target, check_can_state, row_of
+from mace.constraints import Constraint
 from mace.distances import Distance, FunctionDistance, as_distance
 from mace.diversity import Differ, differ
 from mace.errors import InvalidConstraint, InvalidOption, InvalidSpace
@@ -58,6 +62,10 @@ class Explainer:
         """The model's labels; ``None`` for a function that returns numbers."""
         return self._reading.classes
 
+    @cached_property
+    def _fingerprint(self) -> dict[str, str]:
+        return fingerprint(self._reading)
+
     def predict(self, row: Row) -> Any:
         """Return what the real model says of a row."""
         return self._reading.label(self._reading.ask([self.space.point(row)])[0])
@@ -100,7 +108,7 @@ class Explainer:
         solver : str
             ``"auto"`` or a name from ``mace list solvers``.
         certify : bool
-            Certificates are not written by this version; must be False.
+            Whether each answer gets a certificate, a proof that :func:`~mace.verify` checks without any solver.
         on_progress : callable, optional
             Receives (lower, upper, calls).
 
@@ -119,6 +127,7 @@ class Explainer:
             raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
         metric = as_distance(distance)
         factual = self.space.point(row)
+        constraints = _listed(constraints)
         current = self._reading.ask([factual])[0]
         goal, ask = as_goal(target, self._reading, factual, current)
         problem = Problem(
@@ -128,13 +137,28 @@ class Explainer:
             goal=goal,
             factual=factual,
             metric=metric.from_factual(self.space, factual),
-            conditions=_bind(constraints, self.space, factual),
+            conditions=tuple(constraint.bind(self.space, factual) for constraint in constraints),
             accuracy=Fraction(accuracy),
         )
+        diversity = diversity or differ()
+        statement = None
+        if certify:
+            statement = Statement(
+                model=self._fingerprint,
+                space=self.space,
+                factual=factual,
+                target=as_target(target),
+                distance=metric,
+                constraints=constraints,
+                diversity=diversity,
+                earlier=(),
+                accuracy=float(accuracy),
+            )
+            check_can_state(statement)
         # Refuse a solver that cannot, and let its lane compile, before the clock starts.
         choose(solver, problem)
-        limits = Limits.of(time_limit, on_progress)
-        search = _Search(self._reading, solver, limits, metric, diversity or differ())
+        limits = Limits.of(time_limit, on_progress, record=certify)
+        search = _Search(self._reading, solver, limits, metric, diversity, statement)
         return search.run(problem, count, _target_text(target), self._reading.label(current), started)
 
 
@@ -147,12 +171,13 @@ class _Search:
     limits: Limits
     metric: Distance | FunctionDistance
     diversity: Differ
+    statement: Statement | None
 
     def run(self, problem: Problem, count: int, target: str, prediction: Scalar, started: float) -> Explanation:
         found: list[Counterfactual] = []
         lower, reason, exhausted = 0.0, "", False
         lanes: list[str] = []
-        asked = problem
+        asked, stated, certificate = problem, self.statement, None
         while len(found) < count:
             lane = choose(self.solver, asked)
             lanes.append(f"{lane.name}: {lane.why}")
@@ -162,14 +187,17 @@ class _Search:
                 lower = float_down(bounds.lower)
             if bounds.point is None:
                 exhausted = bounds.is_infeasible
+                certificate = _certificate(stated, lane, bounds, asked, None)
                 reason = reason if exhausted else _which(bounds.reason, found, count)
                 break
             seconds = time.monotonic() - begun
             point = tidy(asked, bounds.point, bounds.lower, self.limits)
-            found.append(self._counterfactual(asked, lane, bounds, point, seconds))
+            answer = self._counterfactual(asked, lane, bounds, point, seconds)
+            found.append(replace(answer, certificate=_certificate(stated, lane, bounds, asked, point)))
             if found[-1].status != Status.OPTIMAL:
                 reason = reason or bounds.reason
             asked = self._further(asked, point)
+            stated = None if stated is None else stated.after(point)
         return Explanation(
             counterfactuals=tuple(found),
             status=_overall(found, exhausted, count),
@@ -182,6 +210,7 @@ class _Search:
             seconds=time.monotonic() - started,
             exhausted=exhausted,
             solver="; ".join(dict.fromkeys(lanes)),
+            certificate=certificate,
         )
 
     def _further(self, problem: Problem, point: Point) -> Problem:
@@ -227,7 +256,26 @@ def _which(reason: str, found: list[Counterfactual], count: int) -> str:
     return f"{reason}, after {len(found)} of {count} counterfactuals" if found else reason
 
 
-def _bind(constraints: Iterable[Constraint] | None, space: FeatureSpace, factual: Point) -> tuple[Condition, ...]:
+def _certificate(
+    statement: Statement | None, lane: Lane, bounds: Bounds, problem: Problem, point: Point | None
+) -> Certificate | None:
+    """Return the certificate of an answer, or of there being none; ``None`` where none was asked for."""
+    if statement is None:
+        return None
+    upper = None if point is None else problem.distance(point)
+    status = replace(bounds, upper=upper).status(problem.accuracy)
+    claim = {
+        "status": str(status),
+        "lower": None if bounds.is_infeasible else float_down(bounds.lower),
+        "upper": None if upper is None else float_up(upper),
+        "counterfactual": None if point is None else row_of(problem.space, point),
+    }
+    missing = {"lane": lane.name, "missing": "this lane records no proof of this problem"}
+    evidence = missing if bounds.evidence is None else bounds.evidence
+    return Certificate(VERSION, statement.to_dict(), claim, evidence)
+
+
+def _listed(constraints: Iterable[Constraint] | None) -> tuple[Constraint, ...]:
     if constraints is None or hasattr(constraints, "bind"):
         constraints = [] if constraints is None else [cast(Constraint, constraints)]
     if not isinstance(constraints, Iterable):
@@ -237,7 +285,7 @@ def _bind(constraints: Iterable[Constraint] | None, space: FeatureSpace, factual
             raise InvalidConstraint(
                 f"{constraint!r} is not a constraint. Use mace.fixed, mace.increases, mace.within, ..."
             )
-    return tuple(constraint.bind(space, factual) for constraint in constraints)
+    return constraints
 
 
 def _check_options(count: int, accuracy: float, time_limit: float | None, certify: bool) -> None:
@@ -251,8 +299,8 @@ def _check_options(count: int, accuracy: float, time_limit: float | None, certif
         raise InvalidOption(
             f"time_limit={time_limit!r}; it must be a positive number of seconds (at most 1e9), or None."
         )
-    if certify:
-        raise InvalidOption("certify=True: certificates are not written by this version. Leave certify=False.")
+    if not isinstance(certify, bool):
+        raise InvalidOption(f"certify={certify!r}; it must be True or False.")
 
 
 def _target_text(target: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from mace.constraints.condition import Condition, GuardCondition, compare, feature_of
 from mace.errors import InvalidConstraint
@@ -23,6 +24,10 @@ class Fixed:
         return GuardCondition(
             conjunction(compare(space, name, "==", factual[space.index(name)]) for name in self.features)
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the constraint as plain data."""
+        return {"kind": "fixed", "arguments": list(self.features)}
 
     def __str__(self) -> str:
         return f"fixed({', '.join(map(repr, self.features))})"

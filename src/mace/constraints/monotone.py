@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from mace.constraints.condition import Condition, GuardCondition, compare, ordered_feature
 from mace.errors import InvalidConstraint
@@ -25,6 +26,10 @@ class Monotone:
         return GuardCondition(
             conjunction(compare(space, name, self.sign, factual[space.index(name)]) for name in self.features)
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the constraint as plain data."""
+        return {"kind": self.name, "arguments": list(self.features)}
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(map(repr, self.features))})"

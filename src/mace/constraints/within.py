@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from mace.constraints.condition import Condition, GuardCondition, compare, number_of, ordered_feature
 from mace.errors import InvalidConstraint
 from mace.language.syntax import conjunction
 from mace.space import FeatureSpace, Level, Point
+from mace.space.features import plain_scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,10 @@ class Within:
         return GuardCondition(
             conjunction([compare(space, self.feature, ">=", low), compare(space, self.feature, "<=", high)])
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the constraint as plain data."""
+        return {"kind": "within", "arguments": [self.feature, plain_scalar(self.low), plain_scalar(self.high)]}
 
     def __str__(self) -> str:
         return f"within({self.feature!r}, {self.low!r}, {self.high!r})"

@@ -54,12 +54,11 @@ def choose(solver: str, problem: Problem) -> Lane:
         The name is unknown, or that solver cannot take this problem.
     """
     if solver == "auto":
-        return next(lane for name in AUTOMATIC if (lane := _lane(name, problem, "the first lane that can")) is not None)
+        return _first_that_can(problem)
     if solver in SOLVERS:
-        lane = _lane(solver, problem, "asked for by name")
-        if lane is None:
-            reason = importlib.import_module(SOLVERS[solver]).supports(problem)
-            raise InvalidOption(f"solver={solver!r} cannot take this problem: {reason}. Use solver='auto'.")
+        obstacle, lane = _lane(solver, problem, "asked for by name")
+        if obstacle:
+            raise InvalidOption(f"solver={solver!r} cannot take this problem: {obstacle}. Use solver='auto'.")
         return lane
     from mace.solvers.smt import BACK_ENDS, solve
 
@@ -69,13 +68,24 @@ def choose(solver: str, problem: Problem) -> Lane:
     raise InvalidOption(f"solver={solver!r} is not known. Known: {', '.join(known)}.{did_you_mean(solver, known)}")
 
 
-def _lane(name: str, problem: Problem, why: str) -> Lane | None:
+def _first_that_can(problem: Problem) -> Lane:
+    """Return the first lane of ``AUTOMATIC`` that takes a problem; its ``why`` says what kept the earlier ones from it."""
+    passed: list[str] = []
+    for name in AUTOMATIC:
+        obstacle, lane = _lane(name, problem, f"the first lane that can{''.join(passed)}")
+        if not obstacle:
+            return lane
+        passed.append(f"; not {name}: {obstacle}")
+    raise AssertionError("the last lane takes every problem")
+
+
+def _lane(name: str, problem: Problem, why: str) -> tuple[str, Lane]:
+    """Return what keeps a lane from a problem (empty where nothing does), and the lane, ready."""
     module = importlib.import_module(SOLVERS[name])
-    if module.supports(problem):
-        return None
-    if hasattr(module, "prepare"):
+    obstacle: str = module.supports(problem)
+    if not obstacle and hasattr(module, "prepare"):
         module.prepare()
-    return Lane(name, module.solve, why)
+    return obstacle, Lane(name, module.solve, why)
 
 
 __all__ = ["AUTOMATIC", "SOLVERS", "Lane", "choose"]

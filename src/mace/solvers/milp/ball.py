@@ -106,6 +106,7 @@ class Ball:
         hand = self.hand
         model = build(self.problem, hand.limits, lower=hand.lower, radius=self.radius, certain=self.certain)
         hand.programs += 1
+        hand.calls += 1
         if model is None:
             self._prove(self._limit())
             return Outcome.DONE

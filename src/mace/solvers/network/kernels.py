@@ -1620,7 +1620,8 @@ def search_box(bound, lo, hi, registers, reals, best, log, log_cost, tree, net, 
     for attempt in range(ATTEMPTS if net.width.shape[0] > 1 else 1):
         for r in range(rows):
             value, error, band = bound_row(r, ADAPTIVE if attempt == 0 else LOCAL, columns, net, task, work)
-            work.constants[r] = value + error + (band if registers[CERTAIN] == 0 else -band)
+            # Once a box is given up nothing more is proved: what is left to seek is points that neither rounding can disturb.
+            work.constants[r] = value + error + band if registers[CERTAIN] == 0 else value - error - 2.0 * band
         bound_here, row = combine(rows, limit, reals[TOLERANCE], active, columns, lo, hi, task, work)
         if bound_here > limit:
             return True
