@@ -235,7 +235,7 @@ def make_alikes(problem: Problem, axes: list[Axis]) -> list[Alike]:
     for condition in problem.conditions:
         if isinstance(condition, CountDifferent) and None not in condition.earlier:
             ends = [_alike(axis, old, condition.by) for axis, old in zip(axes, condition.earlier, strict=True)]
-            found.append(Alike(*np.array(ends).T, condition.features))  # type: ignore[misc]
+            found.append(Alike(np.array([a for a, _ in ends]), np.array([b for _, b in ends]), condition.features))
     return found
 
 

@@ -21,7 +21,7 @@ from mace.space import Categorical
 
 Places = NDArray[np.int64]
 
-HALVINGS = 40
+HALVINGS = 28
 """How often a price is halved where no sort of the items gives the best one at once."""
 
 
@@ -55,11 +55,11 @@ def make_ball(metric: NormMetric, axes: list[Axis], lower: Fraction | None) -> B
             grain = Fraction(math.gcd(*(int(part.jump * shared) for part in parts)), shared)
             measure = (math.ceil(measure / grain) - 1) * grain
         radius = float_up(measure)
-    coefficients = [
+    jump, slope, square, peak = (
         np.array([float_down(getattr(part, name)) for part in parts]) for name in ("jump", "slope", "square", "peak")
-    ]
+    )
     inverse = np.array([float_down(1 / axis.feature.range) if axis.feature.range else 0.0 for axis in axes])
-    return Ball(radius, 4 * (len(axes) + 16) * 2.0**-53, *coefficients, inverse)
+    return Ball(radius, 4 * (len(axes) + 16) * 2.0**-53, jump, slope, square, peak, inverse)
 
 
 @dataclass(slots=True)
@@ -112,7 +112,7 @@ class Field:
 
     def _level_deltas(self, j: int, axis: Axis) -> Floats:
         if isinstance(axis.feature, Categorical):
-            return (axis.levels != axis.own).astype(np.float64)
+            return np.asarray(axis.levels != axis.own, dtype=np.float64)
         return np.asarray(np.abs(axis.levels - axis.own) * self.ball.inverse[j] * (1 - self.near))
 
     # ---- costs
@@ -261,7 +261,8 @@ class Field:
         slot_from : list of int
             The first slot of each feature.
         """
-        numbers = self.numbers[(view.bottom < view.top).any(axis=0)[self.numbers]]
+        is_free: Flags = np.any(view.bottom < view.top, axis=0).reshape(-1)
+        numbers = self.numbers[is_free[self.numbers]]
         factor = slots[:, :, [slot_from[j] for j in numbers]]
         up = factor * (view.top - view.near)[:, None, numbers]
         down = factor * (view.bottom - view.near)[:, None, numbers]
@@ -347,7 +348,12 @@ class Gains:
         slope = self._slopes(ends.axes)
         before = (slope + square * ends.start) * ends.start
         after = (slope + square * ends.end) * ends.end
-        cost = after - before - self.field.near * after + jump * (1 - self.field.near) * ((ends.start <= 0) & (ends.end > 0))
+        cost = (
+            after
+            - before
+            - self.field.near * after
+            + jump * (1 - self.field.near) * ((ends.start <= 0) & (ends.end > 0))
+        )
         return np.asarray(np.maximum(cost, 0.0))
 
     def _costs_of_levels(self, table: _Table) -> Floats:

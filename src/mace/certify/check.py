@@ -17,6 +17,7 @@ from mace.registry import resolve
 
 CHECKERS = {
     "trees": "mace.certify.trees:check",
+    "network": "mace.certify.network:check",
 }
 """The kinds of proof and their checkers: functions ``(problem, lower, evidence, progress)``.
 

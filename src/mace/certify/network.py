@@ -36,7 +36,7 @@ from mace.space import Integer, Point, Real
 MOST_NUMBERS = 1_500_000
 """How many numbers an array of one batch of boxes holds at most."""
 
-MOST_CUTS = 4096
+MOST_CUTS = 1024
 """How many boxes the checker cuts itself, where a leaf is not closed at once."""
 
 MOST_ASKED = 100_000
@@ -174,8 +174,9 @@ class _Proof:
 def _middle(axis: Axis, low: float, high: float) -> float:
     """Return the last place of the lower half of a range, which has two places at least."""
     if axis.has_levels or axis.is_grid or axis.is_whole:
-        place = math.floor((low + high) / 2)
-        place = axis.home if low <= axis.home < high and not axis.has_levels else max(float(place), low)
+        if low <= axis.home < high and not axis.has_levels:
+            return axis.home
+        place = max(float(math.floor((low + high) / 2)), low)
         return place if place < high else low
     if low <= axis.home < high:
         return axis.home
@@ -266,7 +267,9 @@ def _inequalities(problem: Problem, part: Guard) -> list[Linear]:
         return []
     difference = _sum(left, right, Fraction(-1))
     signs = {">=": (1,), ">": (1,), "<=": (-1,), "<": (-1,), "==": (1, -1)}[part.name]
-    return [_inequality(problem, _sum(({}, Fraction(0)), difference, Fraction(sign)), part.name in "<>") for sign in signs]
+    return [
+        _inequality(problem, _sum(({}, Fraction(0)), difference, Fraction(sign)), part.name in "<>") for sign in signs
+    ]
 
 
 Affine = tuple[dict[str, Fraction], Fraction]

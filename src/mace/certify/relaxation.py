@@ -4,10 +4,10 @@ Write h for the activations below a layer and z for its sums. Going backward fro
 any number μ, λ·h(z) - μ·z is linear from the least z to 0 and from 0 to the greatest, so κ is the largest of its values there. At the first
 layer the bound is a sum over the features, whose greatest value in box and ball :mod:`mace.certify.ball` bounds.
 
-All numbers are floats; what rounding may take from a bound is added to it. Let size_i be at least |b_i| + Σ_p |w_ip| |h_p| of unit i in the
-box. A sum of n products is off by at most γ_n times the sum of the absolute values, so that computing Σ_i μ_i w_ip for all p, the constants, and at
-the first layer the value at the nearest point, the gains and their sum, is off by at most a few γ_n Σ_i |μ_i| size_i: ``own`` times that
-sum, with own = 8 (n + 16) u and n the greatest number of terms, covers them all in each layer.
+All numbers are floats; what rounding may take from a bound is added to it. Let size_i be at least |b_i| + Σ_p |w_ip| |h_p| of unit i in
+the box. A sum of n products is off by at most γ_n times the sum of the absolute values, so that computing Σ_i μ_i w_ip for all p, the
+constants, and at the first layer the value at the nearest point, the gains and their sum, is off by at most a few γ_n Σ_i |μ_i| size_i:
+``own`` times that sum, with own = 8 (n + 16) u and n the greatest number of terms, covers them all in each layer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 
 from mace.certify.axes import Axis, Flags, Floats
-from mace.certify.ball import Field, Places, View
+from mace.certify.ball import Field, View
 from mace.exact import UNIT, float_up, gamma
 from mace.forms import Margin, Network
 from mace.forms.network import UNDERFLOW, UNDERFLOW_SINGLE
@@ -29,7 +29,7 @@ ROUNDOFF = 2.0**-53
 WIDER = 1 + 2.0**-20
 """Bounds on rounding are themselves computed in floats."""
 
-MIXES = 12
+MIXES = 14
 """How finely the share of a row in a mean is chosen."""
 
 ATTEMPTS = 4
@@ -57,8 +57,10 @@ class Units:
 
     def take(self, chosen: Flags) -> Units:
         """Return some of the boxes."""
-        layers = ([layer[chosen] for layer in each] for each in (self.low, self.high, self.size, self.error))
-        return Units(*layers, self.begin[chosen], self.place[chosen])
+        low, high, size, error = (
+            [layer[chosen] for layer in each] for each in (self.low, self.high, self.size, self.error)
+        )
+        return Units(low, high, size, error, self.begin[chosen], self.place[chosen])
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,9 @@ class Relaxation:
         self.slots = sum(widths)
         self.first, self.first_size = self._first_layer(axes)
         self.depth = len(form.biases) - 1
-        self.sizes = [np.maximum(np.abs(bias), form.sizes[k] if form.sizes else 0) for k, bias in enumerate(form.biases)]
+        self.sizes = [
+            np.maximum(np.abs(bias), form.sizes[k] if form.sizes else 0) for k, bias in enumerate(form.biases)
+        ]
         self.terms = max(self.slots, len(form.columns), *(len(bias) for bias in form.biases))
         self.own = 8 * (self.terms + 16) * ROUNDOFF
 
@@ -278,15 +282,17 @@ class Relaxation:
         lines = self._adaptive(scene.units, self.depth)
         for attempt in range(ATTEMPTS if self.depth else 1):
             bounds = self._of_rows(rows, lines, scene)
-            if len(rows) > 1:
+            is_open = ~(bounds.total.min(axis=1) < 0)
+            is_closed[pending[~is_open]] = True
+            pending, scene, bounds = pending[is_open], scene.take(is_open), bounds.take(is_open)
+            if len(rows) > 1 and len(pending):
                 bounds = self._mixed(bounds, scene)
-            is_done = bounds.total.min(axis=1) < 0
-            best = bounds.total.argmin(axis=1)
-            nearest[pending] = bounds.slots[np.arange(len(best)), best]
-            is_closed[pending[is_done]] = True
-            if is_done.all() or attempt == ATTEMPTS - 1 or not self.depth:
+                is_open = ~(bounds.total[:, 0] < 0)
+                is_closed[pending[~is_open]] = True
+                pending, scene, bounds = pending[is_open], scene.take(is_open), bounds.take(is_open)
+            nearest[pending] = bounds.slots[:, 0]
+            if not len(pending) or attempt == ATTEMPTS - 1:
                 break
-            pending, scene, bounds = pending[~is_done], scene.take(~is_done), bounds.take(~is_done, best[~is_done])
             lines = self._lines_at(self._point(bounds, scene)[:, 0], scene)
         return is_closed, nearest
 
@@ -319,7 +325,11 @@ class Relaxation:
         view, field = scene.view, self.field
         count, number = rows.base.shape
         size = np.abs(rows.base) + np.einsum("nrs,ns->nr", np.abs(rows.slots), self._widths(view))
-        rounding = 4 * (number + 8) * ROUNDOFF * size * WIDER
+        # Rows of like size mix well; powers of two scale without rounding.
+        scale = np.exp2(-np.clip(np.frexp(size)[1], -900, 900))
+        rows = _Bounds(rows.base * scale, rows.slots * scale[:, :, None], rows.most * scale, rows.price)
+        size = size * scale
+        rounding = 4 * (number + self.terms + 8) * ROUNDOFF * size * WIDER
 
         def mean(weights: Floats) -> _Bounds:
             slots = np.einsum("nr,nrs->ns", weights, rows.slots)[:, None, :]
@@ -331,14 +341,14 @@ class Relaxation:
         for _ in range(2 * number):
             values = rows.base + np.einsum("nrs,ns->nr", rows.slots, self._point(best, scene)[:, 0])
             towards = np.eye(number)[values.argmin(axis=1)]
-            low, high = np.zeros((count, 1)), np.ones((count, 1))
+            low, high, kept = np.zeros((count, 1)), np.ones((count, 1)), weights
             for _ in range(MIXES):
                 share = (low + high) / 2
                 trial = (1 - share) * weights + share * towards
                 found = mean(trial)
                 is_better = found.total < best.total
                 best = best.where(~is_better[:, 0], found)
-                kept = np.where(is_better, trial, weights)
+                kept = np.where(is_better, trial, kept)
                 broken = rows.base + np.einsum("nrs,ns->nr", rows.slots, self._point(found, scene)[:, 0])
                 is_broken = (broken * towards).sum(axis=1, keepdims=True) < 0
                 low, high = np.where(is_broken, share, low), np.where(is_broken, high, share)
@@ -349,10 +359,13 @@ class Relaxation:
 
     def _widths(self, view: View) -> Floats:
         """Return the greatest difference from the nearest point at each slot."""
-        widths = np.full((len(view.near), self.slots), 2.0)
-        for j in self.field.numbers:
-            ends = np.maximum(view.top[:, j] - view.near[:, j], view.near[:, j] - view.bottom[:, j])
-            widths[:, self.slot_from[j]] = ends
+        widths = np.zeros((len(view.near), self.slots))
+        for j, axis in enumerate(self.field.axes):
+            start = self.slot_from[j]
+            if axis.has_levels:
+                widths[:, start : start + len(axis.levels)] = (view.low[:, j] < view.high[:, j])[:, None]
+            else:
+                widths[:, start] = np.maximum(view.top[:, j] - view.near[:, j], view.near[:, j] - view.bottom[:, j])
         return widths
 
     def _point(self, bounds: _Bounds, scene: _Scene) -> Floats:
@@ -398,10 +411,9 @@ class _Bounds:
         """The bounds."""
         return np.asarray(self.base + self.most)
 
-    def take(self, chosen: Flags, which: Places) -> _Bounds:
-        """Return one bound of each of some boxes."""
-        place = np.flatnonzero(chosen), which
-        return _Bounds(*(getattr(self, name)[place][:, None] for name in _Bounds.__slots__))
+    def take(self, chosen: Flags) -> _Bounds:
+        """Return the bounds of some of the boxes."""
+        return _Bounds(*(getattr(self, name)[chosen] for name in _Bounds.__slots__))
 
     def where(self, keep: Flags, other: _Bounds) -> _Bounds:
         """Return these bounds where they are to be kept, else the others."""
