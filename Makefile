@@ -51,6 +51,7 @@ bench: $(VENV)/.test  ## a small version of the benchmarks
 	$(BIN)/python benchmarks/trees.py --rows 30 --models tree,forest10,forest100
 	$(BIN)/python benchmarks/hard_trees.py --rows 3 --limit 5
 	$(BIN)/python benchmarks/networks.py --rows 30 --models lr,mlp10x10 --milp 3
+	$(BIN)/python benchmarks/general.py --problems 5 --limit 5
 
 bench-peers: $(PEERS)/.ready  ## the tree lane beside CP-SAT, treecf, DiCE and the SMT lane, a small version
 	$(PEERS)/bin/python benchmarks/peers.py --rows 3 --limit 20 --settings "compas forest10,adult forest10,adult forest100"
@@ -59,9 +60,10 @@ bench-growth: $(PEERS)/.ready  ## how the tree lane's cost grows; redraws docs/g
 	$(PEERS)/bin/python benchmarks/growth.py
 
 campaign: $(VENV)/.test  ## thousands of random problems against brute force; leaves tests/campaigns/*.json
-	$(BIN)/python tests/campaigns/smt.py --problems 500
-	$(BIN)/python tests/campaigns/trees.py --finite 2000 --mixed 300
-	$(BIN)/python tests/campaigns/network.py --finite 2000 --mixed 300
+	$(BIN)/python tests/campaigns/smt.py
+	$(BIN)/python tests/campaigns/trees.py
+	$(BIN)/python tests/campaigns/network.py
+	$(BIN)/python tests/campaigns/general.py
 
 docs: $(VENV)/.test  ## rewrite the generated parts of README and docs
 	$(BIN)/python docs/generate.py

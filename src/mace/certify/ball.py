@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.certify.axes import Axis, Flags, Floats
+from mace.certify.places import Axis, Flags, Floats
 from mace.distances import NormMetric
 from mace.exact import float_down, float_up
 from mace.space import Categorical

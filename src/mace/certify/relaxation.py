@@ -19,7 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from mace.certify.axes import Axis, Flags, Floats
+from mace.certify.places import Axis, Flags, Floats
 from mace.certify.ball import Field, View
 from mace.exact import UNIT, float_up, gamma
 from mace.forms import Margin, Network

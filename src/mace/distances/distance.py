@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from typing import Protocol
+from functools import lru_cache
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,10 +127,8 @@ class Distance:
         for name in self.weights:
             if name not in space:
                 raise InvalidDistance(f"weights: there is no feature {name!r}.{did_you_mean(name, space)}")
-        whole = sum(map(Fraction, self._shares.values()))
-        norms = tuple((NORMS.load(name)(), Fraction(share) / whole) for name, share in self._shares.items() if share)
-        weights = tuple(Fraction(self.weights.get(name, 1)) for name in space)
-        return NormMetric(space, factual, norms, weights, power=2 if self.l2 else 1)
+        shape = _shape(tuple(self._shares.items()), tuple(self.weights.get(name, 1) for name in space))
+        return NormMetric(space, factual, *shape, power=2 if self.l2 else 1)
 
     def __str__(self) -> str:
         named = [name for name, share in self._shares.items() if share == 1]
@@ -138,14 +136,32 @@ class Distance:
         return (named[0] if named else mixed) + (", weighted" if self.weights else "")
 
 
+class Costs(NamedTuple):
+    """What a change of each feature contributes, as in :class:`Parts`, in floats."""
+
+    jump: NDArray[np.float64]
+    slope: NDArray[np.float64]
+    square: NDArray[np.float64]
+    peak: NDArray[np.float64]
+
+
+Shares = tuple[tuple[Norm, Fraction], ...]
+
+
 @dataclass(frozen=True)
 class NormMetric:
-    """A convex combination of norms from one factual."""
+    """A convex combination of norms from one factual.
+
+    ``parts`` is what each feature's change contributes, ``costs`` the same as floats; both are the same objects for the same
+    combination, so that what solvers make of them is made once.
+    """
 
     space: FeatureSpace
     factual: Point
-    norms: tuple[tuple[Norm, Fraction], ...]
+    norms: Shares
     weights: tuple[Fraction, ...]
+    parts: tuple[Parts, ...]
+    costs: Costs
     power: int = 1
 
     def measure(self, point: Point) -> Fraction:
@@ -190,11 +206,6 @@ class NormMetric:
         slope = parts.slope + parts.peak
         return min(Fraction(1), (bound - parts.jump) / slope) if slope else Fraction(1)
 
-    @cached_property
-    def parts(self) -> tuple[Parts, ...]:
-        """What each feature's change contributes to the measure."""
-        return _parts(tuple((type(norm), share) for norm, share in self.norms), self.weights)
-
     def next_above(self, bound: Fraction) -> Fraction:
         """Return the next multiple of 1/J for l0 with equal weights; no more is known of other distances."""
         if len(self.norms) > 1 or not isinstance(self.norms[0][0], L0) or len(set(self.weights)) > 1:
@@ -204,11 +215,19 @@ class NormMetric:
 
 
 @lru_cache(maxsize=64)
-def _parts(norms: tuple[tuple[type[Norm], Fraction], ...], weights: tuple[Fraction, ...]) -> tuple[Parts, ...]:
-    """Return what each feature's change contributes; the same object for the same distance."""
-    each = [(norm().parts(weights), share) for norm, share in norms]
-    if len(each) == 1:
-        return tuple(each[0][0])
+def _shape(
+    shares: tuple[tuple[str, float], ...], weights: tuple[float, ...]
+) -> tuple[Shares, tuple[Fraction, ...], tuple[Parts, ...], Costs]:
+    """Return the norms with their exact shares, the exact weights, and what each feature's change contributes."""
+    whole = sum(Fraction(share) for _, share in shares)
+    norms = tuple((NORMS.load(name)(), Fraction(share) / whole) for name, share in shares if share)
+    exact = tuple(map(Fraction, weights))
+    parts = _mixed([(norm.parts(exact), share) for norm, share in norms], len(exact))
+    costs = Costs(*(np.array([float(getattr(part, name)) for part in parts]) for name in Costs._fields))
+    return norms, exact, parts, costs
+
+
+def _mixed(each: list[tuple[list[Parts], Fraction]], features: int) -> tuple[Parts, ...]:
     return tuple(
         Parts(
             jump=sum((share * parts[j].jump for parts, share in each), Fraction(0)),
@@ -216,7 +235,7 @@ def _parts(norms: tuple[tuple[type[Norm], Fraction], ...], weights: tuple[Fracti
             square=sum((share * parts[j].square for parts, share in each), Fraction(0)),
             peak=sum((share * parts[j].peak for parts, share in each), Fraction(0)),
         )
-        for j in range(len(weights))
+        for j in range(features)
     )
 
 

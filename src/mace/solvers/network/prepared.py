@@ -269,9 +269,7 @@ def costs(made: Prepared, metric: NormMetric) -> Costs:
     """Return each feature's jump, slope, square and peak, and how they add up; made once for a distance."""
     parts = metric.parts
     if id(parts) not in made.costs:
-        jump, slope, square, peak = (
-            np.array([float(getattr(part, name)) for part in parts]) for name in ("jump", "slope", "square", "peak")
-        )
+        jump, slope, square, peak = metric.costs
         if peak.any():
             sort = kernels.MIXED if jump.any() or slope.any() or square.any() else kernels.PEAK
         else:

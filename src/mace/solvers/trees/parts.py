@@ -13,17 +13,23 @@ from mace.distances import NormMetric
 from mace.diversity import CountDifferent
 from mace.forms import TreeEnsemble
 from mace.problem import Problem
-from mace.solvers.allowed import Allowed, allowed_values
+from mace.solvers.allowed import allowed_values
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import Floats, Ints, make_grid
-from mace.solvers.trees.prepared import Values, costs, margin_values, prepared
+from mace.solvers.trees.prepared import Values, allowed_ends, margin_values, prepared
 from mace.solvers.trees.question import needs_refining, plain_view, refined_view
 from mace.space import Integer, Point, Real
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One way of being missing and one alternative of the goal: its cost tables, its allowed box, and the trees."""
+    """One way of being missing and one alternative of the goal: its cost tables, its allowed box, and the trees.
+
+    Attributes
+    ----------
+    nearest, least_step, farthest : float
+        The cost of the nearest allowed point, the least cost of any change (0 where there is none), and a cost above every one.
+    """
 
     pattern: NDArray[np.bool_]
     values: Values
@@ -33,31 +39,9 @@ class Part:
     mask: Ints
     rep: Floats
     trees: kernels.Trees
-
-    @property
-    def nearest(self) -> float:
-        """The cost of the nearest allowed point."""
-        own = self.cells.off[:-1] + self.cells.own
-        return float(self.cells.add[own].sum() + self.cells.top[own].max())
-
-    @property
-    def least_step(self) -> float:
-        """The least cost of any change; 0 where there is none."""
-        cost = self.cells.add + self.cells.top
-        return float(cost[(cost > 0) & (cost < kernels.FAR)].min(initial=np.inf)) if (cost < kernels.FAR).any() else 0.0
-
-    @property
-    def farthest(self) -> float:
-        """A cost above that of every allowed point."""
-        cells = self.cells
-        total = peak = 0.0
-        for j in range(len(self.lo)):
-            begin, end = cells.off[j], cells.off[j + 1]
-            chosen = slice(begin, end) if cells.is_mask[j] else slice(begin + self.lo[j], begin + self.hi[j] + 1)
-            alive = cells.add[chosen] < kernels.FAR
-            total += float(cells.add[chosen][alive].max(initial=0.0))
-            peak = max(peak, float(cells.top[chosen][alive].max(initial=0.0)))
-        return 2 * (total + peak) + 1
+    nearest: float
+    least_step: float
+    farthest: float
 
 
 class Tables:
@@ -86,30 +70,31 @@ class Tables:
         else:
             self.view = plain_view(self.grid) if strays else made.view
         assert isinstance(problem.metric, NormMetric)
-        self.jump, self.slope, self.square, self.peak = costs(made, problem.metric)
+        self.jump, self.slope, self.square, self.peak = problem.metric.costs
         self.inverse, self.is_category, self.mask_of = made.inverse, made.is_category, made.mask_of
-        self.lowest = np.array([each.spans[0][0] if each.spans else np.inf for each in self.allowed])
-        self.highest = np.array([each.spans[-1][1] if each.spans else -np.inf for each in self.allowed])
+        self.ends = allowed_ends(self.allowed, self.grid.is_mask) if problem.conditions else made.ends
         self.was_missing = np.array([value is None for value in problem.factual])
         self.free = [
             j
             for j, (feature, each) in enumerate(zip(problem.space.values(), self.allowed, strict=True))
             if feature.missing and (each.spans if self.was_missing[j] else each.missing)
         ]
-        masks = zip(self.allowed, self.grid.is_mask, strict=True)
-        self.levels = np.array([_levels(each) if is_mask else 0 for each, is_mask in masks], dtype=np.int64)
 
     def alternatives(self) -> list[Values]:
         """Return the leaf values for each alternative of the goal."""
+        return [values for _, values in self.numbered_alternatives()]
+
+    def numbered_alternatives(self) -> list[tuple[int, Values]]:
+        """Return the leaf values for each alternative of the goal, with its number."""
         goal = self.problem.goal
         band = self.form.band(goal)
         made = []
-        for margins in goal.alternatives(self.form.outputs, ties_last=self.form.ties_last):
+        for number, margins in enumerate(goal.alternatives(self.form.outputs, ties_last=self.form.ties_last)):
             if not margins:
                 continue
-            if margins not in self.cache:
-                self.cache[margins] = margin_values(self.form, margins, band)
-            made.append(self.cache[margins])
+            if (margins, band) not in self.cache:
+                self.cache[margins, band] = margin_values(self.form, margins, band)
+            made.append((number, self.cache[margins, band]))
         return made
 
     def missing_costs(self, count: int) -> float:
@@ -135,7 +120,9 @@ class Tables:
         tables = self._cells(pattern)
         if tables is None:
             return None
-        return Part(pattern, values, *tables, self.grid.trees(values.most, values.least))
+        cells, lo, hi, _, _ = tables
+        extent = kernels.extent(lo, hi, cells.own, cells.is_mask, cells.off, cells.add, cells.top)
+        return Part(pattern, values, *tables, self.grid.trees(values.most, values.least), *extent)
 
     def point(self, cells: Ints, part: Part) -> Point:
         """Return the point that stands for some cells: in each, the value nearest to the factual."""
@@ -155,7 +142,7 @@ class Tables:
         own, lo, hi, mask = (np.zeros(size, dtype=np.int64) for _ in range(4))
         fits = kernels.cost_tables(
             factual, self.was_missing, pattern, grid.is_mask,
-            self.is_category, view.off, view.low, view.high, self.lowest, self.highest, self.levels,
+            self.is_category, view.off, view.low, view.high, *self.ends,
             self.inverse, self.jump, self.slope, self.square, self.peak, add, top, rep, own, lo, hi, mask,
         )  # fmt: skip
         if not fits:
@@ -168,7 +155,3 @@ class Tables:
         at_least = np.array([condition.features for condition in self.conditions], dtype=np.int64)
         made = kernels.Cells(grid.is_mask, pattern, self.mask_of, view.off, add, top, own, view.base, differs, at_least)
         return made, lo, hi, mask, rep
-
-
-def _levels(allowed: Allowed) -> int:
-    return sum(1 << k for first, last in allowed.spans for k in range(int(np.ceil(first)), int(last) + 1))

@@ -10,7 +10,6 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.distances import NormMetric
 from mace.exact import UNIT, float_up
 from mace.forms import Margin, TreeEnsemble
 from mace.solvers.allowed import Allowed, whole_domain
@@ -18,6 +17,9 @@ from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import Floats, Grid, Ints, make_grid
 from mace.solvers.trees.question import View, plain_view
 from mace.space import Categorical
+
+Ends = tuple[Floats, Floats, Ints]
+"""See :func:`allowed_ends`."""
 
 
 @dataclass(slots=True)
@@ -30,8 +32,8 @@ class Prepared:
     is_category: NDArray[np.bool_]
     mask_of: Ints
     free: list[Allowed]
-    values: dict[tuple[Margin, ...], Values] = field(default_factory=dict)
-    costs: dict[object, tuple[Floats, Floats, Floats, Floats]] = field(default_factory=dict)
+    ends: Ends
+    values: dict[tuple[tuple[Margin, ...], Fraction], Values] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,28 +60,31 @@ def prepared(form: TreeEnsemble) -> Prepared:
     if form not in _PREPARED:
         grid = make_grid(form)
         features = list(form.space.values())
+        free = [whole_domain(feature) for feature in features]
         _PREPARED[form] = Prepared(
             grid,
             plain_view(grid),
             inverse=np.array([float(1 / feature.range) if feature.range else 0.0 for feature in features]),
             is_category=np.array([isinstance(feature, Categorical) for feature in features]),
             mask_of=(np.cumsum(grid.is_mask) - 1).astype(np.int64),
-            free=[whole_domain(feature) for feature in features],
+            free=free,
+            ends=allowed_ends(free, grid.is_mask),
         )
     return _PREPARED[form]
 
 
-def costs(prepared: Prepared, metric: NormMetric) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return each feature's jump, slope, square and peak; made once for a distance."""
-    key = (tuple((type(norm), share) for norm, share in metric.norms), metric.weights)
-    if key not in prepared.costs:
-        prepared.costs[key] = (
-            np.array([float(part.jump) for part in metric.parts]),
-            np.array([float(part.slope) for part in metric.parts]),
-            np.array([float(part.square) for part in metric.parts]),
-            np.array([float(part.peak) for part in metric.parts]),
-        )
-    return prepared.costs[key]
+def allowed_ends(allowed: list[Allowed], is_mask: NDArray[np.bool_]) -> Ends:
+    """Return the least and the greatest allowed number of each feature, and the allowed levels of those kept as sets, as bits."""
+    levels = [_bits(each) if masked else 0 for each, masked in zip(allowed, is_mask, strict=True)]
+    return (
+        np.array([each.spans[0][0] if each.spans else np.inf for each in allowed]),
+        np.array([each.spans[-1][1] if each.spans else -np.inf for each in allowed]),
+        np.array(levels, dtype=np.int64),
+    )
+
+
+def _bits(allowed: Allowed) -> int:
+    return sum(1 << k for first, last in allowed.spans for k in range(int(np.ceil(first)), int(last) + 1))
 
 
 COARSE = 2.0**24
