@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from mace.certify.places import Alike, Axis, Floats, guard_parts, make_alikes, make_axes
 from mace.certify.ball import Field, Places, View, make_ball
+from mace.certify.places import Alike, Axis, Floats, guard_parts, make_alikes, make_axes
 from mace.certify.relaxation import Linear, Relaxation, Rows
 from mace.certify.verdict import Progress, Refuted
 from mace.distances import NormMetric

@@ -19,8 +19,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from mace.certify.places import Axis, Flags, Floats
 from mace.certify.ball import Field, View
+from mace.certify.places import Axis, Flags, Floats
 from mace.exact import UNIT, float_up, gamma
 from mace.forms import Margin, Network
 from mace.forms.network import UNDERFLOW, UNDERFLOW_SINGLE

@@ -1,0 +1,153 @@
+"""The checker of the SMT lane: another solver must find that the formula has no model.
+
+Nothing of the question comes from the evidence. The formula is written anew from the model's form: the domain, the model, the distance
+below ``lower``, the conditions, and the target widened by the rounding of the deployed arithmetic. The evidence only lists rows that the
+search ruled out because the real model refuses them; the model is asked about each again, and a row (its cell, where the form knows that
+the outcome is the same all over it) is left out of the formula.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from fractions import Fraction
+from typing import Any
+
+from mace.certify.smtlib import Script
+from mace.certify.verdict import Progress, Refuted, Unchecked
+from mace.constraints.condition import compare
+from mace.language import characteristic
+from mace.language.syntax import Compare, Guard, Variable, conjunction, constant, negation
+from mace.problem import Problem
+from mace.space import RESERVED, Categorical, Point
+
+SECONDS = 100
+"""How long the second solver may take."""
+
+MOST_EXCLUDED = 100_000
+
+DISTANCE = f"{RESERVED}distance"
+
+RUNNERS = {
+    "cvc5": """
+import sys, cvc5
+solver = cvc5.Solver()
+parser = cvc5.InputParser(solver)
+parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, sys.stdin.read(), "script")
+while not (command := parser.nextCommand()).isNull():
+    print(command.invoke(solver, parser.getSymbolManager()), end="")
+""",
+    "z3": """
+import sys, z3
+solver = z3.Solver()
+solver.from_string(sys.stdin.read().replace("(check-sat)", "").replace("(exit)", ""))
+print(solver.check())
+""",
+}
+"""How an installed solver is run on a script, in a process of its own."""
+
+
+def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
+    """Have a second solver find that no point nearer than ``lower`` (at any distance, where ``None``) may reach the goal, or raise."""
+    used = evidence.get("solver")
+    if not isinstance(used, str):
+        raise Refuted("evidence.solver: it names the solver that was used")
+    second = next((name for name in RUNNERS if name != used and importlib.util.find_spec(name) is not None), None)
+    if second is None:
+        raise Unchecked(
+            f"the proof by {used!s:.40} needs a second SMT solver, and none is installed: pip install mace-xai[cvc5]"
+        )
+    text = script(problem, lower, evidence.get("excluded", []))
+    progress(0.1)
+    match run(second, text):
+        case "unsat":
+            return
+        case "sat":
+            raise Refuted(f"{second} finds a point that the model may put in the target {_where(lower)}")
+        case answer:
+            raise Unchecked(f"{second} did not decide the formula: {answer}")
+
+
+def _where(lower: Fraction | None) -> str:
+    return "somewhere in the space" if lower is None else f"at a distance below {float(lower)!r}"
+
+
+def script(problem: Problem, lower: Fraction | None, excluded: object) -> str:
+    """Return the question whether a point nearer than ``lower`` may reach the goal, as an SMT-LIB 2 script."""
+    made = Script(problem)
+    made.add(problem.form.definitions(problem.goal))
+    made.add(characteristic(problem.metric.program(), result=DISTANCE, prefix=f"{DISTANCE}."))
+    for number, condition in enumerate(problem.conditions):
+        made.add(condition.formula(f"{RESERVED}condition {number}."))
+    made.add(_nearer(problem, lower))
+    made.add(problem.form.possible(problem.goal, problem.box(lower)))
+    for region in _regions(problem, lower, excluded):
+        made.add(negation(region))
+    return made.text()
+
+
+def _nearer(problem: Problem, lower: Fraction | None) -> Guard:
+    """Return that a point is nearer than ``lower``, with the ranges of single features that follow from it."""
+    if lower is None:
+        return conjunction([])
+    parts: list[Guard] = [Compare("<", Variable(DISTANCE), constant(lower**problem.metric.power))]
+    for (name, feature), (low, high), whole in zip(
+        problem.space.items(), problem.box(lower), problem.box(), strict=True
+    ):
+        if feature.missing or (low, high) == whole:
+            continue
+        if isinstance(feature, Categorical):
+            parts.append(Compare("==", Variable(name), constant(low)))
+        else:
+            parts += [Compare(">=", Variable(name), constant(low)), Compare("<=", Variable(name), constant(high))]
+    return conjunction(parts)
+
+
+def _regions(problem: Problem, lower: Fraction | None, excluded: object) -> list[Guard]:
+    """Return the regions that the real model refuses, asked again: the factual's, and those of the listed rows."""
+    if not isinstance(excluded, list) or len(excluded) > MOST_EXCLUDED:
+        raise Refuted(f"evidence.excluded: a list of at most {MOST_EXCLUDED} rows")
+    regions = []
+    for number, row in enumerate([list(problem.factual), *excluded]):
+        where = "the factual" if number == 0 else f"evidence.excluded[{number - 1}]"
+        point = _as_point(problem, row, where)
+        is_refused = problem.form.is_settled(point, problem.goal) and not problem.goal.accepts(problem.ask([point])[0])
+        is_far = lower is not None and problem.metric.measure(point) >= lower**problem.metric.power
+        if is_refused:
+            regions.append(problem.form.cell(point) or _alone(problem, point))
+        elif is_far or not problem.is_plausible(point):
+            regions.append(_alone(problem, point))
+        elif number:
+            raise Refuted(f"{where}: the model puts this row in the target, and it is nearer than lower")
+    return regions
+
+
+def _alone(problem: Problem, point: Point) -> Guard:
+    return conjunction(
+        compare(problem.space, name, "==", value) for name, value in zip(problem.space, point, strict=True)
+    )
+
+
+def _as_point(problem: Problem, row: object, where: str) -> Point:
+    if not isinstance(row, list) or len(row) != len(problem.space):
+        raise Refuted(f"{where}: a row has {len(problem.space)} numbers")
+    for value, (name, feature) in zip(row, problem.space.items(), strict=True):
+        if isinstance(value, bool) or not isinstance(value, int | float | None):
+            raise Refuted(f"{where}: the value of {name!r} is no number")
+        levels = getattr(feature, "levels", None)
+        if levels is not None and value not in range(len(levels)):
+            raise Refuted(f"{where}: {name!r} has no level {value!r:.40}")
+    return tuple(row)
+
+
+def run(solver: str, text: str) -> str:
+    """Return what an installed solver answers to a script: ``"unsat"``, ``"sat"``, or why it does not."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", RUNNERS[solver]], input=text, capture_output=True, text=True, timeout=SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return f"{SECONDS} seconds were not enough"
+    answer = done.stdout.strip()
+    return answer if answer in ("sat", "unsat") else (answer or done.stderr.strip()[-200:] or "no answer")
