@@ -20,6 +20,7 @@ CHECKERS = {
     "network": "mace.certify.network:check",
     "enumerate": "mace.certify.enumerate:check",
     "smt": "mace.certify.smt:check",
+    "milp": "mace.certify.milp:check",
 }
 """The kinds of proof and their checkers: functions ``(problem, lower, evidence, progress)``.
 

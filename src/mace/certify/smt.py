@@ -23,7 +23,7 @@ from mace.problem import Problem
 from mace.space import RESERVED, Categorical, Point
 
 SECONDS = 100
-"""How long the second solver may take."""
+"""How long the solvers may take together."""
 
 MOST_EXCLUDED = 100_000
 
@@ -53,20 +53,26 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
     used = evidence.get("solver")
     if not isinstance(used, str):
         raise Refuted("evidence.solver: it names the solver that was used")
-    second = next((name for name in RUNNERS if name != used and importlib.util.find_spec(name) is not None), None)
-    if second is None:
-        raise Unchecked(
-            f"the proof by {used!s:.40} needs a second SMT solver, and none is installed: pip install mace-xai[cvc5]"
-        )
-    text = script(problem, lower, evidence.get("excluded", []))
-    progress(0.1)
-    match run(second, text):
-        case "unsat":
-            return
-        case "sat":
-            raise Refuted(f"{second} finds a point that the model may put in the target {_where(lower)}")
-        case answer:
-            raise Unchecked(f"{second} did not decide the formula: {answer}")
+    refute(problem, lower, evidence.get("excluded", []), [name for name in RUNNERS if name != used], progress)
+
+
+def refute(problem: Problem, lower: Fraction | None, excluded: object, solvers: list[str], progress: Progress) -> None:
+    """Ask solvers one after another whether the formula has a model, until one decides; what they say is trusted."""
+    installed = [name for name in solvers if importlib.util.find_spec(name) is not None]
+    if not installed:
+        raise Unchecked("a second SMT solver must find that there is no such point: pip install mace-xai[cvc5]")
+    text = script(problem, lower, excluded)
+    answers = []
+    for number, name in enumerate(installed):
+        progress((number + 0.1) / len(installed))
+        match run(name, text, SECONDS / len(installed)):
+            case "unsat":
+                return
+            case "sat":
+                raise Refuted(f"{name} finds a point that the model may put in the target {_where(lower)}")
+            case answer:
+                answers.append(f"{name}: {answer}")
+    raise Unchecked(f"the formula was not decided ({'; '.join(answers)})")
 
 
 def _where(lower: Fraction | None) -> str:
@@ -141,13 +147,13 @@ def _as_point(problem: Problem, row: object, where: str) -> Point:
     return tuple(row)
 
 
-def run(solver: str, text: str) -> str:
+def run(solver: str, text: str, seconds: float) -> str:
     """Return what an installed solver answers to a script: ``"unsat"``, ``"sat"``, or why it does not."""
     try:
         done = subprocess.run(
-            [sys.executable, "-I", "-c", RUNNERS[solver]], input=text, capture_output=True, text=True, timeout=SECONDS
+            [sys.executable, "-I", "-c", RUNNERS[solver]], input=text, capture_output=True, text=True, timeout=seconds
         )
     except subprocess.TimeoutExpired:
-        return f"{SECONDS} seconds were not enough"
+        return f"{seconds:g} seconds were not enough"
     answer = done.stdout.strip()
     return answer if answer in ("sat", "unsat") else (answer or done.stderr.strip()[-200:] or "no answer")
