@@ -16,6 +16,8 @@ from mace.solvers.trees.parts import Part, Tables
 
 CLOSED = -1
 
+MISSING = "the search closed a ball by prices, which are not recorded, and without them there was no proof in the same time again"
+
 
 @dataclass(frozen=True, slots=True)
 class Branching:
@@ -52,21 +54,31 @@ class Recorder:
 
     def keep(self, part: Part, engine: Engine, radius: float) -> None:
         """Keep the branching of a ball that was searched to its end; what an engine did not record is a gap."""
-        key = (part.pattern.tobytes(), id(part.values))
-        self._parts[key] = part
+        self.meet(part)
         found = engine.branching
-        self._kept[key] = None if found is None else self._branching(part, engine.local, radius, *found)
+        if found is not None:
+            key = (part.pattern.tobytes(), id(part.values))
+            self._kept[key] = self._branching(part, engine.local, radius, *found)
+
+    def meet(self, part: Part) -> None:
+        """Note a part that is searched."""
+        key = (part.pattern.tobytes(), id(part.values))
+        self._parts.setdefault(key, part)
+        self._kept.setdefault(key, None)
+
+    def gaps(self, radius: float) -> list[Part]:
+        """Return the parts for which a proof that nothing costs less than ``radius`` is lacking."""
+        return [part for key, part in self._parts.items() if self._lacks(key, radius)]
+
+    def _lacks(self, key: tuple[bytes, int], radius: float) -> bool:
+        part, branching = self._parts[key], self._kept[key]
+        return part.nearest < radius and (branching is None or branching.radius < min(radius, part.farthest))
 
     def evidence(self, radius: float) -> Evidence:
         """Return the proof that nothing costs less than ``radius``."""
-        kept = []
-        for key, part in self._parts.items():
-            branching = self._kept[key]
-            if part.nearest >= radius:
-                continue
-            if branching is None or branching.radius < min(radius, part.farthest):
-                return {"lane": "trees", "missing": "the bound of a ball rests on prices, which are not recorded"}
-            kept.append(branching)
+        if self.gaps(radius):
+            return {"lane": "trees", "missing": MISSING}
+        kept = [each for each in self._kept.values() if each is not None and each.part.nearest < radius]
         if not kept:
             empty: NDArray[Any] = np.empty(0, np.int64)
             return _joined([], empty, np.empty(0), empty, self._alternatives())

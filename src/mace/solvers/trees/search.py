@@ -53,6 +53,12 @@ MOST_ARENA = 2**28
 PAUSE = 0.02
 """Seconds between two looks at the clock."""
 
+LEAST_PROOF = 0.05
+"""Seconds that a proof may always take."""
+
+PROOF_BUDGET = 64
+"""Nodes of a proof between two looks at the clock."""
+
 MOST_PARTS = 4096
 """Ways of being missing that are tried before the search gives up on a proof."""
 
@@ -120,6 +126,7 @@ class Search:
         self.best = Best(np.inf)
         self.reason = ""
         self.recorder = Recorder(self.tables) if limits.record else None
+        self.started = time.monotonic()
 
     def run(self) -> Bounds:
         """Search the part with the least floor one ball farther, until the best point is below every floor."""
@@ -179,6 +186,8 @@ class Search:
             self.reason = "time limit reached"
             return
         part, tables = climb.part, self.tables
+        if self.recorder is not None:
+            self.recorder.meet(part)
         radius = min(climb.radius, self.best.cost, climb.farthest)
         self.passes += 1
         local = Local(
@@ -376,8 +385,43 @@ class Search:
         return Bounds(lower, upper, point, reason=reason, calls=self.nodes, notes=notes, evidence=evidence)
 
     def _evidence(self, radius: float) -> Evidence | None:
-        """Return the recorded proof that nothing costs less than ``radius``, where one was asked for."""
-        return None if self.recorder is None else self.recorder.evidence(radius)
+        """Return the recorded proof that nothing costs less than ``radius``, where one was asked for.
+
+        Where the bound of a part rests on prices, which are not recorded, the plain engine tries the same ball, for as long as the whole
+        search took.
+        """
+        if self.recorder is None:
+            return None
+        gaps = self.recorder.gaps(radius)
+        until = time.monotonic() + max(LEAST_PROOF, time.monotonic() - self.started)
+        for part in gaps:
+            self._prove(part, min(radius, part.farthest), min(until, self.limits.deadline))
+        return self.recorder.evidence(radius)
+
+    def _prove(self, part: Part, radius: float, until: float) -> None:
+        """Search a ball that holds nothing with the plain engine, for its branching; give up in the end."""
+        assert self.recorder is not None
+        tables, arena = self.tables, 1 << 20
+        local = Local(
+            tables.grid, tables.view, radius, part.cells, part.lo, part.hi, part.mask, part.trees, part.values
+        )
+        while local.count > 0 and arena <= MOST_ARENA:
+            engine = Plain(local, part.trees, part.values, radius, max(arena, 16 * local.count), record=True)
+            while engine.status in (kernels.RUNNING, kernels.LOG_FULL, kernels.PROOF_FULL):
+                if engine.registers[kernels.DEPTH] < 0:
+                    self.recorder.keep(part, engine, radius)
+                    return
+                if time.monotonic() > until or self.reason == "interrupted":
+                    return
+                if engine.status == kernels.PROOF_FULL:
+                    engine.make_room()
+                # Points on the boundary were asked about before.
+                engine.registers[kernels.LOGGED] = engine.registers[kernels.STATUS] = 0
+                try:
+                    engine.advance(PROOF_BUDGET)
+                except KeyboardInterrupt:
+                    self.reason = "interrupted"
+            arena *= 8
 
 
 def can_price(part: Part) -> bool:
