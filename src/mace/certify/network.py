@@ -36,8 +36,8 @@ from mace.space import Integer, Point, Real
 MOST_NUMBERS = 1_500_000
 """How many numbers an array of one batch of boxes holds at most."""
 
-MOST_CUTS = 1024
-"""How many boxes the checker cuts itself, where a leaf is not closed at once."""
+MOST_CUTS = 256
+"""How many boxes the checker cuts itself, where a leaf is not closed at once; and one more for every fourth leaf."""
 
 MOST_ASKED = 100_000
 """How many rows the real model is asked about at most."""
@@ -95,6 +95,7 @@ class _Proof:
         self.field = Field(self.axes, make_ball(metric, self.axes, lower))
         self.relaxation = Relaxation(form, self.field, problem.goal.slack)
         self.cuts = self.asked = 0
+        self.most_cuts = MOST_CUTS
         sums = max(2 * max(len(bias) for bias in form.biases), len(self.conditions) + len(form.biases[-1]))
         self.batch = max(1, min(2048, MOST_NUMBERS // (sums * max(self.relaxation.slots, sums))))
 
@@ -102,6 +103,7 @@ class _Proof:
         """Close every leaf of a tree."""
         if any(not len(axis.spans) for axis in self.axes):
             return
+        self.most_cuts += int((feature < 0).sum()) // 4
         low = np.array([axis.spans[0, 0] for axis in self.axes])
         high = np.array([axis.spans[-1, 1] for axis in self.axes])
         for number, lows, highs in _batches(_leaves(self.axes, low, high, feature, at, where), self.batch):
@@ -127,7 +129,7 @@ class _Proof:
                 return
             self.cuts += int(left.sum())
             number, view, sums = number[left], view.take(left), sums[left]
-            if self.cuts > MOST_CUTS:
+            if self.cuts > self.most_cuts:
                 raise Refuted(
                     f"{where}: leaf {number[0]} may hold a point in the target {self._within} "
                     f"({_shown(self.problem, self.axes, view, 0)})"

@@ -9,18 +9,20 @@ the outcome is the same all over it) is left out of the formula.
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
+import time
 from fractions import Fraction
 from typing import Any
 
 from mace.certify.smtlib import Script
 from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.constraints.condition import compare
-from mace.language import characteristic
+from mace.language import characteristic, holds
 from mace.language.syntax import Compare, Guard, Variable, conjunction, constant, negation
 from mace.problem import Problem
-from mace.space import RESERVED, Categorical, Point
+from mace.space import RESERVED, Categorical, Point, Real
 
 SECONDS = 100
 """How long the solvers may take together."""
@@ -40,12 +42,20 @@ while not (command := parser.nextCommand()).isNull():
 """,
     "z3": """
 import sys, z3
+asserted, _, asked = sys.stdin.read().partition("(check-sat)")
 solver = z3.Solver()
-solver.from_string(sys.stdin.read().replace("(check-sat)", "").replace("(exit)", ""))
-print(solver.check())
+solver.from_string(asserted)
+answer = solver.check()
+print(answer)
+if answer == z3.sat:
+    values = {d.name(): solver.model()[d].sexpr() for d in solver.model().decls()}
+    print("".join(f"({name} {value})" for name, value in values.items()))
 """,
 }
-"""How an installed solver is run on a script, in a process of its own."""
+"""How an installed solver is run on a script, in a process of its own: it prints its answer and, where that is *sat*, values."""
+
+MOST_WITNESSES = 64
+"""How many points of the formula the checker looks at itself, to find that the real model refuses them."""
 
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
@@ -57,29 +67,54 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
 
 
 def refute(problem: Problem, lower: Fraction | None, excluded: object, solvers: list[str], progress: Progress) -> None:
-    """Ask solvers one after another whether the formula has a model, until one decides; what they say is trusted."""
+    """Ask solvers one after another whether the formula has a model, until one decides; what they say is trusted.
+
+    The formula allows a little more than there is, so that a point that it has may be refused by the real model; such a point is left out,
+    and the solver asked again.
+    """
     installed = [name for name in solvers if importlib.util.find_spec(name) is not None]
     if not installed:
         raise Unchecked("a second SMT solver must find that there is no such point: pip install mace-xai[cvc5]")
-    text = script(problem, lower, excluded)
+    made = script(problem, lower, excluded)
     answers = []
     for number, name in enumerate(installed):
-        progress((number + 0.1) / len(installed))
-        match run(name, text, SECONDS / len(installed)):
-            case "unsat":
+        deadline = time.monotonic() + SECONDS / len(installed)
+        for witness in range(MOST_WITNESSES):
+            progress((number + witness / MOST_WITNESSES) / len(installed))
+            answer, values = run(name, made.text(), deadline - time.monotonic())
+            if answer == "unsat":
                 return
-            case "sat":
-                raise Refuted(f"{name} finds a point that the model may put in the target {_where(lower)}")
-            case answer:
+            if answer != "sat":
                 answers.append(f"{name}: {answer}")
-    raise Unchecked(f"the formula was not decided ({'; '.join(answers)})")
+                break
+            made.add(negation(_refused(problem, lower, made, values, name)))
+    raise Unchecked(f"the formula was not decided ({'; '.join(answers) or 'too many points are refused one by one'})")
+
+
+def _refused(problem: Problem, lower: Fraction | None, made: Script, values: dict[str, str], solver: str) -> Guard:
+    """Return the region about a point of the formula that the real model refuses, asked about it; or raise, where it does not."""
+    found = Refuted(f"{solver} finds a point that the model may put in the target {_where(lower)}")
+    exact = made.read(values)
+    if exact is None:
+        raise found
+    is_finite = all(feature.size is not None for feature in problem.space.values())
+    point: Point = tuple(
+        None if value is None else float(value) if isinstance(feature, Real) else int(value)
+        for value, feature in zip(exact.values(), problem.space.values(), strict=True)
+    )
+    region = _region(problem, lower, point)
+    if region is None:
+        raise Refuted(f"{found}: {problem.space.values_of(point)}")
+    if not is_finite and not holds(region, exact):
+        raise found
+    return region
 
 
 def _where(lower: Fraction | None) -> str:
     return "somewhere in the space" if lower is None else f"at a distance below {float(lower)!r}"
 
 
-def script(problem: Problem, lower: Fraction | None, excluded: object) -> str:
+def script(problem: Problem, lower: Fraction | None, excluded: object) -> Script:
     """Return the question whether a point nearer than ``lower`` may reach the goal, as an SMT-LIB 2 script."""
     made = Script(problem)
     made.add(problem.form.definitions(problem.goal))
@@ -90,7 +125,7 @@ def script(problem: Problem, lower: Fraction | None, excluded: object) -> str:
     made.add(problem.form.possible(problem.goal, problem.box(lower)))
     for region in _regions(problem, lower, excluded):
         made.add(negation(region))
-    return made.text()
+    return made
 
 
 def _nearer(problem: Problem, lower: Fraction | None) -> Guard:
@@ -117,16 +152,20 @@ def _regions(problem: Problem, lower: Fraction | None, excluded: object) -> list
     regions = []
     for number, row in enumerate([list(problem.factual), *excluded]):
         where = "the factual" if number == 0 else f"evidence.excluded[{number - 1}]"
-        point = _as_point(problem, row, where)
-        is_refused = problem.form.is_settled(point, problem.goal) and not problem.goal.accepts(problem.ask([point])[0])
-        is_far = lower is not None and problem.metric.measure(point) >= lower**problem.metric.power
-        if is_refused:
-            regions.append(problem.form.cell(point) or _alone(problem, point))
-        elif is_far or not problem.is_plausible(point):
-            regions.append(_alone(problem, point))
+        region = _region(problem, lower, _as_point(problem, row, where))
+        if region is not None:
+            regions.append(region)
         elif number:
             raise Refuted(f"{where}: the model puts this row in the target, and it is nearer than lower")
     return regions
+
+
+def _region(problem: Problem, lower: Fraction | None, point: Point) -> Guard | None:
+    """Return the region about a row that is left out: its cell where the model refuses it, else the row alone, where it does not count."""
+    if problem.form.is_settled(point, problem.goal) and not problem.goal.accepts(problem.ask([point])[0]):
+        return problem.form.cell(point) or _alone(problem, point)
+    is_far = lower is not None and problem.metric.measure(point) >= lower**problem.metric.power
+    return _alone(problem, point) if is_far or not problem.is_plausible(point) else None
 
 
 def _alone(problem: Problem, point: Point) -> Guard:
@@ -147,13 +186,14 @@ def _as_point(problem: Problem, row: object, where: str) -> Point:
     return tuple(row)
 
 
-def run(solver: str, text: str, seconds: float) -> str:
-    """Return what an installed solver answers to a script: ``"unsat"``, ``"sat"``, or why it does not."""
+def run(solver: str, text: str, seconds: float) -> tuple[str, dict[str, str]]:
+    """Return what an installed solver answers to a script, ``"unsat"``, ``"sat"`` or why it does not, and the values that it gives."""
+    command = [sys.executable, "-I", "-c", RUNNERS[solver]]
     try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-c", RUNNERS[solver]], input=text, capture_output=True, text=True, timeout=seconds
-        )
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=max(seconds, 1e-3))
     except subprocess.TimeoutExpired:
-        return f"{seconds:g} seconds were not enough"
-    answer = done.stdout.strip()
-    return answer if answer in ("sat", "unsat") else (answer or done.stderr.strip()[-200:] or "no answer")
+        return f"{seconds:.3g} seconds were not enough", {}
+    answer, _, values = done.stdout.strip().partition("\n")
+    if answer not in ("sat", "unsat"):
+        return (answer or done.stderr.strip() or "no answer")[-200:], {}
+    return answer, dict(re.findall(r"\((\w+) ([^()]+|\((?:[^()]|\([^()]*\))*\))\)", values))

@@ -46,13 +46,35 @@ class Script:
         self.grids: dict[str, tuple[str, Real]] = {}
         self.missing: dict[str, str] = {}
         self.own: dict[str, tuple[str, Fraction]] = {}
+        self._features = {name: (f"x{j}", feature) for j, (name, feature) in enumerate(problem.space.items())}
+        self._wanted: list[str] = []
         for j, ((name, feature), own) in enumerate(zip(problem.space.items(), problem.factual, strict=True)):
             self._declare_feature(f"x{j}", name, feature, own)
+        self._wanted = [line.split()[1] for line in self.lines if line.startswith("(declare-const")]
 
     def text(self) -> str:
         """Return the whole script."""
         logic = "QF_LIRA" if self.is_linear else "QF_NIRA"
-        return "\n".join([f"(set-logic {logic})", *self.lines, "(check-sat)", "(exit)", ""])
+        wanted = " ".join(self._wanted)
+        options = "(set-option :produce-models true)"
+        return "\n".join([options, f"(set-logic {logic})", *self.lines, "(check-sat)", f"(get-value ({wanted}))", ""])
+
+    def read(self, values: dict[str, str]) -> dict[str, Fraction | None] | None:
+        """Return the features' numbers in the values of a solver; ``None`` where they cannot be read."""
+        try:
+            return {name: self._number_of(name, x, feature, values) for name, (x, feature) in self._features.items()}
+        except (KeyError, ValueError, ZeroDivisionError):
+            return None
+
+    def _number_of(self, name: str, x: str, feature: Feature, values: dict[str, str]) -> Fraction | None:
+        if values.get(self.missing.get(name, "")) == "true":
+            return None
+        if name in self.own and values.get(self.own[name][0]) == "true":
+            return self.own[name][1]
+        number = _parsed(values[x])
+        if isinstance(feature, Ordinal | Categorical) or feature.size is None:
+            return number
+        return Fraction(feature.low if feature.size == 1 else feature.value_at(int(number)))
 
     def add(self, guard: Guard) -> None:
         """Assert a formula."""
@@ -207,3 +229,16 @@ def _real(value: Fraction | float) -> str:
         else f"(/ {abs(number.numerator)}.0 {number.denominator}.0)"
     )
     return f"(- {size})" if number < 0 else size
+
+
+def _parsed(text: str) -> Fraction:
+    """Return the number that a solver prints: ``3``, ``(- 3)``, ``0.5``, ``(/ 1 3)``, ``(- (/ 1.0 3.0))``."""
+    words = text.replace("(", " ").replace(")", " ").split()
+    negative = words[0] == "-"
+    words = words[1:] if negative else words
+    if words[0] == "/":
+        top, bottom = words[1:3] if words[1] != "-" else (f"-{words[2]}", words[3])
+        number = Fraction(top) / Fraction(bottom)
+    else:
+        number = Fraction(words[0])
+    return -number if negative else number
