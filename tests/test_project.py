@@ -25,7 +25,7 @@ LAYERS = (
     {"targets"},
     {"problem", "diversity"},
     {"solvers", "certify"},
-    {"explanation"},
+    {"explanation", "conflicts"},
     {"explainer"},
     {"batch", "baselines", "datasets", "plots"},
     {"experiments", "service"},
@@ -70,7 +70,8 @@ def test_exported_names_are_exactly_those_meant() -> None:
         "InvalidSpace", "InvalidTarget", "MaceError", "MissingPackage", "Status", "UnsupportedModel", "__version__", "any_of",
         "at_least", "at_most", "between",
         "becomes", "categorical", "datasets", "decreases", "differ", "fixed", "increases", "integer", "load_model", "one_of",
-        "Verdict", "ordinal", "real", "verify", "within", "wrap",
+        "Verdict", "verify", "ordinal", "real", "within", "wrap", "at_most_change", "changes", "changes_at_most", "either", "implies",
+        "linear", "load_constraints", "rule", "steps", "suggest_constraints", "together", "transitions",
     }  # fmt: skip
     assert set(mace.__all__) == meant == set(dir(mace))
     for name in meant:

@@ -12,7 +12,25 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from mace import datasets
     from mace.certify import Certificate, Verdict, verify
-    from mace.constraints import decreases, fixed, increases, one_of, within
+    from mace.constraints import (
+        at_most_change,
+        changes,
+        changes_at_most,
+        decreases,
+        either,
+        fixed,
+        implies,
+        increases,
+        linear,
+        one_of,
+        rule,
+        steps,
+        together,
+        transitions,
+        within,
+    )
+    from mace.constraints.files import load_constraints
+    from mace.constraints.suggest import suggest_constraints
     from mace.distances import Distance
     from mace.diversity import differ
     from mace.errors import (
@@ -40,7 +58,25 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "mace.certify": ("Certificate", "Verdict", "verify"),
-    "mace.constraints": ("decreases", "fixed", "increases", "one_of", "within"),
+    "mace.constraints": (
+        "at_most_change",
+        "changes",
+        "changes_at_most",
+        "decreases",
+        "either",
+        "fixed",
+        "implies",
+        "increases",
+        "linear",
+        "one_of",
+        "rule",
+        "steps",
+        "together",
+        "transitions",
+        "within",
+    ),
+    "mace.constraints.files": ("load_constraints",),
+    "mace.constraints.suggest": ("suggest_constraints",),
     "mace.distances": ("Distance",),
     "mace.diversity": ("differ",),
     "mace.errors": (
@@ -95,19 +131,31 @@ __all__ = [
     "any_of",
     "at_least",
     "at_most",
+    "at_most_change",
     "becomes",
     "between",
     "categorical",
+    "changes",
+    "changes_at_most",
     "datasets",
     "decreases",
     "differ",
+    "either",
     "fixed",
+    "implies",
     "increases",
     "integer",
+    "linear",
+    "load_constraints",
     "load_model",
     "one_of",
     "ordinal",
     "real",
+    "rule",
+    "steps",
+    "suggest_constraints",
+    "together",
+    "transitions",
     "verify",
     "within",
     "wrap",

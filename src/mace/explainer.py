@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 from mace.certify.certificate import VERSION, Certificate
 from mace.certify.fingerprint import fingerprint
 from mace.certify.statement import Statement, as_target, check_can_state, row_of
-from mace.constraints import Constraint
+from mace.conflicts import Undecided, smallest_conflict
+from mace.constraints import Constraint, as_constraint
 from mace.distances import Distance, FunctionDistance, as_distance
 from mace.diversity import Differ, differ
 from mace.errors import InvalidConstraint, InvalidOption, InvalidSpace
@@ -24,6 +25,9 @@ from mace.solvers import Lane, choose
 from mace.solvers.tidy import tidy
 from mace.space import FeatureSpace, Point, Row, Scalar
 from mace.targets import as_goal
+
+MOST_SECONDS_FOR_A_CONFLICT = 10.0
+"""How long to look, where no counterfactual exists, for the constraints that are to blame."""
 
 
 class Explainer:
@@ -75,7 +79,7 @@ class Explainer:
         row: Row,
         target: object = None,
         distance: object = "l1",
-        constraints: Iterable[Constraint] | None = (),
+        constraints: Iterable[Constraint | str] | Constraint | str | None = (),
         *,
         count: int = 1,
         diversity: Differ | None = None,
@@ -95,8 +99,8 @@ class Explainer:
             ``None``: any other class. Or a label, :func:`~mace.becomes`, :func:`~mace.any_of`.
         distance : str, Distance or function
             ``"l0"``, ``"l1"``, ``"l2"``, ``"linf"``, a :class:`~mace.Distance`, or a function ``(new, old)``.
-        constraints : iterable of constraints
-            What may change and how.
+        constraints : iterable of constraints or texts
+            What may change and how; a text such as ``"age >= old.age"`` is read by :func:`~mace.rule`.
         count : int
             How many counterfactuals, each different from all earlier ones.
         diversity : optional
@@ -126,8 +130,8 @@ class Explainer:
         if on_progress is not None and not callable(on_progress):
             raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
         metric = as_distance(distance)
+        wanted = _listed(constraints)
         factual = self.space.point(row)
-        constraints = _listed(constraints)
         current = self._reading.ask([factual])[0]
         goal, ask = as_goal(target, self._reading, factual, current)
         problem = Problem(
@@ -137,7 +141,7 @@ class Explainer:
             goal=goal,
             factual=factual,
             metric=metric.from_factual(self.space, factual),
-            conditions=tuple(constraint.bind(self.space, factual) for constraint in constraints),
+            conditions=tuple(constraint.bind(self.space, factual) for constraint in wanted),
             accuracy=Fraction(accuracy),
         )
         diversity = diversity or differ()
@@ -149,7 +153,7 @@ class Explainer:
                 factual=factual,
                 target=as_target(target),
                 distance=metric,
-                constraints=constraints,
+                constraints=wanted,
                 diversity=diversity,
                 earlier=(),
                 accuracy=float(accuracy),
@@ -159,7 +163,10 @@ class Explainer:
         choose(solver, problem)
         limits = Limits.of(time_limit, on_progress, record=certify)
         search = _Search(self._reading, solver, limits, metric, diversity, statement)
-        return search.run(problem, count, _target_text(target), self._reading.label(current), started)
+        made = search.run(problem, count, _target_text(target), self._reading.label(current), started)
+        if made.status != Status.INFEASIBLE or not wanted:
+            return made
+        return replace(made, reason=_why_none(problem, wanted, solver, limits), seconds=time.monotonic() - started)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,17 +282,36 @@ def _certificate(
     return Certificate(VERSION, statement.to_dict(), claim, evidence)
 
 
-def _listed(constraints: Iterable[Constraint] | None) -> tuple[Constraint, ...]:
-    if constraints is None or hasattr(constraints, "bind"):
-        constraints = [] if constraints is None else [cast(Constraint, constraints)]
+def _listed(constraints: object) -> tuple[Constraint, ...]:
+    """Return the constraints as objects: a single one, a text and a function may be given as they are."""
+    if constraints is None:
+        return ()
+    if isinstance(constraints, str) or hasattr(constraints, "bind") or callable(constraints):
+        return (as_constraint(constraints),)
     if not isinstance(constraints, Iterable):
         raise InvalidConstraint(f"constraints={constraints!r}; give a list, e.g. [mace.fixed('age')].")
-    for constraint in (constraints := tuple(constraints)):
-        if not hasattr(constraint, "bind"):
-            raise InvalidConstraint(
-                f"{constraint!r} is not a constraint. Use mace.fixed, mace.increases, mace.within, ..."
-            )
-    return constraints
+    return tuple(map(as_constraint, constraints))
+
+
+def _why_none(problem: Problem, wanted: tuple[Constraint, ...], solver: str, limits: Limits) -> str:
+    """Say which of the constraints, as few as possible, rule out every counterfactual."""
+    deadline = min(limits.deadline, time.monotonic() + MOST_SECONDS_FOR_A_CONFLICT)
+
+    def is_conflict(chosen: Sequence[Constraint]) -> bool:
+        conditions = tuple(constraint.bind(problem.space, problem.factual) for constraint in chosen)
+        asked = replace(problem, conditions=conditions)
+        bounds = choose(solver, asked).solve(asked, Limits(deadline))
+        if not bounds.is_infeasible and bounds.point is None:
+            raise Undecided
+        return bounds.is_infeasible
+
+    conflict, is_smallest = smallest_conflict(wanted, is_conflict)
+    if not conflict:
+        return "no point of the space reaches the target, whatever the constraints"
+    named = "; ".join(map(str, conflict))
+    if len(conflict) == 1:
+        return f"no counterfactual fulfils {named}"
+    return f"no counterfactual fulfils all of: {named}" + ("" if is_smallest else " (perhaps fewer would do)")
 
 
 def _check_options(count: int, accuracy: float, time_limit: float | None, certify: bool) -> None:

@@ -167,7 +167,8 @@ class Explanation(Sequence[Counterfactual]):
         now = f"Predicted {show_value(self.prediction)}."
         match self.status:
             case Status.INFEASIBLE:
-                return f"{now} No counterfactual exists for {self.target}: proved."
+                blame = f" {self.reason[0].upper()}{self.reason[1:]}." if self.reason else ""
+                return f"{now} No counterfactual exists for {self.target}: proved.{blame}"
             case Status.UNKNOWN:
                 return (
                     f"{now} No counterfactual in hand for {self.target}: {self.reason}. "

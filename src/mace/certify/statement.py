@@ -72,7 +72,7 @@ class Statement:
             "factual": row_of(self.space, self.factual),
             "target": _target_dict(self.target),
             "distance": _distance_dict(self.distance, self.space, self.factual),
-            "constraints": [_constraint_dict(constraint) for constraint in self.constraints],
+            "constraints": [_constraint_dict(each, self.space, self.factual) for each in self.constraints],
             "diversity": _differ_dict(self.diversity) if self.earlier else None,
             "earlier": [row_of(self.space, point) for point in self.earlier],
             "accuracy": self.accuracy,
@@ -255,10 +255,20 @@ def _read_distance(entry: object) -> Distance | FunctionDistance:
 # ---- constraints
 
 
-def _constraint_dict(constraint: Constraint) -> dict[str, Any]:
-    if not hasattr(constraint, "to_dict"):
+def _constraint_dict(constraint: Constraint, space: FeatureSpace, factual: Point) -> dict[str, Any]:
+    """Return a constraint as plain data that, read back, means the same."""
+    to_dict = getattr(constraint, "to_dict", None)
+    if to_dict is None:
         raise InvalidConstraint(f"certify: {constraint!r:.80} has no to_dict(), so a certificate cannot state it.")
-    made: dict[str, Any] = constraint.to_dict()
+    made: dict[str, Any] = to_dict()
+    try:
+        same = _read_constraint(made, "here").bind(space, factual) == constraint.bind(space, factual)
+    except MaceError:
+        same = False
+    if not same:
+        raise InvalidConstraint(
+            f"certify: {constraint!s:.80} does not mean the same when it is written down and read back. Pass it as text."
+        )
     return made
 
 

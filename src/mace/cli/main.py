@@ -92,6 +92,10 @@ def explain(
     fix: Annotated[str, typer.Option(help="Features that stay, comma-separated.")] = "",
     increase: Annotated[str, typer.Option(help="Features that may only increase, comma-separated.")] = "",
     decrease: Annotated[str, typer.Option(help="Features that may only decrease, comma-separated.")] = "",
+    rule: Annotated[
+        list[str] | None, typer.Option(help='A constraint in words, e.g. "age >= old.age"; may be given several times.')
+    ] = None,
+    constraints: Annotated[Path | None, typer.Option(help="A TOML file of constraints.")] = None,
     count: Annotated[int, typer.Option(help="How many counterfactuals.")] = 1,
     accuracy: Annotated[float, typer.Option(help="How far apart the bounds may stay.")] = 1e-6,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for the whole answer.")] = None,
@@ -108,6 +112,7 @@ def explain(
     """Explain one row of a CSV file."""
     from mace.cli.files import label_of, read_row, read_space, save_certificates
     from mace.constraints import Constraint, decreases, fixed, increases
+    from mace.constraints.files import load_constraints
     from mace.explainer import Explainer
     from mace.models.files import load_model
 
@@ -118,7 +123,11 @@ def explain(
         read_row(data, row, features),
         target=None if target is None else label_of(explainer, target),
         distance=distance,
-        constraints=[make(*_listed(names)) for make, names in made if _listed(names)],
+        constraints=[
+            *(make(*_listed(names)) for make, names in made if _listed(names)),
+            *(rule or ()),
+            *(load_constraints(constraints, features) if constraints is not None else ()),
+        ],
         count=count,
         accuracy=accuracy,
         time_limit=time_limit,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from mace.constraints.combine import Combinable
 from mace.constraints.condition import Condition, GuardCondition, compare, feature_of
+from mace.constraints.words import names_text
 from mace.errors import InvalidConstraint
 from mace.language.syntax import conjunction
 from mace.space import FeatureSpace, Point
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Combinable):
     """The features keep the factual's value."""
 
     features: tuple[str, ...]
@@ -25,9 +26,10 @@ class Fixed:
             conjunction(compare(space, name, "==", factual[space.index(name)]) for name in self.features)
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the constraint as plain data."""
-        return {"kind": "fixed", "arguments": list(self.features)}
+    @property
+    def text(self) -> str:
+        """``sex, age stay``."""
+        return f"{names_text(self.features)} {'stays' if len(self.features) == 1 else 'stay'}"
 
     def __str__(self) -> str:
         return f"fixed({', '.join(map(repr, self.features))})"
