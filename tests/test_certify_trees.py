@@ -8,8 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 
 import mace
@@ -42,6 +44,54 @@ def test_certificates_of_random_ensembles_are_valid(seed: int) -> None:
         read = mace.Certificate.from_json(certificate.to_json())
         assert read.to_dict() == certificate.to_dict()
         assert mace.verify(read, case.model) == mace.Verdict("valid")
+
+
+@pytest.mark.parametrize("seed", range(0, 34, 2))
+def test_proofs_by_prices_are_valid(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees.search, "PATIENCE", 0)
+    monkeypatch.setattr(trees.search, "PLAIN_SHARE", -1.0)
+    monkeypatch.setattr(trees.search, "LEAST_PROOF", 5.0)
+    case = random_ensemble(seed + 17, finite=seed % 4 == 0)
+    for certificate in certificates(case):
+        assert mace.verify(mace.Certificate.from_json(certificate.to_json()), case.model) == mace.Verdict("valid")
+
+
+def test_wrong_prices_are_refuted() -> None:
+    case, certificate = _priced()
+    changes = 0
+    for name, factor in (("price", -1.0), ("price", 3.0), ("multiplier", 0.2), ("multiplier", 5.0)):
+        data = parts_of(certificate)
+        for part in data["evidence"]["parts"]:
+            part["prices"] = {key: value.copy() for key, value in part["prices"].items()}
+            part["prices"][name] *= part["prices"][name].dtype.type(factor)
+        verdict = mace.verify(mace.Certificate(**data), case.model)
+        changes += verdict.outcome == "refuted" and "not closed by its prices" in verdict.reason
+    assert changes >= 3
+    for name in ("tree", "feature", "segments", "upper", "price", "multiplier"):
+        data = parts_of(certificate)
+        prices = dict(data["evidence"]["parts"][0]["prices"])
+        prices[name] = prices[name][:-1]
+        data["evidence"]["parts"][0]["prices"] = prices
+        assert mace.verify(mace.Certificate(**data), case.model).outcome == "refuted", name
+
+
+def _priced() -> tuple[Case, mace.Certificate]:
+    """Return a case with a proof by prices that needs them."""
+    X, y = make_classification(2000, 12, n_informative=8, random_state=0)
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(12)])
+    model = HistGradientBoostingClassifier(max_iter=40, random_state=0).fit(frame, y)
+    space = mace.FeatureSpace.from_frame(frame)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trees.search, "PATIENCE", 0)
+        patch.setattr(trees.search, "PLAIN_SHARE", -1.0)
+        patch.setattr(trees.search, "LEAST_PROOF", 60.0)
+        for number in np.argsort(model.predict_proba(frame)[:, 1])[300:]:
+            case = Case("hist", model, space, dict(frame.iloc[int(number)]), {"target": 1})
+            certificate = certificates(case)[0]
+            if len(certificate.evidence["parts"][0]["prices"]["multiplier"]) > 3:
+                assert mace.verify(certificate, model).valid
+                return case, certificate
+    raise AssertionError("no proof needed prices")
 
 
 def test_a_forest_of_many_trees_has_a_small_certificate() -> None:
