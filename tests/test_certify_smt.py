@@ -84,7 +84,7 @@ def test_networks_over_real_features_are_certified(seed: int) -> None:
 def ruled_out() -> tuple[Any, mace.Certificate]:
     """Return a certificate whose proof rules rows out, or any."""
     found = None
-    for seed in range(0, 200):
+    for seed in range(200):
         made = certificate_of(seed, "smt")
         if made is None or made[1].claim["upper"] is None or not made[1].claim["lower"]:
             continue
@@ -126,7 +126,7 @@ def test_damaged_evidence_is_refused(excluded: Any) -> None:
 
 
 def test_the_solver_that_was_used_must_be_named() -> None:
-    with pytest.raises(Refuted, match="evidence.solver"):
+    with pytest.raises(Refuted, match=r"evidence\.solver"):
         checker.check(random_network(4).problem, Fraction(1, 10**3), {"lane": "smt"}, silent)
 
 
