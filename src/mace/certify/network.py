@@ -43,6 +43,8 @@ MOST_ASKED = 100_000
 """How many rows the real model is asked about at most."""
 
 EXACT = 2**50
+LARGEST = Fraction(10) ** 150
+"""Numbers and ranges whose products floats can hold."""
 
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
@@ -55,6 +57,13 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
     for name, feature in problem.space.items():
         if feature.missing:
             raise Refuted(f"evidence.lane: {name!r} may be missing, which this kind of proof does not cover")
+        if isinstance(feature, Real) and not _is_moderate(feature):
+            raise Refuted(
+                f"evidence.lane: the range of {name!r} is too large or too narrow for the floats of this checker"
+            )
+    for column in form.columns:
+        if column.table is not None and not hasattr(list(problem.space.values())[column.feature], "levels"):
+            raise Refuted(f"evidence.lane: the column {column.name!r} reads a number through a table")
     alternatives = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
     parts = evidence.get("parts")
     if not isinstance(parts, list) or len(parts) != len(alternatives):
@@ -66,6 +75,10 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
             where = f"evidence.parts[{number}]"
             proof.check(rows, *_tree(part, where, len(proof.axes)), where)
             progress((number + 1) / len(parts))
+
+
+def _is_moderate(feature: Real) -> bool:
+    return max(abs(feature.low), abs(feature.high)) <= LARGEST and (feature.range == 0 or feature.range >= 1 / LARGEST)
 
 
 def _tree(part: object, where: str, features: int) -> tuple[Places, Floats]:

@@ -340,6 +340,9 @@ class Relaxation:
         best = mean(weights)
         for _ in range(2 * number):
             values = rows.base + np.einsum("nrs,ns->nr", rows.slots, self._point(best, scene)[:, 0])
+            # Where the point breaks no row, no mean of them excludes it.
+            if not ((values.min(axis=1) < 0) & (best.total[:, 0] >= 0)).any():
+                break
             towards = np.eye(number)[values.argmin(axis=1)]
             low, high, kept = np.zeros((count, 1)), np.ones((count, 1)), weights
             for _ in range(MIXES):
@@ -352,7 +355,7 @@ class Relaxation:
                 broken = rows.base + np.einsum("nrs,ns->nr", rows.slots, self._point(found, scene)[:, 0])
                 is_broken = (broken * towards).sum(axis=1, keepdims=True) < 0
                 low, high = np.where(is_broken, share, low), np.where(is_broken, high, share)
-            if (best.total < 0).all() or (kept == weights).all():
+            if (kept == weights).all():
                 break
             weights = kept
         return best
