@@ -44,6 +44,8 @@ class Prices:
         What one unit of score is worth: ``2**bits``.
     limit : int
         The cost below which a point is nearer, less that of the features that are missing.
+    trees : int
+        How many trees there are; a price of any other would be paid by nobody.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Prices:
         need: Ints,
         bits: int,
         limit: int,
+        trees: int,
     ) -> None:
         if gain.shape[1] != 1:
             raise Refuted("evidence.prices: they are about one margin, and the alternative has several")
@@ -71,6 +74,7 @@ class Prices:
             np.asarray(evidence["price"]),
             np.asarray(evidence["multiplier"], dtype=np.float64),
         )
+        self.trees = trees
         begins = np.concatenate([[0], np.cumsum(segments)])
         keys = tree * len(axes) + feature
         if (
@@ -81,10 +85,9 @@ class Prices:
             or (feature < 0).any()
             or (feature >= len(axes)).any()
             or (tree < 0).any()
+            or (tree >= trees).any()
         ):
             raise Refuted("evidence.prices: pairs, segments and prices do not fit together")
-        trees = int(max(leaves.tree.max(initial=0), tree.max(initial=0))) + 1
-        self.of_feature: list[Ints] = []
         self.row: list[Ints] = []
         self.segment: list[Ints] = []
         for j, axis in enumerate(axes):
@@ -92,7 +95,6 @@ class Prices:
             row = np.full(trees, -1, dtype=np.int64)
             row[tree[chosen]] = np.arange(len(chosen))
             self.row.append(row)
-            self.of_feature.append(chosen)
             places = [
                 begins[p] + np.minimum(np.searchsorted(upper[begins[p] : begins[p + 1]], axis.high), segments[p] - 1)
                 for p in chosen
@@ -173,13 +175,12 @@ class Prices:
         leaves, alive = self.leaves, [each.copy() for each in near]
         while True:
             tree = leaves.tree[chosen]
-            trees = int(leaves.tree[-1]) + 1
             first, last = np.maximum(leaves.low[chosen], low), np.minimum(leaves.high[chosen], high)
             sets: dict[int, Flags] = {}
             useful = np.ones(len(chosen), dtype=bool)
             before = sum(int(each.sum()) for each in alive)
             begins = np.flatnonzero(np.diff(tree, prepend=-1))
-            if len(begins) < trees:
+            if len(begins) < self.trees:
                 return None, alive, first, last, sets
             for j, axis in enumerate(self.axes):
                 if not near[j].any():
@@ -192,7 +193,7 @@ class Prices:
                     first[:, j], last[:, j] = _tightened(alive[j], first[:, j], last[:, j])
                     meets = first[:, j] <= last[:, j]
                     useful &= meets
-                    alive[j] &= _covered(tree[meets], first[meets, j], last[meets, j], trees, axis.size)
+                    alive[j] &= _covered(tree[meets], first[meets, j], last[meets, j], self.trees, axis.size)
                 if not alive[j].any():
                     return None, alive, first, last, sets
             if useful.all() and sum(int(each.sum()) for each in alive) == before:

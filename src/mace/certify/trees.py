@@ -31,7 +31,7 @@ from mace.certify.leaves import (
     split_nodes,
 )
 from mace.certify.prices import Prices
-from mace.certify.verdict import Progress, Refuted
+from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.distances import NormMetric
 from mace.diversity import CountDifferent
 from mace.forms import TreeEnsemble
@@ -40,6 +40,7 @@ from mace.space import Point, Real
 
 CLOSED, BY_PRICES = -1, -2
 CHUNK = 256
+MOST_NODES = 5_000_000
 
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
@@ -125,6 +126,8 @@ class Branching:
 def _read(evidence: dict[str, Any], features: int) -> Branching:
     """Return the evidence with everything in it checked for shape; what it proves comes later."""
     code, cut = _integers(evidence, "code"), _integers(evidence, "cut")
+    if len(code) > MOST_NODES:
+        raise Unchecked(f"the branching has {len(code):,} nodes, and at most {MOST_NODES:,} are walked")
     values, sets = np.asarray(evidence["values"], dtype=np.float64), _integers(evidence, "sets")
     is_cut = code >= 0
     feature = np.where(is_cut, code >> 1, -1)
@@ -316,7 +319,7 @@ class Walk:
     def _prices(self, evidence: dict[str, Any]) -> Prices:
         lost = sum(axis.missing_add for axis, is_lost in zip(self.axes, self.missing, strict=True) if is_lost)
         bits, rest = int(self.bits[0]), self.limit - lost
-        return Prices(evidence, self.axes, self.all, self.gain, self.start, self.need, bits, rest)
+        return Prices(evidence, self.axes, self.all, self.gain, self.start, self.need, bits, rest, self.trees)
 
     def _check_prices(self, prices: Prices | None, number: int, box: Box, node: int) -> None:
         near = self._near(box)
