@@ -181,6 +181,40 @@ def test_a_range_of_a_regression_is_certified() -> None:
     assert mace.verify(answer.certificate, model).valid
 
 
+def test_a_float32_graph_is_certified() -> None:
+    """As onnxruntime computes it: asked alone, with float32 rounding in every layer."""
+    helper = pytest.importorskip("onnx.helper")
+    from onnx import TensorProto, numpy_helper
+
+    space = FeatureSpace({"a": integer(-3, 3), "b": real(0, 2), "c": integer(0, 1), "d": real(-2, 2, step=0.1)})
+    seen = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        shapes = {"w": (4, 5), "v": (5, 3), "u": (3, 2)}
+        tensors = [numpy_helper.from_array(rng.normal(size=s).astype(np.float32), n) for n, s in shapes.items()]
+        steps = [
+            ("MatMul", "x w", "y1"),
+            ("Relu", "y1", "h1"),
+            ("MatMul", "h1 v", "y2"),
+            ("Relu", "y2", "h2"),
+            ("MatMul", "h2 u", "y"),
+        ]
+        nodes = [helper.make_node(kind, inputs.split(), [output]) for kind, inputs, output in steps]
+        given = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 4])]
+        made = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+        graph = helper.make_graph(nodes, "graph", given, made, tensors)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        row = {"a": seed - 2, "b": 1.25, "c": 0, "d": 1.0}
+        for distance in ("l1", "linf"):
+            explanation = mace.Explainer(model, space).explain(row, distance=distance, certify=True)
+            certificate = explanation[0].certificate if explanation else explanation.certificate
+            assert certificate is not None
+            assert certificate.evidence["lane"] == "network"
+            assert mace.verify(certificate, model) == mace.Verdict("valid")
+            seen += 1
+    assert seen == 12
+
+
 def test_a_deadline_leaves_a_proof_or_says_that_there_is_none() -> None:
     problem = random_network(10_533, finite=False).problem
     solved(problem, 0.2)
