@@ -25,6 +25,7 @@ from mace.certify.verdict import Refuted
 from mace.distances import NormMetric, as_distance
 from mace.exact import UNIT, float_down, float_up
 from mace.forms import Network, Outcomes
+from mace.forms.scoring import column_values
 from mace.problem import Bounds, Limits, Problem
 from mace.solvers import network
 from mace.space import Column, Point
@@ -241,7 +242,7 @@ def test_no_point_of_a_box_leaves_the_bounds_on_it(seed: int) -> None:
     relaxation = Relaxation(problem.form, field, problem.goal.slack)
     ends = np.sort(np.array([[place(rng, axis) for axis in axes] for _ in range(2)]), axis=0)
     view = field.view(ends[:1], ends[1:])
-    points = [[place(rng, axis, low, high) for axis, low, high in zip(axes, *ends, strict=True)] for _ in range(300)]
+    points = [[place(rng, axis, low, high) for axis, low, high in zip(axes, *ends, strict=True)] for _ in range(40)]
     units = relaxation.units(view)
     for places in points:
         point = tuple(
@@ -254,6 +255,22 @@ def test_no_point_of_a_box_leaves_the_bounds_on_it(seed: int) -> None:
         assert (view.low[0] <= places).all()
         assert (places <= view.high[0]).all()
         inside(problem.form, point, units)
+        assert_rounding_is_covered(problem.form, point, units)
+
+
+def assert_rounding_is_covered(form: Network, point: Point, units: Any) -> None:
+    """Assert that the scores in the arithmetic of the library are within the error of the box, in two orders of summation."""
+    dtype = np.float64 if form.unit == UNIT else np.float32
+    exact = form.exact_scores(point)
+    for order in (slice(None), slice(None, None, -1)):
+        active = column_values(form.columns, [point])[0].astype(dtype)
+        for k, (weight, bias) in enumerate(zip(form.weights, form.biases, strict=True)):
+            if k:
+                active = np.where(active >= 0, active, form.slopes[k - 1].astype(dtype) * active)
+            products = weight.astype(dtype) * active
+            active = np.array([sum(row[order], dtype(0)) for row in products]) + bias.astype(dtype)
+        for i, value in enumerate(exact):
+            assert abs(Fraction(float(active[i])) - value) <= Fraction(float(units.error[-1][0, i]))
 
 
 def place(rng: np.random.Generator, axis: Any, low: float | None = None, high: float | None = None) -> float:
