@@ -64,6 +64,7 @@ campaign: $(VENV)/.test  ## thousands of random problems against brute force; le
 	$(BIN)/python tests/campaigns/trees.py
 	$(BIN)/python tests/campaigns/network.py
 	$(BIN)/python tests/campaigns/general.py
+	$(BIN)/python tests/campaigns/certificates.py
 
 docs: $(VENV)/.test  ## rewrite the generated parts of README and docs
 	$(BIN)/python docs/generate.py
