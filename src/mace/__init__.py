@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from mace import datasets
+    from mace import datasets, testing
     from mace.constraints import (
         at_most_change,
         changes,
@@ -150,6 +150,7 @@ __all__ = [
     "rule",
     "steps",
     "suggest_constraints",
+    "testing",
     "together",
     "transitions",
     "within",
@@ -160,8 +161,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name == "datasets":
-        return importlib.import_module("mace.datasets")
+    if name in ("datasets", "testing"):
+        return importlib.import_module(f"mace.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'mace' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME[name]), name)
