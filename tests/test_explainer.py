@@ -174,7 +174,7 @@ def test_a_model_of_one_class_has_nothing_to_become() -> None:
         ({"accuracy": math.nan}, "accuracy=nan"),
         ({"time_limit": 0}, "time_limit=0"),
         ({"time_limit": "fast"}, "time_limit='fast'"),
-        ({"certify": True}, "certificates are not written"),
+        ({"certify": "yes"}, "certify=.yes."),
         ({"solver": "gurobi"}, "solver='gurobi' is not known"),
     ],
 )

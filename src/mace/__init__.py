@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from mace import datasets, testing
+    from mace.certify import Certificate, Verdict, verify
     from mace.constraints import (
         at_most_change,
         changes,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from mace.targets import any_of, at_least, at_most, becomes, between
 
 _HOMES = {
+    "mace.certify": ("Certificate", "Verdict", "verify"),
     "mace.constraints": (
         "at_most_change",
         "changes",
@@ -103,6 +105,7 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Certificate",
     "Change",
     "Counterfactual",
     "DatasetUnavailable",
@@ -123,6 +126,7 @@ __all__ = [
     "MissingPackage",
     "Status",
     "UnsupportedModel",
+    "Verdict",
     "__version__",
     "any_of",
     "at_least",
@@ -153,6 +157,7 @@ __all__ = [
     "testing",
     "together",
     "transitions",
+    "verify",
     "within",
     "wrap",
 ]

@@ -6,8 +6,12 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
+from mace.certify.certificate import VERSION, Certificate
+from mace.certify.fingerprint import fingerprint
+from mace.certify.statement import Statement, as_target, check_can_state, row_of
 from mace.conflicts import Undecided, smallest_conflict
 from mace.constraints import Constraint, as_constraint
 from mace.distances import Distance, FunctionDistance, as_distance
@@ -62,6 +66,10 @@ class Explainer:
         """The model's labels; ``None`` for a function that returns numbers."""
         return self._reading.classes
 
+    @cached_property
+    def _fingerprint(self) -> dict[str, str]:
+        return fingerprint(self._reading)
+
     def predict(self, row: Row) -> Any:
         """Return what the real model says of a row."""
         return self._reading.label(self._reading.ask([self.space.point(row)])[0])
@@ -104,7 +112,7 @@ class Explainer:
         solver : str
             ``"auto"`` or a name from ``mace list solvers``.
         certify : bool
-            Certificates are not written by this version; must be False.
+            Whether each answer gets a certificate, a proof that :func:`~mace.verify` checks without any solver.
         on_progress : callable, optional
             Receives (lower, upper, calls).
 
@@ -136,10 +144,25 @@ class Explainer:
             conditions=tuple(constraint.bind(self.space, factual) for constraint in wanted),
             accuracy=Fraction(accuracy),
         )
+        diversity = diversity or differ()
+        statement = None
+        if certify:
+            statement = Statement(
+                model=self._fingerprint,
+                space=self.space,
+                factual=factual,
+                target=as_target(target),
+                distance=metric,
+                constraints=wanted,
+                diversity=diversity,
+                earlier=(),
+                accuracy=float(accuracy),
+            )
+            check_can_state(statement)
         # Refuse a solver that cannot, and let its lane compile, before the clock starts.
         choose(solver, problem)
-        limits = Limits.of(time_limit, on_progress)
-        search = _Search(self._reading, solver, limits, metric, diversity or differ())
+        limits = Limits.of(time_limit, on_progress, record=certify)
+        search = _Search(self._reading, solver, limits, metric, diversity, statement)
         made = search.run(problem, count, _target_text(target), self._reading.label(current), started)
         if made.status != Status.INFEASIBLE or not wanted:
             return made
@@ -155,12 +178,13 @@ class _Search:
     limits: Limits
     metric: Distance | FunctionDistance
     diversity: Differ
+    statement: Statement | None
 
     def run(self, problem: Problem, count: int, target: str, prediction: Scalar, started: float) -> Explanation:
         found: list[Counterfactual] = []
         lower, reason, exhausted = 0.0, "", False
         lanes: list[str] = []
-        asked = problem
+        asked, stated, certificate = problem, self.statement, None
         while len(found) < count:
             lane = choose(self.solver, asked)
             lanes.append(f"{lane.name}: {lane.why}")
@@ -170,14 +194,17 @@ class _Search:
                 lower = float_down(bounds.lower)
             if bounds.point is None:
                 exhausted = bounds.is_infeasible
+                certificate = _certificate(stated, lane, bounds, asked, None)
                 reason = reason if exhausted else _which(bounds.reason, found, count)
                 break
             seconds = time.monotonic() - begun
             point = tidy(asked, bounds.point, bounds.lower, self.limits)
-            found.append(self._counterfactual(asked, lane, bounds, point, seconds))
+            answer = self._counterfactual(asked, lane, bounds, point, seconds)
+            found.append(replace(answer, certificate=_certificate(stated, lane, bounds, asked, point)))
             if found[-1].status != Status.OPTIMAL:
                 reason = reason or bounds.reason
             asked = self._further(asked, point)
+            stated = None if stated is None else stated.after(point)
         return Explanation(
             counterfactuals=tuple(found),
             status=_overall(found, exhausted, count),
@@ -190,6 +217,7 @@ class _Search:
             seconds=time.monotonic() - started,
             exhausted=exhausted,
             solver="; ".join(dict.fromkeys(lanes)),
+            certificate=certificate,
         )
 
     def _further(self, problem: Problem, point: Point) -> Problem:
@@ -235,6 +263,25 @@ def _which(reason: str, found: list[Counterfactual], count: int) -> str:
     return f"{reason}, after {len(found)} of {count} counterfactuals" if found else reason
 
 
+def _certificate(
+    statement: Statement | None, lane: Lane, bounds: Bounds, problem: Problem, point: Point | None
+) -> Certificate | None:
+    """Return the certificate of an answer, or of there being none; ``None`` where none was asked for."""
+    if statement is None:
+        return None
+    upper = None if point is None else problem.distance(point)
+    status = replace(bounds, upper=upper).status(problem.accuracy)
+    claim = {
+        "status": str(status),
+        "lower": None if bounds.is_infeasible else float_down(bounds.lower),
+        "upper": None if upper is None else float_up(upper),
+        "counterfactual": None if point is None else row_of(problem.space, point),
+    }
+    missing = {"lane": lane.name, "missing": "this lane records no proof of this problem"}
+    evidence = missing if bounds.evidence is None else bounds.evidence
+    return Certificate(VERSION, statement.to_dict(), claim, evidence)
+
+
 def _listed(constraints: object) -> tuple[Constraint, ...]:
     """Return the constraints as objects: a single one, a text and a function may be given as they are."""
     if constraints is None:
@@ -278,8 +325,8 @@ def _check_options(count: int, accuracy: float, time_limit: float | None, certif
         raise InvalidOption(
             f"time_limit={time_limit!r}; it must be a positive number of seconds (at most 1e9), or None."
         )
-    if certify:
-        raise InvalidOption("certify=True: certificates are not written by this version. Leave certify=False.")
+    if not isinstance(certify, bool):
+        raise InvalidOption(f"certify={certify!r}; it must be True or False.")
 
 
 def _target_text(target: object) -> str:

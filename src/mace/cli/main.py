@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+from mace.certify.verdict import Verdict
 from mace.errors import MaceError
 from mace.explanation import Explanation
 from mace.problem import Status
@@ -103,9 +104,13 @@ def explain(
         bool, typer.Option("--trust", help="Unpickle the model: runs whatever code the file holds.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(help="Write the certificate here; those of further answers beside it, numbered from 2."),
+    ] = None,
 ) -> int:
     """Explain one row of a CSV file."""
-    from mace.cli.files import label_of, read_row, read_space
+    from mace.cli.files import label_of, read_row, read_space, save_certificates
     from mace.constraints import Constraint, decreases, fixed, increases
     from mace.constraints.files import load_constraints
     from mace.explainer import Explainer
@@ -127,9 +132,44 @@ def explain(
         accuracy=accuracy,
         time_limit=time_limit,
         solver=solver,
+        certify=certificate is not None,
     )
+    if certificate is not None:
+        save_certificates(explanation, certificate)
     show(explanation, as_json=as_json)
     return exit_code(explanation)
+
+
+@app.command()
+def verify(
+    certificate: Annotated[Path, typer.Argument(help="The certificate, as `mace explain --certificate` wrote it.")],
+    model: Annotated[Path, typer.Option(help="The model file that the certificate is about.")],
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Unpickle the model: runs whatever code the file holds.")
+    ] = False,
+) -> int:
+    """Check a certificate without any solver: exits 0 where it is valid, 1 where it is refuted, 3 where it is unchecked."""
+    from mace.certify import Certificate
+    from mace.certify import verify as check
+    from mace.cli.waiting import progress_bar
+    from mace.models.files import load_model
+
+    read = Certificate.load(certificate)
+    with progress_bar("checking") as progress:
+        verdict = check(read, load_model(model, trust=trust), progress=progress)
+    Console(highlight=False, soft_wrap=True).print(_claimed(read.claim, verdict), markup=False)
+    return {"valid": ANSWERED, "refuted": PROVED_NO}.get(verdict.outcome, UNDECIDED)
+
+
+def _claimed(claim: dict[str, Any], verdict: Verdict) -> str:
+    if not verdict.valid:
+        return str(verdict)
+    if claim["status"] == "infeasible":
+        return "valid: no counterfactual exists."
+    proved = f"nothing nearer than {claim['lower']:.6g} reaches the target"
+    if claim["counterfactual"] is None:
+        return f"valid: {proved}."
+    return f"valid: the counterfactual does, at distance {claim['upper']:.6g}, and {proved}."
 
 
 @app.command(name="list")

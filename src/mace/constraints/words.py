@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Iterable
 
+from mace.space.features import plain_scalar
+
 KEYWORDS = frozenset(
     (
         "if", "then", "else", "and", "or", "not", "in", "is", "missing", "true", "false", "old", "abs", "min", "max",
@@ -30,6 +32,7 @@ def names_text(names: Iterable[str]) -> str:
 
 def value_text(value: object) -> str:
     """Return a level or a number as it is written."""
+    value = plain_scalar(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
