@@ -80,7 +80,7 @@ def test_margins_of_two_classes_agree_with_brute_force(name: str, kind: str) -> 
 
 
 @pytest.mark.parametrize("labels", [["yes"], ["yes", "zero"], ["no"]])
-@pytest.mark.parametrize("trees", [1, 4, 7])
+@pytest.mark.parametrize("trees", [1, 4, 6, 7])
 def test_margins_of_several_classes_of_a_forest_agree_with_brute_force(labels: list[str], trees: int) -> None:
     X, y = data(3)
     model = ExtraTreesClassifier(trees, max_depth=4, random_state=0).fit(X, y)
@@ -154,3 +154,20 @@ def test_a_row_of_the_wanted_class_may_be_asked_for_a_margin() -> None:
     row = X[int(np.flatnonzero((chance > 0.5) & (chance < 0.7))[0])]
     best = mace.Explainer(model, SPACE).explain(row, target=mace.becomes("yes", margin=0.5))[0]
     assert model.predict_proba([list(best.values.values())])[0][1] >= 0.75
+
+
+@pytest.mark.parametrize("target", [mace.becomes("yes", margin=0.5), mace.at_least(0.6, label="yes", margin=0.1)])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_certificate_states_the_margin(classes: int, target: Any) -> None:
+    X, y = data(classes)
+    model = RandomForestClassifier(4, max_depth=3, random_state=0).fit(X, y)
+    row = X[int(np.flatnonzero(model.predict(X) == "no")[0])]
+    explanation = mace.Explainer(model, SPACE).explain(row, target=target, certify=True)
+    certificate = explanation[0].certificate if explanation else explanation.certificate
+    assert certificate is not None
+    again = type(certificate).from_json(certificate.to_json())
+    assert again.to_dict()["statement"]["target"]["margin"] == target.margin
+    assert mace.verify(again, model).outcome == "valid"
+    weaker = certificate.to_dict()
+    del weaker["statement"]["target"]["margin"]
+    assert mace.verify(type(certificate).from_dict(weaker), model).outcome != "valid"

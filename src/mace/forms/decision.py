@@ -147,7 +147,8 @@ class Lead:
     def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
         """Return that some wanted class is far enough ahead of every unwanted one."""
         others = [k for k in range(outputs) if k not in self.codes]
-        shift = -self.least * self.scale
+        # A tie of the sums is none of the reported shares, which are rounded one by one: a fraction keeps lanes from taking it for exact.
+        shift = -self.least * self.scale + Fraction(1, 2**80)
         return tuple(tuple(Margin(int(c), k, shift) for k in others) for c in sorted(self.codes))
 
     def of_result(self, result: str) -> Guard:
