@@ -18,6 +18,7 @@ from mace.errors import InvalidOption
 from mace.forms import Network, Outcomes, TreeEnsemble, clearance
 from mace.models import Reading, read
 from mace.space import FeatureSpace, Integer, Point, Real, Value
+from mace.space.frames import as_pandas
 
 MOST_EDGES = 2000
 """So many thresholds are met at most, chosen at random where there are more."""
@@ -109,6 +110,7 @@ def check_model(
 def _each(rows: Iterable[Any] | None) -> list[Any]:
     if rows is None:
         return []
+    rows = as_pandas(rows)
     if hasattr(rows, "iloc"):
         frame: Any = rows
         return [frame.iloc[[position]] for position in range(len(frame))]
