@@ -205,7 +205,8 @@ def document() -> str:
     lines = [
         "# Errors",
         "",
-        "What is said about bad input. Each sentence below is what the code says, written by `python tests/bad_input.py`; a test fails when it is stale.",
+        "What is said about bad input. Each sentence below is what the code says, written by `python tests/bad_input.py`; a test fails",
+        "when it is stale.",
         "Every error is a `mace.MaceError`, and a `ValueError`, `TypeError`, `ImportError` or `OSError` as well.",
     ]
     for title, cases in CASES.items():

@@ -44,7 +44,7 @@ def test_a_skops_file_that_names_foreign_code_is_refused_before_it_runs(tmp_path
     model = bad_input.fitted(LogisticRegression())
     model.steps[0][1].transformers_[0] = ("numbers", bad_input.Hostile(str(trace)), ["age"])
     skops.io.dump(model, file)
-    with pytest.raises(mace.UnsupportedModel, match="not known to be safe: .*Hostile"):
+    with pytest.raises(mace.UnsupportedModel, match=r"not known to be safe: .*Hostile"):
         mace.load_model(file)
     assert not trace.exists()
 
