@@ -65,9 +65,11 @@ campaign: $(VENV)/.test  ## thousands of random problems against brute force; le
 	$(BIN)/python tests/campaigns/network.py
 	$(BIN)/python tests/campaigns/general.py
 	$(BIN)/python tests/campaigns/certificates.py
+	$(BIN)/python tests/campaigns/pipelines.py
 
 docs: $(VENV)/.test  ## rewrite the generated parts of README and docs
 	$(BIN)/python docs/generate.py
+	$(BIN)/python tests/bad_input.py
 
 clean:
 	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis
