@@ -125,7 +125,7 @@ def explain(
 
 @app.command(name="list")
 def list_names(
-    kind: Annotated[str, typer.Argument(help="models, distances, constraints, solvers or datasets.")],
+    kind: Annotated[str, typer.Argument(help="models, distances, constraints, solvers, baselines or datasets.")],
 ) -> int:
     """List what is supported, from the tables that the code itself uses."""
     from mace.cli.lists import listed
