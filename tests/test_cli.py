@@ -50,6 +50,21 @@ def test_explaining_a_row_prints_the_answer_and_exits_0(folder: Path, capsys: py
     assert "instead" in printed
 
 
+def test_rules_and_files_of_constraints_bind(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "constraints.toml").write_text('constraints = ["age, personal_status_sex stay"]')
+    rules = [
+        "--rule",
+        "if duration_months changes then credit_amount <= old.credit_amount",
+        "--rule",
+        "at most 2 features change",
+    ]
+    assert explain(folder, "--row", "3", *rules, "--constraints", str(folder / "constraints.toml"), "--json") == 0
+    best = json.loads(capsys.readouterr().out)["counterfactuals"][0]
+    assert len(best["changes"]) <= 2
+    assert explain(folder, "--row", "3", "--rule", "ages stay") == 2
+    assert "no feature 'ages'" in capsys.readouterr().err
+
+
 def test_json_is_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = explain(
         folder,

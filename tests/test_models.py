@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import Normalizer
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -231,10 +231,10 @@ def patched() -> Any:
         (LogisticRegression(), "not fitted"),
         (LogisticRegression, "is a class"),
         (
-            make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y),
-            "step 'standardscaler' of the pipeline, StandardScaler",
+            make_pipeline(Normalizer(), LogisticRegression()).fit(X, Y),
+            "step 'normalizer', Normalizer: it divides each row by its norm",
         ),
-        (Pipeline([("none", "passthrough")]), "no step"),
+        (Pipeline([("none", "passthrough")]), "no model"),
         (
             MLPClassifier((3,), activation="tanh", max_iter=30).fit(X, Y),
             "tanh is not piecewise linear.*activation='relu'",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ LAYERS = (
     {"targets"},
     {"problem", "diversity"},
     {"solvers", "certify"},
-    {"explanation"},
+    {"explanation", "conflicts"},
     {"explainer"},
     {"batch", "baselines", "datasets", "plots"},
     {"experiments", "service"},
@@ -64,12 +65,13 @@ def test_every_part_of_the_package_has_a_layer() -> None:
 
 def test_exported_names_are_exactly_those_meant() -> None:
     meant = {
-        "Change", "Counterfactual", "DatasetUnavailable", "Distance", "Encoder", "Explainer", "Explanation", "FeatureSpace",
+        "Certificate", "Change", "Counterfactual", "DatasetUnavailable", "Distance", "Encoder", "Explainer", "Explanation", "FeatureSpace",
         "InvalidCertificate", "InvalidConstraint", "InvalidDistance", "InvalidOption", "InvalidProgram", "InvalidRow",
         "InvalidSpace", "InvalidTarget", "MaceError", "MissingPackage", "Status", "UnsupportedModel", "__version__", "any_of",
         "at_least", "at_most", "between",
         "becomes", "categorical", "datasets", "decreases", "differ", "fixed", "increases", "integer", "load_model", "one_of",
-        "ordinal", "real", "within", "wrap",
+        "Verdict", "verify", "ordinal", "real", "within", "wrap", "at_most_change", "changes", "changes_at_most", "either", "implies",
+        "linear", "load_constraints", "rule", "steps", "suggest_constraints", "together", "transitions",
     }  # fmt: skip
     assert set(mace.__all__) == meant == set(dir(mace))
     for name in meant:
@@ -93,6 +95,31 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     code = f"import sys, mace; print([name for name in {heavy.split()!r} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def test_checking_a_certificate_loads_no_solver(tmp_path: Path) -> None:
+    model = "lambda age, income: 'yes' if age + income > 70 else 'no'"
+    code = f"""
+import sys, mace
+from random_problems import from_source
+space = mace.FeatureSpace({{"age": mace.integer(18, 90), "income": mace.integer(0, 50)}})
+model = from_source("model = {model}\\n", "model")
+"""
+    write = "\nmace.Explainer(model, space).explain((30, 10), certify=True)[0].certificate.save(sys.argv[1])"
+    check = """
+verdict = mace.verify(mace.Certificate.load(sys.argv[1]), model)
+loaded = [name for name in sys.modules if name.startswith(("mace.solvers", "mace.explainer", "numba", "highspy", "pysmt", "z3"))]
+print(verdict.outcome, loaded)
+"""
+    paths = str(ROOT / "src"), str(ROOT / "tests")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    file = str(tmp_path / "certificate.json")
+    subprocess.run([sys.executable, "-c", code + write, file], env=environment, check=True)
+    result = subprocess.run(
+        [sys.executable, "-c", code + check, file], env=environment, capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split(maxsplit=1)[1].strip() == "[]"
+    assert result.stdout.split()[0] in ("valid", "unchecked")
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -44,7 +44,7 @@ def compare(case: Case, referee: str, tolerance: float) -> str | None:
     except mace.InvalidTarget:
         return None
     answer = explainer.explain(case.row, solver="trees", **case.question)
-    if truth.reason:
+    if truth.reason and truth.status != "infeasible":
         # The referee itself left a gap: the answer must lie in it.
         inside = (
             bool(answer)
@@ -373,7 +373,7 @@ def test_an_ordinal_of_many_levels_without_order_goes_to_another_lane() -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.choice(values, 300), rng.integers(0, 4, 300)])
     model = DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, (X[:, 0] > 33).astype(int))
-    assert Explainer(model, space).explain([values[0], 1], time_limit=30)[0].solver == "smt"
+    assert Explainer(model, space).explain([values[0], 1], time_limit=30)[0].solver == "milp"
 
 
 @pytest.mark.parametrize("seed", range(0, 68, 4))

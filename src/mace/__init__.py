@@ -11,7 +11,26 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from mace import datasets
-    from mace.constraints import decreases, fixed, increases, one_of, within
+    from mace.certify import Certificate, Verdict, verify
+    from mace.constraints import (
+        at_most_change,
+        changes,
+        changes_at_most,
+        decreases,
+        either,
+        fixed,
+        implies,
+        increases,
+        linear,
+        one_of,
+        rule,
+        steps,
+        together,
+        transitions,
+        within,
+    )
+    from mace.constraints.files import load_constraints
+    from mace.constraints.suggest import suggest_constraints
     from mace.distances import Distance
     from mace.diversity import differ
     from mace.errors import (
@@ -38,7 +57,26 @@ if TYPE_CHECKING:
     from mace.targets import any_of, at_least, at_most, becomes, between
 
 _HOMES = {
-    "mace.constraints": ("decreases", "fixed", "increases", "one_of", "within"),
+    "mace.certify": ("Certificate", "Verdict", "verify"),
+    "mace.constraints": (
+        "at_most_change",
+        "changes",
+        "changes_at_most",
+        "decreases",
+        "either",
+        "fixed",
+        "implies",
+        "increases",
+        "linear",
+        "one_of",
+        "rule",
+        "steps",
+        "together",
+        "transitions",
+        "within",
+    ),
+    "mace.constraints.files": ("load_constraints",),
+    "mace.constraints.suggest": ("suggest_constraints",),
     "mace.distances": ("Distance",),
     "mace.diversity": ("differ",),
     "mace.errors": (
@@ -67,6 +105,7 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Certificate",
     "Change",
     "Counterfactual",
     "DatasetUnavailable",
@@ -87,23 +126,37 @@ __all__ = [
     "MissingPackage",
     "Status",
     "UnsupportedModel",
+    "Verdict",
     "__version__",
     "any_of",
     "at_least",
     "at_most",
+    "at_most_change",
     "becomes",
     "between",
     "categorical",
+    "changes",
+    "changes_at_most",
     "datasets",
     "decreases",
     "differ",
+    "either",
     "fixed",
+    "implies",
     "increases",
     "integer",
+    "linear",
+    "load_constraints",
     "load_model",
     "one_of",
     "ordinal",
     "real",
+    "rule",
+    "steps",
+    "suggest_constraints",
+    "together",
+    "transitions",
+    "verify",
     "within",
     "wrap",
 ]

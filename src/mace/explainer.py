@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, cast
+from functools import cached_property
+from typing import Any
 
-from mace.constraints import Condition, Constraint
+from mace.certify.certificate import VERSION, Certificate
+from mace.certify.fingerprint import fingerprint
+from mace.certify.statement import Statement, as_target, check_can_state, row_of
+from mace.conflicts import Undecided, smallest_conflict
+from mace.constraints import Constraint, as_constraint
 from mace.distances import Distance, FunctionDistance, as_distance
 from mace.diversity import Differ, differ
 from mace.errors import InvalidConstraint, InvalidOption, InvalidSpace
@@ -20,6 +25,9 @@ from mace.solvers import Lane, choose
 from mace.solvers.tidy import tidy
 from mace.space import FeatureSpace, Point, Row, Scalar
 from mace.targets import as_goal
+
+MOST_SECONDS_FOR_A_CONFLICT = 10.0
+"""How long to look, where no counterfactual exists, for the constraints that are to blame."""
 
 
 class Explainer:
@@ -58,6 +66,10 @@ class Explainer:
         """The model's labels; ``None`` for a function that returns numbers."""
         return self._reading.classes
 
+    @cached_property
+    def _fingerprint(self) -> dict[str, str]:
+        return fingerprint(self._reading)
+
     def predict(self, row: Row) -> Any:
         """Return what the real model says of a row."""
         return self._reading.label(self._reading.ask([self.space.point(row)])[0])
@@ -67,7 +79,7 @@ class Explainer:
         row: Row,
         target: object = None,
         distance: object = "l1",
-        constraints: Iterable[Constraint] | None = (),
+        constraints: Iterable[Constraint | str] | Constraint | str | None = (),
         *,
         count: int = 1,
         diversity: Differ | None = None,
@@ -87,8 +99,8 @@ class Explainer:
             ``None``: any other class. Or a label, :func:`~mace.becomes`, :func:`~mace.any_of`.
         distance : str, Distance or function
             ``"l0"``, ``"l1"``, ``"l2"``, ``"linf"``, a :class:`~mace.Distance`, or a function ``(new, old)``.
-        constraints : iterable of constraints
-            What may change and how.
+        constraints : iterable of constraints or texts
+            What may change and how; a text such as ``"age >= old.age"`` is read by :func:`~mace.rule`.
         count : int
             How many counterfactuals, each different from all earlier ones.
         diversity : optional
@@ -100,7 +112,7 @@ class Explainer:
         solver : str
             ``"auto"`` or a name from ``mace list solvers``.
         certify : bool
-            Certificates are not written by this version; must be False.
+            Whether each answer gets a certificate, a proof that :func:`~mace.verify` checks without any solver.
         on_progress : callable, optional
             Receives (lower, upper, calls).
 
@@ -118,6 +130,7 @@ class Explainer:
         if on_progress is not None and not callable(on_progress):
             raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
         metric = as_distance(distance)
+        wanted = _listed(constraints)
         factual = self.space.point(row)
         current = self._reading.ask([factual])[0]
         goal, ask = as_goal(target, self._reading, factual, current)
@@ -128,14 +141,32 @@ class Explainer:
             goal=goal,
             factual=factual,
             metric=metric.from_factual(self.space, factual),
-            conditions=_bind(constraints, self.space, factual),
+            conditions=tuple(constraint.bind(self.space, factual) for constraint in wanted),
             accuracy=Fraction(accuracy),
         )
+        diversity = diversity or differ()
+        statement = None
+        if certify:
+            statement = Statement(
+                model=self._fingerprint,
+                space=self.space,
+                factual=factual,
+                target=as_target(target),
+                distance=metric,
+                constraints=wanted,
+                diversity=diversity,
+                earlier=(),
+                accuracy=float(accuracy),
+            )
+            check_can_state(statement)
         # Refuse a solver that cannot, and let its lane compile, before the clock starts.
         choose(solver, problem)
-        limits = Limits.of(time_limit, on_progress)
-        search = _Search(self._reading, solver, limits, metric, diversity or differ())
-        return search.run(problem, count, _target_text(target), self._reading.label(current), started)
+        limits = Limits.of(time_limit, on_progress, record=certify)
+        search = _Search(self._reading, solver, limits, metric, diversity, statement)
+        made = search.run(problem, count, _target_text(target), self._reading.label(current), started)
+        if made.status != Status.INFEASIBLE or not wanted:
+            return made
+        return replace(made, reason=_why_none(problem, wanted, solver, limits), seconds=time.monotonic() - started)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +178,13 @@ class _Search:
     limits: Limits
     metric: Distance | FunctionDistance
     diversity: Differ
+    statement: Statement | None
 
     def run(self, problem: Problem, count: int, target: str, prediction: Scalar, started: float) -> Explanation:
         found: list[Counterfactual] = []
         lower, reason, exhausted = 0.0, "", False
         lanes: list[str] = []
-        asked = problem
+        asked, stated, certificate = problem, self.statement, None
         while len(found) < count:
             lane = choose(self.solver, asked)
             lanes.append(f"{lane.name}: {lane.why}")
@@ -162,14 +194,17 @@ class _Search:
                 lower = float_down(bounds.lower)
             if bounds.point is None:
                 exhausted = bounds.is_infeasible
+                certificate = _certificate(stated, lane, bounds, asked, None)
                 reason = reason if exhausted else _which(bounds.reason, found, count)
                 break
             seconds = time.monotonic() - begun
             point = tidy(asked, bounds.point, bounds.lower, self.limits)
-            found.append(self._counterfactual(asked, lane, bounds, point, seconds))
+            answer = self._counterfactual(asked, lane, bounds, point, seconds)
+            found.append(replace(answer, certificate=_certificate(stated, lane, bounds, asked, point)))
             if found[-1].status != Status.OPTIMAL:
                 reason = reason or bounds.reason
             asked = self._further(asked, point)
+            stated = None if stated is None else stated.after(point)
         return Explanation(
             counterfactuals=tuple(found),
             status=_overall(found, exhausted, count),
@@ -182,6 +217,7 @@ class _Search:
             seconds=time.monotonic() - started,
             exhausted=exhausted,
             solver="; ".join(dict.fromkeys(lanes)),
+            certificate=certificate,
         )
 
     def _further(self, problem: Problem, point: Point) -> Problem:
@@ -227,17 +263,55 @@ def _which(reason: str, found: list[Counterfactual], count: int) -> str:
     return f"{reason}, after {len(found)} of {count} counterfactuals" if found else reason
 
 
-def _bind(constraints: Iterable[Constraint] | None, space: FeatureSpace, factual: Point) -> tuple[Condition, ...]:
-    if constraints is None or hasattr(constraints, "bind"):
-        constraints = [] if constraints is None else [cast(Constraint, constraints)]
+def _certificate(
+    statement: Statement | None, lane: Lane, bounds: Bounds, problem: Problem, point: Point | None
+) -> Certificate | None:
+    """Return the certificate of an answer, or of there being none; ``None`` where none was asked for."""
+    if statement is None:
+        return None
+    upper = None if point is None else problem.distance(point)
+    status = replace(bounds, upper=upper).status(problem.accuracy)
+    claim = {
+        "status": str(status),
+        "lower": None if bounds.is_infeasible else float_down(bounds.lower),
+        "upper": None if upper is None else float_up(upper),
+        "counterfactual": None if point is None else row_of(problem.space, point),
+    }
+    missing = {"lane": lane.name, "missing": "this lane records no proof of this problem"}
+    evidence = missing if bounds.evidence is None else bounds.evidence
+    return Certificate(VERSION, statement.to_dict(), claim, evidence)
+
+
+def _listed(constraints: object) -> tuple[Constraint, ...]:
+    """Return the constraints as objects: a single one, a text and a function may be given as they are."""
+    if constraints is None:
+        return ()
+    if isinstance(constraints, str) or hasattr(constraints, "bind") or callable(constraints):
+        return (as_constraint(constraints),)
     if not isinstance(constraints, Iterable):
         raise InvalidConstraint(f"constraints={constraints!r}; give a list, e.g. [mace.fixed('age')].")
-    for constraint in (constraints := tuple(constraints)):
-        if not hasattr(constraint, "bind"):
-            raise InvalidConstraint(
-                f"{constraint!r} is not a constraint. Use mace.fixed, mace.increases, mace.within, ..."
-            )
-    return tuple(constraint.bind(space, factual) for constraint in constraints)
+    return tuple(map(as_constraint, constraints))
+
+
+def _why_none(problem: Problem, wanted: tuple[Constraint, ...], solver: str, limits: Limits) -> str:
+    """Say which of the constraints, as few as possible, rule out every counterfactual."""
+    deadline = min(limits.deadline, time.monotonic() + MOST_SECONDS_FOR_A_CONFLICT)
+
+    def is_conflict(chosen: Sequence[Constraint]) -> bool:
+        conditions = tuple(constraint.bind(problem.space, problem.factual) for constraint in chosen)
+        asked = replace(problem, conditions=conditions)
+        bounds = choose(solver, asked).solve(asked, Limits(deadline))
+        if not bounds.is_infeasible and bounds.point is None:
+            raise Undecided
+        return bounds.is_infeasible
+
+    conflict, is_smallest = smallest_conflict(wanted, is_conflict)
+    if not conflict:
+        return "no point of the space reaches the target, whatever the constraints"
+    named = "; ".join(map(str, conflict))
+    if len(conflict) == 1:
+        return f"no counterfactual fulfils {named}"
+    return f"no counterfactual fulfils all of: {named}" + ("" if is_smallest else " (perhaps fewer would do)")
 
 
 def _check_options(count: int, accuracy: float, time_limit: float | None, certify: bool) -> None:
@@ -251,8 +325,8 @@ def _check_options(count: int, accuracy: float, time_limit: float | None, certif
         raise InvalidOption(
             f"time_limit={time_limit!r}; it must be a positive number of seconds (at most 1e9), or None."
         )
-    if certify:
-        raise InvalidOption("certify=True: certificates are not written by this version. Leave certify=False.")
+    if not isinstance(certify, bool):
+        raise InvalidOption(f"certify={certify!r}; it must be True or False.")
 
 
 def _target_text(target: object) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
+from mace.certify.certificate import Certificate
 from mace.problem import Status
 from mace.space import Scalar
 
@@ -55,8 +56,8 @@ class Counterfactual:
         Wall time inside the solver.
     calls : int
         Questions that the lane asked its oracle.
-    certificate : None
-        Not written by this version.
+    certificate : Certificate, optional
+        The answer with its proof, for :func:`~mace.verify`; only with ``certify=True``.
     """
 
     values: dict[str, Scalar]
@@ -68,7 +69,7 @@ class Counterfactual:
     solver: str
     seconds: float
     calls: int = 0
-    certificate: None = None
+    certificate: Certificate | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         rows = [("feature", "now", "instead")]
@@ -128,8 +129,8 @@ class Explanation(Sequence[Counterfactual]):
         Proved: no further answer exists.
     solver : str
         Which lane answered, and why that one.
-    certificate : None
-        Not written by this version.
+    certificate : Certificate, optional
+        With ``certify=True``: the proof that there is no (further) counterfactual, or none nearer than ``lower``.
     """
 
     counterfactuals: tuple[Counterfactual, ...]
@@ -144,7 +145,7 @@ class Explanation(Sequence[Counterfactual]):
     exhausted: bool = False
     solver: str = ""
     error: str = ""
-    certificate: None = field(default=None)
+    certificate: Certificate | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.counterfactuals)
@@ -166,7 +167,8 @@ class Explanation(Sequence[Counterfactual]):
         now = f"Predicted {show_value(self.prediction)}."
         match self.status:
             case Status.INFEASIBLE:
-                return f"{now} No counterfactual exists for {self.target}: proved."
+                blame = f" {self.reason[0].upper()}{self.reason[1:]}." if self.reason else ""
+                return f"{now} No counterfactual exists for {self.target}: proved.{blame}"
             case Status.UNKNOWN:
                 return (
                     f"{now} No counterfactual in hand for {self.target}: {self.reason}. "

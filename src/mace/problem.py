@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from typing import Any
 
 from mace.constraints import Condition
 from mace.distances import Metric, distance_up, point_values
@@ -17,6 +18,9 @@ from mace.space import Categorical, Feature, FeatureSpace, Integer, Ordinal, Poi
 
 Progress = Callable[[float, float, int], None]
 """Receives (lower, upper, oracle calls); upper is infinite while nothing valid is in hand."""
+
+Evidence = dict[str, Any]
+"""A solver's proof of its lower bound: values of JSON and numpy arrays of integers and floats; ``"lane"`` names its checker."""
 
 
 class Status(StrEnum):
@@ -115,15 +119,16 @@ def _whole_range(feature: Feature) -> tuple[Fraction, Fraction]:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What bounds a search: a deadline (``time.monotonic``), and who is told of progress."""
+    """What bounds a search: a deadline (``time.monotonic``), who is told of progress, and whether the proof is recorded."""
 
     deadline: float = math.inf
     on_progress: Progress | None = None
+    record: bool = False
 
     @classmethod
-    def of(cls, seconds: float | None, on_progress: Progress | None = None) -> Limits:
+    def of(cls, seconds: float | None, on_progress: Progress | None = None, *, record: bool = False) -> Limits:
         """Return the limits of a search that starts now."""
-        return cls(math.inf if seconds is None else time.monotonic() + seconds, on_progress)
+        return cls(math.inf if seconds is None else time.monotonic() + seconds, on_progress, record)
 
     def remaining(self) -> float:
         """Return the seconds left."""
@@ -170,6 +175,8 @@ class Bounds:
         Why the gap is not closed; empty where it is.
     calls : int
         Questions to the oracle.
+    evidence : dict, optional
+        The proof of ``lower``, or of infeasibility; ``None`` where none was asked for or the solver records none.
     """
 
     lower: Fraction
@@ -179,6 +186,7 @@ class Bounds:
     reason: str = ""
     calls: int = 0
     notes: dict[str, int] = field(default_factory=dict)
+    evidence: Evidence | None = None
 
     def status(self, accuracy: Fraction) -> Status:
         """Return how the search ended."""

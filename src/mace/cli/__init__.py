@@ -1,6 +1,7 @@
-"""The command line: ``mace demo``, ``mace explain``, ``mace list``.
+"""The command line: ``mace demo``, ``mace explain``, ``mace verify``, ``mace list``.
 
-Exit codes: 0 answered, 1 a proved no (no counterfactual exists), 2 any ``MaceError`` or bad usage, 3 undecided, 70 an internal error.
+Exit codes: 0 answered or valid, 1 a proved no (no counterfactual exists; a certificate is refuted), 2 any ``MaceError`` or
+bad usage, 3 undecided, 70 an internal error.
 """
 
 from mace.cli.main import app, main

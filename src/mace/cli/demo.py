@@ -32,7 +32,7 @@ def run_demo(console: Console) -> int:
     )
     explainer = mace.Explainer(model, data.space)
     explanation = explainer.explain(
-        person, target="good", constraints=constraints, count=3, diversity=mace.differ(distance=0.05)
+        person, target="good", constraints=constraints, count=3, diversity=mace.differ(distance=0.05), certify=True
     )
     console.print(explanation)
     best = explanation[0]
@@ -40,6 +40,10 @@ def run_demo(console: Console) -> int:
         f"\nThe nearest: distance {best.distance:.6f}; nothing nearer than {best.lower:.6f} exists "
         f"({best.calls} oracle calls, {1000 * best.seconds:.1f} ms, {best.solver} lane)."
     )
+    if best.certificate is not None:
+        verdict = mace.verify(best.certificate, model)
+        kilobytes = len(best.certificate.to_json()) / 1000
+        console.print(f"Its certificate, {kilobytes:.1f} kB, checked without the solver: {verdict}.")
     console.print(
         f"The model itself says of the changed row: {model.predict(explanation.to_frame()[list(data.space)].iloc[[1]])[0]}."
     )

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from mace.errors import InvalidRow, InvalidSpace
+from mace.errors import InvalidOption, InvalidRow, InvalidSpace
 from mace.explainer import Explainer
+from mace.explanation import Explanation
 from mace.space import Categorical, Feature, FeatureSpace, Ordinal, Scalar
 
 MISSING = {"", "na", "nan", "null", "<na>"}
@@ -50,6 +51,17 @@ def _cell(feature: Feature, text: str) -> Scalar:
         return float(text)
     except ValueError:
         return text
+
+
+def save_certificates(explanation: Explanation, path: Path) -> None:
+    """Write the certificate of the first answer, or of there being none, to a file, and those of further answers beside it."""
+    made = [counterfactual.certificate for counterfactual in explanation] + [explanation.certificate]
+    for number, certificate in enumerate((each for each in made if each is not None), start=1):
+        name = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
+        try:
+            certificate.save(name)
+        except OSError as error:
+            raise InvalidOption(f"--certificate: cannot write {name}: {error}") from error
 
 
 def label_of(explainer: Explainer, text: str) -> Scalar:

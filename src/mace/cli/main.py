@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+from mace.certify.verdict import Verdict
 from mace.errors import MaceError
 from mace.explanation import Explanation
 from mace.problem import Status
@@ -91,6 +92,10 @@ def explain(
     fix: Annotated[str, typer.Option(help="Features that stay, comma-separated.")] = "",
     increase: Annotated[str, typer.Option(help="Features that may only increase, comma-separated.")] = "",
     decrease: Annotated[str, typer.Option(help="Features that may only decrease, comma-separated.")] = "",
+    rule: Annotated[
+        list[str] | None, typer.Option(help='A constraint in words, e.g. "age >= old.age"; may be given several times.')
+    ] = None,
+    constraints: Annotated[Path | None, typer.Option(help="A TOML file of constraints.")] = None,
     count: Annotated[int, typer.Option(help="How many counterfactuals.")] = 1,
     accuracy: Annotated[float, typer.Option(help="How far apart the bounds may stay.")] = 1e-6,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for the whole answer.")] = None,
@@ -99,10 +104,15 @@ def explain(
         bool, typer.Option("--trust", help="Unpickle the model: runs whatever code the file holds.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(help="Write the certificate here; those of further answers beside it, numbered from 2."),
+    ] = None,
 ) -> int:
     """Explain one row of a CSV file."""
-    from mace.cli.files import label_of, read_row, read_space
+    from mace.cli.files import label_of, read_row, read_space, save_certificates
     from mace.constraints import Constraint, decreases, fixed, increases
+    from mace.constraints.files import load_constraints
     from mace.explainer import Explainer
     from mace.models.files import load_model
 
@@ -113,12 +123,19 @@ def explain(
         read_row(data, row, features),
         target=None if target is None else label_of(explainer, target),
         distance=distance,
-        constraints=[make(*_listed(names)) for make, names in made if _listed(names)],
+        constraints=[
+            *(make(*_listed(names)) for make, names in made if _listed(names)),
+            *(rule or ()),
+            *(load_constraints(constraints, features) if constraints is not None else ()),
+        ],
         count=count,
         accuracy=accuracy,
         time_limit=time_limit,
         solver=solver,
+        certify=certificate is not None,
     )
+    if certificate is not None:
+        save_certificates(explanation, certificate)
     show(explanation, as_json=as_json)
     return exit_code(explanation)
 
@@ -160,6 +177,38 @@ def reproduce(
         console.print(made.rich())
     console.print(f"Lines, tables and figures are in {out}.", markup=False)
     return ANSWERED
+
+
+@app.command()
+def verify(
+    certificate: Annotated[Path, typer.Argument(help="The certificate, as `mace explain --certificate` wrote it.")],
+    model: Annotated[Path, typer.Option(help="The model file that the certificate is about.")],
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Unpickle the model: runs whatever code the file holds.")
+    ] = False,
+) -> int:
+    """Check a certificate without any solver: exits 0 where it is valid, 1 where it is refuted, 3 where it is unchecked."""
+    from mace.certify import Certificate
+    from mace.certify import verify as check
+    from mace.cli.waiting import progress_bar
+    from mace.models.files import load_model
+
+    read = Certificate.load(certificate)
+    with progress_bar("checking") as progress:
+        verdict = check(read, load_model(model, trust=trust), progress=progress)
+    Console(highlight=False, soft_wrap=True).print(_claimed(read.claim, verdict), markup=False)
+    return {"valid": ANSWERED, "refuted": PROVED_NO}.get(verdict.outcome, UNDECIDED)
+
+
+def _claimed(claim: dict[str, Any], verdict: Verdict) -> str:
+    if not verdict.valid:
+        return str(verdict)
+    if claim["status"] == "infeasible":
+        return "valid: no counterfactual exists."
+    proved = f"nothing nearer than {claim['lower']:.6g} reaches the target"
+    if claim["counterfactual"] is None:
+        return f"valid: {proved}."
+    return f"valid: the counterfactual does, at distance {claim['upper']:.6g}, and {proved}."
 
 
 @app.command(name="list")

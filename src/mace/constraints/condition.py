@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
 from mace.errors import InvalidConstraint, did_you_mean
 from mace.language import characteristic, holds, run
-from mace.language.syntax import Compare, Guard, Missing, Not, Program, Variable, conjunction, constant
+from mace.language.syntax import (
+    Compare,
+    Guard,
+    Missing,
+    Not,
+    Program,
+    Variable,
+    conjunction,
+    constant,
+    negation,
+)
 from mace.space import Categorical, Feature, FeatureSpace, Ordinal, Point, Value
 from mace.space.features import plain_scalar
 
@@ -103,6 +114,16 @@ def compare(space: FeatureSpace, name: str, sign: str, value: Value) -> Guard:
         return Missing(name)
     guard: Guard = Compare(sign, Variable(name), constant(value))  # type: ignore[arg-type]
     return conjunction([Not(Missing(name)), guard]) if feature.missing else guard
+
+
+def changed(space: FeatureSpace, name: str, factual: Point) -> Guard:
+    """Return that a feature differs from the factual's; becoming missing, or ceasing to be, is a change too."""
+    return negation(compare(space, name, "==", factual[space.index(name)]))
+
+
+def present(space: FeatureSpace, names: Iterable[str]) -> list[Guard]:
+    """Return that none of the features is missing, as far as they can be."""
+    return [Not(Missing(name)) for name in names if space[name].missing]
 
 
 def number_of(space: FeatureSpace, name: str, value: object, constraint: str) -> int | float:

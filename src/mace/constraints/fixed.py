@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mace.constraints.combine import Combinable
 from mace.constraints.condition import Condition, GuardCondition, compare, feature_of
+from mace.constraints.words import names_text
 from mace.errors import InvalidConstraint
 from mace.language.syntax import conjunction
 from mace.space import FeatureSpace, Point
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Combinable):
     """The features keep the factual's value."""
 
     features: tuple[str, ...]
@@ -23,6 +25,11 @@ class Fixed:
         return GuardCondition(
             conjunction(compare(space, name, "==", factual[space.index(name)]) for name in self.features)
         )
+
+    @property
+    def text(self) -> str:
+        """``sex, age stay``."""
+        return f"{names_text(self.features)} {'stays' if len(self.features) == 1 else 'stay'}"
 
     def __str__(self) -> str:
         return f"fixed({', '.join(map(repr, self.features))})"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mace.constraints.combine import Combinable
 from mace.constraints.condition import Condition, GuardCondition, compare, ordered_feature
+from mace.constraints.words import names_text
 from mace.errors import InvalidConstraint
 from mace.language.syntax import conjunction
 from mace.space import FeatureSpace, Point
 
 
 @dataclass(frozen=True, slots=True)
-class Monotone:
+class Monotone(Combinable):
     """The features do not move against ``sign``; equality is included, levels count in order."""
 
     name: str
@@ -25,6 +27,11 @@ class Monotone:
         return GuardCondition(
             conjunction(compare(space, name, self.sign, factual[space.index(name)]) for name in self.features)
         )
+
+    @property
+    def text(self) -> str:
+        """``education increases``."""
+        return f"{names_text(self.features)} {self.name if len(self.features) == 1 else self.name[:-1]}"
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(map(repr, self.features))})"

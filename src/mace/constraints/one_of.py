@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mace.constraints.combine import Combinable
 from mace.constraints.condition import Condition, GuardCondition, compare, feature_of, number_of
+from mace.constraints.words import name_text, value_text
 from mace.errors import InvalidConstraint
 from mace.language.syntax import disjunction
 from mace.space import FeatureSpace, Level, Point
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
+class OneOf(Combinable):
     """The feature takes one of ``values``."""
 
     feature: str
@@ -23,6 +25,11 @@ class OneOf:
         feature_of(space, self.feature, str(self))
         numbers = [number_of(space, self.feature, value, str(self)) for value in self.values]
         return GuardCondition(disjunction(compare(space, self.feature, "==", number) for number in numbers))
+
+    @property
+    def text(self) -> str:
+        """``housing in ['own', 'free']``."""
+        return f"{name_text(self.feature)} in [{', '.join(map(value_text, self.values))}]"
 
     def __str__(self) -> str:
         return f"one_of({self.feature!r}, {list(self.values)!r})"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mace.constraints.combine import Combinable
 from mace.constraints.condition import Condition, GuardCondition, compare, number_of, ordered_feature
+from mace.constraints.words import name_text, value_text
 from mace.errors import InvalidConstraint
 from mace.language.syntax import conjunction
 from mace.space import FeatureSpace, Level, Point
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class Within(Combinable):
     """The feature lies in ``[low, high]``; levels count in order."""
 
     feature: str
@@ -28,6 +30,11 @@ class Within:
         return GuardCondition(
             conjunction([compare(space, self.feature, ">=", low), compare(space, self.feature, "<=", high)])
         )
+
+    @property
+    def text(self) -> str:
+        """``age within [18, 65]``."""
+        return f"{name_text(self.feature)} within [{value_text(self.low)}, {value_text(self.high)}]"
 
     def __str__(self) -> str:
         return f"within({self.feature!r}, {self.low!r}, {self.high!r})"

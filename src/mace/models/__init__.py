@@ -57,6 +57,16 @@ LINEAR_REGRESSORS = (
     "sklearn:LinearSVR",
 )
 
+SEARCHES = (
+    "sklearn:GridSearchCV",
+    "sklearn:RandomizedSearchCV",
+    "sklearn:HalvingGridSearchCV",
+    "sklearn:HalvingRandomSearchCV",
+    "sklearn:FrozenEstimator",
+)
+
+THRESHOLDS = ("sklearn:FixedThresholdClassifier", "sklearn:TunedThresholdClassifierCV")
+
 MODELS = Registry(
     "models",
     {
@@ -76,6 +86,11 @@ MODELS = Registry(
         "sklearn:MLPClassifier": "mace.models.mlp:read_mlp",
         "sklearn:MLPRegressor": "mace.models.mlp:read_mlp_regressor",
         "sklearn:CalibratedClassifierCV": "mace.models.calibrated:read_calibrated",
+        **dict.fromkeys(SEARCHES, "mace.models.searched:read_search"),
+        **dict.fromkeys(THRESHOLDS, "mace.models.searched:read_threshold"),
+        "sklearn:VotingClassifier": "mace.models.votes:read_voting_classifier",
+        "sklearn:BaggingClassifier": "mace.models.votes:read_bagging_classifier",
+        "sklearn:OneVsRestClassifier": "mace.models.votes:read_one_vs_rest",
         "sklearn:VotingRegressor": "mace.models.averaged:read_voting",
         "sklearn:BaggingRegressor": "mace.models.averaged:read_bagging",
         "xgboost:XGBClassifier": "mace.models.xgboost:read_estimator",
@@ -94,13 +109,8 @@ MODELS = Registry(
 )
 
 REFUSED = {
-    "sklearn:VotingClassifier": "the mean of its models' probabilities is not piecewise linear, and counted votes need a lane that "
-    "this version does not have. Explain one of its models",
-    "sklearn:BaggingClassifier": "the mean of its models' probabilities, or their votes, is neither a tree ensemble nor a network. "
-    "Use RandomForestClassifier or ExtraTreesClassifier, or explain one of its models",
     "sklearn:StackingClassifier": "its final model reads probabilities, which are not piecewise linear. "
     "Explain one of its models",
-    "sklearn:OneVsRestClassifier": "its models are compared as probabilities. Use a model with several classes of its own",
     "sklearn:SVC": "a kernel is not piecewise linear, and a linear one is computed over support vectors. "
     "Use LinearSVC, or explain a surrogate",
     "sklearn:GaussianProcessClassifier": "a kernel is not piecewise linear. Explain a surrogate",
@@ -174,10 +184,9 @@ def read(model: Any, space: FeatureSpace) -> Reading:
         )
     if _key(type(model)) == "mace:Wrapped":
         return _read_wrapped(model, space)
-    pipeline = next((base for base in type(model).__mro__ if _key(base) == "sklearn:Pipeline"), None)
-    if pipeline is None and not hasattr(model, "predict") and not _is_known(model):
+    if not _is_pipeline(model) and not hasattr(model, "predict") and not _is_known(model):
         return _read_callable(model, space)
-    return _read_estimator(model, space, pipeline)
+    return _read_estimator(model, space)
 
 
 def deployed_of(model: Any) -> Deployed:
@@ -190,22 +199,81 @@ def deployed_of(model: Any) -> Deployed:
     return found
 
 
-def _read_estimator(model: Any, space: FeatureSpace, pipeline: type | None) -> Reading:
+def _read_estimator(model: Any, space: FeatureSpace) -> Reading:
     from mace.models.deployed import bare_columns, rows_of
-    from mace.models.pipeline import pipeline_rows
+    from mace.models.pipeline import encoder_columns, input_columns, pipeline_rows
 
-    final, columns = model, None
-    if pipeline is not None:
-        _refuse_overrides(model, pipeline)
-        final, columns = _open_pipeline(model, space)
-    deployed = deployed_of(final)
-    if pipeline is not None:
+    core = core_of(model)
+    family = type(core).__name__
+    deployed = deployed_of(core)
+    if core is not model:
         deployed = replace(deployed, predict=model.predict, probabilities=getattr(model, "predict_proba", None))
-    rows = pipeline_rows(model, space)
-    if columns is None:
-        columns = bare_columns(type(final).__name__, deployed, space)
-        rows = partial(rows_of, deployed, columns)
-    return _reading(type(final).__name__, form_of(final, space, columns), deployed, rows)
+    encoder = _only_encoder(model)
+    if encoder is not None:
+        form = form_of(core, space, encoder_columns(_fitted(encoder), space))
+        return _reading(family, form, deployed, pipeline_rows(model, space))
+    if has_preprocessing(model):
+        form = ground(form_of(model, space, input_columns(model, space)), space)
+        return _reading(family, form, deployed, pipeline_rows(model, space), is_probed=True)
+    columns = bare_columns(family, deployed, space)
+    form = form_of(model, space, columns)
+    return _reading(family, form, deployed, partial(rows_of, deployed, columns), is_probed=core is not model)
+
+
+def core_of(model: Any) -> Any:
+    """Return the model that answers in the end, inside pipelines and whatever else hands every row on."""
+    from mace.models.pipeline import split_pipeline
+    from mace.models.searched import inner_of
+
+    if _is_pipeline(model):
+        _refuse_overrides(model, _base(model, "sklearn:Pipeline"))
+        return core_of(split_pipeline(model)[1])
+    handing = any(_base(model, key) for key in (*SEARCHES, *THRESHOLDS))
+    if not handing:
+        return model
+    _registered(model)
+    return core_of(inner_of(_fitted(model)))
+
+
+def _only_encoder(model: Any) -> Any:
+    """Return the encoder of a pipeline of an encoder and a plain model; ``None`` of anything else."""
+    from mace.models.pipeline import split_pipeline
+
+    if not _is_pipeline(model):
+        return None
+    before, final = split_pipeline(model)
+    is_plain = core_of(final) is final and not has_preprocessing(final)
+    return before[0][1] if is_plain and [_key(type(step)) for _, step in before] == ["mace:Encoder"] else None
+
+
+def has_preprocessing(model: Any) -> bool:
+    """Return whether a model, or one inside it, is a pipeline with steps before its model."""
+    from mace.models.pipeline import split_pipeline
+
+    if _is_pipeline(model):
+        before, final = split_pipeline(model)
+        return bool(before) or has_preprocessing(final)
+    inside = [getattr(model, name, None) for name in ("best_estimator_", "estimator_")]
+    if _base(model, "sklearn:FrozenEstimator"):
+        inside.append(model.estimator)
+    parts = getattr(model, "estimators_", None)
+    if isinstance(parts, list):
+        inside += parts
+    inside += [part.estimator for part in getattr(model, "calibrated_classifiers_", [])]
+    return any(has_preprocessing(part) for part in inside if part is not None and part is not model)
+
+
+def ground(form: Form, space: FeatureSpace) -> Form:
+    """Return a form over the features themselves, where its columns come out of preprocessing."""
+    from mace.forms import Network, TreeEnsemble
+    from mace.models.ground_networks import ground_network
+    from mace.models.ground_trees import ground_trees
+    from mace.models.traced import Traced
+
+    assert isinstance(form, TreeEnsemble | Network)
+    if not any(isinstance(column, Traced) for column in form.columns):
+        return form
+    return ground_trees(form, space) if isinstance(form, TreeEnsemble) else ground_network(form, space)
 
 
 def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:
@@ -220,7 +288,7 @@ def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:
     return _reading(family, model.relabelled(form_of(model.model, space, columns)), model.deployed, rows)
 
 
-def _reading(family: str, form: Form, deployed: Deployed, rows: Any) -> Reading:
+def _reading(family: str, form: Form, deployed: Deployed, rows: Any, *, is_probed: bool = False) -> Reading:
     from mace.models.deployed import ask_deployed, rate_deployed
 
     reading = Reading(
@@ -231,32 +299,51 @@ def _reading(family: str, form: Form, deployed: Deployed, rows: Any) -> Reading:
         is_regressor=deployed.classes is None,
         rate=rate_deployed(deployed, rows),
     )
-    return resolve("mace.models.probe:check_agrees")(reading) if deployed.is_probed else reading
+    return resolve("mace.models.probe:check_agrees")(reading) if deployed.is_probed or is_probed else reading
 
 
 def form_of(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Form:
     """Return the form of a fitted model that is part of another one, over these columns."""
     from mace.models.estimator import check_fitted
 
-    if _key(type(model)) == "sklearn:Pipeline":
-        raise UnsupportedModel(
-            "cannot read a Pipeline inside another model. Put the encoder before the whole: make_pipeline(mace.Encoder(space), model)."
-        )
+    if _is_pipeline(model):
+        return _form_of_pipeline(model, space, columns)
     key = _registered(model)
     check_fitted(model)
     form: Form = MODELS.load(key)(model, space, columns)
     return form
 
 
-def _open_pipeline(model: Any, space: FeatureSpace) -> tuple[Any, Any]:
-    from mace.models.estimator import check_fitted
-    from mace.models.pipeline import encoder_columns, split_pipeline
+def _form_of_pipeline(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Form:
+    from mace.models.pipeline import preprocessed, split_pipeline
+    from mace.models.traced import Traced
 
-    encoder, final = split_pipeline(model)
-    if encoder is None:
-        return final, None
-    check_fitted(encoder)
-    return final, encoder_columns(encoder, space)
+    _refuse_overrides(model, _base(model, "sklearn:Pipeline"))
+    if not all(isinstance(column, Traced) for column in columns):
+        raise UnsupportedModel(
+            "cannot read a Pipeline inside another model. Put the encoder before the whole: make_pipeline(mace.Encoder(space), model)."
+        )
+    _, final = split_pipeline(model)
+    made, inner = preprocessed(model, columns, space)  # type: ignore[arg-type]
+    form: Any = form_of(final, inner, made)
+    found: Form = replace(form, space=space)
+    return found
+
+
+def _is_pipeline(model: Any) -> bool:
+    return _base(model, "sklearn:Pipeline") is not None
+
+
+def _base(model: Any, key: str) -> Any:
+    """Return the class of a model, or a base of it, with this key in the tables; ``None`` where there is none."""
+    return next((base for base in type(model).__mro__ if _key(base) == key), None)
+
+
+def _fitted(model: Any) -> Any:
+    from mace.models.estimator import check_fitted
+
+    check_fitted(model)
+    return model
 
 
 def _read_callable(model: Any, space: FeatureSpace) -> Reading:

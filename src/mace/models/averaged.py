@@ -18,6 +18,7 @@ from mace.exact import UNIT
 from mace.forms import Network
 from mace.models.estimator import check_columns
 from mace.models.piecewise import Lowering, largest_values
+from mace.models.votes import shared_inputs
 from mace.space import Column, FeatureSpace
 
 
@@ -45,8 +46,7 @@ def _mean(
     from mace.models import form_of
 
     check_columns(model, columns, space, missing=False)
-    lowering = Lowering(largest_values(space, columns), UNIT)
-    inputs, outputs = lowering.columns(), []
+    forms: list[Network] = []
     for part, seen in zip(parts, chosen, strict=True):
         form = form_of(part, space, tuple(columns[column] for column in seen))
         if not isinstance(form, Network) or not form.is_regressor:
@@ -54,9 +54,16 @@ def _mean(
                 f"cannot read {type(model).__name__} of {type(part).__name__}: only linear models and networks can be averaged "
                 "exactly here. Explain them one by one, or a forest of trees."
             )
-        outputs.append(lowering.run(inputs.arranged(np.asarray(seen)[None, :]), form))
+        forms.append(form)
+    given = columns
+    if all(form.columns == tuple(columns[k] for k in seen) for form, seen in zip(forms, chosen, strict=True)):
+        lowering = Lowering(largest_values(space, columns), UNIT)
+        inputs = [lowering.columns().arranged(np.asarray(seen)[None, :]) for seen in chosen]
+    else:
+        lowering, inputs, given = shared_inputs(forms, space, columns)
+    outputs = [lowering.run(tensor, form) for tensor, form in zip(inputs, forms, strict=True)]
     share = np.asarray(weights, dtype=np.float64)
     if not share.sum():
         raise UnsupportedModel(f"the weights of {type(model).__name__} add up to 0. Give weights that do not.")
     mean = lowering.dense(lowering.concatenate(outputs, 1), (share / share.sum())[:, None], steps=len(outputs) + 4)
-    return lowering.network(mean, space, columns, link="identity", is_regressor=True)
+    return lowering.network(mean, space, given, link="identity", is_regressor=True)

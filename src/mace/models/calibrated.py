@@ -12,8 +12,10 @@ p = -b/a: the decision is a threshold on the score of the model, at logit(-b/a).
 a p + b to 3 u (|a| + |b|), and z must be 32 u from 0 to be told from it, so the decision is sure where p is farther
 than u (7 + (3 |b| + 32) / |a|) from -b/a.
 
-The mean of several calibrated models (``ensemble=True``) is a mean of sigmoids, and an isotonic calibration
-interpolates in steps: refused.
+An isotonic calibration is monotone, so its decision too is a threshold, found by asking it; and where trees are calibrated, by a
+sigmoid or isotonically, the threshold is one on their sum of scores, or of shares.
+
+The mean of several calibrated models (``ensemble=True``) is a mean of sigmoids or of steps: refused.
 """
 
 from __future__ import annotations
@@ -27,45 +29,92 @@ import numpy as np
 
 from mace.errors import UnsupportedModel
 from mace.exact import UNIT
-from mace.forms import Network
+from mace.forms import Form, Network, TreeEnsemble
 from mace.forms.network import SQUASH
-from mace.models.estimator import check_columns
+from mace.models.estimator import check_width
+from mace.models.threshold import CHANCE, SCORE, Threshold, response, thresholded
 from mace.space import Column, FeatureSpace
 
 
-def read_calibrated(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Network:
+def read_calibrated(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Form:
     """Return the form of a ``CalibratedClassifierCV``."""
     from mace.models import form_of
 
-    check_columns(model, columns, space, missing=False)
+    check_width(type(model).__name__, int(getattr(model, "n_features_in_", len(columns))), columns)
     calibrated = model.calibrated_classifiers_
     if len(calibrated) > 1:
         raise UnsupportedModel(
-            f"cannot read CalibratedClassifierCV(ensemble={model.ensemble!r}) of {len(calibrated)} models: the mean of their sigmoids is "
-            "not piecewise linear. Fit it with ensemble=False."
+            f"cannot read CalibratedClassifierCV(ensemble={model.ensemble!r}) of {len(calibrated)} models: the mean of their calibrations "
+            "is not piecewise linear. Fit it with ensemble=False."
         )
     if len(model.classes_) != 2:
         raise UnsupportedModel(
-            f"cannot read CalibratedClassifierCV with {len(model.classes_)} classes: each has its own sigmoid, and the greatest of "
+            f"cannot read CalibratedClassifierCV with {len(model.classes_)} classes: each has its own calibration, and the greatest of "
             "them is not piecewise linear. Explain the model without the calibration."
         )
     method, calibrator = calibrated[0].method, calibrated[0].calibrators[0]
     estimator = _thawed(calibrated[0].estimator)
-    has_score = hasattr(estimator, "decision_function")
-    if method not in ("sigmoid", "temperature") or (method == "temperature" and not has_score):
-        raise UnsupportedModel(
-            f"cannot read CalibratedClassifierCV(method={method!r}) of {type(estimator).__name__}. "
-            "Supported: 'sigmoid', and 'temperature' of models with a decision_function. Fit it with method='sigmoid'."
-        )
+    kind = response(estimator, (SCORE, CHANCE))
     form = form_of(estimator, space, columns)
-    if not isinstance(form, Network) or not form.is_binary or form.is_regressor:
+    family = type(estimator).__name__
+    is_network = isinstance(form, Network) and form.is_binary and not form.is_regressor
+    if method == "isotonic":
+        return thresholded(form, family, kind, _isotonic(calibrator))
+    if method == "sigmoid" and isinstance(form, TreeEnsemble):
+        return thresholded(form, family, kind, _sigmoid(float(calibrator.a_), float(calibrator.b_)))
+    if method not in ("sigmoid", "temperature") or not is_network or (method == "temperature" and kind != SCORE):
         raise UnsupportedModel(
-            f"cannot read CalibratedClassifierCV of {type(estimator).__name__}. Supported: binary linear models and MLPClassifier."
+            f"cannot read CalibratedClassifierCV(method={method!r}) of {family}. Supported: 'sigmoid' and 'isotonic' of binary linear "
+            "models, networks and trees, and 'temperature' of those linear models with a decision_function. Fit it with method='sigmoid'."
         )
+    assert isinstance(form, Network)
     if method == "temperature":
         return _scaled(form, 2 * float(calibrator.beta_), 0.0)
     slope, shift = float(calibrator.a_), float(calibrator.b_)
-    return _scaled(form, -slope, -shift) if has_score else _threshold(form, slope, shift)
+    return _scaled(form, -slope, -shift) if kind == SCORE else _threshold(form, slope, shift)
+
+
+def _sigmoid(slope: float, shift: float) -> Threshold:
+    """Return where slope·T + shift changes its sign; the second class is where it is below 0."""
+    if slope == 0 or not math.isfinite(slope) or not math.isfinite(shift):
+        raise UnsupportedModel("the calibration ignores the model: every row has the same probability. Fit it again.")
+    slack = float(UNIT) * ((8 * abs(shift) + 64) / abs(slope) + 8)
+    return Threshold(-shift / slope, slack, is_above=slope < 0)
+
+
+def _isotonic(calibrator: Any) -> Threshold:
+    """Return the number above which an isotonic calibration is above one half.
+
+    It interpolates between its points, which is good to a few roundings of 1: the boundary lies between a number whose calibration
+    is below one half by more than that, or a point at which it is one half exactly, and one above it by more.
+    """
+    points, heights = np.asarray(calibrator.X_thresholds_), np.asarray(calibrator.y_thresholds_)
+    if not (heights[0] < 0.5 < heights[-1]):
+        raise UnsupportedModel(
+            "the isotonic calibration takes every row to the same side of one half: every row has the same class. Fit it again."
+        )
+    doubt = 32 * float(UNIT)
+    low = _last_at_most(calibrator, points, 0.5 - doubt)
+    high = _last_at_most(calibrator, points, 0.5 + doubt)
+    halves = points[heights == 0.5]
+    if len(halves) > 1:
+        low = float(halves[-1])
+    high = math.nextafter(high, math.inf)
+    return Threshold((low + high) / 2, (high - low) * 0.6 + 4 * math.ulp(max(abs(low), abs(high))))
+
+
+def _last_at_most(calibrator: Any, points: Any, height: float) -> float:
+    """Return a number calibrated to at most ``height`` whose successor is above it."""
+    low, high = float(points[0]), float(points[-1])
+    while math.nextafter(low, math.inf) < high:
+        middle = low + (high - low) / 2
+        if not low < middle < high:
+            break
+        if float(calibrator.predict(np.array([middle]))[0]) <= height:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def _thawed(estimator: Any) -> Any:

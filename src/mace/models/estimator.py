@@ -41,12 +41,13 @@ def class_labels(model: Any) -> tuple[Scalar, ...] | None:
     return tuple(plain_scalar(label) for label in classes)  # type: ignore[misc]
 
 
-def check_width(family: str, width: int, columns: Sequence[Column]) -> None:
+def check_width(family: str, width: int, columns: Sequence[Column | str]) -> None:
     """Refuse a model whose number of columns differs."""
     if width != len(columns):
+        names = (column if isinstance(column, str) else column.name for column in columns[:20])
         raise UnsupportedModel(
             f"{family} was fitted on {width} columns; the space gives {len(columns)}: "
-            f"{', '.join(column.name for column in columns[:20])}. Use the space that the model was fitted with."
+            f"{', '.join(names)}. Use the space that the model was fitted with."
         )
 
 

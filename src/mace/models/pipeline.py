@@ -1,30 +1,34 @@
-"""Reading a scikit-learn ``Pipeline`` of an encoder and a model."""
+"""Reading a scikit-learn ``Pipeline``: an encoder or other preprocessing, and a model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from mace.errors import UnsupportedModel
-from mace.space import Categorical, Column, Feature, FeatureSpace, Ordinal, Point
+from mace.models.estimator import check_width
+from mace.models.ground_trees import fills_missing
+from mace.models.preprocess import tabled, walk
+from mace.models.traced import Traced, first_value, raw_columns
+from mace.space import Categorical, Column, Feature, FeatureSpace, Integer, Ordinal, Point, Real, numeric_columns
 from mace.space.encoder import Encoder
 
 
-def split_pipeline(pipeline: Any) -> tuple[Encoder | None, Any]:
-    """Return the encoder (if any) and the final estimator of a pipeline; any other step is refused by name."""
-    steps = [(name, step) for name, step in pipeline.steps if step is not None and step != "passthrough"]
-    if not steps:
-        raise UnsupportedModel("The pipeline has no step. Its last step must be a model.")
+def split_pipeline(pipeline: Any) -> tuple[list[tuple[str, Any]], Any]:
+    """Return the steps before the model, by name, and the model."""
+    steps = [(name, step) for name, step in pipeline.steps if not _is_nothing(step)]
+    if not steps or not hasattr(steps[-1][1], "predict"):
+        raise UnsupportedModel("The pipeline has no model: its last step must be one.")
     *before, (_, model) = steps
-    encoder = None
-    for name, step in before:
-        if type(step) is not Encoder or encoder is not None:
-            raise UnsupportedModel(
-                f"cannot read step {name!r} of the pipeline, {type(step).__name__}. "
-                "Supported before the model: one mace.Encoder."
-            )
-        encoder = step
-    return encoder, model
+    return before, model
+
+
+def _is_nothing(step: Any) -> bool:
+    return step is None or (isinstance(step, str) and step == "passthrough")
 
 
 def encoder_columns(encoder: Encoder, space: FeatureSpace) -> tuple[Column, ...]:
@@ -42,12 +46,69 @@ def encoder_columns(encoder: Encoder, space: FeatureSpace) -> tuple[Column, ...]
 def pipeline_rows(pipeline: Any, space: FeatureSpace) -> Callable[[Sequence[Point]], Any]:
     """Return how points become the rows that a pipeline with an encoder takes: the original features, in a frame or an array."""
     names = getattr(pipeline, "feature_names_in_", None)
+    dtype = np.dtype(np.float64) if numeric_columns(space) is not None else np.dtype(object)
 
     def rows(points: Sequence[Point]) -> Any:
         frame = space.frame_of(points)
-        return frame[list(names)] if names is not None else frame.to_numpy(dtype=object)
+        return frame[list(names)] if names is not None else frame.to_numpy(dtype=dtype)
 
     return rows
+
+
+def input_columns(model: Any, space: FeatureSpace) -> tuple[Traced, ...]:
+    """Return the features as a model with preprocessing takes them: by name where it was fitted on a frame, else in order."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        check_width(type(model).__name__, int(model.n_features_in_), space.names)
+        return tuple(raw_columns(space, space.names))
+    if set(map(str, names)) != set(space):
+        stray = sorted(set(map(str, names)) ^ set(space))
+        raise UnsupportedModel(
+            f"{type(model).__name__} was fitted on other columns than the space's; they differ in {', '.join(stray[:20])}. "
+            "Write a space of the columns that the pipeline was fitted on."
+        )
+    return tuple(raw_columns(space, list(map(str, names))))
+
+
+def preprocessed(
+    pipeline: Any, columns: Sequence[Traced], space: FeatureSpace
+) -> tuple[tuple[Traced, ...], FeatureSpace]:
+    """Return the columns that the steps before the model make, and the space as the model sees it: without the missing values that
+    they fill."""
+    before, final = split_pipeline(pipeline)
+    made, sample = list(columns), _first_row(pipeline, columns, space)
+    for name, step in before:
+        made, sample = walk(step, made, sample, space, f"step {name!r}")
+    if hasattr(sample, "toarray") and type(final).__module__.startswith("xgboost"):
+        # XGBoost takes what a sparse matrix does not hold for missing, and zeros are not held.
+        made = [replace(column, zero_is_missing=True) for column in made]
+    if getattr(sample, "dtype", None) == np.float32 and (hasattr(final, "coef_") or hasattr(final, "coefs_")):
+        raise UnsupportedModel(
+            f"{before[-1][0]!r} hands float32 to {type(final).__name__}, whose sums are then rounded coarsely. Leave out dtype=np.float32."
+        )
+    found = tabled(made, space)
+    filled = fills_missing(found, space)
+    inner: dict[str, Feature] = {
+        name: replace(feature, missing=False) if name in filled and isinstance(feature, Real | Integer) else feature
+        for name, feature in space.items()
+    }
+    return found, FeatureSpace(inner)
+
+
+def _first_row(pipeline: Any, columns: Sequence[Traced], space: FeatureSpace) -> Any:
+    """Return one row as the pipeline is given it."""
+    features = list(space.values())
+    cells = [column.values(first_value(features[column.feature])) for column in columns]
+    names = getattr(pipeline, "feature_names_in_", None)
+    if names is not None:
+        frame = pd.DataFrame({k: pd.Series(list(cell)) for k, cell in enumerate(cells)})
+        frame.columns = list(names)
+        return frame
+    is_text = any(isinstance(cell[0], str) for cell in cells)
+    is_mixed = is_text or any(
+        isinstance(level, str) for feature in features for level in getattr(feature, "levels", ())
+    )
+    return np.array([[cell[0] for cell in cells]], dtype=object if is_mixed else np.float64)
 
 
 def _level_positions(name: str, own: Feature, given: Feature) -> list[int] | None:

@@ -1,7 +1,7 @@
 """A last check of a reader against the model itself: a handful of rows, before any question is answered.
 
-The readers of PyTorch and ONNX follow what a graph says. Should a library's operation mean something else than they
-think, these rows tell.
+The readers of PyTorch, ONNX and preprocessing follow what a graph or a step says. Should a library's operation mean
+something else than they think, these rows tell.
 """
 
 from __future__ import annotations
@@ -12,37 +12,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.forms import Network
+from mace.forms import Network, TreeEnsemble
 from mace.forms.scoring import column_values
 from mace.models.reading import Reading
-from mace.space import Feature, Integer, Point, Real, Value
+from mace.space import Feature, FeatureSpace, Integer, Point, Real, Value
 
 ROWS = 24
 
 
 def check_agrees(reading: Reading) -> Reading:
-    """Return the reading of a network that agrees with the real model wherever rounding leaves no doubt; others are
-    refused."""
+    """Return the reading of a network or ensemble that agrees with the real model wherever rounding leaves no doubt; others
+    are refused."""
     form = reading.form
-    assert isinstance(form, Network)
-    points = _points(form)
-    scores, asked = _float_scores(form, points), reading.ask(points)
+    assert isinstance(form, Network | TreeEnsemble)
+    points = _points(form.space)
+    try:
+        asked = reading.ask(points)
+    except Exception as error:
+        raise UnsupportedModel(
+            f"the model refuses a row of the space, {form.space.values_of(points[0])} or its like: {type(error).__name__}: "
+            f"{str(error)[:300]} Narrow the space to what the model accepts."
+        ) from error
+    scores = _float_scores(form, points) if isinstance(form, Network) else _sums(form, points)
     for point, score, answer in zip(points, scores, asked, strict=True):
-        box = tuple((Fraction(value), Fraction(value)) for value in point)  # type: ignore[arg-type]
         # Twice: once for the library, once for the sums here.
-        if not _fits(form, score, float(answer), 2 * float(form.rounding(box))):
+        if not _fits(form, score, float(answer), 2 * _slack(form, point)):
             raise UnsupportedModel(
-                f"the model answers {reading.label(answer)!r} to {form.space.values_of(point)}, which is not what its layers say. "
+                f"the model answers {reading.label(answer)!r} to {form.space.values_of(point)}, which is not what its parts say. "
                 "It computes something that is not read; please report it."
             )
     return reading
 
 
-def _fits(form: Network, score: NDArray[np.float64], answer: float, slack: float) -> bool:
+def _slack(form: Network | TreeEnsemble, point: Point) -> float:
+    if isinstance(form, TreeEnsemble):
+        return float(form.rounding) + 2.0**-40 * float(form.magnitude.max())
+    return float(form.rounding(tuple((Fraction(value), Fraction(value)) for value in point)))  # type: ignore[arg-type]
+
+
+def _fits(form: Network | TreeEnsemble, score: NDArray[np.float64], answer: float, slack: float) -> bool:
     if form.is_regressor:
-        return bool(abs(score[0] - answer) <= slack)
-    sides = np.array([0.0, score[0]]) if form.is_binary else score
+        scale = len(form.roots) if isinstance(form, TreeEnsemble) and form.link == "mean" else 1
+        return bool(abs(score[0] - answer * scale) <= slack)
+    sides = np.array([0.0, score[0]]) if len(score) == 1 else score
     return bool(sides[int(answer)] + slack >= sides.max())
+
+
+def _sums(form: TreeEnsemble, points: list[Point]) -> NDArray[np.float64]:
+    return np.array([[float(score) for score in form.exact_scores(point)] for point in points])
 
 
 def _float_scores(form: Network, points: list[Point]) -> NDArray[np.float64]:
@@ -54,14 +71,16 @@ def _float_scores(form: Network, points: list[Point]) -> NDArray[np.float64]:
     return active
 
 
-def _points(form: Network) -> list[Point]:
+def _points(space: FeatureSpace) -> list[Point]:
     """Return rows at the ends and in the middle of the space, the same every time."""
     rng = np.random.default_rng(0)
-    return [tuple(_value(feature, rng) for feature in form.space.values()) for _ in range(ROWS)]
+    return [tuple(_value(feature, rng) for feature in space.values()) for _ in range(ROWS)]
 
 
 def _value(feature: Feature, rng: np.random.Generator) -> Value:
     draw = float(rng.choice([0.0, 1.0, rng.random(), rng.random()]))
+    if feature.missing and rng.random() < 0.2:
+        return None
     if isinstance(feature, Real):
         return min(feature.low + draw * (feature.high - feature.low), feature.high)
     if isinstance(feature, Integer):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.solvers.trees import dual, kernels
-from mace.solvers.trees.grid import Floats
+from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.local import Local
 from mace.solvers.trees.prepared import Values
 
@@ -25,7 +25,7 @@ class Engine:
         self.trees = trees
         self.radius = radius
         self.goal = kernels.Goal(values.base, values.need, values.sure, values.pad)
-        self.registers = np.zeros(8, np.int64)
+        self.registers = np.zeros(12, np.int64)
         self.registers[kernels.FRESH] = 1
         self.reals = np.zeros(8)
         self.reals[kernels.LIMIT] = radius
@@ -53,15 +53,25 @@ class Engine:
         """A cost below which the ball holds nothing, whether or not the search has ended."""
         return 0.0
 
+    @property
+    def branching(self) -> tuple[Ints, Ints] | None:
+        """The branching so far, as recorded; ``None`` where it is not."""
+        return None
+
     def advance(self, budget: int) -> None:
         """Go on for about so many steps."""
         raise NotImplementedError
+
+    def make_room(self) -> None:
+        """Make room for more of the branching."""
 
 
 class Plain(Engine):
     """Each tree's greatest leaf within the box and the ball."""
 
-    def __init__(self, local: Local, trees: kernels.Trees, values: Values, radius: float, arena: int) -> None:
+    def __init__(
+        self, local: Local, trees: kernels.Trees, values: Values, radius: float, arena: int, *, record: bool = False
+    ) -> None:
         super().__init__(local, trees, values, radius)
         features, margins, forest, size = len(local.start_lo), len(values.base), local.trees, len(local.rep)
         depth = min(size + features + 4, MOST_DEPTH)
@@ -96,12 +106,30 @@ class Plain(Engine):
         self.drop, self.soft = np.empty((2, size + 1)), np.empty((2, size + 1))
         self.scratch = np.empty((2, widest + 1))
         self.empty = np.empty((2, size + 1), ints)
+        steps = 16 * (size + 64) if record else 0
+        self.proof = kernels.Proof(code=np.empty(steps, np.int32), at=np.zeros(steps, ints))
+
+    @property
+    def branching(self) -> tuple[Ints, Ints] | None:
+        """The branching so far, as recorded; ``None`` where it is not."""
+        steps = self.registers[kernels.RECORDED]
+        return (self.proof.code[:steps], self.proof.at[:steps]) if len(self.proof.code) else None
+
+    def make_room(self) -> None:
+        """Make room for four times as much of the branching."""
+        steps = self.registers[kernels.RECORDED]
+        wider = kernels.Proof(
+            code=np.empty(4 * len(self.proof.code), np.int32), at=np.zeros(4 * len(self.proof.at), np.int64)
+        )
+        wider.code[:steps], wider.at[:steps] = self.proof.code[:steps], self.proof.at[:steps]
+        self.proof = wider
 
     def advance(self, budget: int) -> None:
         """Go on for so many boxes."""
         kernels.advance(
             budget, self.registers, self.reals, self.best, self.log_point, self.log_cost, self.local.cells, self.local.leaves,
             self.trees, self.goal, self.stack, self.peaks, self.drop, self.soft, self.scratch, self.empty,
+            self.proof,
         )  # fmt: skip
 
 

@@ -35,6 +35,10 @@ Stack = namedtuple(
 )
 """The open boxes, one a depth: their ranges, the useful leaves of each tree, and how they are cut in two."""
 
+Proof = namedtuple("Proof", "code at")
+"""The branching in the order of its nodes, where it is recorded: -1 for a box that is closed, or twice the feature of a cut, plus which
+side comes next; and the cut itself."""
+
 Goal = namedtuple("Goal", "base need sure pad")
 """What the scores start from, what the most must reach to be possible and the least to be sure, and how far rounding
 may be off in the sums made here."""
@@ -321,7 +325,7 @@ def collect(
 
 
 @kernel
-def compress(count, lo, hi, cells, cut, box_lo, box_hi, new_off, new_add, new_top, new_rep, new_own):
+def compress(count, lo, hi, cells, cut, box_lo, box_hi, new_off, new_add, new_top, new_rep, new_first, new_own):
     """Merge neighbouring cells that no collected leaf tells apart; a block costs what its cheapest cell costs.
 
     ``cut`` marks cells before which a block must begin (where a condition tells the cells apart). Boxes are rewritten in blocks.
@@ -346,6 +350,7 @@ def compress(count, lo, hi, cells, cut, box_lo, box_hi, new_off, new_add, new_to
                 new_add[size] = add[f + k]
                 new_top[size] = top[f + k]
                 new_rep[size] = k
+                new_first[size] = k
                 size += 1
             new_own[j] = own[j]
             continue
@@ -354,6 +359,7 @@ def compress(count, lo, hi, cells, cut, box_lo, box_hi, new_off, new_add, new_to
                 new_add[size] = add[f + k]
                 new_top[size] = top[f + k]
                 new_rep[size] = k
+                new_first[size] = k
                 size += 1
             elif add[f + k] + top[f + k] < new_add[size - 1] + new_top[size - 1]:
                 new_add[size - 1] = add[f + k]
@@ -1034,7 +1040,18 @@ def bound_cuts(d, tight, slack, cells, leaves, stack, peaks, drop, soft, scratch
 
 
 @kernel
-def shave(d, slack, cells, stack, drop):
+def note_shaved(j, at, side, registers, proof):
+    """Record a cut of which one side is closed at once, where the branching is recorded."""
+    n = registers[RECORDED]
+    if proof.code.shape[0] > 0:
+        proof.code[n] = 2 * j + side
+        proof.at[n] = at
+        proof.code[n + 1] = -1
+        registers[RECORDED] = n + 2
+
+
+@kernel
+def shave(d, slack, cells, stack, drop, registers, proof):
     """Take off the ends (ordered) or levels (mask) of the box that cannot be in the goal.
 
     Returns 0 where nothing changed, 1 where something did, 2 where nothing is left.
@@ -1048,6 +1065,7 @@ def shave(d, slack, cells, stack, drop):
             for k in range(off[j + 1] - f):
                 if (mask[j] >> k) & 1 and drop[0, f + k] > slack:
                     mask[j] &= ~(np.int64(1) << k)
+                    note_shaved(j, np.int64(1) << k, 0, registers, proof)
                     changed = 1
             if mask[j] == 0:
                 return 2
@@ -1063,8 +1081,12 @@ def shave(d, slack, cells, stack, drop):
         while c > lo[j] and drop[1, f + c] > slack:
             b = c - 1
             c -= 1
+        if a > lo[j]:
+            note_shaved(j, a - 1, 0, registers, proof)
         if a > b:
             return 2
+        if b < hi[j]:
+            note_shaved(j, b, 1, registers, proof)
         if a > lo[j] or b < hi[j]:
             lo[j], hi[j] = a, b
             changed = 1
@@ -1185,8 +1207,8 @@ def enter(d, side, cells, stack):
 
 
 # Registers of a search that is paused and resumed.
-DEPTH, FRESH, NODES, LOGGED, STATUS, FOUND = 0, 1, 2, 3, 4, 5
-RUNNING, FULL, LOG_FULL = 0, 1, 2
+DEPTH, FRESH, NODES, LOGGED, STATUS, FOUND, RECORDED = 0, 1, 2, 3, 4, 5, 8
+RUNNING, FULL, LOG_FULL, PROOF_FULL = 0, 1, 2, 4
 LIMIT = 0
 
 
@@ -1251,13 +1273,17 @@ def advance(
     soft,
     scratch,
     empty,
+    proof,
 ):
     """Run the branch and bound for at most ``budget`` nodes; all state lives in the arrays, so that it can be resumed.
 
-    ``reals[LIMIT]`` is the radius: that of the pass, then the cost of the best point found.
+    ``reals[LIMIT]`` is the radius: that of the pass, then the cost of the best point found. Where ``proof`` has room at all, the
+    branching is written into it.
     """
     margins = goal.need.shape[0]
     features = cells.own.shape[0]
+    records = proof.code.shape[0] > 0
+    room = 4 * cells.off[features] + 8
     totals = np.empty(margins)
     most, least = np.empty(margins), np.empty(margins)
     base_point = np.empty(features, np.int64)
@@ -1284,6 +1310,10 @@ def advance(
         closed = False
         distance = 0.0
         while True:
+            if records and registers[RECORDED] + room > proof.code.shape[0]:
+                # What was shaved off is recorded and gone from the box, so that the node may begin anew.
+                registers[STATUS] = PROOF_FULL
+                return
             limit = reals[LIMIT]
             lo, hi, mask = stack.lo[d], stack.hi[d], stack.mask[d]
             distance = shrink_to_ball(
@@ -1315,7 +1345,7 @@ def advance(
                 bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty, opened)
             else:
                 bound_cuts(d, tight, slack, cells, leaves, stack, peaks, drop, soft, scratch)
-            changed = shave(d, slack + goal.pad, cells, stack, drop)
+            changed = shave(d, slack + goal.pad, cells, stack, drop, registers, proof)
             if changed == 2:
                 closed = True
                 break
@@ -1344,12 +1374,19 @@ def advance(
             else:
                 closed = not choose_cut(d, slack, distance, reals[LIMIT], cells, stack, drop, soft)
         if closed:
+            if records:
+                proof.code[registers[RECORDED]] = -1
+                registers[RECORDED] += 1
             registers[DEPTH] -= 1
             registers[FRESH] = 0
             continue
         if d + 2 >= stack.lo.shape[0]:
             registers[STATUS] = FULL
             return
+        if records:
+            proof.code[registers[RECORDED]] = 2 * stack.feature[d] + stack.near_side[d]
+            proof.at[registers[RECORDED]] = stack.at[d]
+            registers[RECORDED] += 1
         stack.state[d] = 1
         enter(d, stack.near_side[d], cells, stack)
         registers[DEPTH] = d + 1

@@ -68,11 +68,12 @@ class Local:
             return
         blocks = int(view.off[-1])
         new_off, new_own = np.empty(features + 1, np.int64), np.empty(features, np.int64)
-        new_add, new_top, new_rep = np.empty(blocks), np.empty(blocks), np.empty(blocks, np.int64)
+        new_add, new_top = np.empty(blocks), np.empty(blocks)
+        new_rep, new_first = np.empty(blocks, np.int64), np.empty(blocks, np.int64)
         size = kernels.compress(
-            count, lo, hi, cells, view.cut, box_lo, box_hi, new_off, new_add, new_top, new_rep, new_own
+            count, lo, hi, cells, view.cut, box_lo, box_hi, new_off, new_add, new_top, new_rep, new_first, new_own
         )
-        self.off, self.rep = new_off, new_rep[:size]
+        self.off, self.rep, self.first = new_off, new_rep[:size], new_first[:size]
         owner = np.repeat(np.arange(features), np.diff(new_off))
         at = view.off[owner] + self.rep
         self.cells = kernels.Cells(

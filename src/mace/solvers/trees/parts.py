@@ -82,15 +82,19 @@ class Tables:
 
     def alternatives(self) -> list[Values]:
         """Return the leaf values for each alternative of the goal."""
+        return [values for _, values in self.numbered_alternatives()]
+
+    def numbered_alternatives(self) -> list[tuple[int, Values]]:
+        """Return the leaf values for each alternative of the goal, with its number."""
         goal = self.problem.goal
         band = self.form.band(goal)
         made = []
-        for margins in goal.alternatives(self.form.outputs, ties_last=self.form.ties_last):
+        for number, margins in enumerate(goal.alternatives(self.form.outputs, ties_last=self.form.ties_last)):
             if not margins:
                 continue
-            if margins not in self.cache:
-                self.cache[margins] = margin_values(self.form, margins, band)
-            made.append(self.cache[margins])
+            if (margins, band) not in self.cache:
+                self.cache[margins, band] = margin_values(self.form, margins, band)
+            made.append((number, self.cache[margins, band]))
         return made
 
     def missing_costs(self, count: int) -> float:

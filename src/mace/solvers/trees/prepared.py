@@ -33,7 +33,7 @@ class Prepared:
     mask_of: Ints
     free: list[Allowed]
     ends: Ends
-    values: dict[tuple[Margin, ...], Values] = field(default_factory=dict)
+    values: dict[tuple[tuple[Margin, ...], Fraction], Values] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

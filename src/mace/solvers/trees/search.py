@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.distances import distance_down, distance_up
-from mace.exact import UNIT
-from mace.problem import Bounds, Limits, Problem
+from mace.exact import UNIT, float_up
+from mace.problem import Bounds, Evidence, Limits, Problem
 from mace.solvers.bisection import BAND
 from mace.solvers.trees import dual, kernels
 from mace.solvers.trees.engines import Engine, Plain, Priced
 from mace.solvers.trees.local import Local
 from mace.solvers.trees.parts import Part, Tables
 from mace.solvers.trees.prepared import Values, kernel_goal
+from mace.solvers.trees.proof import Recorder
 from mace.space import Point
 
 FIRST_RADIUS = 2.0**-14
@@ -51,6 +52,12 @@ CHUNK = 256
 MOST_ARENA = 2**28
 PAUSE = 0.02
 """Seconds between two looks at the clock."""
+
+LEAST_PROOF = 0.05
+"""Seconds that a proof may always take."""
+
+PROOF_BUDGET = 64
+"""Nodes of a proof between two looks at the clock."""
 
 MOST_PARTS = 4096
 """Ways of being missing that are tried before the search gives up on a proof."""
@@ -118,6 +125,8 @@ class Search:
         self.undecided: dict[Point, float] = {}
         self.best = Best(np.inf)
         self.reason = ""
+        self.recorder = Recorder(self.tables) if limits.record else None
+        self.started = time.monotonic()
 
     def run(self) -> Bounds:
         """Search the part with the least floor one ball farther, until the best point is below every floor."""
@@ -177,6 +186,8 @@ class Search:
             self.reason = "time limit reached"
             return
         part, tables = climb.part, self.tables
+        if self.recorder is not None:
+            self.recorder.meet(part)
         radius = min(climb.radius, self.best.cost, climb.farthest)
         self.passes += 1
         local = Local(
@@ -192,6 +203,8 @@ class Search:
             if not ended:
                 self._go_on(climb, engine)
                 return
+            if self.recorder is not None:
+                self.recorder.keep(part, engine, radius)
         climb.floor = max(climb.floor, radius)
         climb.is_done = radius >= min(self.best.cost, climb.farthest)
         if nodes >= SEEK_AFTER and self.best.point is None:
@@ -222,7 +235,7 @@ class Search:
         while True:
             engine: Engine
             if climb.multiplier is None:
-                engine = Plain(local, part.trees, part.values, radius, arena)
+                engine = Plain(local, part.trees, part.values, radius, arena, record=self.limits.record)
             else:
                 engine = self._priced(local, climb, radius, arena, climb.multiplier)
             ended = self._run(engine, part, patience)
@@ -277,6 +290,9 @@ class Search:
             except KeyboardInterrupt:
                 self.reason = "interrupted"
                 return False
+            if engine.status == kernels.PROOF_FULL:
+                engine.make_room()
+                engine.registers[kernels.STATUS] = kernels.RUNNING
             if engine.status == kernels.LOG_FULL:
                 self._note_undecided(engine, part)
                 if len(self.undecided) > MOST_UNDECIDED:
@@ -352,7 +368,9 @@ class Search:
         point = self.best.point
         notes = {"nodes": self.nodes, "passes": self.passes}
         if floor == np.inf and point is None and open_cost == np.inf:
-            return Bounds(Fraction(0), is_infeasible=True, calls=self.nodes, notes=notes)
+            return Bounds(
+                Fraction(0), is_infeasible=True, calls=self.nodes, notes=notes, evidence=self._evidence(np.inf)
+            )
         measure = problem.metric.measure(point) if point is not None else None
         measures = [measure] if measure is not None else []
         measures += [Fraction(cost) for cost in (open_cost, floor) if cost < np.inf]
@@ -363,7 +381,47 @@ class Search:
         upper = distance_up(problem.metric, measure) if measure is not None else None
         if not reason and upper is not None and upper - lower > problem.accuracy:
             reason = "the accuracy asked for is finer than the rounding of distances"
-        return Bounds(lower, upper, point, reason=reason, calls=self.nodes, notes=notes)
+        evidence = self._evidence(float_up(lower**problem.metric.power))
+        return Bounds(lower, upper, point, reason=reason, calls=self.nodes, notes=notes, evidence=evidence)
+
+    def _evidence(self, radius: float) -> Evidence | None:
+        """Return the recorded proof that nothing costs less than ``radius``, where one was asked for.
+
+        Where the bound of a part rests on prices, which are not recorded, the plain engine tries the same ball, for as long as the whole
+        search took.
+        """
+        if self.recorder is None:
+            return None
+        gaps = self.recorder.gaps(radius)
+        until = time.monotonic() + max(LEAST_PROOF, time.monotonic() - self.started)
+        for part in gaps:
+            self._prove(part, min(radius, part.farthest), min(until, self.limits.deadline))
+        return self.recorder.evidence(radius)
+
+    def _prove(self, part: Part, radius: float, until: float) -> None:
+        """Search a ball that holds nothing with the plain engine, for its branching; give up in the end."""
+        assert self.recorder is not None
+        tables, arena = self.tables, 1 << 20
+        local = Local(
+            tables.grid, tables.view, radius, part.cells, part.lo, part.hi, part.mask, part.trees, part.values
+        )
+        while local.count > 0 and arena <= MOST_ARENA:
+            engine = Plain(local, part.trees, part.values, radius, max(arena, 16 * local.count), record=True)
+            while engine.status in (kernels.RUNNING, kernels.LOG_FULL, kernels.PROOF_FULL):
+                if engine.registers[kernels.DEPTH] < 0:
+                    self.recorder.keep(part, engine, radius)
+                    return
+                if time.monotonic() > until or self.reason == "interrupted":
+                    return
+                if engine.status == kernels.PROOF_FULL:
+                    engine.make_room()
+                # Points on the boundary were asked about before.
+                engine.registers[kernels.LOGGED] = engine.registers[kernels.STATUS] = 0
+                try:
+                    engine.advance(PROOF_BUDGET)
+                except KeyboardInterrupt:
+                    self.reason = "interrupted"
+            arena *= 8
 
 
 def can_price(part: Part) -> bool:

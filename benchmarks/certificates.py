@@ -1,0 +1,124 @@
+"""Certificates on the paper's models: what recording costs, how large they are, and how long it takes to check them.
+
+    python benchmarks/certificates.py [--rows 20] [--data adult,compas,credit] [--models tree,forest10,forest100,boosting]
+
+Times are seconds of CPU, one thread, kernels warm. "record" is the solver's time with recording divided by its time without, on the same
+rows in the same run. "read" is what reading the model and its fingerprint take, which a check pays once; "check" is the rest of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from trees import CLOCK, DISTANCES, paper_setting, versions
+
+import mace
+from mace.certify.check import _check_claim, _check_proof
+from mace.certify.statement import Statement
+from mace.certify.verdict import Refuted, Unchecked
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def checked(certificate: mace.Certificate, statement: Statement, reading: Any) -> tuple[str, str, float]:
+    """Return the outcome, the reason and the seconds of a check whose model is already read."""
+    started = time.process_time()
+    try:
+        problem = statement.of_reading(reading)
+        _check_claim(problem, certificate.claim)
+        _check_proof(problem, certificate, lambda share: None)
+    except (Refuted, Unchecked) as verdict:
+        return type(verdict).__name__.lower(), str(verdict), time.process_time() - started
+    return "valid", "", time.process_time() - started
+
+
+def measure(setting: Any, distance: Any, limit: float) -> dict[str, Any]:
+    """Return sizes, times and outcomes over the rows of a setting."""
+    explainer = mace.Explainer(setting.model, setting.space)
+    plain, recorded, sizes, checks, nodes = [], [], [], [], []
+    outcomes: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    started = time.process_time()
+    reading = None
+    explainer.explain(setting.rows.iloc[0], distance=distance, time_limit=limit)
+    CLOCK.read()
+    for _, row in setting.rows.iterrows():
+        explainer.explain(row, distance=distance, time_limit=limit)
+        plain.append(CLOCK.read())
+        explanation = explainer.explain(row, distance=distance, time_limit=limit, certify=True)
+        recorded.append(CLOCK.read())
+        certificate = explanation[0].certificate if explanation else explanation.certificate
+        text = certificate.to_json()
+        certificate = mace.Certificate.from_json(text)
+        statement = Statement.from_dict(certificate.statement)
+        if reading is None:
+            started = time.process_time()
+            reading = statement.problem(setting.model)[1]
+            started = time.process_time() - started
+        outcome, reason, seconds = checked(certificate, statement, reading)
+        outcomes[outcome] += 1
+        reasons[reason] += bool(reason)
+        sizes.append(len(text))
+        checks.append(seconds)
+        nodes.append(len(certificate.evidence.get("code", ())))
+    return {
+        "outcomes": dict(outcomes),
+        "reasons": {reason: count for reason, count in reasons.items() if count},
+        "record": sum(recorded) / sum(plain),
+        "bytes median": float(np.median(sizes)),
+        "bytes max": max(sizes),
+        "nodes median": float(np.median(nodes)),
+        "nodes max": max(nodes),
+        "read": started,
+        "check median": float(np.median(checks)),
+        "check max": max(checks),
+        "solve median": float(np.median(plain)),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=20)
+    parser.add_argument("--data", default="adult,compas,credit")
+    parser.add_argument("--models", default="tree,forest10,forest100,boosting")
+    parser.add_argument("--distances", default=",".join(DISTANCES))
+    parser.add_argument("--limit", type=float, default=30.0)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    RESULTS.mkdir(exist_ok=True)
+    print(
+        "| data | model | distance | valid | record | kB median | kB max | nodes | read s | check s median | check s max |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    with (RESULTS / "certificates.jsonl").open("w") as out:
+        for data in arguments.data.split(","):
+            for model in arguments.models.split(","):
+                try:
+                    setting = paper_setting(data, model, arguments.rows)
+                except mace.DatasetUnavailable as error:
+                    print(f"{data}: LEFT OUT, {error}")
+                    break
+                for name in arguments.distances.split(","):
+                    found = measure(setting, DISTANCES[name], arguments.limit)
+                    head = {"data": data, "model": model, "distance": name, **versions()}
+                    out.write(json.dumps(head | found) + "\n")
+                    valid = f"{found['outcomes'].get('valid', 0)} of {len(setting.rows)}"
+                    print(
+                        f"| {data} | {model} | {name} | {valid} | {found['record']:.2f}x | {found['bytes median'] / 1e3:.1f} "
+                        f"| {found['bytes max'] / 1e3:.1f} | {found['nodes median']:.0f} | {found['read']:.2f} "
+                        f"| {found['check median']:.3f} | {found['check max']:.3f} |",
+                        flush=True,
+                    )
+                    for reason, count in found["reasons"].items():
+                        print(f"    {count}: {reason}")
+
+
+if __name__ == "__main__":
+    main()

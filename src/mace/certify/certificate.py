@@ -1,0 +1,263 @@
+"""The certificate itself: four parts, written to and read from JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mace.certify.arrays import Unpacking, encoded, is_packed, narrowed, pack
+from mace.errors import InvalidCertificate
+
+VERSION = 1
+
+MOST_BYTES = 2**28
+"""A file larger than this is not read."""
+
+MOST_DEPTH = 12
+"""Objects and lists inside each other."""
+
+MOST_DIGITS = 40
+"""Digits of a whole number; longer ones are written as text ``"p/q"``."""
+
+MOST_FRACTION = 4_000
+"""Characters of a fraction in text."""
+
+STATUSES = ("optimal", "feasible", "infeasible", "unknown")
+CLAIM_KEYS = {"status", "lower", "upper", "counterfactual"}
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """An answer with its proof.
+
+    Attributes
+    ----------
+    version : int
+        Of the schema, which ``docs/certificates.md`` describes.
+    statement : dict
+        The question: fingerprint of the model, space, factual, target, distance, constraints, earlier counterfactuals, accuracy.
+    claim : dict
+        ``status``, ``lower``, ``upper``, ``counterfactual``: nothing nearer than ``lower`` reaches the target, and the counterfactual, at
+        distance ``upper``, does. With status ``infeasible`` nothing does at any distance, and the others are ``None``.
+    evidence : dict
+        The proof of ``lower``: ``lane`` names its kind; values are those of JSON and arrays of integers and floats.
+    """
+
+    version: int
+    statement: dict[str, Any]
+    claim: dict[str, Any]
+    evidence: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain data for JSON, arrays packed."""
+        return {
+            "version": self.version,
+            "statement": self.statement,
+            "claim": self.claim,
+            "evidence": _packed(self.evidence),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Certificate:
+        """Return the certificate that :meth:`to_dict` wrote.
+
+        Raises
+        ------
+        InvalidCertificate
+            Something is not as the schema says; the message names the place.
+        """
+        if not isinstance(data, Mapping):
+            raise InvalidCertificate(f"A certificate is an object of JSON, not {type(data).__name__}.")
+        if data.get("version") != VERSION or isinstance(data.get("version"), bool):
+            raise InvalidCertificate(
+                f"version: {data.get('version')!r:.40} is not known; this version of MACE reads version {VERSION}."
+            )
+        check_keys(data, {"version", "statement", "claim", "evidence"}, "the certificate")
+        parts = {name: expect(data[name], dict, name) for name in ("statement", "claim", "evidence")}
+        unpacking = Unpacking()
+        clean = {name: _clean(part, name, 1, unpacking) for name, part in parts.items()}
+        _check_claim(clean["claim"])
+        if not isinstance(clean["evidence"].get("lane"), str):
+            raise InvalidCertificate("evidence: 'lane' must name the kind of proof.")
+        return cls(VERSION, clean["statement"], clean["claim"], clean["evidence"])
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON text."""
+        return "".join(self._pieces())
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Certificate:
+        """Return the certificate that :meth:`to_json` wrote; anything else is an :class:`InvalidCertificate`."""
+        if len(text) > MOST_BYTES:
+            raise InvalidCertificate(
+                f"A text of {len(text)} characters is no certificate; at most {MOST_BYTES} are read."
+            )
+        try:
+            data = json.loads(
+                text, parse_constant=_refuse_number, parse_float=_float, parse_int=_integer, object_pairs_hook=_object
+            )
+        except InvalidCertificate:
+            raise
+        except (ValueError, TypeError, RecursionError) as error:
+            raise InvalidCertificate(f"Not JSON: {str(error)[:200] or 'nested too deeply'}.") from error
+        return cls.from_dict(data)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate to a file, piece by piece."""
+        with Path(path).open("w", encoding="utf-8") as file:
+            for piece in self._pieces():
+                file.write(piece)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Certificate:
+        """Read a certificate from a file."""
+        file = Path(path)
+        try:
+            if file.stat().st_size > MOST_BYTES:
+                raise InvalidCertificate(f"{file.name} is larger than {MOST_BYTES} bytes, the most that is read.")
+            return cls.from_json(file.read_bytes())
+        except OSError as error:
+            raise InvalidCertificate(f"cannot read {file}: {error}") from error
+
+    def _pieces(self) -> Iterator[str]:
+        yield from _pieces(
+            {"version": self.version, "statement": self.statement, "claim": self.claim, "evidence": self.evidence}
+        )
+        yield "\n"
+
+
+def fraction_text(value: Fraction) -> str:
+    """Return a fraction as text, ``"p/q"``."""
+    return f"{value.numerator}/{value.denominator}"
+
+
+def read_fraction(value: object, place: str) -> Fraction:
+    """Return the fraction of a text ``"p/q"``; anything else is an :class:`InvalidCertificate`."""
+    if isinstance(value, str) and len(value) <= MOST_FRACTION:
+        top, _, bottom = value.partition("/")
+        try:
+            return Fraction(int(top), int(bottom or "1"))
+        except (ValueError, ZeroDivisionError):
+            pass
+    raise InvalidCertificate(f"{place}: {value!r:.60} is not a fraction; it is written as text, 'p/q'.")
+
+
+def expect(value: object, kind: type | tuple[type, ...], place: str) -> Any:
+    """Return a value of JSON of the right type; any other is an :class:`InvalidCertificate` that names the place."""
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        wanted = " or ".join(each.__name__ for each in kinds)
+        raise InvalidCertificate(f"{place}: {value!r:.60} is a {type(value).__name__}; {wanted} is needed.")
+    return value
+
+
+def check_keys(value: Mapping[str, Any], keys: set[str], place: str) -> None:
+    """Refuse an object that lacks a key, or has one more."""
+    if set(value) != keys:
+        stray = sorted(map(str, set(value) ^ keys))[:5]
+        raise InvalidCertificate(f"{place}: the keys must be {', '.join(sorted(keys))}; see {', '.join(stray)}.")
+
+
+def _check_claim(claim: dict[str, Any]) -> None:
+    check_keys(claim, CLAIM_KEYS, "claim")
+    if claim["status"] not in STATUSES:
+        raise InvalidCertificate(f"claim.status: {claim['status']!r:.40} is not one of {', '.join(STATUSES)}.")
+    for name in ("lower", "upper"):
+        if claim[name] is not None and not 0 <= expect(claim[name], (int, float), f"claim.{name}") < math.inf:
+            raise InvalidCertificate(f"claim.{name}: {claim[name]!r} is no distance; a number of at least 0 is needed.")
+    row = claim["counterfactual"]
+    if row is not None:
+        for name, value in expect(row, dict, "claim.counterfactual").items():
+            if value is not None:
+                expect(value, (str, int, float, bool), f"claim.counterfactual.{name}")
+
+
+# ---- reading
+
+
+def _refuse_number(text: str) -> object:
+    raise InvalidCertificate(f"{text} is not a number of JSON.")
+
+
+def _float(text: str) -> float:
+    number = float(text) if len(text) <= 400 else math.inf
+    if math.isinf(number):
+        raise InvalidCertificate(f"The number {text[:30]} is too large.")
+    return number
+
+
+def _integer(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise InvalidCertificate(f"The number {text[:30]}... is too long.")
+    return int(text)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise InvalidCertificate("An object names the same key twice.")
+    return made
+
+
+def _clean(value: Any, place: str, depth: int, unpacking: Unpacking) -> Any:
+    """Return a value with its arrays unpacked; what no certificate holds is refused."""
+    if depth > MOST_DEPTH:
+        raise InvalidCertificate(f"{place[:60]}: nested more than {MOST_DEPTH} deep.")
+    if isinstance(value, dict):
+        if is_packed(value):
+            return unpacking.array(value, place)
+        for key in value:
+            expect(key, str, f"{place}: a key")
+        return {key: _clean(part, f"{place}.{key}", depth + 1, unpacking) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_clean(part, f"{place}[{number}]", depth + 1, unpacking) for number, part in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidCertificate(f"{place}: {value} is not a number of JSON.")
+    if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
+        raise InvalidCertificate(f"{place}: the number is too long.")
+    if value is not None and not isinstance(value, str | int | float | bool):
+        raise InvalidCertificate(f"{place}: a {type(value).__name__} is no part of JSON.")
+    return value
+
+
+# ---- writing
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return pack(value)
+    if isinstance(value, dict):
+        return {key: _packed(part) for key, part in value.items()}
+    return [_packed(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _pieces(value: Any) -> Iterator[str]:
+    """Yield the JSON text of a value; large arrays in parts, so that the whole is never in memory twice."""
+    if isinstance(value, np.ndarray):
+        narrow = narrowed(value)
+        yield f'{{"dtype": "{narrow.dtype.str}", "shape": {list(narrow.shape)}, "data": "'
+        yield from encoded(narrow)
+        yield '"}'
+    elif isinstance(value, dict):
+        yield "{"
+        for number, (key, part) in enumerate(value.items()):
+            yield f"{', ' if number else ''}{json.dumps(key, ensure_ascii=False)}: "
+            yield from _pieces(part)
+        yield "}"
+    elif isinstance(value, list | tuple):
+        yield "["
+        for number, part in enumerate(value):
+            if number:
+                yield ", "
+            yield from _pieces(part)
+        yield "]"
+    else:
+        yield json.dumps(value, ensure_ascii=False, allow_nan=False)

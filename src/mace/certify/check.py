@@ -1,0 +1,141 @@
+"""Checking a certificate: the model, the counterfactual, the claim, and the proof of its lane."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from mace.certify.certificate import Certificate
+from mace.certify.statement import Statement
+from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict
+from mace.errors import InvalidRow
+from mace.exact import float_up
+from mace.problem import Problem
+from mace.registry import resolve
+
+CHECKERS = {
+    "trees": "mace.certify.trees:check",
+}
+"""The kinds of proof and their checkers: functions ``(problem, lower, evidence, progress)``.
+
+Each must be convinced that no plausible point at a distance below ``lower`` (at any distance, where it is ``None``) is predicted as the
+target by the real model, or raise :class:`Refuted` or :class:`Unchecked`.
+"""
+
+
+def verify(certificate: Certificate | Mapping[str, Any], model: Any, *, progress: Progress | None = None) -> Verdict:
+    """Check a certificate against the model that it is about, without any solver.
+
+    Parameters
+    ----------
+    certificate : Certificate or dict
+        What is to be checked.
+    model : estimator, pipeline or function
+        The model as deployed.
+    progress : callable, optional
+        Receives the share of the proof that is checked.
+
+    Returns
+    -------
+    Verdict
+        ``valid``: the counterfactual is plausible, at its distance, and predicted as the target, and nothing nearer than ``lower`` is.
+        ``refuted``: something does not hold. ``unchecked``: there is no proof of ``lower``, or none that can be checked here.
+
+    Raises
+    ------
+    InvalidCertificate
+        The certificate is not one.
+    """
+    if not isinstance(certificate, Certificate):
+        certificate = Certificate.from_dict(certificate)
+    statement = Statement.from_dict(certificate.statement)
+    try:
+        problem, _ = statement.problem(model)
+        _check_claim(problem, certificate.claim)
+        _check_proof(problem, certificate, progress or _silent)
+    except Refuted as verdict:
+        return Verdict("refuted", str(verdict))
+    except Unchecked as verdict:
+        return Verdict("unchecked", str(verdict))
+    return Verdict("valid")
+
+
+def _silent(share: float) -> None:
+    """Tell nobody."""
+
+
+def _check_claim(problem: Problem, claim: dict[str, Any]) -> None:
+    """Ask the real model about the counterfactual, and check it, its distance and the status."""
+    status, lower, upper, row = claim["status"], claim["lower"], claim["upper"], claim["counterfactual"]
+    if status == "infeasible":
+        if (lower, upper, row) != (None, None, None):
+            raise Refuted("claim: with status infeasible there is no lower, no upper and no counterfactual")
+        return
+    if lower is None:
+        raise Refuted(f"claim.lower: with status {status} it is a number")
+    if status == "unknown":
+        if (upper, row) != (None, None):
+            raise Refuted("claim: with status unknown there is no upper and no counterfactual")
+        return
+    if upper is None or row is None:
+        raise Refuted(f"claim: with status {status} there is a counterfactual and its distance, upper")
+    distance = _check_counterfactual(problem, row)
+    if upper != float_up(distance):
+        raise Refuted(f"claim.upper: {upper!r} is not the distance of the counterfactual, {float_up(distance)!r}")
+    if lower > upper:
+        raise Refuted(f"claim.lower: {lower!r} is above upper, {upper!r}")
+    # The bound of the statement was rounded down once.
+    if status == "optimal" and distance - Fraction(lower) > problem.accuracy + Fraction(math.ulp(lower)):
+        raise Refuted(
+            f"claim.status: {upper!r} and {lower!r} are farther apart than the accuracy, {float(problem.accuracy)!r}; this is not optimal"
+        )
+
+
+def _check_counterfactual(problem: Problem, row: dict[str, Any]) -> Fraction:
+    try:
+        point = problem.space.point(row)
+    except InvalidRow as error:
+        raise Refuted(f"claim.counterfactual: {error}") from error
+    if not problem.is_plausible(point):
+        raise Refuted(f"claim.counterfactual: {_why_implausible(problem, row)}")
+    if not problem.goal.accepts(problem.ask([point])[0]):
+        raise Refuted("claim.counterfactual: the model does not put it in the target")
+    if not problem.form.is_settled(point, problem.goal):
+        raise Refuted("claim.counterfactual: the model does not give it the same outcome in every order of summation")
+    return problem.distance(point)
+
+
+def _why_implausible(problem: Problem, row: dict[str, Any]) -> str:
+    free = Problem(problem.space, problem.form, problem.ask, problem.goal, problem.factual, problem.metric)
+    point = problem.space.point(row)
+    if not free.is_plausible(point):
+        return "a value is off the grid of its feature"
+    for number, condition in enumerate(problem.conditions):
+        alone = Problem(
+            problem.space, problem.form, problem.ask, problem.goal, problem.factual, problem.metric, (condition,)
+        )
+        if not alone.is_plausible(point):
+            return f"it breaks condition {number} of the statement (constraints first, then earlier counterfactuals)"
+    return "it is not plausible"
+
+
+def _check_proof(problem: Problem, certificate: Certificate, progress: Progress) -> None:
+    """Hand the proof to the checker of its lane; a lower bound of 0 needs none."""
+    evidence, claimed = certificate.evidence, certificate.claim["lower"]
+    if claimed == 0:
+        return
+    lane = evidence["lane"]
+    if "missing" in evidence:
+        raise Unchecked(f"the {lane!s:.40} lane gave no proof of lower: {evidence['missing']!s:.300}")
+    if lane not in CHECKERS:
+        raise Unchecked(f"no checker for proofs of the lane {lane!r:.60}; known: {', '.join(CHECKERS)}")
+    checker = resolve(CHECKERS[lane])
+    try:
+        checker(problem, None if claimed is None else Fraction(claimed), evidence, progress)
+    except (Refuted, Unchecked):
+        raise
+    except Exception as error:
+        # Whatever damaged evidence provokes, it proves nothing.
+        raise Refuted(f"evidence: it cannot be followed ({type(error).__name__}: {str(error)[:200]})") from error

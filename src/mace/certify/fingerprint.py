@@ -1,0 +1,65 @@
+"""The fingerprint of a model: two hashes that change when anything that decides changes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mace.forms import Form
+from mace.models.reading import Reading
+from mace.space import FeatureSpace
+
+
+def fingerprint(reading: Reading) -> dict[str, str]:
+    """Return the SHA-256 of the form (every array with its shape and type, every setting) and of the labels and kind of the model."""
+    decides = (reading.classes, reading.is_regressor, reading.rate is not None)
+    return {"form": form_hash(reading.form), "parameters": _hash(decides)}
+
+
+def form_hash(form: Form) -> str:
+    """Return the SHA-256 of a form."""
+    return _hash(form)
+
+
+def _hash(value: object) -> str:
+    digest = hashlib.sha256()
+    for piece in _bytes_of(value):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def _bytes_of(value: object) -> Iterator[bytes]:
+    """Yield a value's canonical bytes: a word for its kind, its size, then its parts in order. No recursion: programs nest deeply."""
+    pending: list[Any] = [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, np.ndarray):
+            plain = np.ascontiguousarray(part.astype(part.dtype.newbyteorder("<")))
+            yield f"array {plain.dtype.str} {plain.shape};".encode()
+            yield plain.tobytes()
+        elif isinstance(part, bool | int | float | Fraction | None):
+            yield f"{type(part).__name__} {part!r};".encode()
+        elif isinstance(part, str):
+            yield f"text {len(part)} {part};".encode()
+        elif isinstance(part, FeatureSpace):
+            pending.append(list(part.items()))
+            yield b"space;"
+        elif isinstance(part, tuple | list):
+            yield f"list {len(part)};".encode()
+            pending.extend(reversed(part))
+        elif isinstance(part, frozenset | set):
+            yield f"set {sorted(map(repr, part))};".encode()
+        elif isinstance(part, Mapping):
+            yield f"map {len(part)};".encode()
+            pending.append([list(pair) for pair in part.items()])
+        elif is_dataclass(part) and not isinstance(part, type):
+            named = [(field.name, getattr(part, field.name)) for field in fields(part)]
+            yield f"{type(part).__name__} {len(named)};".encode()
+            pending.append(named)
+        else:
+            raise TypeError(f"a {type(part).__name__} has no fingerprint")

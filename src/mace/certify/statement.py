@@ -1,0 +1,310 @@
+"""The question that a certificate answers, written down in full, and made a problem again with the user's model."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from mace.certify.certificate import check_keys, expect
+from mace.certify.fingerprint import fingerprint
+from mace.certify.verdict import Refuted
+from mace.constraints import CONSTRAINTS, Constraint
+from mace.distances import Distance, FunctionDistance
+from mace.diversity import Differ, differ
+from mace.errors import InvalidCertificate, InvalidConstraint, InvalidDistance, InvalidProgram, MaceError
+from mace.language.source import find_source
+from mace.models import Reading, read
+from mace.problem import Problem
+from mace.space import FeatureSpace, Point, Scalar
+from mace.space.features import plain_scalar
+from mace.targets import AnyOf, Between, as_goal
+
+KEYS = {"model", "space", "factual", "target", "distance", "constraints", "diversity", "earlier", "accuracy"}
+MOST_TEXT = 100_000
+"""Characters of a distance function."""
+
+Row = dict[str, Scalar | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What was asked.
+
+    Attributes
+    ----------
+    model : dict
+        The fingerprint of the model.
+    space : FeatureSpace
+        The plausible domain.
+    factual : Point
+        The row.
+    target : None, AnyOf or Between
+        ``None`` is any outcome but the row's own.
+    distance : Distance or FunctionDistance
+        What is near.
+    constraints : tuple of constraints
+        What may change and how.
+    diversity : Differ
+        How a counterfactual differs from each earlier one.
+    earlier : tuple of Point
+        Those.
+    accuracy : float
+        How far apart the bounds may stay for a status of ``optimal``.
+    """
+
+    model: dict[str, str]
+    space: FeatureSpace
+    factual: Point
+    target: AnyOf | Between | None
+    distance: Distance | FunctionDistance
+    constraints: tuple[Constraint, ...]
+    diversity: Differ
+    earlier: tuple[Point, ...]
+    accuracy: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statement as plain data; numbers as JSON writes them, which loses nothing."""
+        return {
+            "model": self.model,
+            "space": self.space.to_dict(),
+            "factual": row_of(self.space, self.factual),
+            "target": _target_dict(self.target),
+            "distance": _distance_dict(self.distance, self.space, self.factual),
+            "constraints": [_constraint_dict(each, self.space, self.factual) for each in self.constraints],
+            "diversity": _differ_dict(self.diversity) if self.earlier else None,
+            "earlier": [row_of(self.space, point) for point in self.earlier],
+            "accuracy": self.accuracy,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Statement:
+        """Return the statement that :meth:`to_dict` wrote; anything odd is an :class:`InvalidCertificate`."""
+        check_keys(data, KEYS, "statement")
+        model = expect(data["model"], dict, "statement.model")
+        check_keys(model, {"form", "parameters"}, "statement.model")
+        try:
+            space = FeatureSpace.from_dict(expect(data["space"], dict, "statement.space"))
+        except MaceError as error:
+            raise InvalidCertificate(f"statement.space: {error}") from error
+        earlier = [
+            _point(space, row, f"statement.earlier[{number}]")
+            for number, row in enumerate(expect(data["earlier"], list, "statement.earlier"))
+        ]
+        accuracy = expect(data["accuracy"], (int, float), "statement.accuracy")
+        if not 1e-15 <= accuracy <= 1e6:
+            raise InvalidCertificate(f"statement.accuracy: {accuracy!r} is not from 1e-15 to 1e6.")
+        return cls(
+            model=model,
+            space=space,
+            factual=_point(space, data["factual"], "statement.factual"),
+            target=_read_target(data["target"]),
+            distance=_read_distance(data["distance"]),
+            constraints=tuple(
+                _read_constraint(entry, f"statement.constraints[{number}]")
+                for number, entry in enumerate(expect(data["constraints"], list, "statement.constraints"))
+            ),
+            diversity=_read_differ(data["diversity"], is_needed=bool(earlier)),
+            earlier=tuple(earlier),
+            accuracy=float(accuracy),
+        )
+
+    def problem(self, model: Any) -> tuple[Problem, Reading]:
+        """Return the question about a model.
+
+        Raises
+        ------
+        Refuted
+            It is not the model of the certificate, or the question cannot be asked of it.
+        """
+        try:
+            reading = read(model, self.space)
+        except MaceError as error:
+            raise Refuted(f"the model cannot be read over the certificate's space: {error}") from error
+        found = fingerprint(reading)
+        for part, name in (("form", "decides otherwise"), ("parameters", "has other labels")):
+            if found[part] != self.model[part]:
+                raise Refuted(
+                    f"this is another model: it {name} than the one that the certificate is about (fingerprint of its {part} "
+                    f"{found[part][:12]}..., in the certificate {str(self.model[part])[:12]}...)"
+                )
+        return self.of_reading(reading), reading
+
+    def of_reading(self, reading: Reading) -> Problem:
+        """Return the question about a model as read."""
+        try:
+            current = reading.ask([self.factual])[0]
+            goal, ask = as_goal(self.target, reading, self.factual, current)
+            conditions = [constraint.bind(self.space, self.factual) for constraint in self.constraints]
+            conditions += [self.diversity.bind(self.space, point, self.distance) for point in self.earlier]
+            metric = self.distance.from_factual(self.space, self.factual)
+        except MaceError as error:
+            raise Refuted(f"the question of the statement cannot be asked of this model: {error}") from error
+        return Problem(
+            space=self.space,
+            form=reading.form,
+            ask=ask,
+            goal=goal,
+            factual=self.factual,
+            metric=metric,
+            conditions=tuple(conditions),
+            accuracy=Fraction(self.accuracy),
+        )
+
+    def after(self, point: Point) -> Statement:
+        """Return the statement of a further counterfactual, different from ``point`` too."""
+        return replace(self, earlier=(*self.earlier, point))
+
+
+def as_target(target: object) -> AnyOf | Between | None:
+    """Return what a user asks for as one of three kinds."""
+    return target if target is None or isinstance(target, AnyOf | Between) else AnyOf((target,))
+
+
+def row_of(space: FeatureSpace, point: Point) -> Row:
+    """Return a point as a row for JSON, ``None`` where missing."""
+    values = space.values_of(point)
+    return {name: None if number is None else values[name] for name, number in zip(space, point, strict=True)}
+
+
+def _point(space: FeatureSpace, row: object, place: str) -> Point:
+    try:
+        return space.point(expect(row, dict, place))
+    except InvalidCertificate:
+        raise
+    except MaceError as error:
+        raise InvalidCertificate(f"{place}: {error}") from error
+
+
+# ---- targets
+
+
+def _target_dict(target: AnyOf | Between | None) -> dict[str, Any]:
+    match target:
+        case None:
+            return {"kind": "other"}
+        case AnyOf(labels):
+            return {"kind": "any_of", "labels": [plain_scalar(label) for label in labels]}
+        case Between(low, high, label):
+            return {"kind": "between", "low": low, "high": high, "label": plain_scalar(label)}
+
+
+def _read_target(entry: object) -> AnyOf | Between | None:
+    place = "statement.target"
+    match expect(entry, dict, place):
+        case {"kind": "other", **rest} if not rest:
+            return None
+        case {"kind": "any_of", "labels": list(labels), **rest} if labels and not rest:
+            return AnyOf(tuple(expect(label, (str, int, float, bool), place) for label in labels))
+        case {"kind": "between", "low": low, "high": high, "label": label, **rest} if not rest:
+            if (low, high) == (None, None) or not isinstance(label, str | int | float | None):
+                raise InvalidCertificate(f"{place}: no bound is given, or the label is none.")
+            return Between(_end(low), _end(high), label)
+    raise InvalidCertificate(f"{place}: {entry!r:.80} is not a target of kind other, any_of or between.")
+
+
+def _end(value: object) -> float | None:
+    return None if value is None else float(expect(value, (int, float), "statement.target"))
+
+
+# ---- distances
+
+
+def _distance_dict(distance: Distance | FunctionDistance, space: FeatureSpace, factual: Point) -> dict[str, Any]:
+    if isinstance(distance, FunctionDistance):
+        return {"kind": "function", "text": _text_of(distance, space, factual)}
+    shares = {name: getattr(distance, name) for name in ("l0", "l1", "linf", "l2")}
+    return {"kind": "norms", **shares, "weights": dict(distance.weights)}
+
+
+def _text_of(distance: FunctionDistance, space: FeatureSpace, factual: Point) -> str:
+    """Return the text of a distance function; it must mean the same without the names around it."""
+    if isinstance(distance.function, str):
+        return distance.function
+    text = ast.unparse(find_source(distance.function).node)
+    try:
+        same = FunctionDistance(text).from_factual(space, factual) == distance.from_factual(space, factual)
+    except MaceError:
+        same = False
+    if not same:
+        raise InvalidDistance(
+            "certify: the distance uses names from outside of it, so its text alone does not say what it is. "
+            "Write the numbers into it, or pass it as text."
+        )
+    return text
+
+
+def _read_distance(entry: object) -> Distance | FunctionDistance:
+    place = "statement.distance"
+    match expect(entry, dict, place):
+        case {"kind": "function", "text": str(text), **rest} if not rest:
+            if len(text) > MOST_TEXT:
+                raise InvalidCertificate(f"{place}: a text of {len(text)} characters is too long.")
+            return FunctionDistance(text)
+        case {"kind": "norms", "l0": l0, "l1": l1, "linf": linf, "l2": l2, "weights": dict(weights), **rest} if (
+            not rest
+        ):
+            try:
+                return Distance(l0, l1, linf, l2, weights)
+            except MaceError as error:
+                raise InvalidCertificate(f"{place}: {error}") from error
+    raise InvalidCertificate(f"{place}: {entry!r:.80} is not a distance of kind norms or function.")
+
+
+# ---- constraints
+
+
+def _constraint_dict(constraint: Constraint, space: FeatureSpace, factual: Point) -> dict[str, Any]:
+    """Return a constraint as plain data that, read back, means the same."""
+    to_dict = getattr(constraint, "to_dict", None)
+    if to_dict is None:
+        raise InvalidConstraint(f"certify: {constraint!r:.80} has no to_dict(), so a certificate cannot state it.")
+    made: dict[str, Any] = to_dict()
+    try:
+        same = _read_constraint(made, "here").bind(space, factual) == constraint.bind(space, factual)
+    except MaceError:
+        same = False
+    if not same:
+        raise InvalidConstraint(
+            f"certify: {constraint!s:.80} does not mean the same when it is written down and read back. Pass it as text."
+        )
+    return made
+
+
+def _read_constraint(entry: object, place: str) -> Constraint:
+    match expect(entry, dict, place):
+        case {"kind": str(kind), "arguments": list(arguments), **rest} if not rest:
+            try:
+                made: Constraint = CONSTRAINTS.load(kind)(*arguments)
+            except (MaceError, TypeError, ValueError) as error:
+                raise InvalidCertificate(f"{place}: {error}") from error
+            return made
+    raise InvalidCertificate(f"{place}: {entry!r:.80} is not a constraint; its keys are kind and arguments.")
+
+
+# ---- diversity
+
+
+def _differ_dict(diversity: Differ) -> dict[str, Any]:
+    return {"features": diversity.features, "by": diversity.by, "distance": diversity.distance}
+
+
+def _read_differ(entry: object, *, is_needed: bool) -> Differ:
+    if not is_needed and entry is None:
+        return differ()
+    match entry:
+        case {"features": features, "by": by, "distance": distance, **rest} if not rest:
+            try:
+                return differ(features=features, by=by, distance=distance)
+            except (MaceError, TypeError) as error:
+                raise InvalidCertificate(f"statement.diversity: {error}") from error
+    raise InvalidCertificate(f"statement.diversity: {entry!r:.80} does not say how counterfactuals differ.")
+
+
+def check_can_state(statement: Statement) -> None:
+    """Refuse, before anything is solved, a question that cannot be written down."""
+    try:
+        statement.to_dict()
+    except InvalidProgram as error:
+        raise InvalidDistance(f"certify: {error}") from error

@@ -1,0 +1,226 @@
+"""and, or, not of constraints: what every constraint can do, and implies, either and together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mace.constraints.condition import Condition, Constraint, GuardCondition, changed, feature_of
+from mace.constraints.words import in_parentheses, name_text, names_text
+from mace.errors import InvalidConstraint
+from mace.language.syntax import Guard, conjunction, disjunction, negation
+from mace.space import FeatureSpace, Point
+
+
+class Combinable:
+    """A constraint that ``&``, ``|`` and ``~`` work on, and that has a text form which reads back as the same."""
+
+    __slots__ = ()
+
+    @property
+    def text(self) -> str:
+        """The constraint in the text form; :func:`mace.rule` reads it."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the constraint as plain data."""
+        return {"kind": "rule", "arguments": [self.text]}
+
+    def __and__(self, other: object) -> AllOf:
+        return AllOf((as_constraint(self), as_constraint(other)))
+
+    def __or__(self, other: object) -> AnyOf:
+        return AnyOf((as_constraint(self), as_constraint(other)))
+
+    def __invert__(self) -> Negated:
+        return Negated(as_constraint(self))
+
+    def __str__(self) -> str:
+        return f"rule({self.text!r})"
+
+
+def as_constraint(given: object) -> Constraint:
+    """Return a constraint: itself, or what a text or a function says."""
+    if isinstance(given, str) or (callable(given) and not hasattr(given, "bind")):
+        from mace.constraints.rule import rule
+
+        return rule(given)
+    if hasattr(given, "bind"):
+        return given
+    raise InvalidConstraint(
+        f"{given!r} is not a constraint. Use mace.fixed, mace.increases, mace.within, ... or a text."
+    )
+
+
+def guard_of(constraint: Constraint, space: FeatureSpace, factual: Point) -> Guard:
+    """Return the guard of a constraint that is to be combined with others."""
+    condition = constraint.bind(space, factual)
+    if isinstance(condition, GuardCondition):
+        return condition.guard
+    raise InvalidConstraint(
+        f"{constraint}: only a single expression can be combined with and, or, not. Write the rule as one expression."
+    )
+
+
+def text_of(constraint: Constraint) -> str:
+    """Return the text form of a constraint."""
+    text = getattr(constraint, "text", None)
+    if not isinstance(text, str):
+        raise InvalidConstraint(f"{constraint!r:.80} has no text form.")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf(Combinable):
+    """Every part holds."""
+
+    parts: tuple[Constraint, ...]
+
+    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
+        """Return the conjunction."""
+        return GuardCondition(conjunction(guard_of(part, space, factual) for part in self.parts))
+
+    @property
+    def text(self) -> str:
+        """The parts joined by ``and``."""
+        return " and ".join(in_parentheses(text_of(part), part) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf(Combinable):
+    """Some part holds."""
+
+    parts: tuple[Constraint, ...]
+
+    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
+        """Return the disjunction."""
+        return GuardCondition(disjunction(guard_of(part, space, factual) for part in self.parts))
+
+    @property
+    def text(self) -> str:
+        """The parts joined by ``or``."""
+        return " or ".join(in_parentheses(text_of(part), part) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Negated(Combinable):
+    """The part does not hold."""
+
+    part: Constraint
+
+    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
+        """Return the negation."""
+        return GuardCondition(negation(guard_of(self.part, space, factual)))
+
+    @property
+    def text(self) -> str:
+        """The part after ``not``."""
+        return f"not {in_parentheses(text_of(self.part), self.part)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Implies(Combinable):
+    """Where the condition holds, so does the consequence."""
+
+    condition: Constraint
+    consequence: Constraint
+
+    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
+        """Return "not the condition, or the consequence"."""
+        condition = guard_of(self.condition, space, factual)
+        return GuardCondition(disjunction([negation(condition), guard_of(self.consequence, space, factual)]))
+
+    @property
+    def text(self) -> str:
+        """``if ... then ...``."""
+        then = in_parentheses(text_of(self.consequence), self.consequence, only=Implies)
+        return f"if {in_parentheses(text_of(self.condition), self.condition, only=Implies)} then {then}"
+
+
+@dataclass(frozen=True, slots=True)
+class Together(Combinable):
+    """All of the features change, or none does."""
+
+    features: tuple[str, ...]
+
+    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
+        """Return "all or none"."""
+        for name in self.features:
+            feature_of(space, name, str(self))
+        each = [changed(space, name, factual) for name in self.features]
+        return GuardCondition(disjunction([conjunction(each), conjunction(map(negation, each))]))
+
+    @property
+    def text(self) -> str:
+        """``a, b change together``."""
+        return f"{names_text(self.features)} change together"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes(Combinable):
+    """Each of the features changes."""
+
+    features: tuple[str, ...]
+
+    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
+        """Return that every one differs from the factual."""
+        for name in self.features:
+            feature_of(space, name, str(self))
+        return GuardCondition(conjunction(changed(space, name, factual) for name in self.features))
+
+    @property
+    def text(self) -> str:
+        """``a changes``."""
+        if len(self.features) == 1:
+            return f"{name_text(self.features[0])} changes"
+        return f"{names_text(self.features)} change"
+
+
+def implies(condition: object, consequence: object) -> Implies:
+    """Where a condition holds of the counterfactual, a consequence must; both are constraints or their texts.
+
+    Examples
+    --------
+    >>> print(implies("education changes", "age >= old.age + 2"))
+    rule('if education changes then age >= old.age + 2')
+    """
+    return Implies(as_constraint(condition), as_constraint(consequence))
+
+
+def either(*constraints: object) -> AnyOf:
+    """At least one of some constraints holds.
+
+    Examples
+    --------
+    >>> print(either("savings >= 1000", "guarantor == 'yes'"))
+    rule("savings >= 1000 or guarantor == 'yes'")
+    """
+    if not constraints:
+        raise InvalidConstraint("either() names no constraint; give at least one.")
+    return AnyOf(tuple(as_constraint(constraint) for constraint in constraints))
+
+
+def together(*features: str) -> Together:
+    """Change all of these features, or none.
+
+    Examples
+    --------
+    >>> print(together("job", "income"))
+    rule('job, income change together')
+    """
+    if len(features) < 2:
+        raise InvalidConstraint("together() needs at least two features, as in together('job', 'income').")
+    return Together(features)
+
+
+def changes(*features: str) -> Changes:
+    """Each of these features differs from the factual's; mostly a condition inside :func:`implies`.
+
+    Examples
+    --------
+    >>> print(~changes("job"))
+    rule('not job changes')
+    """
+    if not features:
+        raise InvalidConstraint("changes() names no feature; write changes('job').")
+    return Changes(features)

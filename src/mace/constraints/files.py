@@ -1,0 +1,65 @@
+"""Constraints kept in a file beside a model."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from mace.constraints.condition import Constraint
+from mace.constraints.rule import rule
+from mace.errors import InvalidConstraint
+from mace.space import FeatureSpace, Integer, Point, Real
+
+_FORM = 'Write constraints = ["age stays", ...], or [[constraint]] tables with a rule and, if you like, a name.'
+
+
+def load_constraints(path: str | Path, space: FeatureSpace | None = None) -> list[Constraint]:
+    """Return the constraints of a TOML file, checked against a space where one is given.
+
+    The file holds texts, as :func:`mace.rule` reads them: ``constraints = ["sex, age stay", ...]``, and tables
+    ``[[constraint]]`` with ``rule`` and optionally ``name``, which errors then use.
+
+    Raises
+    ------
+    InvalidConstraint
+        Naming the file and the entry.
+    """
+    try:
+        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidConstraint(f"{path}: cannot be read: {error.strerror or error}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidConstraint(f"{path}: is not TOML: {error}.") from error
+    made = []
+    for place, text in _entries(data, path):
+        try:
+            constraint = rule(text)
+            if space is not None:
+                constraint.bind(space, _some_point(space))
+        except InvalidConstraint as error:
+            raise InvalidConstraint(f"{path}, {place}: {error}") from error
+        made.append(constraint)
+    return made
+
+
+def _entries(data: dict[str, Any], path: str | Path) -> list[tuple[str, str]]:
+    unknown = set(data) - {"constraints", "constraint"}
+    listed, tables = data.get("constraints", []), data.get("constraint", [])
+    if unknown or not isinstance(listed, list) or not isinstance(tables, list):
+        what = f"unknown key {sorted(unknown)[0]!r}" if unknown else "not a list of constraints"
+        raise InvalidConstraint(f"{path}: {what}. {_FORM}")
+    entries = [(f"constraint {number}", text) for number, text in enumerate(listed, 1)]
+    for number, table in enumerate(tables, 1):
+        if not isinstance(table, dict) or not set(table) <= {"name", "rule"} or "rule" not in table:
+            raise InvalidConstraint(f"{path}, [[constraint]] {number}: {table!r:.80}. {_FORM}")
+        entries.append((repr(table["name"]) if "name" in table else f"[[constraint]] {number}", table["rule"]))
+    for place, text in entries:
+        if not isinstance(text, str):
+            raise InvalidConstraint(f"{path}, {place}: {text!r:.80} is not a text. {_FORM}")
+    return entries
+
+
+def _some_point(space: FeatureSpace) -> Point:
+    """Return a point of the space, to see whether a constraint fits its features."""
+    return tuple(feature.low if isinstance(feature, Real | Integer) else 0 for feature in space.values())

@@ -1,0 +1,425 @@
+"""The text form of constraints: read by descent, with errors that point at the place.
+
+constraint   one of:  "if" choice "then" choice ["else" choice]   |   choice
+choice       both { "or" both }
+both         single { "and" single }
+single       "not" single   |   "(" constraint ")"   |   predicate
+predicate    features ("stay" | "change" ["together"] | "increase" | "decrease")        each verb also with an s
+           | feature "changes" "by" "at" "most" (number ["%"])
+           | feature "changes" "in" "steps" "of" number
+           | feature "moves" level "to" levels { ";" level "to" levels }
+           | feature "within" "[" value "," value "]"
+           | feature ["not"] "in" "[" values "]"
+           | feature "is" ["not"] "missing"
+           | "at" "most" number ("features" | "of" feature ["*" number] { "," ... }) "change"
+           | term sign term { sign term }                            sign: < <= > >= == != (= is ==)
+term         product { ("+" | "-") product }
+product      factor { ("*" | "/") factor }
+factor       number | level | feature | "old" "." feature | "-" factor | "(" term ")" | "abs" "(" term ")"
+           | ("min" | "max") "(" term "," term ")"
+feature      a plain name, or any name between back quotes; level: 'between quotes'; true, false
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, NoReturn, cast
+
+from mace.constraints.budget import changes_at_most
+from mace.constraints.combine import AllOf, AnyOf, Changes, Implies, Negated, Together
+from mace.constraints.condition import Constraint
+from mace.constraints.fixed import Fixed
+from mace.constraints.monotone import decreases, increases
+from mace.constraints.moves import at_most_change, steps, transitions
+from mace.constraints.one_of import one_of
+from mace.constraints.rule import SIGNS, Comparison, IsMissing
+from mace.constraints.terms import Absolute, Feature, Joined, Literal, Minus, Term
+from mace.constraints.within import within
+from mace.constraints.words import KEYWORDS
+from mace.errors import InvalidConstraint
+from mace.language.syntax import BinaryName, CompareName
+from mace.space import Level
+
+MOST_DEPTH = 50
+"""How deep parentheses, ``not`` and minus signs may nest."""
+
+MOST_CHARACTERS = 100_000
+
+_TOKENS = re.compile(
+    r"""\s*(?:
+        (?P<number>(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
+      | (?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+      | (?P<name>`(?:[^`]|``)+`)
+      | (?P<word>[^\W\d]\w*)
+      | (?P<sign><=|>=|==|!=|<|>|=|[-+*/(),;.%\[\]])
+    )""",
+    re.VERBOSE,
+)
+
+_ONE_BY_ONE = {"stays": "stay", "changes": "change", "increases": "increase", "decreases": "decrease"}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of the text: its kind, what it stands for, and where it begins."""
+
+    kind: str
+    text: str
+    at: int
+
+
+def read(text: str) -> Constraint:
+    """Return the constraint that a text says.
+
+    Raises
+    ------
+    InvalidConstraint
+        With the text and a caret under the place.
+    """
+    return _Reader(text).whole()
+
+
+class _Reader:
+    """One text, and how far it has been read."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.position = 0
+        self.depth = 0
+        if len(text) > MOST_CHARACTERS:
+            raise InvalidConstraint(f"a constraint of {len(text):,} characters; at most {MOST_CHARACTERS:,} are read.")
+        self.tokens = self._cut()
+
+    def _cut(self) -> list[Token]:
+        tokens: list[Token] = []
+        at, end = 0, len(self.text.rstrip())
+        while at < end:
+            match = _TOKENS.match(self.text, at)
+            if match is None:
+                place = at + len(self.text[at:]) - len(self.text[at:].lstrip())
+                self._refuse(f"{self.text[place]!r} is not part of a constraint", place)
+            kind = cast(str, match.lastgroup)
+            tokens.append(Token(kind, match.group(kind), match.start(kind)))
+            at = match.end()
+        tokens.append(Token("end", "", len(self.text)))
+        return tokens
+
+    # ---- the place in the text
+
+    def _refuse(self, what: str, at: int | None = None) -> NoReturn:
+        place = self.tokens[self.position].at if at is None else at
+        begin = self.text.rfind("\n", 0, place) + 1
+        line = self.text[begin:].partition("\n")[0]
+        raise InvalidConstraint(f"{what}:\n  {line}\n  {' ' * (place - begin)}^")
+
+    @property
+    def _token(self) -> Token:
+        return self.tokens[self.position]
+
+    def _is(self, *words: str, ahead: int = 0) -> bool:
+        where = min(self.position + ahead, len(self.tokens) - 1)
+        token = self.tokens[where]
+        return token.kind in ("word", "sign") and token.text.lower() in words
+
+    def _take(self, *words: str) -> bool:
+        if self._is(*words):
+            self.position += 1
+            return True
+        return False
+
+    def _need(self, *words: str) -> None:
+        if not self._take(*words):
+            self._refuse(f"expected {' or '.join(map(repr, words))}")
+
+    # ---- constraints
+
+    def whole(self) -> Constraint:
+        if self._token.kind == "end":
+            self._refuse("the constraint is empty")
+        made = self._constraint()
+        if self._token.kind != "end":
+            self._refuse("expected the end, 'and' or 'or'")
+        return made
+
+    def _constraint(self) -> Constraint:
+        if not self._take("if"):
+            return self._choice()
+        condition = self._choice()
+        self._need("then")
+        consequence = self._choice()
+        if not self._take("else"):
+            return Implies(condition, consequence)
+        return AllOf((Implies(condition, consequence), Implies(Negated(condition), self._choice())))
+
+    def _choice(self) -> Constraint:
+        parts = [self._both()]
+        while self._take("or"):
+            parts.append(self._both())
+        return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
+
+    def _both(self) -> Constraint:
+        parts = [self._single()]
+        while self._take("and"):
+            parts.append(self._single())
+        return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
+
+    def _single(self) -> Constraint:
+        self._go_down()
+        try:
+            if self._take("not"):
+                return Negated(self._single())
+            if self._is("("):
+                grouped = self._grouped()
+                if grouped is not None:
+                    return grouped
+            return self._predicate()
+        finally:
+            self.depth -= 1
+
+    def _go_down(self) -> None:
+        self.depth += 1
+        if self.depth > MOST_DEPTH:
+            self._refuse(f"nested more than {MOST_DEPTH} deep")
+
+    def _grouped(self) -> Constraint | None:
+        """Return a constraint in parentheses; ``None`` where they hold a term of a comparison."""
+        begin = self.position
+        self.position += 1
+        try:
+            made = self._constraint()
+            self._need(")")
+        except InvalidConstraint as error:
+            reached, self.position = self.position, begin
+            try:
+                self._term()
+            except InvalidConstraint:
+                self.position = reached
+                raise error from None
+            self.position = begin
+            return None
+        if self._is(*SIGNS, "=", "+", "-", "*", "/"):
+            self.position = begin
+            return None
+        return made
+
+    # ---- predicates
+
+    def _predicate(self) -> Constraint:
+        if self._is("at") and self._is("most", ahead=1):
+            return self._budget()
+        if self._token.kind in ("word", "name") and not self._is("old", "abs", "min", "max", "true", "false"):
+            about_features = self._about_features()
+            if about_features is not None:
+                return about_features
+        return self._comparison()
+
+    def _about_features(self) -> Constraint | None:
+        """Return a predicate that begins with names of features; ``None`` where it is a comparison."""
+        begin = self.position
+        names = [self._name()]
+        while self._is(","):
+            self.position += 1
+            names.append(self._name())
+        several = self._verb(names)
+        if several is not None:
+            return several
+        if len(names) > 1:
+            self._refuse("expected stay, change, increase or decrease")
+        single = self._about_one(names[0])
+        if single is None:
+            self.position = begin
+        return single
+
+    def _verb(self, names: list[str]) -> Constraint | None:
+        word = self._token.text.lower() if self._token.kind == "word" else ""
+        match _ONE_BY_ONE.get(word, word):
+            case "stay":
+                self.position += 1
+                return Fixed(tuple(names))
+            case "increase":
+                self.position += 1
+                return increases(*names)
+            case "decrease":
+                self.position += 1
+                return decreases(*names)
+            case "change":
+                self.position += 1
+                return self._change(names)
+            case _:
+                return None
+
+    def _change(self, names: list[str]) -> Constraint:
+        if len(names) > 1:
+            return Together(tuple(names)) if self._take("together") else Changes(tuple(names))
+        if self._take("by"):
+            self._need("at")
+            self._need("most")
+            amount = self._number()
+            return at_most_change(names[0], f"{amount!r}%" if self._take("%") else amount)
+        if self._is("in") and self._is("steps", ahead=1):
+            self.position += 2
+            self._need("of")
+            return self._made(steps, names[0], self._number())
+        return Changes(tuple(names))
+
+    def _about_one(self, name: str) -> Constraint | None:
+        if self._take("within"):
+            self._need("[")
+            low = self._value()
+            self._need(",")
+            high = self._value()
+            self._need("]")
+            return within(name, low, high)
+        if self._take("moves"):
+            return self._moves(name)
+        if self._take("is"):
+            negated = self._take("not")
+            self._need("missing")
+            return Negated(IsMissing(name)) if negated else IsMissing(name)
+        negated = self._is("not") and self._is("in", ahead=1)
+        if negated:
+            self.position += 1
+        if self._take("in"):
+            self._need("[")
+            listed = one_of(name, self._values())
+            self._need("]")
+            return Negated(listed) if negated else listed
+        return None
+
+    def _moves(self, name: str) -> Constraint:
+        moves: dict[Level, list[Level]] = {}
+        while True:
+            source = self._value()
+            self._need("to")
+            moves.setdefault(source, []).extend(self._values())
+            if not self._take(";"):
+                return self._made(transitions, name, moves)
+
+    def _budget(self) -> Constraint:
+        self.position += 2
+        budget = self._number()
+        if self._take("features", "feature"):
+            self._need("change", "changes")
+            return self._made(changes_at_most, budget)
+        self._need("of")
+        weights: dict[str, int | float] = {}
+        while True:
+            name = self._name()
+            weights[name] = self._number() if self._take("*") else 1
+            if not self._take(","):
+                break
+        self._need("change", "changes")
+        return self._made(changes_at_most, budget, None, weights)
+
+    def _made(self, make: Any, *arguments: Any) -> Constraint:
+        try:
+            return cast(Constraint, make(*arguments))
+        except InvalidConstraint as error:
+            self._refuse(str(error).removesuffix("."))
+
+    def _comparison(self) -> Constraint:
+        terms, signs = [self._term()], []
+        while self._is(*SIGNS, "="):
+            sign = self._token.text
+            signs.append(cast(CompareName, "==" if sign == "=" else sign))
+            self.position += 1
+            terms.append(self._term())
+        if not signs:
+            self._refuse("expected a comparison or a verb, as in 'age >= old.age' or 'age increases'")
+        return Comparison(tuple(terms), tuple(signs))
+
+    # ---- terms
+
+    def _term(self) -> Term:
+        made = self._product()
+        while self._is("+", "-"):
+            sign = cast(BinaryName, self._token.text)
+            self.position += 1
+            made = Joined(sign, made, self._product())
+        return made
+
+    def _product(self) -> Term:
+        made = self._factor()
+        while self._is("*", "/"):
+            sign = cast(BinaryName, self._token.text)
+            self.position += 1
+            made = Joined(sign, made, self._factor())
+        return made
+
+    def _factor(self) -> Term:
+        self._go_down()
+        try:
+            return self._inner_factor()
+        finally:
+            self.depth -= 1
+
+    def _inner_factor(self) -> Term:
+        if self._take("-"):
+            operand = self._factor()
+            if isinstance(operand, Literal) and isinstance(operand.value, int | float):
+                return Literal(-operand.value)
+            return Minus(operand)
+        if self._take("("):
+            made = self._term()
+            self._need(")")
+            return made
+        if self._is("abs", "min", "max") and self._is("(", ahead=1):
+            return self._call(self._token.text.lower())
+        if self._is("old") and self._is(".", ahead=1):
+            self.position += 2
+            return Feature(self._name(), is_old=True)
+        if self._token.kind in ("number", "quoted") or self._is("true", "false"):
+            return Literal(self._value())
+        return Feature(self._name())
+
+    def _call(self, name: str) -> Term:
+        self.position += 2
+        made = self._term()
+        if name != "abs":
+            self._need(",")
+            made = Joined(cast(BinaryName, name), made, self._term())
+        self._need(")")
+        return Absolute(made) if name == "abs" else made
+
+    # ---- words
+
+    def _name(self) -> str:
+        token = self._token
+        if token.kind == "name":
+            self.position += 1
+            return token.text[1:-1].replace("``", "`")
+        if token.kind != "word" or token.text.lower() in KEYWORDS:
+            self._refuse("expected a feature")
+        self.position += 1
+        return token.text
+
+    def _value(self) -> Level:
+        negative = self._take("-")
+        token = self._token
+        if token.kind == "number":
+            number = self._number()
+            return -number if negative else number
+        if negative or not (token.kind == "quoted" or self._is("true", "false")):
+            self._refuse("expected a number or a 'level'")
+        self.position += 1
+        if token.kind == "quoted":
+            return re.sub(r"\\(.)", r"\1", token.text[1:-1], flags=re.DOTALL)
+        return token.text.lower() == "true"
+
+    def _values(self) -> list[Level]:
+        values = [self._value()]
+        while self._take(","):
+            values.append(self._value())
+        return values
+
+    def _number(self) -> int | float:
+        token = self._token
+        if token.kind != "number":
+            self._refuse("expected a number")
+        self.position += 1
+        digits = token.text.replace("_", "")
+        number = int(digits) if digits.isdigit() and len(digits) < 16 else float(digits)
+        if number == float("inf"):
+            self._refuse("the number is too large", token.at)
+        return number

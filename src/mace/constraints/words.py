@@ -1,0 +1,57 @@
+"""How names, levels, numbers and parts are written in the text form of constraints."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+
+from mace.space.features import plain_scalar
+
+KEYWORDS = frozenset(
+    (
+        "if", "then", "else", "and", "or", "not", "in", "is", "missing", "true", "false", "old", "abs", "min", "max",
+        "changes", "change", "stays", "stay", "increases", "increase", "decreases", "decrease", "together",
+        "within", "at", "most", "of", "features", "by", "steps", "moves", "to",
+    )
+)  # fmt: skip
+"""Words of the text form; a feature of such a name is written between back quotes."""
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
+
+
+def name_text(name: str) -> str:
+    """Return a feature's name as it is written: plain, or between back quotes."""
+    return name if _PLAIN.match(name) and name.lower() not in KEYWORDS else "`" + name.replace("`", "``") + "`"
+
+
+def names_text(names: Iterable[str]) -> str:
+    """Return names in a row."""
+    return ", ".join(map(name_text, names))
+
+
+def value_text(value: object) -> str:
+    """Return a level or a number as it is written."""
+    value = plain_scalar(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return number_text(value)
+    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def number_text(value: int | float) -> str:
+    """Return a number as it is written; reading it gives the same float."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(value)
+    return repr(value)
+
+
+def in_parentheses(text: str, part: object, only: type | None = None) -> str:
+    """Return a part of a longer constraint, in parentheses where it would be read otherwise without."""
+    from mace.constraints.combine import AllOf, AnyOf, Implies
+
+    kinds = (AllOf, AnyOf, Implies) if only is None else (only,)
+    return f"({text})" if isinstance(part, kinds) else text

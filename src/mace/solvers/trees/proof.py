@@ -1,0 +1,131 @@
+"""The proof of the tree lane: for each part of a question the cuts of its last complete ball, as values of the features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.problem import Evidence
+from mace.solvers.trees.engines import Engine
+from mace.solvers.trees.grid import Floats, Ints
+from mace.solvers.trees.local import Local
+from mace.solvers.trees.parts import Part, Tables
+
+CLOSED = -1
+
+MISSING = "the search closed a ball by prices, which are not recorded, and without them there was no proof in the same time again"
+
+
+@dataclass(frozen=True, slots=True)
+class Branching:
+    """The branching of one ball, node after node.
+
+    Attributes
+    ----------
+    part : Part
+        What was searched.
+    radius : float
+        Of the ball.
+    code : int array
+        -1 where a box is closed; at a cut twice its feature, plus 1 where the right side comes first.
+    at : int array
+        The cut: the levels of the left side as bits, or -1.
+    value : float array
+        The cut of an ordered feature: the greatest value of the left side.
+    """
+
+    part: Part
+    radius: float
+    code: Ints
+    at: Ints
+    value: Floats
+
+
+class Recorder:
+    """Keeps the last complete branching of every part of a question."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._kept: dict[tuple[bytes, int], Branching | None] = {}
+        self._parts: dict[tuple[bytes, int], Part] = {}
+
+    def keep(self, part: Part, engine: Engine, radius: float) -> None:
+        """Keep the branching of a ball that was searched to its end; what an engine did not record is a gap."""
+        self.meet(part)
+        found = engine.branching
+        if found is not None:
+            key = (part.pattern.tobytes(), id(part.values))
+            self._kept[key] = self._branching(part, engine.local, radius, *found)
+
+    def meet(self, part: Part) -> None:
+        """Note a part that is searched."""
+        key = (part.pattern.tobytes(), id(part.values))
+        self._parts.setdefault(key, part)
+        self._kept.setdefault(key, None)
+
+    def gaps(self, radius: float) -> list[Part]:
+        """Return the parts for which a proof that nothing costs less than ``radius`` is lacking."""
+        return [part for key, part in self._parts.items() if self._lacks(key, radius)]
+
+    def _lacks(self, key: tuple[bytes, int], radius: float) -> bool:
+        part, branching = self._parts[key], self._kept[key]
+        return part.nearest < radius and (branching is None or branching.radius < min(radius, part.farthest))
+
+    def evidence(self, radius: float) -> Evidence:
+        """Return the proof that nothing costs less than ``radius``."""
+        if self.gaps(radius):
+            return {"lane": "trees", "missing": MISSING}
+        kept = [each for each in self._kept.values() if each is not None and each.part.nearest < radius]
+        if not kept:
+            empty: NDArray[Any] = np.empty(0, np.int64)
+            return _joined([], empty, np.empty(0), empty, self._alternatives())
+        code = np.concatenate([each.code for each in kept])
+        return _joined(
+            kept, code, np.concatenate([each.value for each in kept]), np.concatenate([each.at for each in kept]),
+            self._alternatives(),
+        )  # fmt: skip
+
+    def _alternatives(self) -> dict[int, int]:
+        return {id(values): number for number, values in self._tables.numbered_alternatives()}
+
+    def _branching(self, part: Part, local: Local, radius: float, code: Ints, at: Ints) -> Branching:
+        """Return a branching over blocks of cells as one over values."""
+        grid, view = self._tables.grid, self._tables.view
+        feature = code >> 1
+        is_cut = code != CLOSED
+        ordered = is_cut & ~grid.is_mask[np.where(is_cut, feature, 0)]
+        value = np.zeros(len(code))
+        chosen = feature[ordered]
+        # The last cell of a block is the one before the first of the next.
+        last = local.first[local.off[chosen] + at[ordered] + 1] - 1
+        value[ordered] = view.high[view.off[chosen] + last]
+        return Branching(part, radius, code.astype(np.int64), np.where(ordered, -1, at), value)
+
+
+def _joined(kept: list[Branching], code: Ints, value: Floats, at: Ints, alternatives: dict[int, int]) -> Evidence:
+    """Return branchings as one proof: cuts with few bits, their values and sets of levels in tables."""
+    is_cut = code != CLOSED
+    ordered = is_cut & (at < 0)
+    leveled = is_cut & ~ordered
+    values, value_of = np.unique(value[ordered], return_inverse=True)
+    sets, set_of = np.unique(at[leveled], return_inverse=True)
+    cut = np.zeros(len(code), dtype=np.int64)
+    cut[ordered], cut[leveled] = value_of, len(values) + set_of
+    return {
+        "lane": "trees",
+        "parts": [
+            {
+                "alternative": alternatives[id(each.part.values)],
+                "missing": [int(j) for j in np.flatnonzero(each.part.pattern)],
+                "nodes": len(each.code),
+            }
+            for each in kept
+        ],
+        "code": code,
+        "cut": cut[is_cut],
+        "values": values,
+        "sets": sets,
+    }

@@ -1,0 +1,116 @@
+"""Certificates of random problems over all lanes: every honest one is valid, and no tampered one with a false claim is.
+
+A group counts problems; each has one certificate or more. What a lane cannot prove, or no installed solver can check, is unchecked and
+counted, not a fault.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from runner import SKIPPED, Group, run
+
+
+def trees(seed: int) -> tuple[str, str | None]:
+    from random_ensembles import random_ensemble
+
+    return examine(seed, random_ensemble, finite=seed % 2 == 0)
+
+
+def models(seed: int) -> tuple[str, str | None]:
+    """Examine a problem of any family: trees, linear models, networks, functions."""
+    from random_problems import random_case
+
+    return examine(seed, random_case, finite=seed % 2 == 0)
+
+
+def small(seed: int) -> tuple[str, str | None]:
+    """Examine a finite problem by enumeration."""
+    from random_problems import random_case
+
+    return examine(seed, random_case, finite=True, solver="enumerate")
+
+
+def networks(seed: int) -> tuple[str, str | None]:
+    from random_networks import random_network
+
+    return examine(seed, random_network, finite=seed % 2 == 0)
+
+
+def tampered(seed: int) -> tuple[str, str | None]:
+    """Tamper with the certificates of a finite problem in every way."""
+    import numpy as np
+
+    import mace
+    from random_ensembles import random_ensemble
+    from random_problems import random_case
+    from tampering import TAMPERINGS, TRUE_OR_REFUSED, is_true, outcome_of, parts_of
+
+    case = _case(seed, random_ensemble if seed % 2 else random_case, finite=True)
+    made = None if case is None else _certificates(case)
+    if case is None or made is None:
+        return "not learnt", SKIPPED
+    rng = np.random.default_rng([seed, 3])
+    for certificate in made:
+        for way in TAMPERINGS:
+            changed = way.change(parts_of(certificate), rng)
+            if changed is None:
+                continue
+            outcome, reason = outcome_of(changed, case.model)
+            expected = way.kind == TRUE_OR_REFUSED or (outcome == way.kind and way.words in reason)
+            if outcome == "unchecked" and way.kind == "refuted":
+                expected = True
+            if not expected:
+                return case.family, f"{way.name}: {outcome} ({reason})"
+            if outcome == "valid" and not is_true(mace.Certificate(**changed), case.model):
+                return case.family, f"{way.name}: valid, and false"
+    return case.family, None
+
+
+def examine(seed: int, make: Any, *, finite: bool, solver: str = "auto") -> tuple[str, str | None]:
+    import mace
+
+    case = _case(seed, make, finite=finite)
+    made = None if case is None else _certificates(case, solver=solver)
+    if case is None or made is None:
+        return "not learnt", SKIPPED
+    outcomes = []
+    for certificate in made:
+        read = mace.Certificate.from_json(certificate.to_json())
+        verdict = mace.verify(read, case.model)
+        outcomes.append(f"{certificate.evidence['lane'].partition(':')[0]} {verdict.outcome}")
+        if verdict.outcome == "refuted":
+            return case.family, f"refuted: {verdict.reason}"
+    return f"{case.family}: {', '.join(sorted(set(outcomes)))}", None
+
+
+def _case(seed: int, make: Any, *, finite: bool) -> Any:
+    try:
+        return make(seed, finite=finite)
+    except Exception:  # a library may refuse to learn from random data
+        return None
+
+
+def _certificates(case: Any, solver: str = "auto") -> list[Any] | None:
+    import mace
+
+    try:
+        explanation = mace.Explainer(case.model, case.space).explain(
+            case.row, **case.question, certify=True, time_limit=20, solver=solver
+        )
+    except (mace.InvalidTarget, mace.InvalidOption):
+        return None
+    made = [counterfactual.certificate for counterfactual in explanation] + [explanation.certificate]
+    return [certificate for certificate in made if certificate is not None]
+
+
+if __name__ == "__main__":
+    groups = {
+        "trees": Group(4000, 400_000, trees),
+        "models": Group(2000, 410_000, models),
+        "networks": Group(2000, 420_000, networks),
+        "small": Group(500, 430_000, small),
+        "tampered": Group(300, 440_000, tampered),
+    }
+    sys.exit(run("certificates", "every honest certificate is valid, no tampered one with a false claim is", groups))
