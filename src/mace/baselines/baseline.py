@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from mace.baselines.traits import Traits
@@ -12,8 +13,9 @@ from mace.distances import as_distance
 from mace.errors import InvalidConstraint, InvalidOption
 from mace.exact import float_up
 from mace.explanation import Change, Counterfactual, Explanation, show_value
-from mace.models import Reading, read
-from mace.problem import Problem, Status
+from mace.forms import Outcomes
+from mace.models import Ask, Reading, read
+from mace.problem import Problem, Status, in_domain
 from mace.registry import Registry
 from mace.space import FeatureSpace, Point, Row
 from mace.targets import as_goal
@@ -121,7 +123,7 @@ class Baseline:
         problem = Problem(
             space=self.space,
             form=self._reading.form,
-            ask=ask,
+            ask=_once(ask),
             goal=goal,
             factual=factual,
             metric=metric.from_factual(self.space, factual),
@@ -156,10 +158,26 @@ class Baseline:
             distance=float_up(problem.distance(point)),
             lower=0.0,
             status=Status.FEASIBLE,
-            prediction=self._reading.label(self._reading.ask([point])[0]),
+            prediction=self._reading.label(
+                (problem.ask if isinstance(problem.goal, Outcomes) else self._reading.ask)([point])[0]
+            ),
             solver=self.name,
             seconds=seconds,
         )
+
+
+def _once(ask: Ask) -> Ask:
+    """Return a way to ask that remembers what was said of a row alone."""
+    said: dict[Point, Fraction] = {}
+
+    def remembering(points: Sequence[Point]) -> list[Fraction]:
+        if len(points) != 1:
+            return ask(points)
+        if points[0] not in said:
+            said[points[0]] = ask(points)[0]
+        return [said[points[0]]]
+
+    return remembering
 
 
 def _checked(constraint: Constraint) -> Constraint:
@@ -170,8 +188,6 @@ def _checked(constraint: Constraint) -> Constraint:
 
 def _obstacle(problem: Problem, point: Point) -> str:
     """Return why a point is no counterfactual; empty where it is one."""
-    from mace.problem import in_domain
-
     for (name, feature), value, own in zip(problem.space.items(), point, problem.factual, strict=True):
         if not in_domain(feature, value, own):
             return f"its answer is implausible: {name!r} would be {show_value(value)}"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = {"mace": "#1b7837", "smt": "#762a83", "mo": "#666666", "pft": "#d95f02", "ar": "#1f78b4"}
+TIME = "#b2182b"
 SALT: Any = {"svg.hashsalt": "mace", "svg.fonttype": "none"}
 
 
@@ -50,7 +51,7 @@ def _boxes(panel: Axes, frame: pd.DataFrame) -> None:
         ticks.append(norm)
     panel.set_xticks(range(len(ticks)), ticks)
     panel.set_yscale("symlog", linthresh=1e-4)
-    panel.set_ylim(bottom=0)
+    panel.set_ylim(0, 1.3)
     handles, labels = panel.get_legend_handles_labels()
     if labels:
         panel.legend(handles, labels, fontsize=6, frameon=False, loc="lower right")
@@ -65,7 +66,7 @@ def tradeoff(records: Sequence[Record]) -> Figure:
     """Return Figure 5: distance in hand and time spent against the number of oracle calls, for l1."""
     frame = frame_of(records)
     models, data = _present(frame)
-    figure, axes = _grid(len(models), len(data), "distance δ in hand (solid), lower bound (dotted)")
+    figure, axes = _grid(len(models), len(data), "δ in hand, lower bound (dotted)")
     for row, model in zip(axes, models, strict=True):
         for panel, dataset in zip(row, data, strict=True):
             here = [r for r in records if r["dataset"] == dataset and r["model"] == model and r["norm"] == "l1"]
@@ -84,9 +85,10 @@ def _curves(panel: Axes, records: Sequence[Record]) -> None:
     """Draw the mean over people of the distance in hand, the proved bound, and the time spent, after each number of calls."""
     time_axis = panel.twinx()
     time_axis.set_yscale("log")
-    time_axis.tick_params(labelsize=6, colors="#b2182b")
+    time_axis.set_ylim(1e-3, 30)
+    time_axis.tick_params(which="both", labelsize=6, colors=TIME)
     for approach, colour in (("smt", COLOURS["smt"]), ("anytime", COLOURS["mace"])):
-        curves = [record["curve"] for record in records if record["approach"] == approach and record.get("curve")]
+        curves = [_curve(record) for record in records if record["approach"] == approach]
         if not curves:
             continue
         calls = np.unique([point[0] for curve in curves for point in curve])
@@ -94,9 +96,20 @@ def _curves(panel: Axes, records: Sequence[Record]) -> None:
         label = "SMT lane" if approach == "smt" else "MACE"
         panel.plot(calls, upper.mean(axis=0), color=colour, marker=".", markersize=3, linewidth=1, label=label)
         panel.plot(calls, lower.mean(axis=0), color=colour, linestyle=":", linewidth=1)
-        time_axis.plot(calls, seconds.mean(axis=0), color="#b2182b", linewidth=0.6, alpha=0.7)
-    panel.set_xscale("symlog")
+        time_axis.plot(calls, seconds.mean(axis=0), color=TIME, marker=".", markersize=2, linewidth=0.6, alpha=0.7)
+    panel.set_xscale("log")
+    panel.set_xlim(0.8, max(12, 1.3 * panel.dataLim.x1))
+    panel.xaxis.set_minor_formatter("")
     panel.set_yscale("symlog", linthresh=1e-4)
+    panel.set_ylim(0, 1.3)
+    time_axis.set_ylabel("seconds (red)", fontsize=6, color=TIME)
+
+
+def _curve(record: Record) -> list[tuple[int, float, float, float | None]]:
+    """Return what was in hand after each report of progress, and at the end."""
+    reports = [tuple(point) for point in record.get("curve", ())]
+    last = reports[-1][0] if reports else 1
+    return [*reports, (max(record["calls"], last, 1), record["seconds"], record["lower"], record["distance"])]
 
 
 def _at(curve: Sequence[Sequence[Any]], calls: int, entry: int) -> float:
