@@ -172,7 +172,14 @@ def _answers(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Record, list[
 
 
 def perform(task: Task) -> tuple[Task, Record, list[Record]]:
-    """Explain the people of a task; the setting is fitted once in each process."""
+    """Explain the people of a task, on one thread; the setting is fitted once in each process."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return _performed(task)
+
+
+def _performed(task: Task) -> tuple[Task, Record, list[Record]]:
     cell = task.cell
     setting = setting_of(cell.dataset, cell.model)
     if cell not in setting.warm:
