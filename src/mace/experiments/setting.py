@@ -147,9 +147,9 @@ def balanced_split(labels: pd.Series, seed: int = SEED) -> tuple[NDArray[np.int6
     return chosen[:cut], chosen[cut:]
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=12)
 def setting_of(dataset: str, model_name: str, data_home: str | os.PathLike[str] | None = None) -> Setting:
-    """Return a setting, fitted: the same one for the same names, every time."""
+    """Return a setting, fitted: the same one for the same names, every time; those of the paper's grid are kept."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.pipeline import make_pipeline
 
