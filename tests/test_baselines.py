@@ -105,6 +105,7 @@ def test_mo_takes_functions_bounds_and_says_when_no_row_will_do() -> None:
     assert baseline.explain(data.iloc[0], distance="lambda new, old: abs(new.age - old.age)")[0].values["age"] == 40
     assert baseline.explain(data.iloc[0], target=mace.at_least(0.9))[0].values["age"] == 40
     assert baseline.explain(data.iloc[3])[0].values == {"age": 30, "debt": 8.0}
+    assert baseline.explain(data.iloc[0], constraints="age >= 50")[0].values["age"] == 50
     none = baseline.explain(data.iloc[0], constraints=[mace.fixed("age")])
     assert (len(none), str(none.status)) == (0, "unknown")
     assert "none of the 4 rows" in none.reason
@@ -290,7 +291,7 @@ def test_a_method_refuses_models_distances_and_targets_that_it_does_not_know() -
     with pytest.raises(mace.InvalidOption, match="Did you mean 'pft'"):
         Baseline("pftt", model, space, data)
     with pytest.raises(mace.InvalidConstraint, match="not a constraint"):
-        Baseline("mo", model, space, data).explain({"income": 30.0, "debt": 45.0}, constraints=["income"])  # type: ignore[list-item]
+        Baseline("mo", model, space, data).explain({"income": 30.0, "debt": 45.0}, constraints=[3])  # type: ignore[list-item]
 
 
 def test_every_baseline_declares_what_it_is() -> None:

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from mace.baselines.traits import Traits
-from mace.constraints import Constraint
+from mace.constraints import Constraint, as_constraints
 from mace.distances import as_distance
-from mace.errors import InvalidConstraint, InvalidOption
+from mace.errors import InvalidOption
 from mace.exact import float_up
 from mace.explanation import Change, Counterfactual, Explanation, show_value
 from mace.forms import Outcomes
@@ -95,7 +95,7 @@ class Baseline:
         row: Row,
         target: object = None,
         distance: object = "l1",
-        constraints: Iterable[Constraint] = (),
+        constraints: Iterable[Constraint | str] | Constraint | str | None = (),
         *,
         raw: bool = False,
     ) -> Explanation:
@@ -127,7 +127,7 @@ class Baseline:
             goal=goal,
             factual=factual,
             metric=metric.from_factual(self.space, factual),
-            conditions=tuple(_checked(constraint).bind(self.space, factual) for constraint in constraints),
+            conditions=tuple(constraint.bind(self.space, factual) for constraint in as_constraints(constraints)),
         )
         proposal = self._method.propose(problem, raw=raw)
         seconds = time.monotonic() - started
@@ -178,12 +178,6 @@ def _once(ask: Ask) -> Ask:
         return [said[points[0]]]
 
     return remembering
-
-
-def _checked(constraint: Constraint) -> Constraint:
-    if not hasattr(constraint, "bind"):
-        raise InvalidConstraint(f"{constraint!r} is not a constraint. Use mace.fixed, mace.increases, mace.within, ...")
-    return constraint
 
 
 def _obstacle(problem: Problem, point: Point) -> str:
