@@ -233,7 +233,7 @@ def test_an_interrupt_keeps_what_was_found() -> None:
         "explainer.explain(row, time_limit=0.1)\n"
         "def interrupt(*_): raise KeyboardInterrupt\n"
         "signal.signal(signal.SIGALRM, interrupt)\n"
-        "signal.setitimer(signal.ITIMER_REAL, 0.7)\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0.2)\n"
         "explanation = explainer.explain(row, time_limit=60)\n"
         "print(explanation.status, '|', explanation.reason)\n"
     )
