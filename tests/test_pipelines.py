@@ -485,3 +485,14 @@ def test_regressors_behind_steps() -> None:
     goal = float(model.predict(frame).max() * 0.9)
     best = explainer.explain(row, target=mace.at_least(goal))[0]
     assert model.predict(pd.DataFrame([best.values]))[0] >= goal
+
+
+def test_a_certificate_of_a_pipeline_is_verified_with_the_pipeline() -> None:
+    frame, labels = training()
+    model = make_pipeline(encoded(PowerTransformer()), RandomForestClassifier(4, max_depth=5, random_state=0)).fit(
+        frame, labels
+    )
+    best = mace.Explainer(model, SPACE).explain(frame.iloc[0], certify=True)[0]
+    assert mace.verify(best.certificate, model).outcome == "valid"
+    other = make_pipeline(encoded(PowerTransformer()), RandomForestClassifier(4, max_depth=5, random_state=1))
+    assert mace.verify(best.certificate, other.fit(frame, labels)).outcome == "refuted"

@@ -22,7 +22,7 @@ LAYERS = (
     {"language"},
     {"forms"},
     {"models", "distances", "constraints"},
-    {"targets"},
+    {"targets", "testing"},
     {"problem", "diversity"},
     {"solvers", "certify"},
     {"explanation", "conflicts"},
@@ -70,8 +70,8 @@ def test_exported_names_are_exactly_those_meant() -> None:
         "InvalidSpace", "InvalidTarget", "MaceError", "MissingPackage", "Status", "UnsupportedModel", "__version__", "any_of",
         "at_least", "at_most", "between",
         "becomes", "categorical", "datasets", "decreases", "differ", "fixed", "increases", "integer", "load_model", "one_of",
-        "Verdict", "verify", "ordinal", "real", "within", "wrap", "at_most_change", "changes", "changes_at_most", "either", "implies",
-        "linear", "load_constraints", "rule", "steps", "suggest_constraints", "together", "transitions",
+        "Verdict", "verify", "ordinal", "real", "testing", "within", "wrap", "at_most_change", "changes", "changes_at_most", "either",
+        "implies", "linear", "load_constraints", "rule", "steps", "suggest_constraints", "together", "transitions",
     }  # fmt: skip
     assert set(mace.__all__) == meant == set(dir(mace))
     for name in meant:
@@ -84,7 +84,10 @@ def test_the_names_for_type_checkers_are_the_names_at_run_time() -> None:
     declared = {
         (node.module, alias.name) for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
     }
-    assert declared == {(home, name) for name, home in mace._HOME.items()} | {("mace", "datasets")}
+    assert declared == {(home, name) for name, home in mace._HOME.items()} | {
+        ("mace", "datasets"),
+        ("mace", "testing"),
+    }
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

@@ -217,7 +217,7 @@ def test_overrides_are_taken_as_given_and_are_no_guess() -> None:
         (pd.DataFrame({"a": [math.nan, math.nan]}), "has no value at all"),
         (pd.DataFrame({"a": [1.0, math.inf]}), "infinite"),
         (pd.DataFrame({"a": pd.to_datetime(["2026-01-01"])}), "dtype datetime"),
-        ([[1, 2]], "needs a pandas DataFrame"),
+        ([[1, 2]], "needs a data frame"),
     ],
 )
 def test_a_frame_that_cannot_be_read_is_refused_with_the_column(frame: object, message: str) -> None:

@@ -132,6 +132,7 @@ BINARY: dict[str, Any] = {
 
 SEVERAL: dict[str, Any] = {
     "one against the rest, svc": OneVsRestClassifier(piped(LinearSVC())),
+    "one against the rest, numbers": OneVsRestClassifier(make_pipeline(StandardScaler(), SGDClassifier(random_state=0))),
     "one against the rest, inside": piped(OneVsRestClassifier(LOGISTIC)),
     "one against the rest, boosting": OneVsRestClassifier(piped(BOOSTING)),
     "one against the rest, forest": OneVsRestClassifier(piped(RandomForestClassifier(4, max_depth=3, random_state=0))),
@@ -174,7 +175,7 @@ def test_a_wrapped_binary_model_is_explained_as_brute_force_does(name: str) -> N
 
 @pytest.mark.parametrize("name", SEVERAL)
 def test_a_wrapped_model_of_several_classes_is_explained_as_brute_force_does(name: str) -> None:
-    check(*fitted(SEVERAL[name], 3, numbers_only=name == "bagging"))
+    check(*fitted(SEVERAL[name], 3, numbers_only=name in ("bagging", "one against the rest, numbers")))
 
 
 def test_a_search_of_a_plain_model_is_read_as_that_model() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from mace import datasets
+    from mace import datasets, testing
     from mace.certify import Certificate, Verdict, verify
     from mace.constraints import (
         at_most_change,
@@ -154,6 +154,7 @@ __all__ = [
     "rule",
     "steps",
     "suggest_constraints",
+    "testing",
     "together",
     "transitions",
     "verify",
@@ -165,8 +166,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name == "datasets":
-        return importlib.import_module("mace.datasets")
+    if name in ("datasets", "testing"):
+        return importlib.import_module(f"mace.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'mace' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME[name]), name)

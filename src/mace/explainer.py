@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -13,17 +13,17 @@ from mace.certify.certificate import VERSION, Certificate
 from mace.certify.fingerprint import fingerprint
 from mace.certify.statement import Statement, as_target, check_can_state, row_of
 from mace.conflicts import Undecided, smallest_conflict
-from mace.constraints import Constraint, as_constraint
+from mace.constraints import Constraint, as_constraints
 from mace.distances import Distance, FunctionDistance, as_distance
 from mace.diversity import Differ, differ
-from mace.errors import InvalidConstraint, InvalidOption, InvalidSpace
+from mace.errors import InvalidOption, InvalidSpace, did_you_mean
 from mace.exact import float_down, float_up
 from mace.explanation import Change, Counterfactual, Explanation
 from mace.models import Reading, read
 from mace.problem import Bounds, Limits, Problem, Progress, Status
 from mace.solvers import Lane, choose
-from mace.solvers.tidy import tidy
-from mace.space import FeatureSpace, Point, Row, Scalar
+from mace.solvers.tidy import shortened, tidy
+from mace.space import FeatureSpace, Point, Real, Row, Scalar
 from mace.targets import as_goal
 
 MOST_SECONDS_FOR_A_CONFLICT = 10.0
@@ -87,6 +87,7 @@ class Explainer:
         time_limit: float | None = None,
         solver: str = "auto",
         certify: bool = False,
+        digits: int | Mapping[str, int] | None = None,
         on_progress: Progress | None = None,
     ) -> Explanation:
         """Return the nearest counterfactuals of a row, each proved nearest or with an honest gap.
@@ -113,6 +114,10 @@ class Explainer:
             ``"auto"`` or a name from ``mace list solvers``.
         certify : bool
             Whether each answer gets a certificate, a proof that :func:`~mace.verify` checks without any solver.
+        digits : int or mapping of str to int, optional
+            So many decimals for real answers, or for those of some features, to read or to type in. A rounded answer is asked of the
+            model again, and its distance is its own: where rounding costs more than the accuracy, the status is ``feasible``. A value
+            that no rounding keeps valid stays as it is.
         on_progress : callable, optional
             Receives (lower, upper, calls).
 
@@ -130,7 +135,7 @@ class Explainer:
         if on_progress is not None and not callable(on_progress):
             raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
         metric = as_distance(distance)
-        wanted = _listed(constraints)
+        wanted = as_constraints(constraints)
         factual = self.space.point(row)
         current = self._reading.ask([factual])[0]
         goal, ask = as_goal(target, self._reading, factual, current)
@@ -162,7 +167,7 @@ class Explainer:
         # Refuse a solver that cannot, and let its lane compile, before the clock starts.
         choose(solver, problem)
         limits = Limits.of(time_limit, on_progress, record=certify)
-        search = _Search(self._reading, solver, limits, metric, diversity, statement)
+        search = _Search(self._reading, solver, limits, metric, diversity, statement, _digits(digits, self.space))
         made = search.run(problem, count, _target_text(target), self._reading.label(current), started)
         if made.status != Status.INFEASIBLE or not wanted:
             return made
@@ -179,6 +184,7 @@ class _Search:
     metric: Distance | FunctionDistance
     diversity: Differ
     statement: Statement | None
+    digits: dict[int, int]
 
     def run(self, problem: Problem, count: int, target: str, prediction: Scalar, started: float) -> Explanation:
         found: list[Counterfactual] = []
@@ -198,11 +204,11 @@ class _Search:
                 reason = reason if exhausted else _which(bounds.reason, found, count)
                 break
             seconds = time.monotonic() - begun
-            point = tidy(asked, bounds.point, bounds.lower, self.limits)
+            point = shortened(asked, tidy(asked, bounds.point, bounds.lower, self.limits), self.digits, self.limits)
             answer = self._counterfactual(asked, lane, bounds, point, seconds)
             found.append(replace(answer, certificate=_certificate(stated, lane, bounds, asked, point)))
             if found[-1].status != Status.OPTIMAL:
-                reason = reason or bounds.reason
+                reason = reason or bounds.reason or ("the answer was rounded" if self.digits else "")
             asked = self._further(asked, point)
             stated = None if stated is None else stated.after(point)
         return Explanation(
@@ -252,6 +258,19 @@ class _Search:
         )
 
 
+def _digits(digits: object, space: FeatureSpace) -> dict[int, int]:
+    """Return how many decimals the answers of real features shall have, by position."""
+    if digits is None:
+        return {}
+    given: dict[str, Any] = dict(digits) if isinstance(digits, Mapping) else dict.fromkeys(space, digits)
+    for name, number in given.items():
+        if name not in space:
+            raise InvalidOption(f"digits names {name!r}, which is not a feature.{did_you_mean(name, space)}")
+        if isinstance(number, bool) or not isinstance(number, int) or not -300 <= number <= 300:
+            raise InvalidOption(f"digits={number!r}; give a whole number of decimals, e.g. digits=2.")
+    return {space.index(name): number for name, number in given.items() if isinstance(space[name], Real)}
+
+
 def _overall(found: list[Counterfactual], exhausted: bool, count: int) -> Status:
     if not found:
         return Status.INFEASIBLE if exhausted else Status.UNKNOWN
@@ -280,17 +299,6 @@ def _certificate(
     missing = {"lane": lane.name, "missing": "this lane records no proof of this problem"}
     evidence = missing if bounds.evidence is None else bounds.evidence
     return Certificate(VERSION, statement.to_dict(), claim, evidence)
-
-
-def _listed(constraints: object) -> tuple[Constraint, ...]:
-    """Return the constraints as objects: a single one, a text and a function may be given as they are."""
-    if constraints is None:
-        return ()
-    if isinstance(constraints, str) or hasattr(constraints, "bind") or callable(constraints):
-        return (as_constraint(constraints),)
-    if not isinstance(constraints, Iterable):
-        raise InvalidConstraint(f"constraints={constraints!r}; give a list, e.g. [mace.fixed('age')].")
-    return tuple(map(as_constraint, constraints))
 
 
 def _why_none(problem: Problem, wanted: tuple[Constraint, ...], solver: str, limits: Limits) -> str:

@@ -14,7 +14,6 @@ from mace.problem import Status
 from mace.space import Scalar
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import Group
 
 SCHEMA_VERSION = 1
@@ -220,9 +219,17 @@ class Explanation(Sequence[Counterfactual]):
 
     # ---- for programs
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return the factual and the counterfactuals as rows over the original features, with distance, lower and status."""
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return the factual and the counterfactuals as rows over the original features, with distance, lower and status.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}
+            Whose data frame; the first row is the factual.
+        """
         import pandas as pd
+
+        from mace.space.frames import to_native
 
         rows = [self.factual, *(counterfactual.values for counterfactual in self)]
         frame = pd.DataFrame(rows, index=["factual", *range(1, len(self) + 1)], columns=list(self.factual))
@@ -230,7 +237,7 @@ class Explanation(Sequence[Counterfactual]):
         frame["distance"] = [0.0, *(c.distance for c in self)]
         frame["lower"] = [0.0, *(c.lower for c in self)]
         frame["status"] = ["", *(str(c.status) for c in self)]
-        return frame
+        return to_native(frame, library)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as plain data; the schema is documented in ``docs/explanation.md``."""

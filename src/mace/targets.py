@@ -9,78 +9,100 @@ from fractions import Fraction
 
 from mace.errors import InvalidTarget
 from mace.exact import UNIT
-from mace.forms import FunctionForm, Goal, Interval, Network, Outcomes, TreeEnsemble
+from mace.forms import FunctionForm, Goal, Interval, Lead, Network, Outcomes, TreeEnsemble
 from mace.models.reading import Ask, Reading
 from mace.space import Point
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """One of several labels."""
+    """One of several labels, whose probability leads every other label's by at least ``margin``."""
 
     labels: tuple[object, ...]
+    margin: float = 0.0
 
     def __str__(self) -> str:
-        return " or ".join(map(str, self.labels))
+        return " or ".join(map(str, self.labels)) + (f" by {self.margin:g}" if self.margin else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """The number that the model reports lies in ``[low, high]``: the probability of a label, or a prediction."""
+    """The number that the model reports, a probability or a prediction, lies in ``[low, high]``, at least ``margin`` inside."""
 
     low: float | None
     high: float | None
     label: object = None
+    margin: float = 0.0
+
+    def __post_init__(self) -> None:
+        low, high = self.ends
+        if low is not None and high is not None and low > high:
+            raise InvalidTarget(f"{self}: the lower bound is above the upper. Swap them, or lower the margin.")
+
+    @property
+    def ends(self) -> tuple[Fraction | None, Fraction | None]:
+        """The bounds, moved inside by the margin."""
+        margin = Fraction(self.margin)
+        return (
+            None if self.low is None else Fraction(self.low) + margin,
+            None if self.high is None else Fraction(self.high) - margin,
+        )
 
     def __str__(self) -> str:
         bounds = [] if self.low is None else [f"at least {self.low:g}"]
         bounds += [] if self.high is None else [f"at most {self.high:g}"]
-        return " and ".join(bounds) + (f" for {self.label}" if self.label is not None else "")
+        inside = f" with a margin of {self.margin:g}" if self.margin else ""
+        return " and ".join(bounds) + (f" for {self.label}" if self.label is not None else "") + inside
 
 
-def becomes(label: object) -> AnyOf:
-    """Ask for one label.
+def becomes(label: object, margin: float = 0.0) -> AnyOf:
+    """Ask for one label; with ``margin``, for a probability of it that leads every other label's by at least so much.
 
     Examples
     --------
     >>> becomes("good")
-    AnyOf(labels=('good',))
+    AnyOf(labels=('good',), margin=0.0)
     """
-    return AnyOf((label,))
+    return AnyOf((label,), _margin(margin, "becomes", most=1.0))
 
 
-def any_of(labels: Sequence[object]) -> AnyOf:
-    """Ask for any of several labels."""
+def any_of(labels: Sequence[object], margin: float = 0.0) -> AnyOf:
+    """Ask for any of several labels; with ``margin``, for one that leads every label not among them by at least so much."""
     try:
         wanted = () if isinstance(labels, str) else tuple(labels)
     except TypeError:
         wanted = ()
     if not wanted:
         raise InvalidTarget(f"any_of({labels!r}): give a list of labels, at least one.")
-    return AnyOf(wanted)
+    return AnyOf(wanted, _margin(margin, "any_of", most=1.0))
 
 
-def at_least(number: float, label: object = None) -> Between:
-    """Ask for a probability (of ``label``, by default the second class) or a prediction of at least ``number``.
+def at_least(number: float, label: object = None, margin: float = 0.0) -> Between:
+    """Ask for a probability (of ``label``, by default the second class) or a prediction of at least ``number``, plus ``margin``.
 
     Examples
     --------
     >>> print(at_least(0.8))
     at least 0.8
     """
-    return Between(_finite(number, "at_least"), None, label)
+    return Between(_finite(number, "at_least"), None, label, _margin(margin, "at_least"))
 
 
-def at_most(number: float, label: object = None) -> Between:
-    """Ask for a probability or a prediction of at most ``number``."""
-    return Between(None, _finite(number, "at_most"), label)
+def at_most(number: float, label: object = None, margin: float = 0.0) -> Between:
+    """Ask for a probability or a prediction of at most ``number``, less ``margin``."""
+    return Between(None, _finite(number, "at_most"), label, _margin(margin, "at_most"))
 
 
-def between(low: float, high: float, label: object = None) -> Between:
-    """Ask for a probability or a prediction from ``low`` to ``high``, both included."""
-    if _finite(low, "between") > _finite(high, "between"):
-        raise InvalidTarget(f"between({low}, {high}): the lower bound is above the upper. Swap them.")
-    return Between(float(low), float(high), label)
+def between(low: float, high: float, label: object = None, margin: float = 0.0) -> Between:
+    """Ask for a probability or a prediction from ``low`` to ``high``, both included, and ``margin`` inside of both."""
+    return Between(_finite(low, "between"), _finite(high, "between"), label, _margin(margin, "between"))
+
+
+def _margin(margin: object, name: str, most: float = math.inf) -> float:
+    number = _finite(margin, f"{name}: margin")
+    if not 0 <= number <= most:
+        raise InvalidTarget(f"{name}: margin is {margin!r}; it must be {'from 0 to 1' if most == 1 else 'at least 0'}.")
+    return number
 
 
 def _finite(number: object, name: str) -> float:
@@ -121,9 +143,15 @@ def as_goal(target: object, reading: Reading, factual: Point, current: Fraction)
                 f"{reading.family} predicts numbers: ask for mace.at_least, mace.at_most or mace.between."
             )
         wanted = target if isinstance(target, AnyOf) else AnyOf((target,))
-        goal, ask = Outcomes(frozenset(reading.code(label) for label in wanted.labels)), reading.ask
         shown = repr(reading.label(current))
-        there = goal.accepts(current)
+        if wanted.margin:
+            goal, ask = _lead(wanted, reading)
+            reported = float(ask([factual])[0])
+            shown += f" by {reported:.6g}" if isinstance(goal, Lead) else f" with probability {reported:.6g}"
+            there = goal.accepts(Fraction(reported))
+        else:
+            goal, ask = Outcomes(frozenset(reading.code(label) for label in wanted.labels)), reading.ask
+            there = goal.accepts(current)
     if there:
         raise InvalidTarget(
             f"The row is already predicted {shown}, which is what the target asks for; nothing to change. "
@@ -140,9 +168,38 @@ def _any_other(reading: Reading, current: Fraction) -> Goal:
     return Outcomes(frozenset([current]), negated=True)
 
 
+def _lead(target: AnyOf, reading: Reading) -> tuple[Goal, Ask]:
+    """Return that some wanted label's probability leads every other's by the margin.
+
+    Of two classes the lead of one is twice its probability less 1. Of several, a lead is linear in the sums of a forest's shares only.
+    """
+    codes = frozenset(reading.code(label) for label in target.labels)
+    form, classes = reading.form, reading.classes
+    if classes is None or reading.rate is None or getattr(form, "link", "none") == "none":
+        raise InvalidTarget(
+            f"{target}: {reading.family} reports no probability that a margin can be put on here. Leave the margin out."
+        )
+    if len(codes) == len(classes):
+        raise InvalidTarget(f"{target}: every label of the model is wanted, so none is left to lead.")
+    if len(classes) == 2:
+        (code,) = codes
+        return _interval(Between((1 + target.margin) / 2, None, classes[int(code)]), reading)
+    assert isinstance(form, TreeEnsemble)
+    assert form.link == "mean"
+    rate, trees = reading.rate, Fraction(len(form.roots))
+    others = [k for k in range(len(classes)) if k not in codes]
+
+    def ask(points: Sequence[Point]) -> list[Fraction]:
+        shares = [rate(points, k) for k in range(len(classes))]
+        return [
+            max(shares[int(c)][row] for c in codes) - max(shares[k][row] for k in others) for row in range(len(points))
+        ]
+
+    return Lead(codes, Fraction(target.margin), trees, slack=8 * form.unit * trees), ask
+
+
 def _interval(target: Between, reading: Reading) -> tuple[Goal, Ask]:
-    low = None if target.low is None else Fraction(target.low)
-    high = None if target.high is None else Fraction(target.high)
+    low, high = target.ends
     form = reading.form
     if isinstance(form, FunctionForm) and reading.classes is None:
         return Interval(low, high, 0, low, high), reading.ask

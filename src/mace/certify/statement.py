@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -13,7 +14,14 @@ from mace.certify.verdict import Refuted
 from mace.constraints import CONSTRAINTS, Constraint
 from mace.distances import Distance, FunctionDistance
 from mace.diversity import Differ, differ
-from mace.errors import InvalidCertificate, InvalidConstraint, InvalidDistance, InvalidProgram, MaceError
+from mace.errors import (
+    InvalidCertificate,
+    InvalidConstraint,
+    InvalidDistance,
+    InvalidProgram,
+    MaceError,
+    MissingPackage,
+)
 from mace.language.source import find_source
 from mace.models import Reading, read
 from mace.problem import Problem
@@ -120,6 +128,8 @@ class Statement:
         """
         try:
             reading = read(model, self.space)
+        except MissingPackage:
+            raise
         except MaceError as error:
             raise Refuted(f"the model cannot be read over the certificate's space: {error}") from error
         found = fingerprint(reading)
@@ -184,23 +194,31 @@ def _target_dict(target: AnyOf | Between | None) -> dict[str, Any]:
     match target:
         case None:
             return {"kind": "other"}
-        case AnyOf(labels):
-            return {"kind": "any_of", "labels": [plain_scalar(label) for label in labels]}
-        case Between(low, high, label):
-            return {"kind": "between", "low": low, "high": high, "label": plain_scalar(label)}
+        case AnyOf(labels, margin):
+            return {"kind": "any_of", "labels": [plain_scalar(label) for label in labels], **_margin_dict(margin)}
+        case Between(low, high, label, margin):
+            return {"kind": "between", "low": low, "high": high, "label": plain_scalar(label), **_margin_dict(margin)}
+
+
+def _margin_dict(margin: float) -> dict[str, float]:
+    return {"margin": margin} if margin else {}
 
 
 def _read_target(entry: object) -> AnyOf | Between | None:
     place = "statement.target"
-    match expect(entry, dict, place):
+    given = dict(expect(entry, dict, place))
+    margin = float(expect(given.pop("margin", 0.0), (int, float), place))
+    if not 0 <= margin < math.inf or (margin and given.get("kind") == "other"):
+        raise InvalidCertificate(f"{place}: the margin is {margin!r}.")
+    match given:
         case {"kind": "other", **rest} if not rest:
             return None
         case {"kind": "any_of", "labels": list(labels), **rest} if labels and not rest:
-            return AnyOf(tuple(expect(label, (str, int, float, bool), place) for label in labels))
+            return AnyOf(tuple(expect(label, (str, int, float, bool), place) for label in labels), margin)
         case {"kind": "between", "low": low, "high": high, "label": label, **rest} if not rest:
             if (low, high) == (None, None) or not isinstance(label, str | int | float | None):
                 raise InvalidCertificate(f"{place}: no bound is given, or the label is none.")
-            return Between(_end(low), _end(high), label)
+            return Between(_end(low), _end(high), label, margin)
     raise InvalidCertificate(f"{place}: {entry!r:.80} is not a target of kind other, any_of or between.")
 
 

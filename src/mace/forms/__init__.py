@@ -1,6 +1,6 @@
 """What a read model is: a tree ensemble, a network, or a function."""
 
-from mace.forms.decision import Alternatives, Goal, Interval, Margin, Outcomes, clearance, winner
+from mace.forms.decision import Alternatives, Goal, Interval, Lead, Margin, Outcomes, clearance, winner
 from mace.forms.form import PREFIX, RESULT, Box, Form
 from mace.forms.function import FunctionForm
 from mace.forms.network import Network
@@ -15,6 +15,7 @@ __all__ = [
     "FunctionForm",
     "Goal",
     "Interval",
+    "Lead",
     "Margin",
     "Network",
     "Outcomes",

@@ -120,6 +120,43 @@ def _ahead(c: int, k: int, outputs: int, ties_last: bool) -> Margin:
 
 
 @dataclass(frozen=True, slots=True)
+class Lead:
+    """Some class of ``codes`` is ahead of every other by at least ``least``, in the unit that the model reports.
+
+    Attributes
+    ----------
+    codes : frozenset of Fraction
+        The wanted classes.
+    least : Fraction
+        How far ahead, above 0: in shares, each the sum of a score over ``scale``.
+    scale : Fraction
+        What the model divides its scores by.
+    slack : Fraction
+        How uncertain a difference of scores is, beside their own rounding.
+    """
+
+    codes: frozenset[Fraction]
+    least: Fraction
+    scale: Fraction
+    slack: Fraction = Fraction(0)
+
+    def accepts(self, outcome: Fraction) -> bool:
+        """Return whether a reported lead counts."""
+        return outcome >= self.least
+
+    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
+        """Return that some wanted class is far enough ahead of every unwanted one."""
+        others = [k for k in range(outputs) if k not in self.codes]
+        # A tie of the sums is none of the reported shares, which are rounded one by one: a fraction keeps lanes from taking it for exact.
+        shift = -self.least * self.scale + Fraction(1, 2**80)
+        return tuple(tuple(Margin(int(c), k, shift) for k in others) for c in sorted(self.codes))
+
+    def of_result(self, result: str) -> Guard:
+        """Return the bound on a result that is itself the lead."""
+        return Compare(">=", Variable(result), constant(self.least))
+
+
+@dataclass(frozen=True, slots=True)
 class Interval:
     """A number that the model reports (a probability, a prediction) lies in ``[low, high]``; ``None`` is no bound.
 

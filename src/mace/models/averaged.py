@@ -18,7 +18,7 @@ from mace.exact import UNIT
 from mace.forms import Network
 from mace.models.estimator import check_columns
 from mace.models.piecewise import Lowering, largest_values
-from mace.models.votes import shared_inputs
+from mace.models.votes import are_same, shared_inputs
 from mace.space import Column, FeatureSpace
 
 
@@ -56,7 +56,7 @@ def _mean(
             )
         forms.append(form)
     given = columns
-    if all(form.columns == tuple(columns[k] for k in seen) for form, seen in zip(forms, chosen, strict=True)):
+    if all(are_same(form.columns, [columns[k] for k in seen]) for form, seen in zip(forms, chosen, strict=True)):
         lowering = Lowering(largest_values(space, columns), UNIT)
         inputs = [lowering.columns().arranged(np.asarray(seen)[None, :]) for seen in chosen]
     else:

@@ -59,7 +59,8 @@ def load_model(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
     except MaceError:
         raise
     except Exception as error:
-        raise UnsupportedModel(f"{file.name} cannot be read: {type(error).__name__}: {str(error)[:200]}") from error
+        said = (str(error).splitlines() or [""])[0][:200]
+        raise UnsupportedModel(f"{file.name} cannot be read: {type(error).__name__}: {said}") from error
 
 
 def _load_skops(file: Path, *, trust: bool) -> Any:

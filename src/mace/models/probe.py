@@ -6,6 +6,7 @@ something else than they think, these rows tell.
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -27,7 +28,9 @@ def check_agrees(reading: Reading) -> Reading:
     assert isinstance(form, Network | TreeEnsemble)
     points = _points(form.space)
     try:
-        asked = reading.ask(points)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            asked = reading.ask(points)
     except Exception as error:
         raise UnsupportedModel(
             f"the model refuses a row of the space, {form.space.values_of(points[0])} or its like: {type(error).__name__}: "

@@ -99,6 +99,12 @@ class Traced(Column):
     is_mixed: bool = False
     zero_is_missing: bool = False
 
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
 
 def raw_columns(space: FeatureSpace, names: Sequence[str]) -> list[Traced]:
     """Return the features themselves, in the model's order."""

@@ -179,11 +179,16 @@ def _stacked(forms: Sequence[Network], space: FeatureSpace, columns: tuple[Colum
     return lowering.network(lowering.concatenate(scores, 1), space, given)
 
 
+def are_same(first: Sequence[Column], second: Sequence[Column]) -> bool:
+    """Return whether these are the very same columns, not only of the same name and feature."""
+    return len(first) == len(second) and all(one is other for one, other in zip(first, second, strict=True))
+
+
 def shared_inputs(
     forms: Sequence[Network], space: FeatureSpace, columns: tuple[Column, ...]
 ) -> tuple[Lowering, list[Tensor], tuple[Column, ...]]:
     """Return a lowering with the inputs of each network: the columns themselves, or what pipelines inside make of them."""
-    if all(form.columns == columns for form in forms):
+    if all(are_same(form.columns, columns) for form in forms):
         lowering = Lowering(largest_values(space, columns), UNIT)
         return lowering, [lowering.columns()] * len(forms), columns
     from mace.models.ground_networks import Ground

@@ -1,4 +1,4 @@
-"""Undoing changes that an answer does not need.
+"""Undoing changes that an answer does not need, and digits that nobody wants to read.
 
 A solver's point is nearest, but under linf, or within the accuracy, it may move features for nothing. Each change that can be taken back
 without leaving the goal, the conditions or the distance is taken back.
@@ -6,6 +6,8 @@ without leaving the goal, the conditions or the distance is taken back.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from fractions import Fraction
 
 from mace.problem import Limits, Problem
@@ -45,3 +47,29 @@ def _with_one_undone(problem: Problem, point: Point) -> list[Point]:
         for index, (value, own) in enumerate(zip(point, problem.factual, strict=True))
         if value != own
     ]
+
+
+def shortened(problem: Problem, point: Point, digits: Mapping[int, int], limits: Limits) -> Point:
+    """Return a point whose changed real values have few decimals, wherever that leaves it valid.
+
+    Each value goes to the nearest number of so many decimals that the model, asked about the row alone, and every condition accept; the two
+    next to it are tried, and one more on either side. A value on a grid of its own stays.
+    """
+    features = list(problem.space.values())
+    for index, decimals in digits.items():
+        value, feature = point[index], features[index]
+        if value is None or value == problem.factual[index] or getattr(feature, "step", None) is not None:
+            continue
+        for candidate in _short_numbers(float(value), decimals):
+            moved = (*point[:index], candidate, *point[index + 1 :])
+            if limits.remaining() > 0 and problem.is_plausible(moved) and problem.is_reached(moved):
+                point = moved
+                break
+    return point
+
+
+def _short_numbers(value: float, decimals: int) -> list[float]:
+    unit = Fraction(10) ** -decimals
+    middle = math.floor(Fraction(value) / unit)
+    near = [(middle + k) * unit for k in (-1, 0, 1, 2)]
+    return [float(number) for number in sorted(near, key=lambda number: abs(number - Fraction(value)))]

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from mace.errors import InvalidRow, did_you_mean
 from mace.space.columns import CategoricalEncoding, Column, OrdinalEncoding, encoded_columns
 from mace.space.features import Categorical, Feature, Level, Ordinal, plain_scalar
+from mace.space.frames import as_pandas
 from mace.space.space import FeatureSpace
 
 
@@ -92,6 +93,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _as_frame_or_array(encoder: Encoder, X: Any, *, reset: bool) -> Any:
+    X = as_pandas(X)
     if isinstance(X, pd.DataFrame):
         if X.shape[0] == 0:
             raise InvalidRow("Found array with 0 sample(s); the encoder needs at least one row.")

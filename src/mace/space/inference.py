@@ -10,12 +10,14 @@ import pandas as pd
 
 from mace.errors import InvalidSpace, did_you_mean
 from mace.space.features import Categorical, Feature, Integer, Ordinal, Real, plain_scalar
+from mace.space.frames import as_pandas
 
 
-def infer(frame: pd.DataFrame, overrides: Mapping[str, Feature]) -> tuple[dict[str, Feature], dict[str, str]]:
+def infer(frame: Any, overrides: Mapping[str, Feature]) -> tuple[dict[str, Feature], dict[str, str]]:
     """Return the features of ``frame`` and, for each one that was guessed, the reason."""
+    frame = as_pandas(frame)
     if not isinstance(frame, pd.DataFrame):
-        raise InvalidSpace(f"from_frame needs a pandas DataFrame, not {type(frame).__name__}.")
+        raise InvalidSpace(f"from_frame needs a data frame (pandas, polars, pyarrow), not {type(frame).__name__}.")
     if frame.empty:
         raise InvalidSpace(f"The frame has {frame.shape[0]} rows and {frame.shape[1]} columns; nothing to infer from.")
     for name in overrides:
@@ -33,7 +35,9 @@ def infer(frame: pd.DataFrame, overrides: Mapping[str, Feature]) -> tuple[dict[s
         if name in overrides:
             features[name] = overrides[name]
         else:
-            features[name], guesses[name] = _infer_column(name, frame.iloc[:, position])
+            column = frame.iloc[:, position]
+            features[name], guesses[name] = _infer_column(name, column)
+            guesses[name] += _suggestion(name, features[name], column)
     return features, guesses
 
 
@@ -51,6 +55,28 @@ def _infer_column(name: str, column: pd.Series[Any]) -> tuple[Feature, str]:
         f"Column {name!r} has dtype {dtype}, which is none of number, text, bool and category. "
         "Turn it into one (a date into days, say), or drop it."
     )
+
+
+MANY = 20
+"""A column of at least so many different values, one a row, looks like an identifier."""
+
+
+def _suggestion(name: str, feature: Feature, column: pd.Series[Any]) -> str:
+    """Return what to check about a guess; empty where nothing strikes the eye."""
+    present = column.dropna()
+    distinct = present.nunique()
+    if distinct == 1:
+        return ". Check: it has one value only, so no counterfactual changes it; drop it, or widen it"
+    if distinct == len(present) >= MANY and not isinstance(feature, Real):
+        return (
+            f". Check: every row has its own value, as an identifier has; drop it, or keep it with mace.fixed({name!r})"
+        )
+    if isinstance(feature, Integer) and distinct == 2:
+        low, high = feature.low, feature.high
+        return f". Check: it has two values only; if they are kinds, not amounts, use categorical([{low}, {high}])"
+    if isinstance(feature, Real) and bool((present == present.round()).all()):
+        return f". Check: it holds whole numbers only; if it must, use integer({feature.low:g}, {feature.high:g})"
+    return ""
 
 
 def _infer_category(name: str, column: pd.Series[Any], dtype: pd.CategoricalDtype) -> tuple[Feature, str]:

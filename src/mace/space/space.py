@@ -72,16 +72,16 @@ class FeatureSpace(Mapping[str, Feature]):
         self.guesses: dict[str, str] = dict(guesses or {})
 
     @classmethod
-    def from_frame(cls, frame: pd.DataFrame, **overrides: Feature) -> FeatureSpace:
+    def from_frame(cls, frame: Any, **overrides: Feature) -> FeatureSpace:
         """Infer a space from a data frame: kinds from the dtypes, ranges and levels as observed.
 
         Ordered category becomes ordinal; text, object, bool and unordered category become categorical; integer dtypes become
         integer; floats become real (missing values in them become the feature's missing state). What was guessed is in
-        ``space.guesses``, one sentence a feature; print it with :meth:`report`.
+        ``space.guesses``, one sentence a feature, with what to check about it; print it with :meth:`report`.
 
         Parameters
         ----------
-        frame : pandas.DataFrame
+        frame : data frame of pandas, polars or pyarrow
             Typically the training data.
         **overrides : feature
             Features to take as given rather than to infer.
@@ -225,6 +225,10 @@ def _listed(space: FeatureSpace) -> str:
 def _as_mapping(row: Row, names: tuple[str, ...]) -> dict[str, object]:
     if isinstance(row, Mapping):
         return dict(row)
+    if hasattr(row, "columns") and not hasattr(row, "iloc"):
+        from mace.space.frames import as_pandas
+
+        row = as_pandas(row)
     if hasattr(row, "columns") and hasattr(row, "iloc"):
         if len(row) != 1:
             raise InvalidRow(f"A frame of {len(row)} rows; explain one row at a time, e.g. frame.iloc[[0]].")

@@ -14,6 +14,9 @@ from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.local import Local
 from mace.solvers.trees.parts import Part, Tables
 
+LONG = 2000
+"""A branching of more nodes than this is worth another try."""
+
 MISSING = "a ball was closed by prices, of which too many pass to be recorded, and no other proof was found in twice the time of the search"
 
 
@@ -54,12 +57,15 @@ class Recorder:
         self._kept: dict[tuple[bytes, int], Branching | None] = {}
         self._parts: dict[tuple[bytes, int], Part] = {}
 
-    def keep(self, part: Part, engine: Engine, radius: float) -> None:
-        """Keep the branching of a ball that was searched to its end; what an engine did not record is a gap."""
+    def keep(self, part: Part, engine: Engine, radius: float, *, is_final: bool = False) -> None:
+        """Keep the branching of a ball that was searched to its end; in the final ball, only a shorter one replaces another."""
         self.meet(part)
         found = engine.branching
         if found is not None:
             key = (part.pattern.tobytes(), id(part.values))
+            before = self._kept[key]
+            if is_final and before is not None and len(before.code) <= len(found[0]):
+                return
             prices = self._prices(engine) if isinstance(engine, Priced) else None
             self._kept[key] = self._branching(part, engine.local, radius, *found, prices)
 
@@ -72,6 +78,11 @@ class Recorder:
     def gaps(self, radius: float) -> list[Part]:
         """Return the parts for which a proof that nothing costs less than ``radius`` is lacking."""
         return [part for key, part in self._parts.items() if self._lacks(key, radius)]
+
+    def long(self, radius: float) -> list[Part]:
+        """Return the parts whose proof is long: the search of a larger ball, or for a point, makes it longer than it need be."""
+        kept = [each for each in self._kept.values() if each is not None and each.part.nearest < radius]
+        return [each.part for each in kept if len(each.code) > LONG]
 
     def _lacks(self, key: tuple[bytes, int], radius: float) -> bool:
         part, branching = self._parts[key], self._kept[key]

@@ -394,7 +394,7 @@ class Search:
         """Return the recorded proof that nothing costs less than ``radius``, where one was asked for.
 
         Where a ball was closed by prices, of which too many pass to be recorded, it is searched again at its final size, by either engine,
-        for at most twice as long as the whole search took.
+        for at most twice as long as the whole search took. A long branching may become shorter there too.
         """
         if self.recorder is None:
             return None
@@ -407,6 +407,10 @@ class Search:
             is_proved = self._prove(part, size, until - (1 - PLAIN_SHARE) * share if can_price(part) else until)
             if not is_proved and can_price(part):
                 self._prove(part, size, until, by_prices=True)
+        made = {id(part) for part in gaps}
+        for part in self.recorder.long(radius):
+            if id(part) not in made:
+                self._prove(part, min(radius, part.farthest), min(until, 2 * begun - self.started))
         return self.recorder.evidence(radius)
 
     def _prove(self, part: Part, radius: float, until: float, *, by_prices: bool = False) -> bool:
@@ -425,7 +429,7 @@ class Search:
                 engine = Plain(local, part.trees, part.values, radius, max(arena, 16 * local.count), record=True)
             while engine.status in (kernels.RUNNING, kernels.LOG_FULL, kernels.PROOF_FULL):
                 if engine.registers[kernels.DEPTH] < 0:
-                    self.recorder.keep(part, engine, radius)
+                    self.recorder.keep(part, engine, radius, is_final=True)
                     return True
                 if time.monotonic() > until or self.reason == "interrupted":
                     return False
