@@ -1,6 +1,6 @@
 """Certificates on the paper's models: what recording costs, how large they are, and how long it takes to check them.
 
-    python benchmarks/certificates.py [--rows 20] [--data adult,compas,credit] [--models tree,forest10,forest100,boosting]
+    python benchmarks/certificates.py [--rows 20] [--data adult,compas,credit] [--models tree,forest10,forest100,boosting] [--hard 4]
 
 Times are seconds of CPU, one thread, kernels warm. "record" is the solver's time with recording divided by its time without, on the same
 rows in the same run. "read" is what reading the model and its fingerprint take, which a check pays once; "check" is the rest of it.
@@ -14,9 +14,10 @@ import time
 import warnings
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
+from hard_trees import SETTINGS, hard_setting
 from trees import CLOCK, DISTANCES, paper_setting, versions
 
 import mace
@@ -83,12 +84,29 @@ def measure(setting: Any, distance: Any, limit: float) -> dict[str, Any]:
     }
 
 
+def report(data: str, model: str, setting: Any, distances: dict[str, Any], limit: float, out: TextIO) -> None:
+    """Measure a setting under some distances, and print a row for each."""
+    for name, distance in distances.items():
+        found = measure(setting, distance, limit)
+        out.write(json.dumps({"data": data, "model": model, "distance": name, **versions()} | found) + "\n")
+        valid = f"{found['outcomes'].get('valid', 0)} of {len(setting.rows)}"
+        print(
+            f"| {data} | {model} | {name} | {valid} | {found['record']:.2f}x | {found['bytes median'] / 1e3:.1f} "
+            f"| {found['bytes max'] / 1e3:.1f} | {found['nodes median']:.0f} | {found['read']:.2f} "
+            f"| {found['check median']:.3f} | {found['check max']:.3f} |",
+            flush=True,
+        )
+        for reason, count in found["reasons"].items():
+            print(f"    {count}: {reason}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=20)
     parser.add_argument("--data", default="adult,compas,credit")
     parser.add_argument("--models", default="tree,forest10,forest100,boosting")
     parser.add_argument("--distances", default=",".join(DISTANCES))
+    parser.add_argument("--hard", type=int, default=0, help="rows of the settings of hard_trees.py, from far to near")
     parser.add_argument("--limit", type=float, default=30.0)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -97,27 +115,20 @@ def main() -> None:
         "| data | model | distance | valid | record | kB median | kB max | nodes | read s | check s median | check s max |"
     )
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    distances = {name: DISTANCES[name] for name in arguments.distances.split(",")}
     with (RESULTS / "certificates.jsonl").open("w") as out:
-        for data in arguments.data.split(","):
+        for data in filter(None, arguments.data.split(",")):
             for model in arguments.models.split(","):
                 try:
                     setting = paper_setting(data, model, arguments.rows)
                 except mace.DatasetUnavailable as error:
                     print(f"{data}: LEFT OUT, {error}")
                     break
-                for name in arguments.distances.split(","):
-                    found = measure(setting, DISTANCES[name], arguments.limit)
-                    head = {"data": data, "model": model, "distance": name, **versions()}
-                    out.write(json.dumps(head | found) + "\n")
-                    valid = f"{found['outcomes'].get('valid', 0)} of {len(setting.rows)}"
-                    print(
-                        f"| {data} | {model} | {name} | {valid} | {found['record']:.2f}x | {found['bytes median'] / 1e3:.1f} "
-                        f"| {found['bytes max'] / 1e3:.1f} | {found['nodes median']:.0f} | {found['read']:.2f} "
-                        f"| {found['check median']:.3f} | {found['check max']:.3f} |",
-                        flush=True,
-                    )
-                    for reason, count in found["reasons"].items():
-                        print(f"    {count}: {reason}")
+                report(data, model, setting, distances, arguments.limit, out)
+        for name in SETTINGS if arguments.hard else ():
+            model, _, data = name.partition(", ")
+            hard = {key: distances[key] for key in ("l1", "linf", "l0") if key in distances}
+            report(data, model, hard_setting(name, arguments.hard), hard, arguments.limit, out)
 
 
 if __name__ == "__main__":

@@ -183,3 +183,40 @@ def test_levels_that_look_like_missing_values_stay_levels(tmp_path: Path) -> Non
     (tmp_path / "rows.csv").write_text("a,n,f\nNA,,True\n01,3,False\n")
     assert read_row(tmp_path / "rows.csv", 1, space) == {"a": "01", "n": 3.0, "f": False}
     assert space.point(read_row(tmp_path / "rows.csv", 0, space)) == (0, None, 0)
+
+
+def verify(folder: Path, certificate: str, model: str = "model.skops") -> int:
+    return run(["verify", str(folder / certificate), "--model", str(folder / model)])
+
+
+def test_a_certificate_is_written_and_verified(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(folder, "--row", "2", "--count", "2", "--certificate", str(folder / "c.json")) == 0
+    assert {"version", "statement", "claim", "evidence"} == set(json.loads((folder / "c.json").read_text()))
+    capsys.readouterr()
+    for name in ("c.json", "c-2.json"):
+        assert verify(folder, name) == 0
+        assert capsys.readouterr().out.startswith("valid: the counterfactual does, at distance ")
+
+
+def test_that_none_exists_is_verified(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    space = json.loads((folder / "space.json").read_text())
+    fixed = ",".join(space["features"])
+    assert explain(folder, "--fix", fixed, "--certificate", str(folder / "none.json")) == 1
+    capsys.readouterr()
+    assert verify(folder, "none.json") == 0
+    assert "no counterfactual exists" in capsys.readouterr().out
+
+
+def test_verdicts_are_exit_codes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(folder, "--row", "2", "--certificate", str(folder / "d.json")) == 0
+    data = json.loads((folder / "d.json").read_text())
+    (folder / "false.json").write_text(json.dumps(data | {"claim": data["claim"] | {"upper": 0.5}}))
+    (folder / "bare.json").write_text(json.dumps(data | {"evidence": {"lane": "trees", "missing": "lost"}}))
+    (folder / "broken.json").write_text(json.dumps(data)[:-20])
+    capsys.readouterr()
+    assert [verify(folder, name) for name in ("d.json", "false.json", "broken.json", "bare.json")] == [0, 1, 2, 3]
+    printed = capsys.readouterr()
+    assert "refuted: claim.upper" in printed.out
+    assert "unchecked: the trees lane gave no proof of lower: lost" in printed.out
+    assert "InvalidCertificate" in printed.err
+    assert explain(folder, "--certificate", str(folder / "no" / "such" / "folder.json")) == 2

@@ -451,3 +451,19 @@ def leaf_cost(tables: Any, part: Any, path: list[tuple[int, bool]]) -> float:
         total += cells.add[best]
         peak = max(peak, cells.top[best])
     return float(total + peak)
+
+
+def test_a_label_and_a_probability_of_one_half_have_rounding_bands_of_their_own() -> None:
+    from sklearn.ensemble import GradientBoostingClassifier
+
+    from mace.solvers.trees.prepared import prepared
+
+    space = mace.FeatureSpace({"a": mace.integer(0, 30), "b": mace.integer(0, 30)})
+    rows = [(k * 7 % 31, k * 11 % 31) for k in range(120)]
+    labels = [int(a + b > 30) for a, b in rows]
+    model = make_pipeline(mace.Encoder(space), GradientBoostingClassifier(n_estimators=20, random_state=0))
+    explainer = mace.Explainer(model.fit(space.frame_of(rows), labels), space)
+    for target in (1, mace.at_least(0.5)):
+        assert explainer.explain((2, 3), target=target).status == "optimal"
+    form = explainer._reading.form
+    assert len({float(values.need[0]) for values in prepared(form).values.values()}) == 2  # type: ignore[arg-type]

@@ -13,10 +13,10 @@ from mace.certify.certificate import VERSION, Certificate
 from mace.certify.fingerprint import fingerprint
 from mace.certify.statement import Statement, as_target, check_can_state, row_of
 from mace.conflicts import Undecided, smallest_conflict
-from mace.constraints import Constraint, as_constraint
+from mace.constraints import Constraint, as_constraints
 from mace.distances import Distance, FunctionDistance, as_distance
 from mace.diversity import Differ, differ
-from mace.errors import InvalidConstraint, InvalidOption, InvalidSpace, did_you_mean
+from mace.errors import InvalidOption, InvalidSpace, did_you_mean
 from mace.exact import float_down, float_up
 from mace.explanation import Change, Counterfactual, Explanation
 from mace.models import Reading, read
@@ -135,7 +135,7 @@ class Explainer:
         if on_progress is not None and not callable(on_progress):
             raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
         metric = as_distance(distance)
-        wanted = _listed(constraints)
+        wanted = as_constraints(constraints)
         factual = self.space.point(row)
         current = self._reading.ask([factual])[0]
         goal, ask = as_goal(target, self._reading, factual, current)
@@ -299,17 +299,6 @@ def _certificate(
     missing = {"lane": lane.name, "missing": "this lane records no proof of this problem"}
     evidence = missing if bounds.evidence is None else bounds.evidence
     return Certificate(VERSION, statement.to_dict(), claim, evidence)
-
-
-def _listed(constraints: object) -> tuple[Constraint, ...]:
-    """Return the constraints as objects: a single one, a text and a function may be given as they are."""
-    if constraints is None:
-        return ()
-    if isinstance(constraints, str) or hasattr(constraints, "bind") or callable(constraints):
-        return (as_constraint(constraints),)
-    if not isinstance(constraints, Iterable):
-        raise InvalidConstraint(f"constraints={constraints!r}; give a list, e.g. [mace.fixed('age')].")
-    return tuple(map(as_constraint, constraints))
 
 
 def _why_none(problem: Problem, wanted: tuple[Constraint, ...], solver: str, limits: Limits) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mace.errors import InvalidCertificate
 
-DTYPES = ("|u1", "<u2", "<u4", "|i1", "<i2", "<i4", "<i8", "<f8")
+DTYPES = ("|u1", "<u2", "<u4", "|i1", "<i2", "<i4", "<i8", "<f4", "<f8")
 MOST_ARRAY_BYTES = 2**28
 """All arrays of a certificate together, unpacked."""
 
@@ -32,12 +32,12 @@ def is_packed(value: dict[str, Any]) -> bool:
 def narrowed(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array of integers or floats in the narrowest type that holds it exactly."""
     if array.dtype.kind == "f":
-        wide: NDArray[Any] = array.astype("<f8")
-        return wide
+        kept: NDArray[Any] = array.astype("<f4" if array.dtype == np.float32 else "<f8")
+        return kept
     if array.dtype.kind not in "iub":
         raise TypeError(f"an array of {array.dtype} cannot be part of a certificate; integers and floats can")
     low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
-    for name in DTYPES[:-1]:
+    for name in DTYPES[:-2]:
         limits = np.iinfo(name)
         if limits.min <= low and high <= limits.max:
             narrow: NDArray[Any] = array.astype(name)

@@ -171,7 +171,8 @@ def _on_grid(feature: Real | Integer, low: Floats, high: Floats) -> tuple[Floats
         return (low, high) if isinstance(feature, Real) else (np.ceil(low), np.floor(high))
     if feature.low == feature.high:
         return low, high
-    steps = range(feature.size or 0)
+    # One more than the decimals give: its float may still be the end of the range.
+    steps = range((feature.size or 0) + 1)
 
     def at(k: int) -> float:
         return float(feature.value_at(k)) if 0 <= k < len(steps) else math.inf if k >= 0 else -math.inf

@@ -17,6 +17,10 @@ from mace.registry import resolve
 
 CHECKERS = {
     "trees": "mace.certify.trees:check",
+    "network": "mace.certify.network:check",
+    "enumerate": "mace.certify.enumerate:check",
+    "smt": "mace.certify.smt:check",
+    "milp": "mace.certify.milp:check",
 }
 """The kinds of proof and their checkers: functions ``(problem, lower, evidence, progress)``.
 

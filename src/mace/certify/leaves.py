@@ -194,25 +194,27 @@ class Gains:
     """What each node of an ensemble adds to some margins, in whole numbers, and what their sums must reach.
 
     A point that the real model puts in this alternative of the goal has, for every margin, ``start`` plus the gains of its leaves at
-    least ``need``.
+    least ``need``. A unit of score is worth ``2**bits``.
     """
 
     gain: Ints
     start: Ints
     need: Ints
+    bits: Ints
 
 
 def make_gains(form: TreeEnsemble, goal: Goal, margins: tuple[Margin, ...]) -> Gains:
     """Return the gains of one alternative of a goal."""
     each = [_margin_gains(form, goal, margin) for margin in margins]
     return Gains(
-        gain=np.column_stack([gain for gain, _, _ in each]),
-        start=np.array([start for _, start, _ in each]),
-        need=np.array([need for _, _, need in each]),
+        gain=np.column_stack([gain for gain, _, _, _ in each]),
+        start=np.array([start for _, start, _, _ in each]),
+        need=np.array([need for _, _, need, _ in each]),
+        bits=np.array([bits for _, _, _, bits in each]),
     )
 
 
-def _margin_gains(form: TreeEnsemble, goal: Goal, margin: Margin) -> tuple[Ints, int, int]:
+def _margin_gains(form: TreeEnsemble, goal: Goal, margin: Margin) -> tuple[Ints, int, int, int]:
     leaf, trees, band = form.left < 0, len(form.roots), form.band(goal)
     ahead, behind = _column(form.value, margin.plus), _column(form.value, margin.minus)
     base_ahead, base_behind = _column(form.base[None, :], margin.plus), _column(form.base[None, :], margin.minus)
@@ -220,7 +222,7 @@ def _margin_gains(form: TreeEnsemble, goal: Goal, margin: Margin) -> tuple[Ints,
     if trees == 1 and band == 0 and no_start:
         # One leaf's own comparison decides; its sign is exact.
         signs: Ints = np.where(leaf, np.sign(ahead - behind), 0).astype(np.int64)
-        return signs, 0, 1 if margin.strict else 0
+        return signs, 0, 1 if margin.strict else 0, 0
     largest = np.maximum.reduceat(np.where(leaf, np.abs(ahead) + np.abs(behind), 0.0), form.roots)
     size = (
         float(largest.sum()) + abs(base_ahead[0]) + abs(base_behind[0]) + abs(float(margin.shift)) + float(band) * trees
@@ -232,11 +234,28 @@ def _margin_gains(form: TreeEnsemble, goal: Goal, margin: Margin) -> tuple[Ints,
     slack = math.ceil(band * unit)
     coarse = _is_coarse(ahead) & _is_coarse(behind)
     if band == 0:
-        return gain, start, 1 if margin.strict else 0
+        need = 1 if margin.strict else 0
+        is_exact = bits >= COARSE_BITS and bool(coarse[leaf].all()) and bool(_is_coarse(form.base).all())
+        if is_exact and margin.shift.denominator == 1:
+            need = _least_sum(gain, leaf, form.roots, start, need)
+        return gain, start, need, bits
     if _has_real_ties(form, goal, margin) and bits >= COARSE_BITS:
         # A sum of coarse leaves alone is exact, and so is the decision; every other leaf may bring rounding in.
-        return gain + np.where(leaf & ~coarse, slack + 1, 0), start, 1 if margin.strict else 0
-    return gain, start, -slack
+        return gain + np.where(leaf & ~coarse, slack + 1, 0), start, 1 if margin.strict else 0, bits
+    return gain, start, -slack, bits
+
+
+def _least_sum(gain: Ints, leaf: Flags, roots: Ints, start: int, need: int) -> int:
+    """Return the least sum from ``need`` on that leaves, one of each tree, can have at all.
+
+    All sums are alike modulo the greatest common divisor of the differences between leaves of one tree: votes of -1 and 1 have sums of one
+    parity.
+    """
+    tree = np.searchsorted(roots, np.flatnonzero(leaf), side="right") - 1
+    first = gain[leaf][np.searchsorted(tree, np.arange(len(roots)))]
+    step = int(np.gcd.reduce(gain[leaf] - first[tree]))
+    offset = start + int(first.sum())
+    return need + (offset - need) % step if step else max(need, offset)
 
 
 def _column(values: Floats, output: int | None) -> Floats:

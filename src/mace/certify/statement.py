@@ -14,7 +14,14 @@ from mace.certify.verdict import Refuted
 from mace.constraints import CONSTRAINTS, Constraint
 from mace.distances import Distance, FunctionDistance
 from mace.diversity import Differ, differ
-from mace.errors import InvalidCertificate, InvalidConstraint, InvalidDistance, InvalidProgram, MaceError
+from mace.errors import (
+    InvalidCertificate,
+    InvalidConstraint,
+    InvalidDistance,
+    InvalidProgram,
+    MaceError,
+    MissingPackage,
+)
 from mace.language.source import find_source
 from mace.models import Reading, read
 from mace.problem import Problem
@@ -121,6 +128,8 @@ class Statement:
         """
         try:
             reading = read(model, self.space)
+        except MissingPackage:
+            raise
         except MaceError as error:
             raise Refuted(f"the model cannot be read over the certificate's space: {error}") from error
         found = fingerprint(reading)

@@ -30,15 +30,17 @@ from mace.certify.leaves import (
     reachable_leaves,
     split_nodes,
 )
-from mace.certify.verdict import Progress, Refuted
+from mace.certify.prices import Prices
+from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.distances import NormMetric
 from mace.diversity import CountDifferent
 from mace.forms import TreeEnsemble
 from mace.problem import Problem
 from mace.space import Point, Real
 
-CLOSED = -1
+CLOSED, BY_PRICES = -1, -2
 CHUNK = 256
+MOST_NODES = 5_000_000
 
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
@@ -62,7 +64,8 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
                     + (f" with {', '.join(lost)} missing" if lost else "")
                 )
             gains = make_gains(form, problem.goal, margins)
-            walk = Walk(problem, axes, missing, reachable_leaves(form, split, axes, missing, limit), gains, limit)
+            leaves = reachable_leaves(form, split, axes, missing, limit)
+            walk = Walk(problem, axes, missing, leaves, gains, limit)
             asked += walk.run(proof, place, progress)
 
     _ask_all(problem, asked)
@@ -81,15 +84,26 @@ def form_alternatives(problem: Problem, form: TreeEnsemble) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Where the nodes of one branching begin and end, and its prices."""
+
+    begin: int
+    end: int
+    prices: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Branching:
     """The evidence as read: nodes in the order in which they are met.
 
     Attributes
     ----------
     parts : dict
-        For an alternative and the features that are missing: the first node and the one after the last.
+        By alternative and the features that are missing.
     feature : int array
         -1 at a closed box.
+    by_prices : int array
+        For a box that is closed by prices, the number of such boxes before it in its part; -1 for others.
     right_first : bool array
         Whether the right side of a cut comes first.
     value : float array
@@ -100,8 +114,9 @@ class Branching:
         The node after the last of the subtree that begins here.
     """
 
-    parts: dict[tuple[int, tuple[int, ...]], tuple[int, int]]
+    parts: dict[tuple[int, tuple[int, ...]], Part]
     feature: Ints
+    by_prices: Ints
     right_first: Flags
     value: Floats
     levels: Ints
@@ -111,10 +126,12 @@ class Branching:
 def _read(evidence: dict[str, Any], features: int) -> Branching:
     """Return the evidence with everything in it checked for shape; what it proves comes later."""
     code, cut = _integers(evidence, "code"), _integers(evidence, "cut")
+    if len(code) > MOST_NODES:
+        raise Unchecked(f"the branching has {len(code):,} nodes, and at most {MOST_NODES:,} are walked")
     values, sets = np.asarray(evidence["values"], dtype=np.float64), _integers(evidence, "sets")
-    is_cut = code != CLOSED
+    is_cut = code >= 0
     feature = np.where(is_cut, code >> 1, -1)
-    if ((code < CLOSED) | (feature >= features)).any():
+    if ((code < BY_PRICES) | (feature >= features)).any():
         raise Refuted("evidence.code: a node is neither closed nor a cut of a feature")
     if len(cut) != is_cut.sum():
         raise Refuted("evidence.cut: there is not one entry for each cut")
@@ -125,19 +142,21 @@ def _read(evidence: dict[str, Any], features: int) -> Branching:
     if (cut < 0).any() or (cut >= len(values) + len(sets)).any() or (sets < 0).any():
         raise Refuted("evidence.cut: an entry names no cut")
     tables = np.concatenate([values, [0.0]]), np.concatenate([sets, [-1]])
-    parts, start = {}, 0
+    parts: dict[tuple[int, tuple[int, ...]], Part] = {}
+    start = 0
     for number, part in enumerate(evidence["parts"]):
         key = (int(part["alternative"]), tuple(int(j) for j in part["missing"]))
         nodes = int(part["nodes"])
         if key in parts or nodes < 1:
             raise Refuted(f"evidence.parts[{number}]: it stands twice, or is empty")
-        parts[key] = (start, start + nodes)
+        parts[key] = Part(start, start + nodes, part.get("prices"))
         start += nodes
     if start != len(code):
         raise Refuted("evidence.parts: they do not have all nodes between them")
     return Branching(
         parts,
         feature,
+        by_prices=_counted(code == BY_PRICES, parts),
         right_first=is_cut & (code & 1 == 1),
         value=tables[0][np.where(is_cut & ~is_set, at, -1)],
         levels=tables[1][np.where(is_set, at - len(values), -1)],
@@ -152,10 +171,20 @@ def _integers(evidence: dict[str, Any], name: str) -> Ints:
     return array.astype(np.int64)
 
 
-def _ends(is_cut: Flags, parts: dict[Any, tuple[int, int]]) -> Ints:
+def _counted(by_prices: Flags, parts: dict[Any, Part]) -> Ints:
+    """Return for each box that is closed by prices how many there are before it in its part; -1 for others."""
+    number = np.full(len(by_prices), -1, dtype=np.int64)
+    for part in parts.values():
+        places = part.begin + np.flatnonzero(by_prices[part.begin : part.end])
+        number[places] = np.arange(len(places))
+    return number
+
+
+def _ends(is_cut: Flags, parts: dict[Any, Part]) -> Ints:
     """Return where the subtree of each node ends; parts that are not exactly one tree each are refuted."""
     end = np.zeros(len(is_cut), dtype=np.int64)
-    for start, stop in parts.values():
+    for part in parts.values():
+        start, stop = part.begin, part.end
         waiting: list[int] = []
         for node in range(stop - 1, start - 1, -1):
             if is_cut[node]:
@@ -254,16 +283,17 @@ class Walk:
         self.missing = missing
         self.all = leaves
         self.gain = gains.gain[leaves.node]
-        self.start, self.need = gains.start, gains.need
+        self.start, self.need, self.bits = gains.start, gains.need, gains.bits
         self.limit = limit
         assert isinstance(problem.form, TreeEnsemble)
         self.trees = len(problem.form.roots)
         self.at_least = [c.features for c in problem.conditions if isinstance(c, CountDifferent)]
 
-    def run(self, proof: Branching, place: tuple[int, int], progress: Progress) -> list[tuple[int, Point]]:
+    def run(self, proof: Branching, place: Part, progress: Progress) -> list[tuple[int, Point]]:
         """Walk down a branching; return the points, each with its node, that only the real model can refuse."""
         asked: list[tuple[int, Point]] = []
-        pending: list[tuple[int, Box | None]] = [(place[0], self._narrow(self._whole()))]
+        pending: list[tuple[int, Box | None]] = [(place.begin, self._narrow(self._whole()))]
+        prices = None if place.prices is None else self._prices(place.prices)
         while pending:
             node, box = pending.pop()
             if node % CHUNK == 0:
@@ -271,6 +301,9 @@ class Walk:
             if box is None:
                 continue
             j = int(proof.feature[node])
+            if proof.by_prices[node] >= 0:
+                self._check_prices(prices, int(proof.by_prices[node]), box, node)
+                continue
             if j < 0:
                 point = self._last(box, node)
                 asked += [] if point is None else [(node, point)]
@@ -282,6 +315,16 @@ class Walk:
             pending.append((int(proof.end[node + 1]), second))
             pending.append((node + 1, first))
         return asked
+
+    def _prices(self, evidence: dict[str, Any]) -> Prices:
+        lost = sum(axis.missing_add for axis, is_lost in zip(self.axes, self.missing, strict=True) if is_lost)
+        bits, rest = int(self.bits[0]), self.limit - lost
+        return Prices(evidence, self.axes, self.all, self.gain, self.start, self.need, bits, rest, self.trees)
+
+    def _check_prices(self, prices: Prices | None, number: int, box: Box, node: int) -> None:
+        near = self._near(box)
+        if prices is None or not prices.closes(number, box.leaves, box.low, box.high, box.inside, near):
+            raise Refuted(f"evidence: the box of node {node} is not closed by its prices")
 
     def _whole(self) -> Box:
         leaves = self.all
@@ -361,6 +404,13 @@ class Walk:
         """Return whether the box leaves room within the ball to differ from every earlier counterfactual, each taken alone."""
         if not self.at_least:
             return True
+        counts = np.zeros(len(self.at_least), dtype=np.int64)
+        for j, (axis, near) in enumerate(zip(self.axes, self._near(box), strict=True)):
+            counts += axis.missing_differs if self.missing[j] else (axis.differs & near).any(axis=1)
+        return bool((counts >= self.at_least).all())
+
+    def _near(self, box: Box) -> list[Flags]:
+        """Return the cells of a box that a point within the ball may have; none where a feature is missing."""
         inside = [
             box.inside[j]
             if axis.is_set
@@ -370,15 +420,12 @@ class Walk:
         cells = [int(cheapest_of_sets(axis, inside[j][None])[0]) for j, axis in enumerate(self.axes)]
         costs = self._costs(cells)
         total = sum(add for add, _ in costs)
-        counts = np.zeros(len(self.at_least), dtype=np.int64)
+        near = []
         for j, axis in enumerate(self.axes):
-            if self.missing[j]:
-                counts += axis.missing_differs
-                continue
             others = max((top for i, (_, top) in enumerate(costs) if i != j), default=0)
-            near = inside[j] & (total - costs[j][0] + axis.add + np.maximum(axis.top, others) < self.limit)
-            counts += (axis.differs & near).any(axis=1)
-        return bool((counts >= self.at_least).all())
+            within = total - costs[j][0] + axis.add + np.maximum(axis.top, others) < self.limit
+            near.append(inside[j] & within & (not self.missing[j]))
+        return near
 
     def _last(self, box: Box, node: int) -> Point | None:
         """Return the point to ask the real model about where a box ends with one leaf of each tree; ``None`` where none is left."""

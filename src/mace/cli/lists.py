@@ -7,7 +7,7 @@ import importlib
 from mace.errors import InvalidOption, did_you_mean
 from mace.registry import resolve
 
-KINDS = ("models", "distances", "constraints", "solvers", "datasets")
+KINDS = ("models", "distances", "constraints", "solvers", "baselines", "datasets")
 
 
 def listed(kind: str) -> list[tuple[str, str]]:
@@ -42,6 +42,10 @@ def listed(kind: str) -> list[tuple[str, str]]:
             return [
                 (name, (importlib.import_module(path).__doc__ or "").splitlines()[0]) for name, path in SOLVERS.items()
             ]
+        case "baselines":
+            from mace.baselines import BASELINES
+
+            return [(name, _first_line(path)) for name, path in BASELINES.items()]
         case "datasets":
             from mace.datasets import available
 

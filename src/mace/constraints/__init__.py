@@ -1,7 +1,7 @@
 """Constraints: what may change and how; one file a kind, one line in the table."""
 
 from mace.constraints.budget import changes_at_most
-from mace.constraints.combine import as_constraint, changes, either, implies, together
+from mace.constraints.combine import as_constraint, as_constraints, changes, either, implies, together
 from mace.constraints.condition import Condition, Constraint
 from mace.constraints.fixed import fixed
 from mace.constraints.monotone import decreases, increases
@@ -39,6 +39,7 @@ __all__ = [
     "Condition",
     "Constraint",
     "as_constraint",
+    "as_constraints",
     "at_most_change",
     "changes",
     "changes_at_most",

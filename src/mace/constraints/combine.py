@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -224,3 +225,14 @@ def changes(*features: str) -> Changes:
     if not features:
         raise InvalidConstraint("changes() names no feature; write changes('job').")
     return Changes(features)
+
+
+def as_constraints(constraints: object) -> tuple[Constraint, ...]:
+    """Return the constraints as objects: a single one, a text and a function may be given as they are."""
+    if constraints is None:
+        return ()
+    if isinstance(constraints, str) or hasattr(constraints, "bind") or callable(constraints):
+        return (as_constraint(constraints),)
+    if not isinstance(constraints, Iterable):
+        raise InvalidConstraint(f"constraints={constraints!r}; give a list, e.g. [mace.fixed('age')].")
+    return tuple(map(as_constraint, constraints))

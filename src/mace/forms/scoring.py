@@ -78,6 +78,11 @@ def pick_class(names: Sequence[str]) -> Command:
 def column_values(columns: Sequence[Column], points: Sequence[Point]) -> NDArray[np.float64]:
     """Return the float64 columns of points, NaN where missing."""
     numbers = np.array([[np.nan if value is None else value for value in point] for point in points], dtype=np.float64)
+    return encode_numbers(columns, numbers)
+
+
+def encode_numbers(columns: Sequence[Column], numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the columns of a matrix of features' numbers."""
     return np.column_stack(
         [
             numbers[:, column.feature]

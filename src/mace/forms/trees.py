@@ -297,9 +297,12 @@ class TreeEnsemble:
 
     def leaves(self, points: list[Point]) -> NDArray[np.int64]:
         """Return the leaf that each point reaches in each tree, points x trees; for ensembles without subsets."""
-        columns = column_values(self.columns, points)
-        node = np.tile(self.roots, (len(points), 1))
-        rows = np.arange(len(points))[:, None]
+        return self.leaves_of_columns(column_values(self.columns, points))
+
+    def leaves_of_columns(self, columns: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the leaf that each row of columns, anybody's or nobody's, reaches in each tree."""
+        node = np.tile(self.roots, (len(columns), 1))
+        rows = np.arange(len(columns))[:, None]
         while (inner := self.left[node] >= 0).any():
             cells = columns[rows, np.where(inner, self.column[node], 0)]
             goes_left = np.where(np.isnan(cells), self.missing_left[node], cells <= self.edge[node])

@@ -13,6 +13,7 @@ from functools import partial
 from mace.errors import InvalidOption, did_you_mean
 from mace.problem import Bounds, Limits, Problem
 from mace.registry import Registry
+from mace.solvers import across
 
 SOLVERS = Registry(
     "solvers",
@@ -27,6 +28,10 @@ SOLVERS = Registry(
 
 AUTOMATIC = ("trees", "network", "milp", "smt")
 """The lanes that ``solver="auto"`` tries, in this order."""
+
+
+CUTTING = ("trees", "network")
+"""The lanes that are asked about box after box where a condition is not one that they take themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +88,13 @@ def _lane(name: str, problem: Problem, why: str) -> tuple[str, Lane]:
     """Return what keeps a lane from a problem (empty where nothing does), and the lane, ready."""
     module = importlib.import_module(SOLVERS[name])
     obstacle: str = module.supports(problem)
+    solve = module.solve
+    if obstacle and name in CUTTING and across.divided(problem, module) is not None:
+        obstacle, solve = "", partial(across.solve, lane=module)
+        why += "; conditions across features by cutting boxes"
     if not obstacle and hasattr(module, "prepare"):
         module.prepare()
-    return obstacle, Lane(name, module.solve, why)
+    return obstacle, Lane(name, solve, why)
 
 
 __all__ = ["AUTOMATIC", "SOLVERS", "Lane", "choose"]

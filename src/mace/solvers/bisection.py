@@ -65,6 +65,7 @@ class Bisection:
         self.upper: Fraction | None = None
         self.point: Point | None = None
         self.accepted: Point = problem.factual
+        self.excluded: list[Point] = []
         self.calls = self.refused = self.settling = self.allowed = 0
 
     def run(self) -> Bounds:
@@ -137,6 +138,7 @@ class Bisection:
             if region is None:
                 return
             self.oracle.exclude(region)
+            self.excluded.append(self.accepted)
             bound = self.upper - (self.upper - self.lower) / 2**60
             if not self._possible(bound):
                 self.lower = max(self.lower, bound)
@@ -186,14 +188,20 @@ class Bisection:
             if not self.problem.is_plausible(point):
                 continue
             if not self.problem.is_reached(point):
-                return exclusion(self.problem, point, answer.values)
+                return self._ruled_out(exclusion(self.problem, point, answer.values), point)
             self.accepted = point
             distance = self.problem.distance(point)
             if self.upper is None or distance < self.upper:
                 self.upper, self.point = distance, point
             return None
         # No row beside the witness is plausible; on a finite space the witness is itself the row, so it goes.
-        return implausible(self.problem, answer.values)
+        return self._ruled_out(implausible(self.problem, answer.values), next(candidates(self.problem, answer.values)))
+
+    def _ruled_out(self, region: Guard | None, point: Point) -> Guard | None:
+        """Note the point that a region is about, for a checker to ask about again."""
+        if region is not None:
+            self.excluded.append(point)
+        return region
 
     # ---- the interval
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -35,7 +36,12 @@ def solve(problem: Problem, limits: Limits, *, back_end: str = "z3") -> Bounds:
     except OutOfTime:
         return Bounds(Fraction(0), reason=LATE)
     try:
-        return Bisection(problem, oracle, limits).run()
+        search = Bisection(problem, oracle, limits)
+        bounds = search.run()
+        if not limits.record:
+            return bounds
+        excluded = [list(point) for point in search.excluded]
+        return replace(bounds, evidence={"lane": "smt", "solver": back_end, "excluded": excluded})
     finally:
         oracle.close()
 

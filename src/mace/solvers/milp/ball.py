@@ -287,8 +287,10 @@ class Ball:
         )
         if is_single and (not problem.is_plausible(row) or problem.form.is_settled(row, problem.goal)):
             self.hand.accept(row)
+            self.hand.ruled_out.append(row)
             return
         cell = problem.form.cell(row)
         if cell is not None and not problem.goal.accepts(problem.ask([row])[0]) and model.holds_of_all(cell, low, high):
+            self.hand.ruled_out.append(row)
             return
         self.undecided = min(self.undecided, node.bound)

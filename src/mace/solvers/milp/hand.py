@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 from mace.exact import float_down, float_up
@@ -24,6 +25,7 @@ class Hand:
         self.point: Point | None = None
         self.reason = ""
         self.calls = self.nodes = self.programs = self.polished = 0
+        self.ruled_out: list[Point] = []
         self._valid: dict[Point, bool] = {}
         self._told = -1
 
@@ -69,6 +71,9 @@ class Hand:
     def bounds(self, *, is_infeasible: bool = False) -> Bounds:
         """Return what is proved."""
         notes = {"nodes": self.nodes, "programs": self.programs, "polished": self.polished}
+        bounds = Bounds(self.lower, self.upper, self.point, reason=self.reason, calls=self.calls, notes=notes)
         if is_infeasible:
-            return Bounds(self.lower, is_infeasible=True, calls=self.calls, notes=notes)
-        return Bounds(self.lower, self.upper, self.point, reason=self.reason, calls=self.calls, notes=notes)
+            bounds = Bounds(self.lower, is_infeasible=True, calls=self.calls, notes=notes)
+        if not self.limits.record:
+            return bounds
+        return replace(bounds, evidence={"lane": "milp", "excluded": [list(point) for point in self.ruled_out]})

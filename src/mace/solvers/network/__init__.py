@@ -73,4 +73,4 @@ def solve(problem: Problem, limits: Limits) -> Bounds:
 @cache
 def prepare() -> None:
     """Compile the kernels or load them from disk; nothing after the first time in a process."""
-    warm_up("network", kernels.advance, lambda: solve(tiny_problem(), Limits()))
+    warm_up("network", kernels.advance, lambda: solve(tiny_problem(), Limits(record=True)))

@@ -11,13 +11,11 @@ from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.diversity import CountDifferent
 from mace.exact import float_up
-from mace.language.syntax import Binary, Compare, Constant, Expression, Guard, Unary, Variable, variables
+from mace.language.syntax import Compare, Guard, variables
 from mace.problem import Problem
 from mace.solvers.allowed import compared_with, conjuncts
+from mace.solvers.linear import add, linear
 from mace.space import FeatureSpace, Real
-
-Linear = tuple[dict[str, Fraction], Fraction]
-"""Coefficients by feature, and a constant."""
 
 
 def unsupported_condition(conditions: Iterable[Condition], space: FeatureSpace) -> str:
@@ -36,52 +34,6 @@ def unsupported_condition(conditions: Iterable[Condition], space: FeatureSpace) 
             elif part.name == "==" and any(space[name].size is None for name in variables(part)):
                 return "a condition is an equation between real features"
     return ""
-
-
-def linear(part: Compare) -> Linear | None:
-    """Return left - right as a linear expression; ``None`` where it is none."""
-    left, right = _linear(part.left), _linear(part.right)
-    return None if left is None or right is None else _add(left, right, Fraction(-1))
-
-
-def _linear(expression: Expression) -> Linear | None:
-    match expression:
-        case Variable(name):
-            return {name: Fraction(1)}, Fraction(0)
-        case Constant(value):
-            return {}, value
-        case Unary("neg", operand):
-            inner = _linear(operand)
-            return None if inner is None else _add(({}, Fraction(0)), inner, Fraction(-1))
-        case Binary(name, left, right):
-            a, b = _linear(left), _linear(right)
-            return None if a is None or b is None else _joined(name, a, b)
-        case _:
-            return None
-
-
-def _joined(name: str, a: Linear, b: Linear) -> Linear | None:
-    zero: Linear = ({}, Fraction(0))
-    match name:
-        case "+":
-            return _add(a, b, Fraction(1))
-        case "-":
-            return _add(a, b, Fraction(-1))
-        case "*" if not a[0]:
-            return _add(zero, b, a[1])
-        case "*" if not b[0]:
-            return _add(zero, a, b[1])
-        case "/" if not b[0] and b[1]:
-            return _add(zero, a, 1 / b[1])
-        case _:
-            return None
-
-
-def _add(a: Linear, b: Linear, times: Fraction) -> Linear:
-    coefficients = dict(a[0])
-    for name, value in b[0].items():
-        coefficients[name] = coefficients.get(name, Fraction(0)) + times * value
-    return coefficients, a[1] + times * b[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +62,7 @@ def _rows(problem: Problem, part: Guard) -> Iterator[Row]:
     expression = linear(part)
     assert expression is not None
     for sign in {">=": (1,), ">": (1,), "<=": (-1,), "<": (-1,), "==": (1, -1)}[part.name]:
-        coefficients, constant = _add(({}, Fraction(0)), expression, Fraction(sign))
+        coefficients, constant = add(({}, Fraction(0)), expression, Fraction(sign))
         yield _row(problem, coefficients, constant, strict=part.name in ("<", ">"))
 
 

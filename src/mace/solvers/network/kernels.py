@@ -1479,36 +1479,34 @@ def cut(j, at, apart, bound, lo, hi, tree, registers, task):
 
 
 @kernel
-def branch(f, bound, lo, hi, tree, registers, task, work):
-    """Cut a box along one of its free features."""
+def where_to_cut(f, lo, hi, task, work):
+    """Return where to cut a box along one of its free features, and whether the value there is to stand apart."""
     j = work.feature[f]
     near = work.near[j]
     if task.is_table[j]:
         if near == task.nearest[j]:
-            cut(j, near, True, bound, lo, hi, tree, registers, task)
-            return
-        cut(j, np.floor(0.5 * (lo[j] + hi[j])), False, bound, lo, hi, tree, registers, task)
-        return
+            return near, True
+        return np.floor(0.5 * (lo[j] + hi[j])), False
     own = task.own[j]
     if lo[j] <= own <= hi[j] and snap_up(j, own, task) == own:
         if task.jump[j] > 0.0:
-            cut(j, own, True, bound, lo, hi, tree, registers, task)
-            return
+            return own, True
         if lo[j] < own < hi[j]:
-            cut(j, own, False, bound, lo, hi, tree, registers, task)
-            return
+            return own, False
     middle = 0.5 * (lo[j] + hi[j])
-    moved = work.best_x[work.columns_from[f]]
-    value = near + moved
+    value = near + work.best_x[work.columns_from[f]]
     width = hi[j] - lo[j]
     if lo[j] + 0.1 * width < value < hi[j] - 0.1 * width:
         middle = 0.5 * (middle + value)
-    at = snap_down(j, middle, task)
-    if at < lo[j]:
-        at = lo[j]
-    if at >= hi[j]:
-        at = below(j, hi[j], task)
-    cut(j, at, False, bound, lo, hi, tree, registers, task)
+    at = max(snap_down(j, middle, task), lo[j])
+    return (below(j, hi[j], task) if at >= hi[j] else at), False
+
+
+@kernel
+def branch(f, bound, lo, hi, tree, registers, task, work):
+    """Cut a box along one of its free features."""
+    at, apart = where_to_cut(f, lo, hi, task, work)
+    cut(work.feature[f], at, apart, bound, lo, hi, tree, registers, task)
 
 
 @kernel
@@ -1709,6 +1707,122 @@ def advance(budget, registers, reals, best, log, log_cost, tree, lo, hi, net, ta
             lo[j] = tree.lo[node, j]
             hi[j] = tree.hi[node, j]
         search_box(bound, lo, hi, registers, reals, best, log, log_cost, tree, net, task, work)
+
+
+# ---- proofs
+
+
+@kernel
+def loosest(limit, tolerance, lo, hi, net, task, work):
+    """Return (-1, 0, False) where a box is seen to hold no point within ``limit``, or is a single point; else a feature, where to cut
+    it, and whether the value there is to stand apart."""
+    rows = task.plus.shape[0] + task.row_base.shape[0]
+    if not clip(lo, hi, limit, task, work):
+        return -1, 0.0, False
+    alike = can_differ(lo, hi, task)
+    if alike == -2:
+        return -1, 0.0, False
+    active, columns = open_box(lo, hi, net, task, work)
+    if columns == 0:
+        return -1, 0.0, False
+    propagate(limit, active, columns, lo, hi, net, task, work)
+    found = -1.0
+    chosen = 0
+    for attempt in range(ATTEMPTS if net.width.shape[0] > 1 else 1):
+        for r in range(rows):
+            value, error, band = bound_row(r, ADAPTIVE if attempt == 0 else LOCAL, columns, net, task, work)
+            work.constants[r] = value + error + band
+        bound, row = combine(rows, limit, tolerance, active, columns, lo, hi, task, work)
+        if bound > limit:
+            return -1, 0.0, False
+        if bound <= found * (1.0 + 1e-9):
+            break
+        found = bound
+        chosen = row
+        for c in range(columns):
+            work.trial[2, 0, c] = work.best_x[c]
+        place(work.best_x, active, lo, hi, task, work, work.other)
+        judge(work.other, net, task, work)
+    for c in range(columns):
+        work.best_x[c] = work.trial[2, 0, c]
+    if alike >= 0:
+        return alike, beside_alike(alike, lo, hi, task), False
+    f = choose(chosen, active, columns, lo, hi, net, task, work)
+    loose = unsettled(active, task, work)
+    if f < 0 or (loose >= 0 and task.jump[work.feature[loose]] > 0.0):
+        f = loose if loose >= 0 else f
+    if f < 0:
+        widest = -1.0
+        for g in range(active):
+            width = spread(g, work.rows[chosen], lo, hi, task, work)
+            if width > widest:
+                widest = width
+                f = g
+    at, apart = where_to_cut(f, lo, hi, task, work)
+    return work.feature[f], at, apart
+
+
+@kernel
+def beside_alike(j, lo, hi, task):
+    """Return the last value before what counts as alike for some earlier counterfactual, or the last of it."""
+    for c in range(task.at_least.shape[0]):
+        a, b = task.alike_lo[c, j], task.alike_hi[c, j]
+        if (lo[j] < a or hi[j] > b) and not (hi[j] < a or lo[j] > b):
+            if lo[j] >= a:
+                return b if task.is_table[j] else snap_down(j, b, task)
+            if task.is_table[j]:
+                return a - 1.0
+            return below(j, a, task) if task.is_grid[j] else snap_down(j, np.nextafter(a, -np.inf), task)
+    return lo[j]
+
+
+@kernel
+def prove(budget, limit, tolerance, state, feature, at, stack_lo, stack_hi, forced, lo, hi, net, task, work):
+    """Write a tree of cuts in preorder, the lower side first, whose leaves hold no point within ``limit``: -1 for a leaf, else the feature
+    that is cut, and where.
+
+    ``state`` holds how many boxes wait, and how many entries are written. A waiting box may have a cut laid down (``forced``: feature
+    and value), so that a value can be set apart. Returns when nothing waits, or the budget or the room is used up.
+    """
+    for _ in range(budget):
+        waiting, count = state[0], state[1]
+        if waiting == 0 or waiting + 2 > stack_lo.shape[0] or count >= feature.shape[0]:
+            return
+        waiting -= 1
+        for i in range(lo.shape[0]):
+            lo[i] = stack_lo[waiting, i]
+            hi[i] = stack_hi[waiting, i]
+        j, value, apart = int(forced[waiting, 0]), forced[waiting, 1], False
+        if j < 0:
+            j, value, apart = loosest(limit, tolerance, lo, hi, net, task, work)
+        feature[count] = j
+        at[count] = value
+        state[1] = count + 1
+        state[0] = waiting
+        if j < 0:
+            continue
+        before = -FAR
+        if apart:
+            before = value - 1.0 if task.is_table[j] else below(j, value, task)
+            if value >= hi[j]:
+                value = before
+                at[count] = value
+                before = -FAR
+        after = value + 1.0 if task.is_table[j] else above(j, value, task)
+        for side in range(2):
+            for i in range(lo.shape[0]):
+                stack_lo[waiting, i] = lo[i]
+                stack_hi[waiting, i] = hi[i]
+            forced[waiting, 0] = -1.0
+            if side == 0:
+                stack_lo[waiting, j] = after
+            else:
+                stack_hi[waiting, j] = value
+                if before >= lo[j]:
+                    forced[waiting, 0] = j
+                    forced[waiting, 1] = before
+            waiting += 1
+        state[0] = waiting
 
 
 @kernel

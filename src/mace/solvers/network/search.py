@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,10 +15,11 @@ from mace.distances import NormMetric, distance_down, distance_up
 from mace.diversity import CountDifferent
 from mace.exact import UNIT, float_up
 from mace.forms import Margin, Network
-from mace.problem import Bounds, Limits, Problem
+from mace.forms.decision import Alternatives
+from mace.problem import Bounds, Evidence, Limits, Problem
 from mace.solvers.allowed import Allowed, Span, alike, allowed_values, on_grid
 from mace.solvers.bisection import BAND
-from mace.solvers.network import kernels
+from mace.solvers.network import kernels, proof
 from mace.solvers.network.conditions import Row, linear_rows
 from mace.solvers.network.prepared import Desk, Flags, Floats, costs, make_desk, prepared
 from mace.space import Feature, Integer, Point, Real, Value
@@ -61,8 +63,48 @@ class Search:
         self.reason = ""
 
     def run(self) -> Bounds:
-        """Search every alternative of the goal, each until its optimum is proved or beaten."""
+        """Search every alternative of the goal, each until its optimum is proved or beaten; then write the proof that is asked for."""
         alternatives = self.problem.goal.alternatives(len(self.form.biases[-1]), ties_last=self.form.ties_last)
+        if not self.limits.record:
+            return self._run(alternatives)
+        # Half of the time is for the proof.
+        whole = self.limits
+        self.limits = replace(whole, deadline=whole.deadline - max(0.0, whole.remaining()) / 2)
+        if math.isinf(whole.deadline):
+            self.limits = whole
+        bounds = self._run(alternatives)
+        return replace(bounds, evidence=self._proof(alternatives, bounds, whole))
+
+    def _proof(self, alternatives: Alternatives, bounds: Bounds, limits: Limits) -> Evidence | None:
+        """Return the cuts that prove the bound, or why there are none."""
+        if not bounds.is_infeasible and bounds.lower <= 0:
+            return None
+        radii = [kernels.WHOLE]
+        if not bounds.is_infeasible:
+            radii = proof.radii(self.metric, bounds.lower, self.best_cost, self.gap)
+        reason = ""
+        for limit in radii:
+            # The true optimum may lie just beyond lower; then cutting does not end, and only lower itself can be proved.
+            most = proof.MOST_ENTRIES if limit == radii[-1] else 64 + 4 * self.nodes
+            try:
+                return proof.evidence([self._cuts(margins, limit, limits, most) for margins in alternatives])
+            except proof.Unfinished as error:
+                reason = str(error)
+            except KeyboardInterrupt:
+                reason = "interrupted"
+                break
+        return {"lane": "network", "missing": reason}
+
+    def _cuts(self, margins: tuple[Margin, ...], limit: float, limits: Limits, most: int) -> dict[str, NDArray[Any]]:
+        desk = self._desk(margins)
+        try:
+            if self._is_empty(desk):
+                return proof.leaf()
+            return proof.cuts(desk, self.made, limit, 0.01 * float(self.problem.accuracy), limits, most)
+        finally:
+            self._give_back(desk, margins)
+
+    def _run(self, alternatives: Alternatives) -> Bounds:
         self.is_single = len(alternatives) == 1
         for margins in alternatives:
             desk = self._desk(margins)

@@ -33,6 +33,8 @@ from mace.solvers.trees.kernels import (
     FULL,
     LIMIT,
     NODES,
+    PROOF_FULL,
+    RECORDED,
     RUNNING,
     STATUS,
     can_differ,
@@ -64,6 +66,9 @@ Boxes = namedtuple(
     "arena lo hi mask alive price multiplier first last top is_flat state feature at near_side point",
 )
 """The open boxes, one a depth: their cells, the prices, λ, and the leaves that each tree has left."""
+
+PricedProof = namedtuple("PricedProof", "code at price multiplier")
+"""The branching, where it is recorded, as in the plain search; -2 for a box that is closed by prices, with those prices and λ."""
 
 Work = namedtuple("Work", "value best unary highest through rest begin end choice is_single eliminated up down")
 """What one box is worked out in: the value of each leaf and each tree's best, the sum at each cell and each feature's highest."""
@@ -367,7 +372,7 @@ def add_up(d, trees, cells, boxes, work):
 
 
 @fast_kernel
-def sweep(forward, total, need, pad, factor, largest, d, leaves, cells, pairs, boxes, work):
+def sweep(forward, total, need, pad, factor, largest, kills, d, leaves, cells, pairs, boxes, work):
     """Pass messages once over all features: take the prices of a feature back, kill cells, and share its values out anew.
 
     Returns the new total and the largest number met, ``factor`` times which (and ``pad``) the total may be off by. Neither step raises
@@ -450,7 +455,7 @@ def sweep(forward, total, need, pad, factor, largest, d, leaves, cells, pairs, b
         a = b = -1
         for k in range(lo[j], hi[j] + 1):
             if alive[f + k]:
-                if unary[f + k] < lowest:
+                if kills and unary[f + k] < lowest:
                     alive[f + k] = 0
                     unary[f + k] = DEAD
                 else:
@@ -632,7 +637,7 @@ def descend(d, side, cells, boxes):
 
 
 @kernel
-def filter_leaves(d, limit, distance, slack, is_first, trees, leaves, cells, pairs, boxes, work):
+def filter_leaves(d, limit, distance, slack, is_first, kills, trees, leaves, cells, pairs, boxes, work):
     """Keep the leaves that meet the box within the ball and whose value is not too far below the best of its tree.
 
     Returns 0, 1 where some tree has none left, 2 where the arena is full.
@@ -654,7 +659,7 @@ def filter_leaves(d, limit, distance, slack, is_first, trees, leaves, cells, pai
         kept = write
         for q in range(q0, q1):
             i = arena[q]
-            if not is_first and (value[i] < DYING or best_of[t] - value[i] > slack):
+            if not is_first and (value[i] < DYING or (kills and best_of[t] - value[i] > slack)):
                 continue
             total, peak = distance - near_peak, near_peak
             for p in range(of_tree[t], of_tree[t + 1]):
@@ -721,15 +726,25 @@ ROOT_BOUND, RESTART_BELOW, TOTAL, BEFORE, PAD, LARGEST = 1, 2, 3, 4, 5, 6
 RESTART = 3
 """The status of a search that has found a point so near that a smaller ball is worth a fresh start."""
 
-GO_ON, CLOSED, CUT, NO_ROOM = 0, 1, 2, 3
+GO_ON, CLOSED, CUT, NO_ROOM, CLOSED_BY_PRICES = 0, 1, 2, 3, 4
+PRICED = 9
+"""The register that counts the boxes whose prices are recorded."""
+
+SINGLE = 2.0**-22
+"""Prices are recorded in single precision; so much of the largest, for each pair, the total may change by that."""
 
 ROOT_SWEEPS, MOST_SWEEPS, LEAST_GAIN = 20, 8, 0.2
 """A box is swept until it closes, at most so often, and as long as a sweep gains this share of what is missing."""
 
 
 @kernel
-def refine(d, count, registers, reals, cost, cells, leaves, trees, goal, pairs, boxes, work, most, least, base_point):
-    """Tighten the box, its leaves and its prices once; say whether to go on, it is closed, or it must be cut."""
+def refine(
+    d, count, records, registers, reals, cost, cells, leaves, trees, goal, pairs, boxes, work, most, least, base_point
+):  # fmt: skip
+    """Tighten the box, its leaves and its prices once; say whether to go on, it is closed, or it must be cut.
+
+    Where the branching is recorded, only what meets neither the box nor the ball is dropped, so that the prices at the end prove all.
+    """
     lo, hi, mask, near = boxes.lo[d], boxes.hi[d], boxes.mask[d], boxes.point[d]
     features, forest = lo.shape[0], trees.roots.shape[0]
     need, limit = goal.need[0], reals[LIMIT]
@@ -739,7 +754,8 @@ def refine(d, count, registers, reals, cost, cells, leaves, trees, goal, pairs, 
         return CLOSED
     reach_segments(count, lo, hi, cells, pairs, work.begin, work.end)
     slack = reals[TOTAL] + reals[PAD] - need
-    outcome = filter_leaves(d, limit, distance, slack, sweeps == 0, forest, leaves, cells, pairs, boxes, work)
+    kills = not records
+    outcome = filter_leaves(d, limit, distance, slack, sweeps == 0, kills, forest, leaves, cells, pairs, boxes, work)
     if outcome != 0:
         return CLOSED if outcome == 1 else NO_ROOM
     # A value passes through 4 `longest` operations at most in a sweep, and so many values are added up.
@@ -749,6 +765,8 @@ def refine(d, count, registers, reals, cost, cells, leaves, trees, goal, pairs, 
     for t in range(forest):
         longest = max(longest, pairs.of_tree[t + 1] - pairs.of_tree[t] + 2)
     factor = ROUNDOFF * (forest + features) * (4.0 * longest * (sweeps + 2) + forest + features)
+    if records:
+        factor += SINGLE * count
     multiplier = boxes.multiplier[d]
     constant = goal.base[0] + multiplier * limit
     if sweeps == 0:
@@ -759,7 +777,7 @@ def refine(d, count, registers, reals, cost, cells, leaves, trees, goal, pairs, 
     if d == 0:
         reals[ROOT_BOUND] = max(reals[ROOT_BOUND], limit - (total + reals[PAD] - need) / multiplier)
     if total + reals[PAD] < need:
-        return CLOSED
+        return CLOSED_BY_PRICES
     gained = reals[BEFORE] - total
     is_slow = d > 0 and sweeps > 0 and registers[MOVED] == 0 and gained < LEAST_GAIN * (total - need)
     is_stuck = d == 0 and sweeps > 1 and gained < 1e-4 * multiplier * limit
@@ -767,7 +785,7 @@ def refine(d, count, registers, reals, cost, cells, leaves, trees, goal, pairs, 
         return CUT
     reals[BEFORE] = total
     total, reals[LARGEST] = sweep(
-        sweeps % 2 == 0, total, need, goal.pad, factor, reals[LARGEST], d, leaves, cells, pairs, boxes, work
+        sweeps % 2 == 0, total, need, goal.pad, factor, reals[LARGEST], kills, d, leaves, cells, pairs, boxes, work
     )
     reals[TOTAL] = total
     reals[PAD] = goal.pad + factor * reals[LARGEST]
@@ -775,7 +793,7 @@ def refine(d, count, registers, reals, cost, cells, leaves, trees, goal, pairs, 
     if total + reals[PAD] < need:
         if d == 0:
             reals[ROOT_BOUND] = limit
-        return CLOSED
+        return CLOSED_BY_PRICES
     registers[MOVED] = 0
     for j in range(features):
         if not boxes.alive[d, cells.off[j] + work.choice[j]]:
@@ -848,8 +866,21 @@ def cut(
 
 
 @kernel
+def note_prices(d, count, registers, pairs, boxes, work, proof):
+    """Record the prices that close a box; those of segments that nothing alive reaches are 0."""
+    row = proof.price[registers[PRICED]]
+    row[:] = 0.0
+    for p in range(count):
+        for s in range(work.begin[p], work.end[p] + 1):
+            if boxes.price[d, s] > DYING:
+                row[s] = boxes.price[d, s]
+    proof.multiplier[registers[PRICED]] = boxes.multiplier[d]
+    registers[PRICED] += 1
+
+
+@kernel
 def advance_priced(
-    budget, count, registers, reals, best, log_point, log_cost, cost, cells, leaves, trees, goal, pairs, boxes, work
+    budget, count, registers, reals, best, log_point, log_cost, cost, cells, leaves, trees, goal, pairs, boxes, work, proof
 ):  # fmt: skip
     """Run the branch and bound for at most ``budget`` sweeps; all state lives in the arrays, so that it can be resumed.
 
@@ -858,8 +889,12 @@ def advance_priced(
     """
     most, least = np.empty(1), np.empty(1)
     base_point = np.empty(cells.own.shape[0], np.int64)
+    records = proof.code.shape[0] > 0
     for _ in range(budget):
         if registers[DEPTH] < 0 or registers[STATUS] != RUNNING:
+            return
+        if records and (registers[RECORDED] >= proof.code.shape[0] or registers[PRICED] >= proof.multiplier.shape[0]):
+            registers[STATUS] = PROOF_FULL
             return
         d = registers[DEPTH]
         if registers[FRESH] == 0:
@@ -881,8 +916,8 @@ def advance_priced(
             for j in range(base_point.shape[0]):
                 work.choice[j] = cells.own[j]
         outcome = refine(
-            d, count, registers, reals, cost, cells, leaves, trees, goal, pairs, boxes, work, most, least, base_point
-        )
+            d, count, records, registers, reals, cost, cells, leaves, trees, goal, pairs, boxes, work, most, least, base_point,
+        )  # fmt: skip
         if outcome == GO_ON:
             continue
         if outcome == NO_ROOM:
@@ -899,13 +934,22 @@ def advance_priced(
                 registers[STATUS] = RESTART
                 return
         registers[FRESH] = 1
-        if outcome == CLOSED:
+        if outcome in (CLOSED, CLOSED_BY_PRICES):
+            if records:
+                proof.code[registers[RECORDED]] = -1 if outcome == CLOSED else -2
+                registers[RECORDED] += 1
+                if outcome == CLOSED_BY_PRICES:
+                    note_prices(d, count, registers, pairs, boxes, work, proof)
             registers[DEPTH] -= 1
             registers[FRESH] = 0
             continue
         if d + 2 >= boxes.lo.shape[0]:
             registers[STATUS] = FULL
             return
+        if records:
+            proof.code[registers[RECORDED]] = 2 * boxes.feature[d] + boxes.near_side[d]
+            proof.at[registers[RECORDED]] = boxes.at[d]
+            registers[RECORDED] += 1
         boxes.state[d] = 1
         descend(d, boxes.near_side[d], cells, boxes)
         registers[DEPTH] = d + 1

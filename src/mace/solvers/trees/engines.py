@@ -137,7 +137,15 @@ class Priced(Engine):
     """Trees that pay for the cells they want (see :mod:`mace.solvers.trees.dual`)."""
 
     def __init__(
-        self, local: Local, trees: kernels.Trees, values: Values, radius: float, arena: int, multiplier: float
+        self,
+        local: Local,
+        trees: kernels.Trees,
+        values: Values,
+        radius: float,
+        arena: int,
+        multiplier: float,
+        *,
+        record: bool = False,
     ) -> None:
         super().__init__(local, trees, values, radius)
         cells, features, forest, size = local.cells, len(local.start_lo), local.trees, len(local.rep)
@@ -184,6 +192,27 @@ class Priced(Engine):
             down=np.empty(segments),
         )
         self.reals[dual.RESTART_BELOW] = RESTART_SHARE * radius
+        self.segments = segments
+        self.proof = _room(1024 if record else 0, 64 if record else 0, segments)
+
+    @property
+    def branching(self) -> tuple[Ints, Ints] | None:
+        """The branching so far, as recorded; ``None`` where it is not."""
+        steps = self.registers[kernels.RECORDED]
+        return (self.proof.code[:steps], self.proof.at[:steps]) if len(self.proof.code) else None
+
+    @property
+    def closing_prices(self) -> tuple[NDArray[np.float32], Floats]:
+        """The prices of each box that they close, and the price of distance."""
+        boxes = self.registers[dual.PRICED]
+        return self.proof.price[:boxes], self.proof.multiplier[:boxes]
+
+    def make_room(self) -> None:
+        """Make room for twice as much of the branching."""
+        old, steps, boxes = self.proof, self.registers[kernels.RECORDED], self.registers[dual.PRICED]
+        self.proof = _room(2 * len(old.code), 2 * len(old.multiplier), self.segments)
+        self.proof.code[:steps], self.proof.at[:steps] = old.code[:steps], old.at[:steps]
+        self.proof.price[:boxes], self.proof.multiplier[:boxes] = old.price[:boxes], old.multiplier[:boxes]
 
     @property
     def floor(self) -> float:
@@ -200,7 +229,17 @@ class Priced(Engine):
         dual.advance_priced(
             budget, self.count, self.registers, self.reals, self.best, self.log_point, self.log_cost, self.cost,
             self.local.cells, self.local.leaves, self.trees, self.goal, self.pairs, self.boxes, self.work,
+            self.proof,
         )  # fmt: skip
+
+
+def _room(steps: int, boxes: int, segments: int) -> dual.PricedProof:
+    return dual.PricedProof(
+        code=np.empty(steps, np.int32),
+        at=np.zeros(steps, np.int64),
+        price=np.empty((boxes, segments), np.float32),
+        multiplier=np.empty(boxes),
+    )
 
 
 RESTART_SHARE = 0.8

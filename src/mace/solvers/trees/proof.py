@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.problem import Evidence
-from mace.solvers.trees.engines import Engine
+from mace.solvers.trees.engines import Engine, Priced
 from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.local import Local
 from mace.solvers.trees.parts import Part, Tables
 
-CLOSED = -1
+LONG = 2000
+"""A branching of more nodes than this is worth another try."""
 
-MISSING = "the search closed a ball by prices, which are not recorded, and without them there was no proof in the same time again"
+MISSING = "a ball was closed by prices, of which too many pass to be recorded, and no other proof was found in twice the time of the search"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +31,14 @@ class Branching:
     radius : float
         Of the ball.
     code : int array
-        -1 where a box is closed; at a cut twice its feature, plus 1 where the right side comes first.
+        -1 where a box is closed, -2 where prices close it; at a cut twice its feature, plus 1 where the right side comes first.
     at : int array
         The cut: the levels of the left side as bits, or -1.
     value : float array
         The cut of an ordered feature: the greatest value of the left side.
+    prices : dict, optional
+        What closes the boxes with code -2: the pairs of trees and features that pay, the greatest value of each of their segments, and for
+        each box the prices and the price of distance.
     """
 
     part: Part
@@ -42,6 +46,7 @@ class Branching:
     code: Ints
     at: Ints
     value: Floats
+    prices: dict[str, NDArray[Any]] | None
 
 
 class Recorder:
@@ -52,13 +57,17 @@ class Recorder:
         self._kept: dict[tuple[bytes, int], Branching | None] = {}
         self._parts: dict[tuple[bytes, int], Part] = {}
 
-    def keep(self, part: Part, engine: Engine, radius: float) -> None:
-        """Keep the branching of a ball that was searched to its end; what an engine did not record is a gap."""
+    def keep(self, part: Part, engine: Engine, radius: float, *, is_final: bool = False) -> None:
+        """Keep the branching of a ball that was searched to its end; in the final ball, only a shorter one replaces another."""
         self.meet(part)
         found = engine.branching
         if found is not None:
             key = (part.pattern.tobytes(), id(part.values))
-            self._kept[key] = self._branching(part, engine.local, radius, *found)
+            before = self._kept[key]
+            if is_final and before is not None and len(before.code) <= len(found[0]):
+                return
+            prices = self._prices(engine) if isinstance(engine, Priced) else None
+            self._kept[key] = self._branching(part, engine.local, radius, *found, prices)
 
     def meet(self, part: Part) -> None:
         """Note a part that is searched."""
@@ -69,6 +78,11 @@ class Recorder:
     def gaps(self, radius: float) -> list[Part]:
         """Return the parts for which a proof that nothing costs less than ``radius`` is lacking."""
         return [part for key, part in self._parts.items() if self._lacks(key, radius)]
+
+    def long(self, radius: float) -> list[Part]:
+        """Return the parts whose proof is long: the search of a larger ball, or for a point, makes it longer than it need be."""
+        kept = [each for each in self._kept.values() if each is not None and each.part.nearest < radius]
+        return [each.part for each in kept if len(each.code) > LONG]
 
     def _lacks(self, key: tuple[bytes, int], radius: float) -> bool:
         part, branching = self._parts[key], self._kept[key]
@@ -91,23 +105,50 @@ class Recorder:
     def _alternatives(self) -> dict[int, int]:
         return {id(values): number for number, values in self._tables.numbered_alternatives()}
 
-    def _branching(self, part: Part, local: Local, radius: float, code: Ints, at: Ints) -> Branching:
+    def _prices(self, engine: Priced) -> dict[str, NDArray[Any]]:
+        """Return the prices of an engine with its segments as values; of a feature with levels their positions are the values."""
+        view, local, pairs, count = self._tables.view, engine.local, engine.pairs, engine.count
+        segments, sizes = engine.segments, np.diff(pairs.segment[: count + 1]) if count else np.empty(0, np.int64)
+        feature = np.repeat(pairs.feature[:count], sizes)
+        block = local.off[feature] + pairs.last[:segments] + 1
+        is_last = block == local.off[feature + 1]
+        # The last cell of a block is the one before the first of the next; of the last block, that of the feature.
+        ends = np.where(is_last, np.diff(view.off)[feature], local.first[np.minimum(block, len(local.first) - 1)]) - 1
+        price, multiplier = engine.closing_prices
+        return {
+            "tree": pairs.tree[:count],
+            "feature": pairs.feature[:count],
+            "segments": sizes,
+            "upper": view.high[view.off[feature] + ends],
+            "price": price[:, :segments],
+            "multiplier": multiplier,
+        }
+
+    def _branching(
+        self,
+        part: Part,
+        local: Local,
+        radius: float,
+        code: Ints,
+        at: Ints,
+        prices: dict[str, NDArray[Any]] | None,
+    ) -> Branching:
         """Return a branching over blocks of cells as one over values."""
         grid, view = self._tables.grid, self._tables.view
         feature = code >> 1
-        is_cut = code != CLOSED
+        is_cut = code >= 0
         ordered = is_cut & ~grid.is_mask[np.where(is_cut, feature, 0)]
         value = np.zeros(len(code))
         chosen = feature[ordered]
         # The last cell of a block is the one before the first of the next.
         last = local.first[local.off[chosen] + at[ordered] + 1] - 1
         value[ordered] = view.high[view.off[chosen] + last]
-        return Branching(part, radius, code.astype(np.int64), np.where(ordered, -1, at), value)
+        return Branching(part, radius, code.astype(np.int64), np.where(ordered, -1, at), value, prices)
 
 
 def _joined(kept: list[Branching], code: Ints, value: Floats, at: Ints, alternatives: dict[int, int]) -> Evidence:
     """Return branchings as one proof: cuts with few bits, their values and sets of levels in tables."""
-    is_cut = code != CLOSED
+    is_cut = code >= 0
     ordered = is_cut & (at < 0)
     leveled = is_cut & ~ordered
     values, value_of = np.unique(value[ordered], return_inverse=True)
@@ -121,6 +162,7 @@ def _joined(kept: list[Branching], code: Ints, value: Floats, at: Ints, alternat
                 "alternative": alternatives[id(each.part.values)],
                 "missing": [int(j) for j in np.flatnonzero(each.part.pattern)],
                 "nodes": len(each.code),
+                **({} if each.prices is None else {"prices": each.prices}),
             }
             for each in kept
         ],

@@ -59,6 +59,12 @@ LEAST_PROOF = 0.05
 PROOF_BUDGET = 64
 """Nodes of a proof between two looks at the clock."""
 
+MOST_PROOF = 2
+"""How many times as long as the search a proof may take that could not be recorded on the way."""
+
+PLAIN_SHARE = 0.1
+"""The part of the time of a proof in which the plain engine may find one."""
+
 MOST_PARTS = 4096
 """Ways of being missing that are tried before the search gives up on a proof."""
 
@@ -387,32 +393,46 @@ class Search:
     def _evidence(self, radius: float) -> Evidence | None:
         """Return the recorded proof that nothing costs less than ``radius``, where one was asked for.
 
-        Where the bound of a part rests on prices, which are not recorded, the plain engine tries the same ball, for as long as the whole
-        search took.
+        Where a ball was closed by prices, of which too many pass to be recorded, it is searched again at its final size, by either engine,
+        for at most twice as long as the whole search took. A long branching may become shorter there too.
         """
         if self.recorder is None:
             return None
         gaps = self.recorder.gaps(radius)
-        until = time.monotonic() + max(LEAST_PROOF, time.monotonic() - self.started)
+        begun = time.monotonic()
+        until = min(begun + max(LEAST_PROOF, MOST_PROOF * (begun - self.started)), self.limits.deadline)
         for part in gaps:
-            self._prove(part, min(radius, part.farthest), min(until, self.limits.deadline))
+            size = min(radius, part.farthest)
+            share = until - time.monotonic()
+            is_proved = self._prove(part, size, until - (1 - PLAIN_SHARE) * share if can_price(part) else until)
+            if not is_proved and can_price(part):
+                self._prove(part, size, until, by_prices=True)
+        made = {id(part) for part in gaps}
+        for part in self.recorder.long(radius):
+            if id(part) not in made:
+                self._prove(part, min(radius, part.farthest), min(until, 2 * begun - self.started))
         return self.recorder.evidence(radius)
 
-    def _prove(self, part: Part, radius: float, until: float) -> None:
-        """Search a ball that holds nothing with the plain engine, for its branching; give up in the end."""
+    def _prove(self, part: Part, radius: float, until: float, *, by_prices: bool = False) -> bool:
+        """Search a ball that holds nothing for its branching; return whether it was found in time."""
         assert self.recorder is not None
         tables, arena = self.tables, 1 << 20
         local = Local(
             tables.grid, tables.view, radius, part.cells, part.lo, part.hi, part.mask, part.trees, part.values
         )
         while local.count > 0 and arena <= MOST_ARENA:
-            engine = Plain(local, part.trees, part.values, radius, max(arena, 16 * local.count), record=True)
+            engine: Engine
+            if by_prices:
+                first = 0.8 * first_multiplier(part, radius)
+                engine = Priced(local, part.trees, part.values, radius, arena, first, record=True)
+            else:
+                engine = Plain(local, part.trees, part.values, radius, max(arena, 16 * local.count), record=True)
             while engine.status in (kernels.RUNNING, kernels.LOG_FULL, kernels.PROOF_FULL):
                 if engine.registers[kernels.DEPTH] < 0:
-                    self.recorder.keep(part, engine, radius)
-                    return
+                    self.recorder.keep(part, engine, radius, is_final=True)
+                    return True
                 if time.monotonic() > until or self.reason == "interrupted":
-                    return
+                    return False
                 if engine.status == kernels.PROOF_FULL:
                     engine.make_room()
                 # Points on the boundary were asked about before.
@@ -422,6 +442,7 @@ class Search:
                 except KeyboardInterrupt:
                     self.reason = "interrupted"
             arena *= 8
+        return False
 
 
 def can_price(part: Part) -> bool:

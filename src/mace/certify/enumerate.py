@@ -1,0 +1,95 @@
+"""The checker of the enumerating lane: there is no evidence but the space itself, so it looks at every row again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+from itertools import islice, product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mace.certify.verdict import Progress, Refuted, Unchecked
+from mace.distances.change import change
+from mace.problem import Problem
+from mace.space import Feature, Point, Value, grid_values
+
+MOST_POINTS = 2_000_000
+TOGETHER = 1024
+
+
+def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
+    """Ask the real model about every plausible row nearer than ``lower`` (about every one, where ``None``), or raise."""
+    for name, feature in problem.space.items():
+        if feature.size is None:
+            raise Refuted(f"evidence.lane: {name!r} takes infinitely many values, which cannot be enumerated")
+    sizes = [(feature.size or 1) + 2 for feature in problem.space.values()]
+    if prod(sizes) > 8 * MOST_POINTS:
+        raise Unchecked(f"the space has about {prod(sizes):,} rows; at most {MOST_POINTS:,} are enumerated")
+    measure = None if lower is None else lower**problem.metric.power
+    domains = [
+        _values(feature, own, problem, j, lower)
+        for j, (feature, own) in enumerate(zip(problem.space.values(), problem.factual, strict=True))
+    ]
+    whole = max(1, prod(map(len, domains)))
+    if whole > MOST_POINTS:
+        raise Unchecked(f"{whole:,} rows may be nearer than lower; at most {MOST_POINTS:,} are enumerated")
+    rows = product(*domains)
+    seen = 0
+    while chunk := list(islice(rows, TOGETHER)):
+        seen += len(chunk)
+        _refuse(problem, [row for row in _nearer(problem, measure, chunk) if problem.is_plausible(row)])
+        progress(seen / whole)
+
+
+def _values(feature: Feature, own: Value, problem: Problem, j: int, lower: Fraction | None) -> list[Value]:
+    """Return the values of a feature that a row nearer than ``lower`` can have."""
+    reach = Fraction(1) if lower is None else problem.metric.reach(j, lower)
+    return [value for value in _domain(feature, own) if change(feature, value, own) <= reach]
+
+
+def _domain(feature: Feature, own: Value) -> Iterator[Value]:
+    stray = own
+    for value in grid_values(feature):
+        stray = None if value == own else stray
+        yield value
+    if feature.missing or own is None:
+        yield None
+    if stray is not None:
+        yield stray
+
+
+def _nearer(problem: Problem, measure: Fraction | None, rows: list[Point]) -> list[Point]:
+    """Return the rows nearer than a measure; floats leave the far ones out, fractions decide."""
+    if measure is None:
+        return rows
+    features = list(zip(problem.space.values(), problem.factual, strict=True))
+    columns = [
+        [_float_change(feature, value, own) for value in column]
+        for (feature, own), column in zip(features, zip(*rows, strict=True), strict=True)
+    ]
+    measures = problem.metric.floats(np.array(columns).T)
+    far = float(measure) * (1 + 1e-9) + 1e-12
+    candidates = rows if measures is None else [row for row, m in zip(rows, measures, strict=True) if m <= far]
+    return [row for row in candidates if problem.metric.measure(row) < measure]
+
+
+@lru_cache(maxsize=1 << 16)
+def _float_change(feature: Feature, value: Value, own: Value) -> float:
+    return float(change(feature, value, own))
+
+
+def _refuse(problem: Problem, rows: list[Point]) -> None:
+    """Be sure that the model refuses each of the rows: asked together where rounding cannot matter, else alone."""
+    if not rows:
+        return
+    box = problem.box()
+    together = problem.ask(rows)
+    for row, outcome in zip(rows, together, strict=True):
+        is_robust = problem.form.is_robust(row, problem.goal, box)
+        if not is_robust and not problem.form.is_settled(row, problem.goal):
+            raise Refuted(f"{problem.space.values_of(row)} is nearer than lower, and its outcome is left to rounding")
+        if problem.goal.accepts(outcome if is_robust else problem.ask([row])[0]):
+            raise Refuted(f"{problem.space.values_of(row)} is nearer than lower, and the model puts it in the target")

@@ -1,0 +1,5 @@
+"""The paper's tables and figures, made anew: ``mace reproduce``."""
+
+from mace.experiments.reproduce import FIGURES, TABLES, Plan, reproduce
+
+__all__ = ["FIGURES", "TABLES", "Plan", "reproduce"]

@@ -1,0 +1,414 @@
+"""Conditions across features, for the lanes of our own: boxes cut until the conditions hold or fail on them.
+
+The lane answers a box without the conditions that it cannot take; its answer bounds the box. Where the point that it finds fulfils
+the conditions, the box is done. Otherwise the box is cut so that the point lies in no part: what a condition leaves of each part is
+found by intervals, exactly.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Protocol
+
+from mace.constraints import Condition
+from mace.constraints.condition import GuardCondition
+from mace.distances import point_values
+from mace.exact import float_down, float_up
+from mace.language import evaluate, holds
+from mace.language.syntax import (
+    And,
+    Binary,
+    Compare,
+    Constant,
+    Expression,
+    Guard,
+    Indicator,
+    Not,
+    Or,
+    Unary,
+    conjunction,
+    negation,
+    variables,
+)
+from mace.problem import Bounds, Limits, Problem
+from mace.solvers.bisection import BAND
+from mace.solvers.linear import linear
+from mace.solvers.regions import Range, Region, guard_of, narrow, whole_region
+from mace.space import Integer, Point, Real, Value
+
+SHARE = Fraction(9, 10)
+"""How much of the accuracy a box may lie below the point in hand and still be closed."""
+
+MOST_OPEN = 100_000
+
+MOST_CHOICES = 2000
+"""How many choices of the features that may change are tried one by one."""
+
+FINEST = Fraction(1, 10**13)
+"""A number whose range is down to this share of the whole is not cut further: floats may have no value there at all."""
+
+NARROW = "the conditions leave only values that floats hardly tell apart"
+
+
+class Lane(Protocol):
+    """A solver module."""
+
+    def supports(self, problem: Problem) -> str:
+        """Return why it cannot take a problem."""
+        ...
+
+    def solve(self, problem: Problem, limits: Limits) -> Bounds:
+        """Find the nearest counterfactual."""
+        ...
+
+
+def divided(problem: Problem, lane: Lane) -> tuple[Problem, tuple[Guard, ...]] | None:
+    """Return the problem that a lane can take, and the guards that are left; ``None`` where it cannot take it that way either."""
+    simple: list[Condition] = []
+    guards: list[Guard] = []
+    for condition in problem.conditions:
+        if not lane.supports(replace(problem, conditions=(condition,))):
+            simple.append(condition)
+        elif isinstance(condition, GuardCondition):
+            guards.append(condition.guard)
+        else:
+            return None
+    asked = replace(problem, conditions=tuple(simple))
+    return None if lane.supports(asked) else (asked, tuple(guards))
+
+
+def solve(problem: Problem, limits: Limits, lane: Lane) -> Bounds:
+    """Find the nearest counterfactual, the lane asked about box after box."""
+    made = divided(problem, lane)
+    assert made is not None
+    return _Search(problem, limits, lane, *made).run()
+
+
+class _Search:
+    def __init__(self, problem: Problem, limits: Limits, lane: Lane, asked: Problem, guards: tuple[Guard, ...]) -> None:
+        self.problem, self.limits, self.lane, self.asked, self.guards = problem, limits, lane, asked, guards
+        self.whole = whole_region(problem.space, problem.factual)
+        self.is_finite = all(feature.size is not None for feature in problem.space.values())
+        self.upper: Fraction | None = None
+        self.point: Point | None = None
+        self.closed: Fraction | None = None
+        self.calls = self.boxes = 0
+        self.reason = ""
+        self.narrow = False
+        self.waiting: list[tuple[Fraction, int, Region]] = []
+        self.serial = itertools.count()
+
+    def run(self) -> Bounds:
+        self._push(Fraction(0), self.whole)
+        while self.waiting:
+            lower, _, region = heapq.heappop(self.waiting)
+            if self._is_beaten(lower):
+                self._close(lower)
+                self.waiting.clear()
+                break
+            if self.limits.remaining() <= 0 or len(self.waiting) > MOST_OPEN:
+                self.reason = "time limit reached" if self.limits.remaining() <= 0 else "memory limit reached"
+                self._close(lower)
+                break
+            self._box(lower, region)
+            if self.reason:
+                self._close(lower)
+                break
+        return self._bounds()
+
+    def _push(self, lower: Fraction, region: Region) -> None:
+        left: Region | None = region
+        for guard in self.guards:
+            left = None if left is None else narrow(guard, left)
+        if left is not None:
+            heapq.heappush(self.waiting, (lower, next(self.serial), left))
+
+    def _is_beaten(self, lower: Fraction) -> bool:
+        if self.upper is None:
+            return False
+        return lower >= (self.upper if self.is_finite else self.upper - SHARE * self.problem.accuracy)
+
+    def _close(self, lower: Fraction) -> None:
+        self.closed = lower if self.closed is None else min(self.closed, lower)
+
+    # ---- one box
+
+    def _box(self, lower: Fraction, region: Region) -> None:
+        """Ask the lane about a box; close it, or cut it."""
+        within = self._within_reach(region)
+        if within is None:
+            assert self.upper is not None
+            self._close(self.upper)
+            return
+        region = within
+        guards = [guard_of(name, left, self.whole[name]) for name, left in region.items() if left != self.whole[name]]
+        asked = replace(self.asked, conditions=(*self.asked.conditions, *map(GuardCondition, guards)))
+        found = self.lane.solve(asked, Limits(self.limits.deadline))
+        self.boxes += 1
+        self.calls += found.calls
+        if found.is_infeasible:
+            return
+        lower = max(lower, found.lower)
+        if found.point is None or self._is_beaten(lower):
+            self._close(lower)
+            if found.point is None:
+                self.reason = found.reason
+            return
+        failing = self._failing(found.point)
+        if failing is None:
+            self._accept(found.point)
+            self._close(lower)
+            return
+        for other in self._repaired(found.point, failing):
+            self._accept(other)
+        parts = self._parts(region, found.point, failing)
+        if parts is None:
+            self._close(lower)
+            self.narrow = True
+        for part in parts or ():
+            self._push(lower, part)
+        self._report(lower)
+
+    def _within_reach(self, region: Region) -> Region | None:
+        """Return what is left of a box within the distance of the point in hand; ``None`` where nothing is."""
+        if self.upper is None:
+            return region
+        left: Region = {}
+        for (name, each), (low, high) in zip(region.items(), self.problem.box(self.upper), strict=True):
+            left[name] = each if each.missing else each.between(low, high)
+            if left[name].is_empty:
+                return None
+        return left
+
+    def _failing(self, point: Point) -> Guard | None:
+        values = point_values(self.problem.space, point)
+        return next((guard for guard in self.guards if not holds(guard, values)), None)
+
+    def _accept(self, point: Point) -> None:
+        distance = self.problem.distance(point)
+        if self.upper is not None and distance >= self.upper:
+            return
+        if self.problem.is_plausible(point) and self.problem.is_reached(point):
+            self.upper, self.point = distance, point
+
+    # ---- cuts
+
+    def _parts(self, region: Region, point: Point, failing: Guard) -> list[Region] | None:
+        """Return the parts of a box, cut where the point fails a guard; ``None`` where it is too narrow to be cut."""
+        at = dict(zip(self.problem.space, point, strict=True))
+        for atom in self._failing_atoms(failing, point):
+            parts = _choices(atom, region, point_values(self.problem.space, point))
+            if parts is not None:
+                return parts
+            for name, shift in self._shifts(atom, at):
+                value = at[name]
+                assert value is not None
+                bound = Fraction(value) + shift
+                if len(variables(atom)) == 1:
+                    cut = (
+                        _cut_at(region[name], bound)
+                        if atom.name == "=="
+                        else _cut(region[name], bound, above=shift > 0)
+                    )
+                elif abs(shift) < FINEST * self._range(name):
+                    continue
+                else:
+                    cut = _cut(region[name], (Fraction(value) + bound) / 2, above=shift > 0)
+                if len(cut) > 1:
+                    return [region | {name: part} for part in cut]
+        return self._split_somewhere(region, at, sorted(variables(failing)))
+
+    def _split_somewhere(self, region: Region, at: dict[str, Value], names: list[str]) -> list[Region] | None:
+        """Cut a box at some feature: being missing, the factual's own value, the level of the point, or in the middle."""
+        own = dict(zip(self.problem.space, self.problem.factual, strict=True))
+        for cut in (_by_missing, _by_value):
+            for value, name in itertools.chain(
+                ((own[name], name) for name in names), ((at[name], name) for name in names)
+            ):
+                parts = cut(region[name], value, is_own=value == own[name])
+                if len(parts) > 1:
+                    return [region | {name: part} for part in parts]
+        width = {name: (region[name].high - region[name].low) / self._range(name) for name in names}
+        for name in sorted(names, key=lambda name: -width[name]):
+            parts = _cut(region[name], (region[name].low + region[name].high) / 2, above=False)
+            if len(parts) > 1 and (region[name].is_whole or width[name] > FINEST):
+                return [region | {name: part} for part in parts]
+        return None
+
+    def _failing_atoms(self, guard: Guard, point: Point) -> Iterator[Compare]:
+        """Yield the comparisons that fail at a point and that the guard fails by."""
+        values = point_values(self.problem.space, point)
+        pending = [guard]
+        while pending:
+            match pending.pop():
+                case Not(part):
+                    if not isinstance(part, Compare | And | Or | Not):
+                        continue
+                    pending.append(negation(part))
+                case And(parts) | Or(parts):
+                    pending.extend(part for part in parts if not holds(part, values))
+                case Compare() as atom:
+                    yield atom
+                case _:
+                    pass
+
+    def _shifts(self, atom: Compare, at: dict[str, Value]) -> list[tuple[str, Fraction]]:
+        """Return by how much each number, moved alone, would have to change for a linear comparison to hold; the least first."""
+        if atom.name == "!=" or any(at[name] is None for name in variables(atom)):
+            return []
+        values = {name: None if value is None else Fraction(value) for name, value in at.items()}
+        form = linear(Compare(atom.name, _active(atom.left, values), _active(atom.right, values)))
+        if form is None:
+            return []
+        coefficients, rest = form
+        residual = rest + sum((a * Fraction(at[name] or 0) for name, a in coefficients.items()), Fraction(0))
+        shifts = [(name, -residual / a) for name, a in coefficients.items() if a and self.whole[name].levels is None]
+        if atom.name in ("<", ">"):
+            inside = self.problem.accuracy / (8 * len(self.problem.space))
+            signs = {name: 1 if (a > 0) == (atom.name == ">") else -1 for name, a in coefficients.items()}
+            shifts = [(name, shift + signs[name] * inside * self._range(name)) for name, shift in shifts]
+        return sorted(shifts, key=lambda pair: abs(pair[1]) / self._range(pair[0]))
+
+    def _range(self, name: str) -> Fraction:
+        return self.problem.space[name].range or Fraction(1)
+
+    def _repaired(self, point: Point, failing: Guard) -> Iterator[Point]:
+        """Yield the point with one number moved so that a failing comparison holds."""
+        names = list(self.problem.space)
+        at = dict(zip(names, point, strict=True))
+        for atom in self._failing_atoms(failing, point):
+            for name, shift in self._shifts(atom, at):
+                j, value = names.index(name), at[name]
+                assert value is not None
+                moved = _in_domain(self.problem, j, Fraction(value) + shift, above=shift > 0)
+                yield (*point[:j], moved, *point[j + 1 :])
+
+    # ---- the end
+
+    def _report(self, lower: Fraction) -> None:
+        if self.limits.on_progress is not None:
+            upper = math.inf if self.upper is None else float_up(self.upper)
+            self.limits.on_progress(float_down(lower), upper, self.calls)
+
+    def _bounds(self) -> Bounds:
+        notes = {"boxes": self.boxes}
+        if self.upper is None and self.closed is None:
+            return Bounds(Fraction(0), is_infeasible=True, calls=self.calls, notes=notes)
+        lowers = [self.closed] if self.closed is not None else []
+        lowers += [self.upper] if self.upper is not None else []
+        lower = min(lowers)
+        gap = self.upper is None or self.upper - lower > self.problem.accuracy
+        reason = (self.reason or (NARROW if self.narrow else BAND)) if gap else ""
+        return Bounds(lower, self.upper, self.point, reason=reason, calls=self.calls, notes=notes)
+
+
+def _choices(atom: Compare, region: Region, values: dict[str, Fraction | None]) -> list[Region] | None:
+    """Where an atom says that at most so many of some tests hold, return a part for every choice of those that may.
+
+    The choices that agree most with the point come first. ``None`` where the atom says something else, or leaves too many choices.
+    """
+    tests = _tests(atom.left)
+    if atom.name not in ("<=", "<") or tests is None or not isinstance(atom.right, Constant):
+        return None
+    most = math.floor(atom.right.value) if atom.name == "<=" else math.ceil(atom.right.value) - 1
+    free = []
+    for test in tests:
+        if narrow(negation(test), region) is None:
+            most -= 1
+        elif narrow(test, region) is not None:
+            free.append(test)
+    if most < 0 or math.comb(len(free), most) > MOST_CHOICES:
+        return None
+    free.sort(key=lambda test: not holds(test, values))
+    parts = (
+        narrow(conjunction(negation(test) for test in free if test not in chosen), region)
+        for chosen in itertools.combinations(free, most)
+    )
+    return [part for part in parts if part is not None]
+
+
+def _tests(expression: Expression) -> list[Guard] | None:
+    """Return the guards whose number an expression counts; ``None`` where it does more."""
+    match expression:
+        case Indicator(guard):
+            return [guard]
+        case Binary("+", left, right):
+            first, second = _tests(left), _tests(right)
+            return None if first is None or second is None else first + second
+        case _:
+            return None
+
+
+def _cut(left: Range, at: Fraction, *, above: bool) -> list[Range]:
+    """Cut a range of numbers in two at a value; the value itself belongs to the side ``above`` says, both where it is no whole number's."""
+    if left.missing or left.levels is not None:
+        return [left]
+    if left.is_whole:
+        below = Fraction(math.ceil(at) - 1 if above else math.floor(at))
+        parts = [left.between(left.low, below), left.between(below + 1, left.high)]
+    else:
+        parts = [left.between(left.low, at), left.between(at, left.high)]
+    return [left] if left in parts else [part for part in parts if not part.is_empty]
+
+
+def _cut_at(left: Range, at: Fraction) -> list[Range]:
+    """Cut a range into a value and what lies on either side of it; floats only count."""
+    if left.missing:
+        return [left]
+    if left.levels is not None:
+        parts = [left.only(k for k in left.levels if k == at), left.only(k for k in left.levels if k != at)]
+    elif left.is_whole:
+        parts = [left.between(at, at), left.between(left.low, at - 1), left.between(at + 1, left.high)]
+    else:
+        below, above = math.nextafter(float_down(at), -math.inf), math.nextafter(float_up(at), math.inf)
+        if float_down(at) != at:
+            below, above = float_down(at), float_up(at)
+        parts = [
+            left.between(at, at),
+            left.between(left.low, Fraction(below)),
+            left.between(Fraction(above), left.high),
+        ]
+    return [part for part in parts if not part.is_empty]
+
+
+def _by_missing(left: Range, _: Value, *, is_own: bool) -> list[Range]:
+    return [left.nothing_but_missing(), replace(left, missing=False)] if left.missing and left.has_values else [left]
+
+
+def _by_value(left: Range, value: Value, *, is_own: bool) -> list[Range]:
+    """Cut off a value: the factual's own, or a level."""
+    return _cut_at(left, Fraction(value)) if value is not None and (is_own or left.levels is not None) else [left]
+
+
+def _active(expression: Expression, values: dict[str, Fraction | None]) -> Expression:
+    """Return the piece of an expression that is in use at a row."""
+    match expression:
+        case Unary(name, operand):
+            inner = _active(operand, values)
+            return inner if name == "abs" and evaluate(operand, values) >= 0 else Unary("neg", inner)
+        case Binary(("min" | "max") as name, left, right):
+            first_is_less = evaluate(left, values) <= evaluate(right, values)
+            return _active(left if first_is_less == (name == "min") else right, values)
+        case Binary(name, left, right):
+            return Binary(name, _active(left, values), _active(right, values))
+        case Indicator():
+            return Constant(evaluate(expression, values))
+        case _:
+            return expression
+
+
+def _in_domain(problem: Problem, j: int, number: Fraction, *, above: bool) -> Value:
+    """Return a value of a feature at a number, or beside it on the side given."""
+    feature = list(problem.space.values())[j]
+    if not isinstance(feature, Real) or feature.step is not None:
+        if isinstance(feature, Real | Integer) and feature.step is not None:
+            step, low = Fraction(feature.step), Fraction(feature.low)
+            k = math.ceil((number - low) / step) if above else math.floor((number - low) / step)
+            return feature.value_at(min(max(k, 0), (feature.size or 1) - 1))
+        return math.ceil(number) if above else math.floor(number)
+    return min(max(float_up(number) if above else float_down(number), feature.low), feature.high)

@@ -1,0 +1,113 @@
+"""The proof that a certificate carries: for each alternative of the goal a tree of cuts, made in one pass at the final radius.
+
+The search bounds boxes in balls that shrink as points are found; with the radius known, far fewer cuts do. Bounds are not recorded: a
+checker finds its own.
+"""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.distances import NormMetric
+from mace.exact import float_up
+from mace.problem import Evidence, Limits
+from mace.solvers.network import kernels
+from mace.solvers.network.prepared import Desk, Floats, Layout, Prepared
+from mace.space import Real
+
+BEYOND = 0.02
+"""How much farther than ``lower`` is proved where possible, as a share of what the search leaves unsearched: room for the roundings of a
+checker."""
+
+ROOM, DEPTH = 1024, 4096
+MOST_ENTRIES = 1 << 22
+PAUSE = 0.02
+
+BESIDE = 2e-4
+"""In steps of a grid: how far above a value a cut is written down, more than the kernels' own values are off."""
+
+
+class Unfinished(Exception):
+    """There is no proof; the message says why."""
+
+
+def radii(metric: NormMetric, lower: Fraction, best: float, gap: float) -> list[float]:
+    """Return the costs up to which to try to prove that there is nothing: a little beyond ``lower`` first, where nothing is known to be.
+
+    Parameters
+    ----------
+    metric : NormMetric
+        The distance.
+    lower : Fraction
+        The distance that the claim is about.
+    best : float
+        The cost of the best point; infinite where there is none.
+    gap : float
+        How far below the best point the search ended, as a distance.
+    """
+    power = metric.power
+    end = best ** (1 / power) - gap / 2
+    exact = min(float_up(lower), end)
+    beyond = min(exact + BEYOND * gap, end) if end - exact < gap else exact
+    return [max(distance, 0.0) ** power for distance in dict.fromkeys((beyond, exact))]
+
+
+def cuts(
+    desk: Desk, made: Prepared, limit: float, tolerance: float, limits: Limits, most: int = MOST_ENTRIES
+) -> dict[str, NDArray[Any]]:
+    """Return the tree of cuts of one alternative, laid out in ``desk``, of at most so many entries."""
+    features = len(made.features)
+    stack_lo, stack_hi = np.zeros((DEPTH, features)), np.zeros((DEPTH, features))
+    forced = np.full((DEPTH, 2), -1.0)
+    stack_lo[0], stack_hi[0] = desk.lo, desk.hi
+    state = np.array([1, 0], dtype=np.int64)
+    feature, at = np.zeros(ROOM, dtype=np.int64), np.zeros(ROOM)
+    budget = made.first_budget
+    while state[0]:
+        if state[0] + 2 > DEPTH or state[1] >= most:
+            raise Unfinished("the proof at the final radius is too large")
+        if limits.remaining() <= 0:
+            raise Unfinished("the time limit left no time for the proof")
+        if state[1] >= len(feature):
+            feature, at = np.concatenate([feature, feature]), np.concatenate([at, at])
+        started = time.monotonic()
+        kernels.prove(
+            budget, limit, tolerance, state, feature, at, stack_lo, stack_hi, forced, desk.lo, desk.hi, made.net, desk.task, desk.work
+        )  # fmt: skip
+        budget = max(1, min(1 << 14, int(budget * PAUSE / max(time.monotonic() - started, 1e-6))))
+    feature = feature[: state[1]]
+    return _written(desk, made.layout, made, feature, at[: state[1]])
+
+
+def _written(
+    desk: Desk, layout: Layout, made: Prepared, feature: NDArray[np.int64], at: Floats
+) -> dict[str, NDArray[Any]]:
+    """Return cuts as numbers of the features: of levels the rank, a category's own level first."""
+    at = at.copy()
+    for j, kind in enumerate(made.features):
+        mine = feature == j
+        if not mine.any():
+            continue
+        if layout.is_table[j]:
+            slots = desk.fields["entry_slot"][desk.fields["off"][j] : desk.fields["off"][j + 1]]
+            level = (slots - layout.slot_from[j])[np.clip(at[mine].astype(np.int64), 0, len(slots) - 1)]
+            own = int(desk.fields["slot"][j] - layout.slot_from[j])
+            at[mine] = np.where(level == own, 0, level + (level < own)) if layout.is_category[j] else level
+        elif isinstance(kind, Real) and kind.step is not None:
+            at[mine] += BESIDE * kind.step
+    return {"feature": feature.astype(np.min_scalar_type(-max(2, len(made.features)))), "at": at[feature >= 0]}
+
+
+def evidence(parts: list[dict[str, NDArray[Any]]]) -> Evidence:
+    """Return the proof of all alternatives."""
+    return {"lane": "network", "parts": parts}
+
+
+def leaf() -> dict[str, NDArray[Any]]:
+    """Return the tree of a question whose domain is empty."""
+    return {"feature": np.array([-1], dtype=np.int8), "at": np.zeros(0)}
