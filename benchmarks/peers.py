@@ -1,4 +1,4 @@
-"""The tree lane beside its rivals: the same rows, the same l1 cost, one run.
+"""Our lanes beside their rivals: the same rows, the same l1 cost, one run.
 
     python benchmarks/peers.py [--rows 5] [--limit 60] [--settings "adult forest10"] [--peers cpsat,treecf] [--most 3]
 
@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from hard_trees import hard_setting
+from sklearn.neural_network import MLPClassifier
 from trees import CLOCK, RESULTS, Setting, paper_setting, versions
 
 import mace
@@ -48,8 +49,21 @@ SETTINGS: dict[str, Callable[[int], Setting]] = {
         for model in ("forest10", "forest100")
         for data in ("compas", "adult", "credit")
     },
+    **{
+        f"{data} mlp10x10": lambda rows, data=data: paper_setting(data, "mlp10x10", rows, make=network, codes=False)
+        for data in ("adult", "compas", "credit")
+    },
     "xgboost 100 x depth 5": lambda rows: shuffled(hard_setting("xgboost 100 x depth 5, 20 features", rows)),
 }
+
+
+NETWORK_PEERS = ("mace", "mace smt", "dice genetic")
+"""Who takes a network; the others are made for trees."""
+
+
+def network() -> MLPClassifier:
+    """Return the paper's network."""
+    return MLPClassifier((10, 10), random_state=0)
 
 
 def shuffled(setting: Setting) -> Setting:
@@ -103,9 +117,9 @@ def dice(setting: Setting) -> Solve:
     return peer_dice.make(setting)
 
 
-OURS = "mace trees"
+OURS = "mace"
 PEERS: dict[str, tuple[Callable[[Setting], Solve], str]] = {
-    OURS: (lambda setting: mace_lane(setting, "trees"), "mace-xai"),
+    OURS: (lambda setting: mace_lane(setting, "auto"), "mace-xai"),
     "mace smt": (lambda setting: mace_lane(setting, "smt"), "z3-solver"),
     "cpsat": (lambda setting: cpsat(setting, ball=False), "ortools"),
     "cpsat ball": (lambda setting: cpsat(setting, ball=True), "ortools"),
@@ -309,6 +323,8 @@ def main() -> None:
             print(name, flush=True)
             ours: list[dict[str, Any]] = []
             for peer in peers:
+                if "mlp" in name and peer not in NETWORK_PEERS:
+                    continue
                 records = run(peer, setting, ours, arguments)
                 if peer == OURS:
                     ours = records

@@ -373,6 +373,12 @@ def a_target_that_the_model_does_not_know(data: Data, rng: np.random.Generator) 
     return data
 
 
+@tampering(UNREADABLE, "target")
+def a_target_between_nothing(data: Data, rng: np.random.Generator) -> Data:
+    data["statement"]["target"] = {"kind": "between", "low": 0.9, "high": 0.1, "label": None}
+    return data
+
+
 @tampering(REFUTED, "another model")
 def a_wider_space(data: Data, rng: np.random.Generator) -> Data | None:
     wide = [feature for feature in data["statement"]["space"]["features"].values() if "high" in feature]

@@ -157,12 +157,27 @@ def test_wrong_prices_are_refuted() -> None:
         assert mace.verify(mace.Certificate(**data), case.model).outcome == "refuted", name
 
 
-def _priced() -> tuple[Case, mace.Certificate]:
-    """Return a case with a proof by prices that needs them."""
+def test_far_rows_of_boosted_trees_have_proofs_whichever_engine_closed_their_balls() -> None:
+    model, space, frame = _boosted()
+    explainer = mace.Explainer(model, space)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trees.search, "LEAST_PROOF", 60.0)
+        for number in np.argsort(model.predict_proba(frame)[:, 1])[::200][:4]:
+            made = explainer.explain(frame.iloc[int(number)], target=1, certify=True)[0].certificate
+            assert made is not None
+            assert mace.verify(made, model) == mace.Verdict("valid")
+
+
+def _boosted() -> tuple[Any, mace.FeatureSpace, pd.DataFrame]:
     X, y = make_classification(2000, 12, n_informative=8, random_state=0)
     frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(12)])
     model = HistGradientBoostingClassifier(max_iter=40, random_state=0).fit(frame, y)
-    space = mace.FeatureSpace.from_frame(frame)
+    return model, mace.FeatureSpace.from_frame(frame), frame
+
+
+def _priced() -> tuple[Case, mace.Certificate]:
+    """Return a case with a proof by prices that needs them."""
+    model, space, frame = _boosted()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trees.search, "PATIENCE", 0)
         patch.setattr(trees.search, "PLAIN_SHARE", -1.0)

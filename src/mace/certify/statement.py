@@ -19,6 +19,7 @@ from mace.errors import (
     InvalidConstraint,
     InvalidDistance,
     InvalidProgram,
+    InvalidTarget,
     MaceError,
     MissingPackage,
 )
@@ -218,7 +219,10 @@ def _read_target(entry: object) -> AnyOf | Between | None:
         case {"kind": "between", "low": low, "high": high, "label": label, **rest} if not rest:
             if (low, high) == (None, None) or not isinstance(label, str | int | float | None):
                 raise InvalidCertificate(f"{place}: no bound is given, or the label is none.")
-            return Between(_end(low), _end(high), label, margin)
+            try:
+                return Between(_end(low), _end(high), label, margin)
+            except InvalidTarget as error:
+                raise InvalidCertificate(f"{place}: {error}") from error
     raise InvalidCertificate(f"{place}: {entry!r:.80} is not a target of kind other, any_of or between.")
 
 

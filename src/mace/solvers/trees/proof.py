@@ -57,14 +57,14 @@ class Recorder:
         self._kept: dict[tuple[bytes, int], Branching | None] = {}
         self._parts: dict[tuple[bytes, int], Part] = {}
 
-    def keep(self, part: Part, engine: Engine, radius: float, *, is_final: bool = False) -> None:
-        """Keep the branching of a ball that was searched to its end; in the final ball, only a shorter one replaces another."""
+    def keep(self, part: Part, engine: Engine, radius: float) -> None:
+        """Keep the branching of a ball that was searched to its end, if it is the largest so far, or as large and shorter."""
         self.meet(part)
         found = engine.branching
         if found is not None:
             key = (part.pattern.tobytes(), id(part.values))
             before = self._kept[key]
-            if is_final and before is not None and len(before.code) <= len(found[0]):
+            if before is not None and before.radius >= radius and len(before.code) <= len(found[0]):
                 return
             prices = self._prices(engine) if isinstance(engine, Priced) else None
             self._kept[key] = self._branching(part, engine.local, radius, *found, prices)

@@ -429,7 +429,7 @@ class Search:
                 engine = Plain(local, part.trees, part.values, radius, max(arena, 16 * local.count), record=True)
             while engine.status in (kernels.RUNNING, kernels.LOG_FULL, kernels.PROOF_FULL):
                 if engine.registers[kernels.DEPTH] < 0:
-                    self.recorder.keep(part, engine, radius, is_final=True)
+                    self.recorder.keep(part, engine, radius)
                     return True
                 if time.monotonic() > until or self.reason == "interrupted":
                     return False
