@@ -111,7 +111,7 @@ def coverage(frame: pd.DataFrame) -> Table:
         "and leaves it out.",
         "PFT covers Adult here and not in the paper: our projection takes a tweaked code to the nearest level of its category.",
         "AR covers Adult here and hardly in the paper: with costs in percentiles of the training rows a column of a category is dear, so "
-        "numbers move, which stay plausible. The paper's run of the authors' code broke categories instead.",
+        "numbers move, which stay plausible. The paper's AR, the authors' code, does not keep a category's columns together either.",
     )
     return Table("coverage", "Table 2: coverage", _head("", frame), tuple(rows), notes)
 
@@ -227,6 +227,7 @@ def _age(frame: pd.DataFrame, name: str, title: str, constraint: str) -> Table:
         "Which feature alone changes instead, for MACE: "
         + ("; ".join(replaced) or "nobody")
         + f". The paper, for l0: {theirs}.",
+        "MO searches the training rows of the balanced split; the paper does not say how many rows its MO searched.",
         "For l0 and linf many counterfactuals are equally near, so how many of them touch age is the solver's choice among equals, "
         "here and in the paper; linf lets every feature move as far as the farthest for nothing.",
     )
