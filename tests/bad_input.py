@@ -184,6 +184,7 @@ def _text_passed() -> Any:
     return model
 
 
+@cache
 def message(case: Callable[[], Any]) -> tuple[str, str]:
     """Return the class and the text of the error of a case."""
     with warnings.catch_warnings():

@@ -166,7 +166,7 @@ def test_fit_save_load_explain(name: str, which: str, tmp_path: Path) -> None:
     fresh, frame, space = fitted(name, which)
     file = tmp_path / "model.skops"
     skops.io.dump(fresh, file)
-    model = mace.load_model(file, trust=True)
+    model = mace.load_model(file)
     explainer = mace.Explainer(model, space)
     constraints = [mace.fixed("sex")] if "sex" in space else []
     for position in (0, 7):

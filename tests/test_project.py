@@ -26,6 +26,7 @@ LAYERS = (
     {"problem", "diversity"},
     {"solvers", "certify"},
     {"explanation", "conflicts"},
+    {"levers", "region"},
     {"explainer"},
     {"batch", "baselines", "datasets", "plots"},
     {"experiments", "service"},

@@ -13,14 +13,16 @@ from mace.certify.certificate import VERSION, Certificate
 from mace.certify.fingerprint import fingerprint
 from mace.certify.statement import Statement, as_target, check_can_state, row_of
 from mace.conflicts import Undecided, smallest_conflict
-from mace.constraints import Constraint, as_constraints
+from mace.constraints import Constraint, as_constraints, changes, fixed
 from mace.distances import Distance, FunctionDistance, as_distance
 from mace.diversity import Differ, differ
 from mace.errors import InvalidOption, InvalidSpace, did_you_mean
 from mace.exact import float_down, float_up
 from mace.explanation import Change, Counterfactual, Explanation
+from mace.levers import Lever, Levers, minimal_sets
 from mace.models import Reading, read
 from mace.problem import Bounds, Limits, Problem, Progress, Status
+from mace.region import RecourseRegion, Widening
 from mace.solvers import Lane, choose
 from mace.solvers.tidy import shortened, tidy
 from mace.space import FeatureSpace, Point, Real, Row, Scalar
@@ -136,26 +138,14 @@ class Explainer:
             raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
         metric = as_distance(distance)
         wanted = as_constraints(constraints)
-        factual = self.space.point(row)
-        current = self._reading.ask([factual])[0]
-        goal, ask = as_goal(target, self._reading, factual, current)
-        problem = Problem(
-            space=self.space,
-            form=self._reading.form,
-            ask=ask,
-            goal=goal,
-            factual=factual,
-            metric=metric.from_factual(self.space, factual),
-            conditions=tuple(constraint.bind(self.space, factual) for constraint in wanted),
-            accuracy=Fraction(accuracy),
-        )
+        problem, current = self._problem(row, target, metric, wanted, accuracy)
         diversity = diversity or differ()
         statement = None
         if certify:
             statement = Statement(
                 model=self._fingerprint,
                 space=self.space,
-                factual=factual,
+                factual=problem.factual,
                 target=as_target(target),
                 distance=metric,
                 constraints=wanted,
@@ -172,6 +162,129 @@ class Explainer:
         if made.status != Status.INFEASIBLE or not wanted:
             return made
         return replace(made, reason=_why_none(problem, wanted, solver, limits), seconds=time.monotonic() - started)
+
+    def levers(
+        self,
+        row: Row,
+        target: object = None,
+        distance: object = "l1",
+        constraints: Iterable[Constraint | str] | Constraint | str | None = (),
+        *,
+        most: int = 20,
+        accuracy: float = 1e-6,
+        time_limit: float | None = None,
+        solver: str = "auto",
+    ) -> Levers:
+        """Return the menu of levers: the smallest sets of features that suffice, each with its nearest answer, and sets that do not.
+
+        Parameters
+        ----------
+        row, target, distance, constraints, accuracy, time_limit, solver
+            As for :meth:`explain`.
+        most : int
+            The menu ends there.
+        """
+        _check_options(most, accuracy, time_limit, certify=False)
+        metric = as_distance(distance)
+        problem, _ = self._problem(row, target, metric, as_constraints(constraints), accuracy)
+        choose(solver, problem)
+        limits = Limits.of(time_limit)
+        search = _Search(self._reading, solver, limits, metric, differ(), None, {})
+
+        def nearest(
+            allowed: frozenset[str] | None, excluded: Sequence[frozenset[str]]
+        ) -> tuple[frozenset[str], Counterfactual] | None:
+            stay = () if allowed is None else tuple(name for name in self.space if name not in allowed)
+            made = [*([fixed(*stay)] if stay else ()), *(~changes(*sorted(names)) for names in excluded)]
+            conditions = tuple(each.bind(self.space, problem.factual) for each in made)
+            answer = search.nearest(replace(problem, conditions=(*problem.conditions, *conditions)))
+            return None if answer is None else (frozenset(change.feature for change in answer.changes), answer)
+
+        found, insufficient, reason = minimal_sets(nearest, most)
+        in_order = {name: place for place, name in enumerate(self.space)}
+        return Levers(
+            levers=tuple(
+                Lever(tuple(sorted(names, key=in_order.__getitem__)), answer)
+                for names, answer in sorted(found, key=lambda pair: pair[1].distance)
+            ),
+            insufficient=tuple(
+                tuple(sorted(names, key=in_order.__getitem__))
+                for names in insufficient
+                if names and not any(names < other for other in insufficient)
+            ),
+            complete=not reason,
+            reason=reason,
+        )
+
+    def region(
+        self,
+        answer: Counterfactual,
+        features: Iterable[str] | None = None,
+        *,
+        time_limit: float | None = None,
+        solver: str = "auto",
+    ) -> RecourseRegion:
+        """Widen an answer into a region in which every plausible row is proved to be predicted like it.
+
+        Parameters
+        ----------
+        answer : Counterfactual
+            Of this explainer's model; classes only.
+        features : names, optional
+            Which features may vary, in this order; those that the answer changes where not given. All others stay as in the answer.
+        time_limit : float, optional
+            Seconds; a region that was still being widened then is smaller, and says so.
+        solver : str
+            As for :meth:`explain`.
+        """
+        names = [change.feature for change in answer.changes] if features is None else list(features)
+        for name in names:
+            if name not in self.space:
+                raise InvalidOption(f"region: there is no feature {name!r}.{did_you_mean(name, self.space)}")
+        if self._reading.classes is None:
+            raise InvalidOption("region: the model returns numbers; regions are for classes.")
+        point = self.space.point(answer.values)
+        at = dict(zip(self.space, point, strict=True))
+        problem, _ = self._problem(answer.values, None, as_distance("linf"), (), 1e-6)
+        limits = Limits.of(time_limit)
+
+        def is_safe(constraints: list[Constraint]) -> bool:
+            conditions = tuple(constraint.bind(self.space, point) for constraint in constraints)
+            asked = replace(problem, conditions=conditions)
+            if limits.remaining() <= 0:
+                raise Undecided
+            return choose(solver, asked).solve(asked, limits).is_infeasible
+
+        widening = Widening(self.space, point, [name for name in names if at[name] is not None], is_safe)
+        try:
+            widening.run()
+        except Undecided:
+            return widening.region(complete=False)
+        return widening.region(complete=True)
+
+    def _problem(
+        self,
+        row: Row,
+        target: object,
+        metric: Distance | FunctionDistance,
+        wanted: tuple[Constraint, ...],
+        accuracy: float,
+    ) -> tuple[Problem, Any]:
+        """Return the problem of a row, and the outcome of the row itself."""
+        factual = self.space.point(row)
+        current = self._reading.ask([factual])[0]
+        goal, ask = as_goal(target, self._reading, factual, current)
+        problem = Problem(
+            space=self.space,
+            form=self._reading.form,
+            ask=ask,
+            goal=goal,
+            factual=factual,
+            metric=metric.from_factual(self.space, factual),
+            conditions=tuple(constraint.bind(self.space, factual) for constraint in wanted),
+            accuracy=Fraction(accuracy),
+        )
+        return problem, current
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +338,18 @@ class _Search:
             solver="; ".join(dict.fromkeys(lanes)),
             certificate=certificate,
         )
+
+    def nearest(self, problem: Problem) -> Counterfactual | None:
+        """Return the nearest answer, ``None`` where there is proved to be none; raise where neither is found in time."""
+        lane = choose(self.solver, problem)
+        begun = time.monotonic()
+        bounds = lane.solve(problem, self.limits)
+        if bounds.is_infeasible:
+            return None
+        if bounds.point is None:
+            raise Undecided(bounds.reason)
+        point = tidy(problem, bounds.point, bounds.lower, self.limits)
+        return self._counterfactual(problem, lane, bounds, point, time.monotonic() - begun)
 
     def _further(self, problem: Problem, point: Point) -> Problem:
         """Return the problem of a further counterfactual, different from ``point`` too."""

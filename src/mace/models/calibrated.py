@@ -59,9 +59,9 @@ def read_calibrated(model: Any, space: FeatureSpace, columns: tuple[Column, ...]
     family = type(estimator).__name__
     is_network = isinstance(form, Network) and form.is_binary and not form.is_regressor
     if method == "isotonic":
-        return thresholded(form, family, kind, _isotonic(calibrator))
+        return thresholded(form, family, kind, _isotonic(calibrator, _unit(form)))
     if method == "sigmoid" and isinstance(form, TreeEnsemble):
-        return thresholded(form, family, kind, _sigmoid(float(calibrator.a_), float(calibrator.b_)))
+        return thresholded(form, family, kind, _sigmoid(float(calibrator.a_), float(calibrator.b_), _unit(form)))
     if method not in ("sigmoid", "temperature") or not is_network or (method == "temperature" and kind != SCORE):
         raise UnsupportedModel(
             f"cannot read CalibratedClassifierCV(method={method!r}) of {family}. Supported: 'sigmoid' and 'isotonic' of binary linear "
@@ -74,26 +74,31 @@ def read_calibrated(model: Any, space: FeatureSpace, columns: tuple[Column, ...]
     return _scaled(form, -slope, -shift) if kind == SCORE else _threshold(form, slope, shift)
 
 
-def _sigmoid(slope: float, shift: float) -> Threshold:
+def _unit(form: Form) -> float:
+    """Return the unit roundoff of what a model hands to its calibration."""
+    return float(form.unit if isinstance(form, TreeEnsemble | Network) else UNIT)
+
+
+def _sigmoid(slope: float, shift: float, unit: float) -> Threshold:
     """Return where slope·T + shift changes its sign; the second class is where it is below 0."""
     if slope == 0 or not math.isfinite(slope) or not math.isfinite(shift):
         raise UnsupportedModel("the calibration ignores the model: every row has the same probability. Fit it again.")
-    slack = float(UNIT) * ((8 * abs(shift) + 64) / abs(slope) + 8)
+    slack = unit * ((8 * abs(shift) + 64) / abs(slope) + 8)
     return Threshold(-shift / slope, slack, is_above=slope < 0)
 
 
-def _isotonic(calibrator: Any) -> Threshold:
+def _isotonic(calibrator: Any, unit: float) -> Threshold:
     """Return the number above which an isotonic calibration is above one half.
 
     It interpolates between its points, which is good to a few roundings of 1: the boundary lies between a number whose calibration
     is below one half by more than that, or a point at which it is one half exactly, and one above it by more.
     """
     points, heights = np.asarray(calibrator.X_thresholds_), np.asarray(calibrator.y_thresholds_)
-    if not (heights[0] < 0.5 < heights[-1]):
+    if not (heights[0] <= 0.5 < heights[-1]):
         raise UnsupportedModel(
             "the isotonic calibration takes every row to the same side of one half: every row has the same class. Fit it again."
         )
-    doubt = 32 * float(UNIT)
+    doubt = 32 * unit
     low = _last_at_most(calibrator, points, 0.5 - doubt)
     high = _last_at_most(calibrator, points, 0.5 + doubt)
     halves = points[heights == 0.5]

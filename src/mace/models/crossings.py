@@ -23,6 +23,9 @@ MOST_ASKED = 200_000
 MOST_NEAR = 4096
 """So many floats around one threshold may be asked one by one."""
 
+MOST_ALONE = 12
+"""So many values of a step that is not correctly rounded are asked one by one as well."""
+
 MOST = 3.4e38
 """Trees compare in float32, beyond which scikit-learn refuses a row."""
 
@@ -136,12 +139,31 @@ def _confirm(column: Traced, space: FeatureSpace, thresholds: Floats, found: Sid
     after = np.nextafter(edges, np.inf)
     if isinstance(list(space.values())[column.feature], Integer):
         edges, after = np.floor(edges).astype(np.int64), np.floor(edges).astype(np.int64) + 1
+    _confirm_alone(column, space, edges)
     for x, side in ((edges, below), (after, ~below)):
         if not np.array_equal(finite(column, space, x) <= limit, side):
             raise UnsupportedModel(
                 f"cannot read {column.where} of {space.names[column.feature]!r}: asked as a whole, the steps before the model do not give "
                 "what they give one by one. Please report it."
             )
+
+
+def _confirm_alone(column: Traced, space: FeatureSpace, edges: Floats) -> None:
+    """Ask a step that is not correctly rounded about some values one by one: a library may compute many at once in another way."""
+    if not _is_rough(column):
+        return
+    chosen = edges[:: max(1, len(edges) // MOST_ALONE)]
+    together = finite(column, space, chosen)
+    alone = np.concatenate([finite(column, space, chosen[k : k + 1]) for k in range(len(chosen))])
+    if not np.array_equal(together, alone):
+        raise UnsupportedModel(
+            f"cannot read {column.where} of {space.names[column.feature]!r}: it gives a value alone another number than among others. "
+            "Leave this step out."
+        )
+
+
+def _is_rough(column: Traced) -> bool:
+    return column.shape.error is not None or any(map(_is_rough, column.parents))
 
 
 def _span(column: Traced, space: FeatureSpace) -> tuple[float, float]:

@@ -11,8 +11,26 @@ from typing import Any
 from mace.errors import MaceError, UnsupportedModel
 from mace.models.package import optional
 
-KNOWN = ("mace.space.", "sklearn.tree._tree.Tree")
-"""Types that hold data only: this package's own, and the arrays of a tree, which the reader checks before anything walks them."""
+KNOWN = (
+    "mace.space.",
+    "numpy.dtype",
+    "numpy.number",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
+    "sklearn.compose._column_transformer.make_column_selector",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.feature_selection._univariate_selection.",
+    "sklearn.metrics._classification.",
+    "sklearn.metrics._ranking.",
+    "sklearn.metrics._scorer.",
+    "sklearn.model_selection._split.",
+    "sklearn.neural_network._stochastic_optimizers.",
+    "sklearn.tree._tree.Tree",
+    "sklearn.utils._bunch.Bunch",
+    "sklearn.utils._metadata_requests.",
+)
+"""Types that hold data only, and functions that compute and do nothing else: this package's own, scikit-learn's, and the arrays of trees,
+which the readers check before anything walks them."""
 
 PICKLES = (".pkl", ".pickle", ".joblib")
 

@@ -32,6 +32,12 @@ class Ground:
     """The features as sources, and the traced columns as rows over them."""
 
     def __init__(self, columns: Sequence[Traced], space: FeatureSpace) -> None:
+        absent = next((name for name, feature in space.items() if feature.missing), None)
+        if absent is not None:
+            raise UnsupportedModel(
+                f"{absent!r} may be missing, and a linear model or network has no place for that, though the pipeline fills it. "
+                "Set missing=False for it and fill the row, or use trees."
+            )
         self.space = space
         self._features = list(space.values())
         self._rows: dict[tuple[int, int], Tensor] = {}

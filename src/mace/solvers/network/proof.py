@@ -25,7 +25,6 @@ BEYOND = 0.02
 checker."""
 
 ROOM, DEPTH = 1024, 4096
-MOST_ENTRIES = 1 << 22
 PAUSE = 0.02
 
 BESIDE = 2e-4
@@ -58,7 +57,7 @@ def radii(metric: NormMetric, lower: Fraction, best: float, gap: float) -> list[
 
 
 def cuts(
-    desk: Desk, made: Prepared, limit: float, tolerance: float, limits: Limits, most: int = MOST_ENTRIES
+    desk: Desk, made: Prepared, limit: float, tolerance: float, limits: Limits, most: int
 ) -> dict[str, NDArray[Any]]:
     """Return the tree of cuts of one alternative, laid out in ``desk``, of at most so many entries."""
     features = len(made.features)

@@ -85,7 +85,7 @@ class Search:
         reason = ""
         for limit in radii:
             # The true optimum may lie just beyond lower; then cutting does not end, and only lower itself can be proved.
-            most = proof.MOST_ENTRIES if limit == radii[-1] else 64 + 4 * self.nodes
+            most = 4096 + 16 * self.nodes if limit == radii[-1] else 64 + self.nodes
             try:
                 return proof.evidence([self._cuts(margins, limit, limits, most) for margins in alternatives])
             except proof.Unfinished as error:

@@ -1,0 +1,152 @@
+"""From an answer to a region: the widest ranges around it in which every row is proved to reach the target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from mace.constraints import Constraint, fixed, one_of, within
+from mace.space import Categorical, Feature, FeatureSpace, Integer, Ordinal, Point, Real, Scalar
+
+FINE = 2.0**-20
+"""A real end is found to this share of the feature's range."""
+
+IsSafe = Callable[[list[Constraint]], bool]
+"""Whether every row that fulfils some constraints is proved to reach the target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What one feature may be: from ``low`` to ``high``, or one of ``levels``."""
+
+    low: Scalar | None = None
+    high: Scalar | None = None
+    levels: tuple[Scalar, ...] | None = None
+
+    def __str__(self) -> str:
+        if self.levels is not None:
+            return "one of " + ", ".join(map(str, self.levels))
+        return f"{self.low} to {self.high}"
+
+
+@dataclass(frozen=True, slots=True)
+class RecourseRegion(Mapping[str, Ends]):
+    """Ranges of features in which every plausible row, all other features as in the answer, is proved to reach the target.
+
+    No single range can be widened without losing the proof (a real end: by more than a millionth of the feature's range), unless
+    ``complete`` is False, because time ran out.
+    """
+
+    ends: dict[str, Ends]
+    complete: bool = True
+
+    def __getitem__(self, name: str) -> Ends:
+        return self.ends[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.ends)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __str__(self) -> str:
+        return " and ".join(f"{name} {ends}" for name, ends in self.ends.items())
+
+
+class Widening:
+    """The search for a region around one point."""
+
+    def __init__(self, space: FeatureSpace, point: Point, names: list[str], is_safe: IsSafe) -> None:
+        self.space, self.names, self.is_safe = space, names, is_safe
+        at = dict(zip(space, point, strict=True))
+        self.fixed = [name for name in space if name not in names]
+        self.ranges: dict[str, tuple[int | float, int | float]] = {}
+        self.levels: dict[str, list[int]] = {}
+        for name in names:
+            value = at[name]
+            assert value is not None
+            if isinstance(space[name], Categorical):
+                self.levels[name] = [int(value)]
+            else:
+                self.ranges[name] = (value, value)
+
+    def run(self) -> None:
+        """Widen one feature after the other, as far as the proof goes."""
+        for name in self.names:
+            feature = self.space[name]
+            if isinstance(feature, Categorical):
+                for level in range(len(feature.levels)):
+                    if level not in self.levels[name]:
+                        self._try_level(name, level)
+            else:
+                self._push_end(name, feature, up=True)
+                self._push_end(name, feature, up=False)
+
+    def _try_level(self, name: str, level: int) -> None:
+        more = sorted([*self.levels[name], level])
+        if self.is_safe(self._constraints(self.ranges, self.levels | {name: more})):
+            self.levels[name] = more
+
+    def _push_end(self, name: str, feature: Feature, *, up: bool) -> None:
+        """Find the farthest end on one side by halving."""
+        inside, outside = self.ranges[name][up], _ends(feature)[up]
+        if inside == outside or self._try_end(name, outside, up=up):
+            return
+        finest = FINE * float(feature.range) if isinstance(feature, Real) else 1
+        while abs(outside - inside) > finest:
+            middle = (inside + outside) / 2 if isinstance(feature, Real) else (inside + outside) // 2
+            if middle in (inside, outside):
+                break
+            if self._try_end(name, middle, up=up):
+                inside = middle
+            else:
+                outside = middle
+
+    def _try_end(self, name: str, end: int | float, *, up: bool) -> bool:
+        """Take a wider end where the proof goes that far; return whether it does."""
+        low, high = self.ranges[name]
+        wider = (low, end) if up else (end, high)
+        if not self.is_safe(self._constraints(self.ranges | {name: wider}, self.levels)):
+            return False
+        self.ranges[name] = wider
+        return True
+
+    def _constraints(
+        self, ranges: dict[str, tuple[int | float, int | float]], chosen: dict[str, list[int]]
+    ) -> list[Constraint]:
+        """Return the constraints that say what a region is."""
+        made: list[Constraint] = [fixed(*self.fixed)] if self.fixed else []
+        for name, (low, high) in ranges.items():
+            feature = self.space[name]
+            levels = feature.levels if isinstance(feature, Ordinal) else None
+            made.append(within(name, levels[int(low)], levels[int(high)]) if levels else within(name, low, high))
+        for name, numbers in chosen.items():
+            feature = self.space[name]
+            assert isinstance(feature, Categorical)
+            made.append(one_of(name, [feature.levels[k] for k in numbers]))
+        return made
+
+    def region(self, *, complete: bool) -> RecourseRegion:
+        """Return what has been proved so far."""
+        ends: dict[str, Ends] = {}
+        for name in self.names:
+            feature = self.space[name]
+            if isinstance(feature, Categorical):
+                ends[name] = Ends(levels=tuple(feature.levels[k] for k in self.levels[name]))
+            else:
+                low, high = (_shown(feature, end) for end in self.ranges[name])
+                ends[name] = Ends(low, high)
+        return RecourseRegion(ends, complete)
+
+
+def _ends(feature: Feature) -> tuple[int | float, int | float]:
+    if isinstance(feature, Real | Integer):
+        return feature.low, feature.high
+    return 0, len(feature.levels) - 1
+
+
+def _shown(feature: Feature, end: int | float) -> Scalar:
+    if isinstance(feature, Ordinal):
+        return feature.levels[int(end)]
+    return int(end) if isinstance(feature, Integer) else float(Fraction(end))
