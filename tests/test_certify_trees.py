@@ -38,7 +38,7 @@ def certificates(case: Case, **options: Any) -> list[mace.Certificate]:
     return [certificate for certificate in made if certificate is not None]
 
 
-@pytest.mark.parametrize("seed", range(68))
+@pytest.mark.parametrize("seed", range(51))
 def test_certificates_of_random_ensembles_are_valid(seed: int) -> None:
     case = random_ensemble(seed, finite=seed % 2 == 0)
     for certificate in certificates(case):
@@ -119,7 +119,7 @@ def complete_proof(problem: Problem) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("seed", range(0, 68, 2))
+@pytest.mark.parametrize("seed", range(0, 68, 3))
 def test_a_proof_that_looks_at_everything_proves_what_is_true_and_nothing_else(seed: int) -> None:
     case = random_ensemble(seed)
     for certificate in certificates(case):
