@@ -230,7 +230,8 @@ def test_a_killed_process_leaves_whole_lines_that_the_next_run_takes_up(tmp_path
         [sys.executable, "-c", code], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     deadline = time.monotonic() + 120
-    while not (tmp_path / "results.jsonl").exists() and time.monotonic() < deadline and process.poll() is None:
+    path = tmp_path / "results.jsonl"
+    while (not path.exists() or not path.stat().st_size) and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
