@@ -69,7 +69,7 @@ def run(name: str, about: str, groups: dict[str, Group]) -> int:
             f"{name}, {group}: {len(answered)} problems, {len(bad)} disagreements, {time.time() - started:.0f} s\n"
         )
         sys.stdout.flush()
-    (HERE / f"{name}.json").write_text(json.dumps(summary, indent=2) + "\n")
+        (HERE / f"{name}.json").write_text(json.dumps(summary, indent=2) + "\n")
     for group in summary.values():
         if isinstance(group, dict) and group["disagreements"]:
             sys.stdout.write(json.dumps(group["disagreements"], indent=2) + "\n")
