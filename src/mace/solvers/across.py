@@ -47,9 +47,6 @@ SHARE = Fraction(9, 10)
 
 MOST_OPEN = 100_000
 
-MOST_CHOICES = 2000
-"""How many choices of the features that may change are tried one by one."""
-
 FINEST = Fraction(1, 10**13)
 """A number whose range is down to this share of the whole is not cut further: floats may have no value there at all."""
 
@@ -111,6 +108,7 @@ class _Search:
         self.narrow = False
         self.waiting: list[tuple[Fraction, int, Region, _Proved | None]] = []
         self.proofs: dict[int, _Proved | None] = {}
+        self.seen: set[tuple[Range, ...]] = set()
         self.serial = itertools.count()
 
     def run(self) -> Bounds:
@@ -136,8 +134,10 @@ class _Search:
         left: Region | None = region
         for guard in self.guards:
             left = None if left is None else narrow(guard, left)
-        if left is not None:
-            heapq.heappush(self.waiting, (lower, next(self.serial), left, proved))
+        if left is None or tuple(left.values()) in self.seen:
+            return
+        self.seen.add(tuple(left.values()))
+        heapq.heappush(self.waiting, (lower, next(self.serial), left, proved))
 
     def _is_beaten(self, lower: Fraction) -> bool:
         if self.upper is None:
@@ -344,9 +344,10 @@ def _range_dict(left: Range) -> dict[str, Any]:
 
 
 def _choices(atom: Compare, region: Region, values: dict[str, Fraction | None]) -> list[Region] | None:
-    """Where an atom says that at most so many of some tests hold, return a part for every choice of those that may.
+    """Where an atom says that at most so many of some tests hold, return parts with every such row of a region, but not the point.
 
-    The choices that agree most with the point come first. ``None`` where the atom says something else, or leaves too many choices.
+    Of the tests that hold at the point, as many as may hold are looked at: one of them fails, or every other test does. Where only one may
+    hold there is a part for each test instead. ``None`` where the atom says something else.
     """
     tests = _tests(atom.left)
     if atom.name not in ("<=", "<") or tests is None or not isinstance(atom.right, Constant):
@@ -358,13 +359,14 @@ def _choices(atom: Compare, region: Region, values: dict[str, Fraction | None]) 
             most -= 1
         elif narrow(test, region) is not None:
             free.append(test)
-    if most < 0 or math.comb(len(free), most) > MOST_CHOICES:
+    if most < 0:
         return None
-    free.sort(key=lambda test: _is_false(test, values))
-    parts = (
-        narrow(conjunction(negation(test) for test in free if test not in chosen), region)
-        for chosen in itertools.combinations(free, most)
-    )
+    if most == 1:
+        failing = [[test for test in free if test != chosen] for chosen in free]
+    else:
+        first = [test for test in free if not _is_false(test, values)][:most]
+        failing = [*([test] for test in first), [test for test in free if test not in first]]
+    parts = (narrow(conjunction(map(negation, each)), region) for each in failing)
     return [part for part in parts if part is not None]
 
 
