@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Protocol
 
 from mace.constraints import Condition
@@ -37,6 +38,7 @@ from mace.language.syntax import (
 )
 from mace.problem import Bounds, Limits, Problem
 from mace.solvers.bisection import BAND
+from mace.solvers.cuts import Cut, cut_of
 from mace.solvers.linear import linear
 from mace.solvers.regions import Range, Region, guard_of, narrow, whole_region
 from mace.space import Integer, Point, Real, Value
@@ -67,19 +69,22 @@ class Lane(Protocol):
         ...
 
 
-def divided(problem: Problem, lane: Lane) -> tuple[Problem, tuple[Guard, ...]] | None:
-    """Return the problem that a lane can take, and the guards that are left; ``None`` where it cannot take it that way either."""
+def divided(problem: Problem, lane: Lane) -> tuple[Problem, tuple[Guard, ...], tuple[Cut, ...]] | None:
+    """Return the problem that a lane can take, and what is left; ``None`` where it cannot take it that way either."""
     simple: list[Condition] = []
     guards: list[Guard] = []
+    cuts: list[Cut] = []
     for condition in problem.conditions:
         if not lane.supports(replace(problem, conditions=(condition,))):
             simple.append(condition)
         elif isinstance(condition, GuardCondition):
             guards.append(condition.guard)
+        elif (cut := cut_of(condition)) is not None:
+            cuts.append(cut)
         else:
             return None
     asked = replace(problem, conditions=tuple(simple))
-    return None if lane.supports(asked) else (asked, tuple(guards))
+    return None if lane.supports(asked) else (asked, tuple(guards), tuple(cuts))
 
 
 def solve(problem: Problem, limits: Limits, lane: Lane) -> Bounds:
@@ -90,8 +95,17 @@ def solve(problem: Problem, limits: Limits, lane: Lane) -> Bounds:
 
 
 class _Search:
-    def __init__(self, problem: Problem, limits: Limits, lane: Lane, asked: Problem, guards: tuple[Guard, ...]) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        limits: Limits,
+        lane: Lane,
+        asked: Problem,
+        guards: tuple[Guard, ...],
+        cuts: tuple[Cut, ...],
+    ) -> None:
         self.problem, self.limits, self.lane, self.asked, self.guards = problem, limits, lane, asked, guards
+        self.cuts = cuts
         self.whole = whole_region(problem.space, problem.factual)
         self.is_finite = all(feature.size is not None for feature in problem.space.values())
         self.upper: Fraction | None = None
@@ -125,6 +139,8 @@ class _Search:
         left: Region | None = region
         for guard in self.guards:
             left = None if left is None else narrow(guard, left)
+        for cut in self.cuts:
+            left = None if left is None else cut.narrow(left)
         if left is not None:
             heapq.heappush(self.waiting, (lower, next(self.serial), left))
 
@@ -164,9 +180,14 @@ class _Search:
             self._accept(found.point)
             self._close(lower)
             return
-        for other in self._repaired(found.point, failing):
+        if isinstance(failing, Cut):
+            repaired = failing.repaired(found.point, partial(_in_domain, self.problem))
+            parts = self._cut_parts(region, found.point, failing)
+        else:
+            repaired = self._repaired(found.point, failing)
+            parts = self._parts(region, found.point, failing)
+        for other in repaired:
             self._accept(other)
-        parts = self._parts(region, found.point, failing)
         if parts is None:
             self._close(lower)
             self.narrow = True
@@ -185,9 +206,12 @@ class _Search:
                 return None
         return left
 
-    def _failing(self, point: Point) -> Guard | None:
+    def _failing(self, point: Point) -> Guard | Cut | None:
         values = point_values(self.problem.space, point)
-        return next((guard for guard in self.guards if not holds(guard, values)), None)
+        for guard in self.guards:
+            if not holds(guard, values):
+                return guard
+        return next((cut for cut in self.cuts if not cut.condition.holds(values)), None)
 
     def _accept(self, point: Point) -> None:
         distance = self.problem.distance(point)
@@ -222,6 +246,16 @@ class _Search:
                 if len(cut) > 1:
                     return [region | {name: part} for part in cut]
         return self._split_somewhere(region, at, sorted(variables(failing)))
+
+    def _cut_parts(self, region: Region, point: Point, failing: Cut) -> list[Region] | None:
+        """Return the parts of a box, cut where a condition that is no guard says; ``None`` where it is too narrow to be cut."""
+        for name, at, above in failing.places(region, point):
+            left = region[name]
+            cut = _cut_at(left, at) if left.levels is not None else _cut(left, at, above=above)
+            if len(cut) > 1:
+                return [region | {name: part} for part in cut]
+        at_point = dict(zip(self.problem.space, point, strict=True))
+        return self._split_somewhere(region, at_point, list(self.problem.space))
 
     def _split_somewhere(self, region: Region, at: dict[str, Value], names: list[str]) -> list[Region] | None:
         """Cut a box at some feature: being missing, the factual's own value, the level of the point, or in the middle."""
@@ -285,7 +319,7 @@ class _Search:
             for name, shift in self._shifts(atom, at):
                 j, value = names.index(name), at[name]
                 assert value is not None
-                moved = _in_domain(self.problem, j, Fraction(value) + shift, above=shift > 0)
+                moved = _in_domain(self.problem, j, Fraction(value) + shift, shift > 0)
                 yield (*point[:j], moved, *point[j + 1 :])
 
     # ---- the end
@@ -402,7 +436,7 @@ def _active(expression: Expression, values: dict[str, Fraction | None]) -> Expre
             return expression
 
 
-def _in_domain(problem: Problem, j: int, number: Fraction, *, above: bool) -> Value:
+def _in_domain(problem: Problem, j: int, number: Fraction, above: bool) -> Value:
     """Return a value of a feature at a number, or beside it on the side given."""
     feature = list(problem.space.values())[j]
     if not isinstance(feature, Real) or feature.step is not None:
