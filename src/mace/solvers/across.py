@@ -57,6 +57,10 @@ FINEST = Fraction(1, 10**13)
 NARROW = "the conditions leave only values that floats hardly tell apart"
 
 
+Node = tuple[Region, tuple[Cut, ...]]
+"""A box, and what is left to hold on it that is no guard."""
+
+
 class Lane(Protocol):
     """A solver module."""
 
@@ -79,7 +83,7 @@ def divided(problem: Problem, lane: Lane) -> tuple[Problem, tuple[Guard, ...], t
             simple.append(condition)
         elif isinstance(condition, GuardCondition):
             guards.append(condition.guard)
-        elif (cut := cut_of(condition)) is not None:
+        elif (cut := cut_of(condition, problem)) is not None:
             cuts.append(cut)
         else:
             return None
@@ -114,13 +118,13 @@ class _Search:
         self.calls = self.boxes = 0
         self.reason = ""
         self.narrow = False
-        self.waiting: list[tuple[Fraction, int, Region]] = []
+        self.waiting: list[tuple[Fraction, int, Region, tuple[Cut, ...]]] = []
         self.serial = itertools.count()
 
     def run(self) -> Bounds:
-        self._push(Fraction(0), self.whole)
+        self._push(Fraction(0), self.whole, self.cuts)
         while self.waiting:
-            lower, _, region = heapq.heappop(self.waiting)
+            lower, _, region, cuts = heapq.heappop(self.waiting)
             if self._is_beaten(lower):
                 self._close(lower)
                 self.waiting.clear()
@@ -129,20 +133,26 @@ class _Search:
                 self.reason = "time limit reached" if self.limits.remaining() <= 0 else "memory limit reached"
                 self._close(lower)
                 break
-            self._box(lower, region)
+            self._box(lower, region, cuts)
             if self.reason:
                 self._close(lower)
                 break
         return self._bounds()
 
-    def _push(self, lower: Fraction, region: Region) -> None:
+    def _push(self, lower: Fraction, region: Region, cuts: tuple[Cut, ...]) -> None:
         left: Region | None = region
         for guard in self.guards:
             left = None if left is None else narrow(guard, left)
-        for cut in self.cuts:
-            left = None if left is None else cut.narrow(left)
+        kept: list[Cut] = []
+        for cut in cuts:
+            made = None if left is None else cut.narrow(left)
+            if made is None:
+                return
+            left, cut, floor = made
+            lower = max(lower, floor)
+            kept.append(cut)
         if left is not None:
-            heapq.heappush(self.waiting, (lower, next(self.serial), left))
+            heapq.heappush(self.waiting, (lower, next(self.serial), left, tuple(kept)))
 
     def _is_beaten(self, lower: Fraction) -> bool:
         if self.upper is None:
@@ -154,7 +164,7 @@ class _Search:
 
     # ---- one box
 
-    def _box(self, lower: Fraction, region: Region) -> None:
+    def _box(self, lower: Fraction, region: Region, cuts: tuple[Cut, ...]) -> None:
         """Ask the lane about a box; close it, or cut it."""
         within = self._within_reach(region)
         if within is None:
@@ -175,24 +185,24 @@ class _Search:
             if found.point is None:
                 self.reason = found.reason
             return
-        failing = self._failing(found.point)
+        failing = self._failing(found.point, cuts)
         if failing is None:
             self._accept(found.point)
             self._close(lower)
             return
         if isinstance(failing, Cut):
             repaired = failing.repaired(found.point, partial(_in_domain, self.problem))
-            parts = self._cut_parts(region, found.point, failing)
+            parts = self._sides(region, cuts, found.point, failing)
         else:
             repaired = self._repaired(found.point, failing)
-            parts = self._parts(region, found.point, failing)
+            parts = _beside(cuts, self._parts(region, found.point, failing))
         for other in repaired:
             self._accept(other)
         if parts is None:
             self._close(lower)
             self.narrow = True
-        for part in parts or ():
-            self._push(lower, part)
+        for part, its_cuts in parts or ():
+            self._push(lower, part, its_cuts)
         self._report(lower)
 
     def _within_reach(self, region: Region) -> Region | None:
@@ -206,12 +216,12 @@ class _Search:
                 return None
         return left
 
-    def _failing(self, point: Point) -> Guard | Cut | None:
+    def _failing(self, point: Point, cuts: tuple[Cut, ...]) -> Guard | Cut | None:
         values = point_values(self.problem.space, point)
         for guard in self.guards:
             if not holds(guard, values):
                 return guard
-        return next((cut for cut in self.cuts if not cut.condition.holds(values)), None)
+        return next((cut for cut in cuts if not cut.condition.holds(values)), None)
 
     def _accept(self, point: Point) -> None:
         distance = self.problem.distance(point)
@@ -247,15 +257,18 @@ class _Search:
                     return [region | {name: part} for part in cut]
         return self._split_somewhere(region, at, sorted(variables(failing)))
 
-    def _cut_parts(self, region: Region, point: Point, failing: Cut) -> list[Region] | None:
-        """Return the parts of a box, cut where a condition that is no guard says; ``None`` where it is too narrow to be cut."""
-        for name, at, above in failing.places(region, point):
+    def _sides(self, region: Region, cuts: tuple[Cut, ...], point: Point, failing: Cut) -> list[Node] | None:
+        """Return the parts of a box where a condition that is no guard fails; ``None`` where it is too narrow to be cut."""
+        sides = failing.sides(point)
+        if sides is not None:
+            return [(region, tuple(side if cut is failing else cut for cut in cuts)) for side in sides]
+        for name, at, above in failing.places(point):
             left = region[name]
             cut = _cut_at(left, at) if left.levels is not None else _cut(left, at, above=above)
             if len(cut) > 1:
-                return [region | {name: part} for part in cut]
+                return _beside(cuts, [region | {name: part} for part in cut])
         at_point = dict(zip(self.problem.space, point, strict=True))
-        return self._split_somewhere(region, at_point, list(self.problem.space))
+        return _beside(cuts, self._split_somewhere(region, at_point, list(self.problem.space)))
 
     def _split_somewhere(self, region: Region, at: dict[str, Value], names: list[str]) -> list[Region] | None:
         """Cut a box at some feature: being missing, the factual's own value, the level of the point, or in the middle."""
@@ -339,6 +352,10 @@ class _Search:
         gap = self.upper is None or self.upper - lower > self.problem.accuracy
         reason = (self.reason or (NARROW if self.narrow else BAND)) if gap else ""
         return Bounds(lower, self.upper, self.point, reason=reason, calls=self.calls, notes=notes)
+
+
+def _beside(cuts: tuple[Cut, ...], parts: list[Region] | None) -> list[Node] | None:
+    return None if parts is None else [(part, cuts) for part in parts]
 
 
 def _choices(atom: Compare, region: Region, values: dict[str, Fraction | None]) -> list[Region] | None:
