@@ -26,9 +26,9 @@ LAYERS = (
     {"problem", "diversity"},
     {"solvers", "certify"},
     {"explanation", "conflicts"},
-    {"levers", "region"},
+    {"levers", "region", "batch"},
     {"explainer"},
-    {"batch", "baselines", "datasets", "plots"},
+    {"baselines", "datasets", "plots"},
     {"experiments", "service"},
     {"cli"},
 )
