@@ -368,13 +368,13 @@ def test_the_joblib_context_says_how_many_processes(monkeypatch: pytest.MonkeyPa
     from joblib import parallel_config
 
     used: list[int] = []
-    original = Workers._parallel
+    original = Workers._answers
 
     def noting(self: Workers, parts: Any, until: float) -> Any:
         used.append(len(parts))
         return original(self, parts, until)
 
-    monkeypatch.setattr(Workers, "_parallel", noting)
+    monkeypatch.setattr(Workers, "_answers", noting)
     with parallel_config(n_jobs=2):
         assert all_of(EXPLAINER.explain_many(FRAME)) == ALONE
     assert used

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
+from mace.batch.asks import Explains, Options
 from mace.batch.checkpoint import Checkpoint
 from mace.batch.progress import OnProgress, Progress, shown
 from mace.batch.rows import cells_of, point_of, rows_of, size_of
@@ -18,8 +19,6 @@ from mace.batch.worker import (
     INTERRUPTED,
     TOO_LATE,
     Answered,
-    Explains,
-    Options,
     answer,
     failed,
     not_asked,

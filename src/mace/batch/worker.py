@@ -2,55 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import pickle
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from mace.errors import InvalidOption, MaceError
+from mace.batch.asks import Explains, Options
+from mace.batch.carriers import Carrier, receive
+from mace.errors import MaceError
 from mace.explanation import Explanation
 from mace.problem import Status
 from mace.space import FeatureSpace, Point, Scalar
 
 INTERRUPTED = "interrupted"
 TOO_LATE = "the time limit of the whole batch was reached before"
-
-Options = Mapping[str, Any]
-"""The arguments of ``Explainer.explain`` but the row."""
-
-
-class Explains(Protocol):
-    """What batches need of an explainer."""
-
-    @property
-    def space(self) -> FeatureSpace:
-        """The plausible domain."""
-        ...
-
-    @property
-    def classes(self) -> tuple[Scalar, ...] | None:
-        """The model's labels."""
-        ...
-
-    @property
-    def explain(self) -> Callable[..., Explanation]:
-        """Explains one row."""
-        ...
-
-    def check_question(self, factual: Point, options: Options) -> None:
-        """Raise what is wrong with the question itself."""
-        ...
-
-    def question_dict(self, factual: Point, options: Options) -> dict[str, Any]:
-        """Return the question as plain data."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,76 +85,6 @@ def failed(factual: dict[str, Scalar], options: Options, error: Exception) -> Ex
 def _asked(options: Options) -> tuple[str, str]:
     target = options["target"]
     return ("any other outcome" if target is None else str(target)), str(options["distance"])
-
-
-# ---- how an explainer comes to a worker
-
-
-@dataclass(frozen=True, slots=True)
-class Carrier:
-    """An explainer on its way to workers: its name, and how a worker fetches its bytes; it is never pickled along with rows."""
-
-    token: str
-    fetch: Callable[[], bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class FileBytes:
-    """Bytes in a file that the workers can read."""
-
-    path: str
-
-    def __call__(self) -> bytes:
-        """Read them."""
-        return Path(self.path).read_bytes()
-
-
-def packed(explainer: Explains, options: Options) -> bytes:
-    """Return an explainer and a question as bytes; what cannot be packed is refused."""
-    import cloudpickle
-
-    try:
-        made: bytes = cloudpickle.dumps((explainer, dict(options)))
-    except Exception as error:
-        said = (str(error).splitlines() or [""])[0][:200]
-        raise InvalidOption(
-            f"the model or the question cannot be sent to other processes ({type(error).__name__}: {said}). "
-            "Use n_jobs=1, or give the model as an object that pickles (an onnx.ModelProto instead of a session)."
-        ) from error
-    return made
-
-
-def token_of(data: bytes) -> str:
-    """Return the name of some bytes."""
-    return hashlib.sha256(data).hexdigest()
-
-
-@contextmanager
-def carried(explainer: Explains, options: Options) -> Iterator[Carrier]:
-    """Give a carrier for workers on this machine: the bytes are written once, to a file that is gone afterwards."""
-    data = packed(explainer, options)
-    with tempfile.TemporaryDirectory(prefix="mace-") as folder:
-        path = Path(folder) / "explainer.pickle"
-        path.write_bytes(data)
-        yield Carrier(token_of(data), FileBytes(str(path)))
-
-
-_RECEIVED: dict[str, tuple[Explains, Options]] = {}
-
-
-def receive(carrier: Carrier) -> tuple[Explains, Options]:
-    """Return the explainer and the question of a carrier, unpacked once in each process; only the last one is kept."""
-    if carrier.token not in _RECEIVED:
-        received = unpack(carrier.fetch())
-        _RECEIVED.clear()
-        _RECEIVED[carrier.token] = received
-    return _RECEIVED[carrier.token]
-
-
-def unpack(data: bytes) -> tuple[Explains, Options]:
-    """Return what :func:`packed` packed; the bytes come from this program's own other processes."""
-    explainer, options = pickle.loads(data)  # noqa: S301
-    return explainer, options
 
 
 def perform(carrier: Carrier, part: Part, until: float) -> list[Answered]:

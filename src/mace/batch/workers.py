@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from mace.batch.worker import Answered, Carrier, Explains, Options, carried, failed, perform
+from mace.batch.asks import Explains, Options
+from mace.batch.carriers import carrier, packed
+from mace.batch.worker import Answered, failed, perform
 from mace.space import Point
 
 LARGEST_PART = 16
@@ -14,7 +16,7 @@ LARGEST_PART = 16
 
 SECONDS_A_PART = 0.5
 
-DEATHS = {"BrokenProcessPool", "KilledWorker", "RayActorError", "ActorDiedError", "WorkerCrashedError"}
+DEATHS = {"BrokenProcessPool", "KilledWorker", "RayActorError", "WorkerCrashedError"}
 """The errors by which process pools, Dask and Ray say that a worker is gone, as opposed to that the work went wrong."""
 
 
@@ -30,14 +32,15 @@ class Workers:
         self.options = options
         self.n_jobs = n_jobs
         self._part = 1
+        self._data = packed(explainer, options)
         self._stack = ExitStack()
+        self._parallel: Any = None
 
     def __enter__(self) -> Workers:
-        self._carrier: Carrier = self._stack.enter_context(carried(self.explainer, self.options))
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._stack.close()
+        self._close()
 
     def __call__(self, part: Sequence[tuple[int, Point]], until: float) -> Iterator[Answered]:
         """Yield the answers as they come, in any order."""
@@ -56,23 +59,49 @@ class Workers:
         rows = list(missing.items())
         parts = [rows[start : start + size] for start in range(0, len(rows), size)]
         try:
-            for answers in self._parallel(parts, until):
+            for answers in self._answers(parts, until):
                 self._adapt(answers)
                 for answered in answers:
                     del missing[answered.number]
                     yield answered
         except Exception as error:
-            if not DEATHS & {base.__name__ for base in type(error).__mro__}:
+            self._close()
+            if not is_death(error):
                 raise
 
-    def _parallel(self, parts: list[list[tuple[int, Point]]], until: float) -> Iterator[list[Answered]]:
-        from joblib import Parallel, delayed
+    def _answers(self, parts: list[list[tuple[int, Point]]], until: float) -> Iterator[list[Answered]]:
+        """Yield the answers to parts as they come; a back end that gives nothing before everything is asked for a little at a time."""
+        from joblib import delayed
 
+        if self._parallel is None:
+            self._open()
         tasks = [delayed(perform)(self._carrier, part, until) for part in parts]
-        answers: Any = Parallel(n_jobs=self.n_jobs, batch_size=1, return_as="generator_unordered")(tasks)
-        yield from answers
+        step = max(len(tasks), 1) if self._is_eager else 4 * self._processes
+        for start in range(0, len(tasks), step):
+            yield from self._parallel(tasks[start : start + step])
+
+    def _open(self) -> None:
+        """Start the workers, which then stay for every block, and send them the explainer."""
+        from joblib import Parallel, effective_n_jobs
+        from joblib.parallel import get_active_backend
+
+        backend, _ = get_active_backend()
+        self._is_eager = bool(getattr(backend, "supports_return_generator", False))
+        self._processes = int(effective_n_jobs(self.n_jobs))
+        self._carrier = carrier(self._data, backend, self._stack)
+        give = "generator_unordered" if self._is_eager else "list"
+        self._parallel = self._stack.enter_context(Parallel(n_jobs=self.n_jobs, batch_size=1, return_as=give))
+
+    def _close(self) -> None:
+        self._parallel = None
+        self._stack.close()
 
     def _adapt(self, answers: list[Answered]) -> None:
         """Let parts be large enough that handing them over costs little, and small enough that no worker waits for long."""
         seconds = sum(answered.explanation.seconds for answered in answers) / max(len(answers), 1)
         self._part = max(1, min(LARGEST_PART, int(SECONDS_A_PART / max(seconds, 1e-3))))
+
+
+def is_death(error: BaseException) -> bool:
+    """Return whether an error says that a worker is gone."""
+    return bool(DEATHS & {base.__name__ for base in type(error).__mro__})

@@ -110,9 +110,9 @@ class FunctionRule(Combinable):
 
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return what the function says of the new row."""
-        new = {name: _symbol(space, name, Variable(name)) for name in space}
+        new = {name: Symbol.of(space[name], Variable(name)) for name in space}
         old = {
-            name: _symbol(space, name, Constant(Fraction(own)))
+            name: Symbol.of(space[name], Constant(Fraction(own)))
             for name, own in zip(space, factual, strict=True)
             if own is not None
         }
@@ -137,11 +137,6 @@ class FunctionRule(Combinable):
     def __str__(self) -> str:
         name = getattr(self.function, "__name__", "<lambda>")
         return f"rule({self.function!r})" if isinstance(self.function, str) else f"rule({name})"
-
-
-def _symbol(space: FeatureSpace, name: str, value: Variable | Constant) -> Symbol:
-    feature = space[name]
-    return Symbol(value, levels=getattr(feature, "levels", None), ordered=isinstance(feature, Ordinal))
 
 
 def rule(condition: object) -> Constraint:

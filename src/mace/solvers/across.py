@@ -11,13 +11,14 @@ import heapq
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.distances import point_values
+from mace.errors import InvalidProgram
 from mace.exact import float_down, float_up
 from mace.language import evaluate, holds
 from mace.language.syntax import (
@@ -35,7 +36,7 @@ from mace.language.syntax import (
     negation,
     variables,
 )
-from mace.problem import Bounds, Limits, Problem
+from mace.problem import Bounds, Evidence, Limits, Problem
 from mace.solvers.bisection import BAND
 from mace.solvers.linear import linear
 from mace.solvers.regions import Range, Region, guard_of, narrow, whole_region
@@ -89,6 +90,14 @@ def solve(problem: Problem, limits: Limits, lane: Lane) -> Bounds:
     return _Search(problem, limits, lane, *made).run()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Proved:
+    """A box that the lane was asked about, and its proof of the box's lower bound."""
+
+    region: Region
+    evidence: Evidence | None
+
+
 class _Search:
     def __init__(self, problem: Problem, limits: Limits, lane: Lane, asked: Problem, guards: tuple[Guard, ...]) -> None:
         self.problem, self.limits, self.lane, self.asked, self.guards = problem, limits, lane, asked, guards
@@ -100,78 +109,86 @@ class _Search:
         self.calls = self.boxes = 0
         self.reason = ""
         self.narrow = False
-        self.waiting: list[tuple[Fraction, int, Region]] = []
+        self.waiting: list[tuple[Fraction, int, Region, _Proved | None]] = []
+        self.proofs: dict[int, _Proved | None] = {}
         self.serial = itertools.count()
 
     def run(self) -> Bounds:
-        self._push(Fraction(0), self.whole)
+        self._push(Fraction(0), self.whole, None)
         while self.waiting:
-            lower, _, region = heapq.heappop(self.waiting)
-            if self._is_beaten(lower):
-                self._close(lower)
-                self.waiting.clear()
-                break
-            if self.limits.remaining() <= 0 or len(self.waiting) > MOST_OPEN:
-                self.reason = "time limit reached" if self.limits.remaining() <= 0 else "memory limit reached"
-                self._close(lower)
-                break
-            self._box(lower, region)
-            if self.reason:
-                self._close(lower)
-                break
+            lower, _, region, proved = heapq.heappop(self.waiting)
+            if self.limits.remaining() <= 0:
+                self.reason = "time limit reached"
+            elif len(self.waiting) > MOST_OPEN:
+                self.reason = "memory limit reached"
+            elif not self._is_beaten(lower):
+                self._box(lower, region, proved)
+                if not self.reason:
+                    continue
+            self._close(lower, proved)
+            break
+        for _, _, _, proved in self.waiting:
+            self._keep(proved)
         return self._bounds()
 
-    def _push(self, lower: Fraction, region: Region) -> None:
+    def _push(self, lower: Fraction, region: Region, proved: _Proved | None) -> None:
+        """Put what the conditions leave of a box in the queue, with the lower bound of the box that it is a part of."""
         left: Region | None = region
         for guard in self.guards:
             left = None if left is None else narrow(guard, left)
         if left is not None:
-            heapq.heappush(self.waiting, (lower, next(self.serial), left))
+            heapq.heappush(self.waiting, (lower, next(self.serial), left, proved))
 
     def _is_beaten(self, lower: Fraction) -> bool:
         if self.upper is None:
             return False
         return lower >= (self.upper if self.is_finite else self.upper - SHARE * self.problem.accuracy)
 
-    def _close(self, lower: Fraction) -> None:
+    def _close(self, lower: Fraction, proved: _Proved | None) -> None:
         self.closed = lower if self.closed is None else min(self.closed, lower)
+        self._keep(proved)
+
+    def _keep(self, proved: _Proved | None) -> None:
+        self.proofs[id(proved)] = proved
 
     # ---- one box
 
-    def _box(self, lower: Fraction, region: Region) -> None:
-        """Ask the lane about a box; close it, or cut it."""
+    def _box(self, lower: Fraction, region: Region, proved: _Proved | None) -> None:
+        """Ask the lane about a box; close it, or cut it. ``lower`` is what was ``proved`` of a box around it."""
         within = self._within_reach(region)
         if within is None:
             assert self.upper is not None
-            self._close(self.upper)
+            self.closed = self.upper if self.closed is None else min(self.closed, self.upper)
             return
         region = within
         guards = [guard_of(name, left, self.whole[name]) for name, left in region.items() if left != self.whole[name]]
         asked = replace(self.asked, conditions=(*self.asked.conditions, *map(GuardCondition, guards)))
-        found = self.lane.solve(asked, Limits(self.limits.deadline))
+        found = self.lane.solve(asked, Limits(self.limits.deadline, record=self.limits.record))
         self.boxes += 1
         self.calls += found.calls
+        if found.is_infeasible or found.lower >= lower:
+            lower, proved = found.lower, _Proved(region, found.evidence)
         if found.is_infeasible:
+            self._keep(proved)
             return
-        lower = max(lower, found.lower)
         if found.point is None or self._is_beaten(lower):
-            self._close(lower)
+            self._close(lower, proved)
             if found.point is None:
                 self.reason = found.reason
             return
         failing = self._failing(found.point)
         if failing is None:
             self._accept(found.point)
-            self._close(lower)
+            self._close(lower, proved)
             return
         for other in self._repaired(found.point, failing):
             self._accept(other)
         parts = self._parts(region, found.point, failing)
         if parts is None:
-            self._close(lower)
+            self._close(lower, proved)
             self.narrow = True
         for part in parts or ():
-            self._push(lower, part)
+            self._push(lower, part, proved)
         self._report(lower)
 
     def _within_reach(self, region: Region) -> Region | None:
@@ -251,7 +268,7 @@ class _Search:
                         continue
                     pending.append(negation(part))
                 case And(parts) | Or(parts):
-                    pending.extend(part for part in parts if not holds(part, values))
+                    pending.extend(part for part in parts if _is_false(part, values))
                 case Compare() as atom:
                     yield atom
                 case _:
@@ -298,13 +315,32 @@ class _Search:
     def _bounds(self) -> Bounds:
         notes = {"boxes": self.boxes}
         if self.upper is None and self.closed is None:
-            return Bounds(Fraction(0), is_infeasible=True, calls=self.calls, notes=notes)
+            return Bounds(Fraction(0), is_infeasible=True, calls=self.calls, notes=notes, evidence=self._evidence())
         lowers = [self.closed] if self.closed is not None else []
         lowers += [self.upper] if self.upper is not None else []
         lower = min(lowers)
         gap = self.upper is None or self.upper - lower > self.problem.accuracy
         reason = (self.reason or (NARROW if self.narrow else BAND)) if gap else ""
-        return Bounds(lower, self.upper, self.point, reason=reason, calls=self.calls, notes=notes)
+        return Bounds(
+            lower, self.upper, self.point, reason=reason, calls=self.calls, notes=notes, evidence=self._evidence()
+        )
+
+    def _evidence(self) -> Evidence | None:
+        """Return the boxes that no part of was asked about again, each with its proof; ``None`` where one has none."""
+        boxes = []
+        for proved in self.proofs.values():
+            if proved is None or proved.evidence is None:
+                return None
+            ranges = {name: _range_dict(left) for name, left in proved.region.items() if left != self.whole[name]}
+            boxes.append({"ranges": ranges, "proof": proved.evidence})
+        return {"lane": "boxes", "boxes": boxes} if self.limits.record else None
+
+
+def _range_dict(left: Range) -> dict[str, Any]:
+    """Return a range for a certificate; of a range of numbers its least and greatest float."""
+    if left.levels is not None:
+        return {"levels": sorted(left.levels), "missing": left.missing}
+    return {"low": float_up(left.low), "high": float_down(left.high), "missing": left.missing}
 
 
 def _choices(atom: Compare, region: Region, values: dict[str, Fraction | None]) -> list[Region] | None:
@@ -324,7 +360,7 @@ def _choices(atom: Compare, region: Region, values: dict[str, Fraction | None]) 
             free.append(test)
     if most < 0 or math.comb(len(free), most) > MOST_CHOICES:
         return None
-    free.sort(key=lambda test: not holds(test, values))
+    free.sort(key=lambda test: _is_false(test, values))
     parts = (
         narrow(conjunction(negation(test) for test in free if test not in chosen), region)
         for chosen in itertools.combinations(free, most)
@@ -383,6 +419,14 @@ def _by_missing(left: Range, _: Value, *, is_own: bool) -> list[Range]:
 def _by_value(left: Range, value: Value, *, is_own: bool) -> list[Range]:
     """Cut off a value: the factual's own, or a level."""
     return _cut_at(left, Fraction(value)) if value is not None and (is_own or left.levels is not None) else [left]
+
+
+def _is_false(guard: Guard, values: dict[str, Fraction | None]) -> bool:
+    """Return whether a part of a guard, taken alone, can be asked of a row and fails: not where it compares what is missing."""
+    try:
+        return not holds(guard, values)
+    except InvalidProgram:
+        return False
 
 
 def _active(expression: Expression, values: dict[str, Fraction | None]) -> Expression:
