@@ -26,9 +26,9 @@ LAYERS = (
     {"problem", "diversity", "near", "region"},
     {"solvers", "certify"},
     {"explanation", "conflicts"},
-    {"levers"},
+    {"levers", "batch"},
     {"explainer"},
-    {"batch", "baselines", "datasets", "plots"},
+    {"baselines", "datasets", "plots"},
     {"experiments", "service"},
     {"cli"},
 )
