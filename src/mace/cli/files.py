@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -28,18 +29,49 @@ def read_row(path: Path, number: int, space: FeatureSpace) -> dict[str, Scalar]:
 
     Every cell is read as text and understood by its feature, so that a level called 'NA' or '01' stays one.
     """
+    frame = pd.concat(read_frames(path, space, rows=1_000_000), ignore_index=True)
+    if not 0 <= number < len(frame):
+        raise InvalidRow(f"{path.name} has {len(frame)} rows; there is no row {number} (counted from 0).")
+    return {name: _cell(feature, frame[name].iloc[number]) for name, feature in space.items()}
+
+
+def read_frames(path: Path, space: FeatureSpace, rows: int) -> Iterator[pd.DataFrame]:
+    """Yield the cells of a CSV file's features as texts, so many rows at a time."""
     try:
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+        with pd.read_csv(path, dtype=str, keep_default_na=False, chunksize=rows) as parts:
+            for number, part in enumerate(parts):
+                if number == 0:
+                    _check_columns(path, part, space)
+                yield part[list(space)]
+    except (OSError, ValueError) as error:
+        if isinstance(error, InvalidRow):
+            raise
+        raise InvalidRow(f"cannot read {path} as CSV: {error}") from error
+
+
+def read_rows(path: Path, space: FeatureSpace) -> Iterator[dict[str, Scalar]]:
+    """Yield the rows of a CSV file in the space's features, as :func:`read_row` reads one, without keeping them."""
+    for frame in read_frames(path, space, rows=1000):
+        columns = [[_cell(feature, text) for text in frame[name]] for name, feature in space.items()]
+        for cells in zip(*columns, strict=True):
+            yield dict(zip(space, cells, strict=True))
+
+
+def count_rows(path: Path) -> int:
+    """Return how many rows a CSV file has, for the progress bar."""
+    try:
+        with pd.read_csv(path, dtype=str, usecols=[0], chunksize=10_000) as parts:
+            return sum(len(part) for part in parts)
     except (OSError, ValueError) as error:
         raise InvalidRow(f"cannot read {path} as CSV: {error}") from error
+
+
+def _check_columns(path: Path, frame: pd.DataFrame, space: FeatureSpace) -> None:
     absent = [name for name in space if name not in frame.columns]
     if absent:
         raise InvalidRow(
             f"{path.name} has no column {', '.join(map(repr, absent))}. Its columns: {', '.join(frame.columns)}."
         )
-    if not 0 <= number < len(frame):
-        raise InvalidRow(f"{path.name} has {len(frame)} rows; there is no row {number} (counted from 0).")
-    return {name: _cell(feature, frame[name].iloc[number]) for name, feature in space.items()}
 
 
 def _cell(feature: Feature, text: str) -> Scalar:
