@@ -87,6 +87,7 @@ FINITE_TEXTS = [
     "a + b <= old.a + old.b",
     "at most 1 features change",
     "at most 2 features change",
+    "e changes and at most 2 features change",
     "if e changes then b >= old.b + 1",
     "a, c change together",
     "a >= 2 * b or e == 'y'",

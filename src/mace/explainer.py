@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -152,7 +152,9 @@ class Explainer:
         # Refuse a solver that cannot, and let its lane compile, before the clock starts.
         choose(solver, problem)
         limits = Limits.of(time_limit, on_progress, record=certify)
-        search = _Search(self._reading, solver, limits, metric, diversity, statement, _digits(digits, self.space))
+        search = _Search(
+            self._reading, solver, limits, metric, diversity, statement, _digits(digits, self.space), self.region
+        )
         made = search.run(problem, count, _target_text(target), self._reading.label(current), started)
         if made.status != Status.INFEASIBLE or not wanted:
             return made
@@ -380,7 +382,7 @@ class Explainer:
         problem, _ = self._problem(row, target, metric, as_constraints(constraints), accuracy)
         choose(solver, problem)
         limits = Limits.of(time_limit)
-        search = _Search(self._reading, solver, limits, metric, differ(), None, {})
+        search = _Search(self._reading, solver, limits, metric, differ(), None, {}, self.region)
 
         def nearest(
             allowed: frozenset[str] | None, excluded: Sequence[frozenset[str]]
@@ -499,6 +501,7 @@ class _Search:
     diversity: Differ
     statement: Statement | None
     digits: dict[int, int]
+    widen: Callable[..., RecourseRegion]
 
     def run(self, problem: Problem, count: int, target: str, prediction: Scalar, started: float) -> Explanation:
         found: list[Counterfactual] = []
@@ -554,7 +557,7 @@ class _Search:
 
     def _further(self, problem: Problem, point: Point) -> Problem:
         """Return the problem of a further counterfactual, different from ``point`` too."""
-        condition = self.diversity.bind(problem.space, point, self.metric)
+        condition = self.diversity.bind(problem.space, problem.factual, point, self.metric)
         return replace(problem, conditions=(*problem.conditions, condition))
 
     def _counterfactual(
@@ -581,6 +584,7 @@ class _Search:
             solver=lane.name,
             seconds=seconds,
             calls=bounds.calls,
+            widen=self.widen,
         )
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
 from mace.certify.certificate import Certificate
+from mace.errors import InvalidOption
 from mace.problem import Status
+from mace.region import RecourseRegion
 from mace.space import Scalar
 
 if TYPE_CHECKING:
@@ -57,6 +59,8 @@ class Counterfactual:
         Questions that the lane asked its oracle.
     certificate : Certificate, optional
         The answer with its proof, for :func:`~mace.verify`; only with ``certify=True``.
+    widen : callable, optional
+        How :meth:`region` asks the explainer that made this answer; left behind where the answer is pickled.
     """
 
     values: dict[str, Scalar]
@@ -69,6 +73,27 @@ class Counterfactual:
     seconds: float
     calls: int = 0
     certificate: Certificate | None = field(default=None, repr=False)
+    widen: Callable[..., RecourseRegion] | None = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> list[Any]:
+        return [None if each.name == "widen" else getattr(self, each.name) for each in fields(self)]
+
+    def __setstate__(self, state: list[Any]) -> None:
+        for each, value in zip(fields(self), state, strict=True):
+            object.__setattr__(self, each.name, value)
+
+    def region(
+        self, features: Iterable[str] | None = None, *, time_limit: float | None = None, solver: str = "auto"
+    ) -> RecourseRegion:
+        """Widen the answer into a region in which every plausible row is proved to be predicted like it.
+
+        See :meth:`mace.Explainer.region`, which also takes an answer that was pickled or copied from elsewhere.
+        """
+        if self.widen is None:
+            raise InvalidOption(
+                "region: this answer was pickled, and has left its explainer behind. Use explainer.region(answer)."
+            )
+        return self.widen(self, features, time_limit=time_limit, solver=solver)
 
     def __str__(self) -> str:
         rows = [("feature", "now", "instead")]

@@ -148,7 +148,9 @@ class Statement:
             current = reading.ask([self.factual])[0]
             goal, ask = as_goal(self.target, reading, self.factual, current)
             conditions = [constraint.bind(self.space, self.factual) for constraint in self.constraints]
-            conditions += [self.diversity.bind(self.space, point, self.distance) for point in self.earlier]
+            conditions += [
+                self.diversity.bind(self.space, self.factual, point, self.distance) for point in self.earlier
+            ]
             metric = self.distance.from_factual(self.space, self.factual)
         except MaceError as error:
             raise Refuted(f"the question of the statement cannot be asked of this model: {error}") from error
@@ -309,6 +311,8 @@ def _read_constraint(entry: object, place: str) -> Constraint:
 
 
 def _differ_dict(diversity: Differ) -> dict[str, Any]:
+    if diversity.in_sets:
+        return {"in_sets": True}
     return {"features": diversity.features, "by": diversity.by, "distance": diversity.distance}
 
 
@@ -316,6 +320,8 @@ def _read_differ(entry: object, *, is_needed: bool) -> Differ:
     if not is_needed and entry is None:
         return differ()
     match entry:
+        case {"in_sets": True, **rest} if not rest:
+            return differ(in_sets=True)
         case {"features": features, "by": by, "distance": distance, **rest} if not rest:
             try:
                 return differ(features=features, by=by, distance=distance)
