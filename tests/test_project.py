@@ -26,9 +26,9 @@ LAYERS = (
     {"problem", "diversity", "near", "region"},
     {"solvers", "certify"},
     {"explanation", "conflicts"},
-    {"levers", "batch"},
+    {"levers", "batch", "plots"},
     {"explainer"},
-    {"baselines", "datasets", "plots"},
+    {"baselines", "datasets", "audits"},
     {"experiments", "service"},
     {"cli"},
 )
@@ -73,7 +73,7 @@ def test_exported_names_are_exactly_those_meant() -> None:
         "becomes", "categorical", "datasets", "decreases", "differ", "fixed", "increases", "integer", "load_model", "one_of",
         "Verdict", "verify", "ordinal", "real", "testing", "within", "wrap", "at_most_change", "changes", "changes_at_most", "either",
         "implies", "linear", "load_constraints", "rule", "steps", "suggest_constraints", "together", "transitions",
-        "near_data",
+        "near_data", "Audit", "Batch", "audit",
     }  # fmt: skip
     assert set(mace.__all__) == meant == set(dir(mace))
     for name in meant:

@@ -85,6 +85,12 @@ class Explainer:
         """Return what the real model says of a row."""
         return self._reading.label(self._reading.ask([self.space.point(row)])[0])
 
+    def reaches(self, row: Row, target: object) -> bool:
+        """Return whether the real model puts a row in the target already, so that there is nothing to change."""
+        factual = self.space.point(row)
+        goal, ask = goal_of(target, self._reading, self._reading.ask([factual])[0])
+        return goal.accepts(ask([factual])[0])
+
     def explain(
         self,
         row: Row,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from mace.errors import InvalidOption, InvalidRow, InvalidSpace
+from mace.errors import InvalidOption, InvalidRow, InvalidSpace, did_you_mean
 from mace.explainer import Explainer
 from mace.explanation import Explanation
+from mace.models.package import optional
 from mace.space import Categorical, Feature, FeatureSpace, Ordinal, Scalar
 
 MISSING = {"", "na", "nan", "null", "<na>"}
@@ -55,6 +56,32 @@ def read_rows(path: Path, space: FeatureSpace) -> Iterator[dict[str, Scalar]]:
         columns = [[_cell(feature, text) for text in frame[name]] for name, feature in space.items()]
         for cells in zip(*columns, strict=True):
             yield dict(zip(space, cells, strict=True))
+
+
+def read_people(path: Path, space: FeatureSpace, groups: Sequence[str]) -> pd.DataFrame:
+    """Return the features of a CSV file and the columns that make groups."""
+    frame = pd.DataFrame(list(read_rows(path, space)), columns=list(space), dtype=object)
+    whole = pd.read_csv(path, dtype=str, keep_default_na=False)
+    for name in groups:
+        if name not in whole.columns:
+            raise InvalidOption(
+                f"--groups: {path.name} has no column {name!r}.{did_you_mean(name, whole.columns)} "
+                f"Its columns: {', '.join(whole.columns)}."
+            )
+        if name not in space:
+            frame[name] = whole[name]
+    return frame
+
+
+def check_reports(paths: Iterable[Path]) -> None:
+    """Refuse a report that cannot be written before anything is solved."""
+    for path in paths:
+        if path.suffix not in (".html", ".json"):
+            raise InvalidOption(f"--out {path.name}: unknown kind of report. Accepted: .html, .json.")
+        if not path.parent.is_dir():
+            raise InvalidOption(f"--out: there is no folder {path.parent} for {path.name}.")
+        if path.suffix == ".html":
+            optional("matplotlib", extra="plot")
 
 
 def count_rows(path: Path) -> int:

@@ -199,6 +199,82 @@ def batch(
 
 
 @app.command()
+def audit(
+    data: Annotated[
+        Path,
+        typer.Option(help="A CSV file with the people, in the original features; further columns may make groups."),
+    ],
+    model: Annotated[
+        Path,
+        typer.Option(help="The model file: .skops, .onnx, a booster's own file, or .joblib and .pkl with --trust."),
+    ],
+    space: Annotated[Path, typer.Option(help="The feature space, as FeatureSpace.to_json() wrote it.")],
+    target: Annotated[str, typer.Option(help="The label that is wanted.")],
+    groups: Annotated[str, typer.Option(help="Columns whose values make groups, comma-separated.")] = "",
+    protect: Annotated[
+        str | None,
+        typer.Option(help="Features that should not have to change; the groups that are features where not given."),
+    ] = None,
+    distance: Annotated[str, typer.Option(help="l0, l1, l2 or linf.")] = "l1",
+    fix: Annotated[str, typer.Option(help="Features that stay, comma-separated.")] = "",
+    increase: Annotated[str, typer.Option(help="Features that may only increase, comma-separated.")] = "",
+    decrease: Annotated[str, typer.Option(help="Features that may only decrease, comma-separated.")] = "",
+    rule: Annotated[
+        list[str] | None, typer.Option(help='A constraint in words, e.g. "age >= old.age"; may be given several times.')
+    ] = None,
+    constraints: Annotated[Path | None, typer.Option(help="A TOML file of constraints.")] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds for a row.")] = None,
+    solver: Annotated[str, typer.Option(help="auto, or a name from `mace list solvers`.")] = "auto",
+    jobs: Annotated[int, typer.Option(help="Processes; -1 for one a core.")] = 1,
+    rows: Annotated[
+        int | None, typer.Option(help="Only so many people, drawn with --seed; all where not given.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the drawing and the bootstrap.")] = 0,
+    resamples: Annotated[int, typer.Option(help="Of the bootstrap.")] = 1000,
+    out: Annotated[
+        list[Path] | None, typer.Option(help="Write the report here: .html or .json; may be given twice.")
+    ] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Unpickle the model: runs whatever code the file holds.")
+    ] = False,
+) -> int:
+    """Compare groups: who has recourse, how far, by which features, and at what price for protecting some of them."""
+    from mace.audits import audit as make
+    from mace.cli.files import check_reports, label_of, read_people, read_space
+    from mace.explainer import Explainer
+    from mace.models.files import load_model
+
+    check_reports(out or ())
+    features = read_space(space)
+    explainer = Explainer(load_model(model, trust=trust), features)
+    people = read_people(data, features, _listed(groups))
+    if rows is not None and rows < len(people):
+        people = people.sample(rows, random_state=seed).sort_index()
+    made = make(
+        explainer,
+        people,
+        _listed(groups),
+        target=label_of(explainer, target),
+        distance=distance,
+        constraints=_constraints(features, fix, increase, decrease, rule, constraints),
+        protected=None if protect is None else _listed(protect),
+        time_limit=time_limit,
+        solver=solver,
+        n_jobs=jobs,
+        resamples=resamples,
+        seed=seed,
+        progress=True,
+    )
+    console = Console(highlight=False)
+    console.print(made)
+    for path in out or ():
+        made.save(path)
+        console.print(f"Report: {path}", markup=False, soft_wrap=True)
+    is_open = made.everyone.outcomes["unknown"] or made.everyone.outcomes["error"]
+    return UNDECIDED if is_open else ANSWERED
+
+
+@app.command()
 def reproduce(
     table: Annotated[
         str, typer.Option(help="Tables, comma-separated; all where neither --table nor --figure is given.")
