@@ -88,7 +88,7 @@ def _svg(display: Any) -> str:
     from matplotlib.figure import Figure
 
     text = io.StringIO()
-    with rc_context({"svg.hashsalt": "mace", "svg.fonttype": "path"}):
+    with rc_context({"svg.hashsalt": "mace", "svg.fonttype": "none"}):
         figure = Figure(figsize=display.size, layout="constrained")
         display.plot(figure.subplots())
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
