@@ -184,8 +184,7 @@ def test_a_range_of_a_regression_is_certified() -> None:
 
 def test_a_float32_graph_is_certified() -> None:
     """As onnxruntime computes it: asked alone, with float32 rounding in every layer."""
-    helper = pytest.importorskip("onnx.helper")
-    from onnx import TensorProto, numpy_helper
+    from onnx import TensorProto, helper, numpy_helper
 
     space = FeatureSpace({"a": integer(-3, 3), "b": real(0, 2), "c": integer(0, 1), "d": real(-2, 2, step=0.1)})
     seen = 0

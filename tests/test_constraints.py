@@ -96,7 +96,7 @@ def test_a_constraint_that_makes_no_sense_is_refused(make: object, message: str)
     ],
 )
 def test_diversity_counts_as_the_paper_says(diversity: mace.differ, new: Point, allowed: bool) -> None:  # type: ignore[valid-type]
-    condition = diversity.bind(SPACE, OLD, as_distance("l1"))  # type: ignore[attr-defined]
+    condition = diversity.bind(SPACE, OLD, OLD, as_distance("l1"))  # type: ignore[attr-defined]
     assert condition.holds(point_values(SPACE, new)) == allowed
 
 
@@ -110,6 +110,9 @@ def test_diversity_counts_as_the_paper_says(diversity: mace.differ, new: Point, 
         {"features": 1, "distance": 1},
         {"by": 2},
         {"by": "x"},
+        {"in_sets": True, "features": 2},
+        {"in_sets": True, "distance": 0.1},
+        {"in_sets": 1},
     ],
     ids=str,
 )
@@ -125,10 +128,11 @@ def test_constraints_and_diversity_print_as_the_code_that_makes_them() -> None:
         mace.within("n", 1, 2),
         mace.one_of("c", ["p"]),
         mace.differ(distance=0.1),
+        mace.differ(in_sets=True),
     ):
         assert eval(str(made), {name: getattr(mace, name) for name in mace.__all__}) == made
 
 
 def test_the_distance_of_diversity_is_exact() -> None:
-    condition = mace.differ(distance=0.1).bind(SPACE, OLD, as_distance("l1"))
+    condition = mace.differ(distance=0.1).bind(SPACE, OLD, OLD, as_distance("l1"))
     assert condition.bound == Fraction(0.1)  # type: ignore[attr-defined]

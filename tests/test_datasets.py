@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import hashlib
+import http.server
+import io
 import lzma
 import os
 import re
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
@@ -14,8 +22,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mace.datasets import Dataset, available, load
-from mace.errors import DatasetUnavailable, InvalidOption
+from mace.datasets import Dataset, available, credit, german, load
+from mace.datasets.source import Download
+from mace.errors import DatasetUnavailable, InvalidOption, MissingPackage
 from mace.space import Categorical, Integer, Ordinal, Real
 from mace.space.encoder import Encoder
 
@@ -138,7 +147,9 @@ def test_a_level_outside_the_order_makes_a_german_feature_categorical() -> None:
 
 def test_the_table_in_the_docs_is_that_of_the_code() -> None:
     text = (Path(__file__).parents[1] / "docs" / "datasets.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (\d+) \| (\d+) \| `(\w+)`.*\| (embedded|data folder) \|$", text, re.M)
+    rows = re.findall(
+        r"^\| `(\w+)` \| (\d+) \| (\d+) \| (\d+) \| `(\w+)`.*\| (embedded|data folder)[^|]*\|$", text, re.M
+    )
     assert {name: tuple(map(int, counts)) for name, *counts, _, _ in rows} == COUNTS
     assert {name for name, *_, source in rows if source == "embedded"} == set(EMBEDDED)
     assert {name: label for name, *_, label, _ in rows if name in EMBEDDED} == {
@@ -236,15 +247,6 @@ def test_embedded_sets_do_not_look_in_the_data_folder(tmp_path: Path) -> None:
     assert len(load("german", data_home=tmp_path).frame) == 1_000
 
 
-@pytest.mark.parametrize("value", [None, ""])
-def test_without_a_data_folder_credit_says_what_to_do(value: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MACE_DATA", raising=False)
-    if value is not None:
-        monkeypatch.setenv("MACE_DATA", value)
-    with pytest.raises(DatasetUnavailable, match=r"no data folder is given\. Pass data_home=.* MACE_DATA"):
-        load("credit")
-
-
 def test_a_folder_without_the_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DatasetUnavailable, match=re.escape(str(tmp_path / "credit.csv"))):
         load("credit", data_home=tmp_path)
@@ -278,7 +280,7 @@ def test_an_impossible_value_is_named_with_its_row(tmp_path: Path, column: str, 
 @pytest.mark.parametrize("content", [b"", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\xff\xfe", b'a,b\n1,2,3\n"'])
 def test_a_file_that_is_not_comma_separated_text_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "credit.csv").write_bytes(content)
-    with pytest.raises(DatasetUnavailable, match=r"credit\.csv is not comma-separated text"):
+    with pytest.raises(DatasetUnavailable, match=r"credit\.csv is not a file of this data set"):
         load("credit", data_home=tmp_path)
 
 
@@ -287,3 +289,169 @@ def test_a_file_without_usable_rows_is_refused(tmp_path: Path) -> None:
         load_credit(tmp_path, people(0))
     with pytest.raises(DatasetUnavailable, match="no row with MARRIAGE 1 or 2"):
         load_credit(tmp_path, people(5).assign(MARRIAGE=3))
+
+
+# A user's own copy, as its publisher gives it.
+
+SHEET = Path(__file__).parent / "files" / "credit.xls"  # six invented people, in the publisher's layout
+
+
+def embedded(name: str) -> str:
+    return lzma.decompress(files("mace.datasets").joinpath("files", f"{name}.csv.xz").read_bytes()).decode()
+
+
+def same(first: Dataset, second: Dataset) -> None:
+    pd.testing.assert_frame_equal(first.frame, second.frame)
+    pd.testing.assert_series_equal(first.labels, second.labels)
+
+
+def test_adult_in_its_two_published_parts(tmp_path: Path) -> None:
+    lines = [line.replace(",", ", ") for line in embedded("adult").splitlines()[1:]]
+    unknown = lines[0].replace("State-gov", "?")
+    (tmp_path / "adult.data").write_text("\n".join([*lines[:100], unknown, *lines[100:30_162]]) + "\n\n")
+    test_part = ["|1x3 Cross validator", *(f"{line}." for line in lines[30_162:])]
+    (tmp_path / "adult.test").write_text("\n".join(test_part) + "\n\n")
+    ours = load("adult")
+    same(load("adult", files=[tmp_path / "adult.data", tmp_path / "adult.test"]), ours)
+    with zipfile.ZipFile(tmp_path / "adult.zip", "w") as archive:
+        for name in ("adult.test", "adult.data"):  # rows come in the publisher's order, not the archive's
+            archive.write(tmp_path / name, name)
+    same(load("adult", files=tmp_path / "adult.zip"), ours)
+
+
+def test_german_in_its_published_codes(tmp_path: Path) -> None:
+    lines = [
+        "A11 6 A34 A43 1169 A65 A75 4 A93 A101 4 A121 67 A143 A152 2 A173 1 A192 A201 1",
+        "A12 48 A32 A43 5951 A61 A73 2 A92 A101 2 A121 22 A143 A152 1 A173 1 A191 A201 2",
+    ]
+    (tmp_path / "german.data").write_text("\n".join(lines) + "\n")
+    read = load("german", files=tmp_path / "german.data")
+    ours = load("german")
+    assert read.frame.to_dict("records") == ours.frame.head(2).to_dict("records")
+    assert read.labels.tolist() == ["good", "bad"]
+
+
+def test_every_german_label_has_one_published_code(tmp_path: Path) -> None:
+    rows = [line.split(",") for line in embedded("german").splitlines()]
+    codes = [{label: code for code, label in german._LABELS.get(name, {}).items()} for name in rows[0]]
+    coded = [[known.get(cell, cell) for known, cell in zip(codes, row, strict=True)] for row in rows[1:]]
+    assert all(cell.isdigit() or re.fullmatch(r"A\d+", cell) for row in coded for cell in row)
+    (tmp_path / "german.data").write_text("\n".join(map(" ".join, coded)))
+    same(load("german", files=tmp_path / "german.data"), load("german"))
+
+
+def test_compas_with_the_columns_that_we_leave_out(tmp_path: Path) -> None:
+    table = pd.read_csv(io.StringIO(embedded("compas")))
+    table.insert(1, "name", "someone")
+    table.insert(14, "priors_count.1", 0)
+    table.to_csv(tmp_path / "compas-scores-two-years.csv", index=False)
+    same(load("compas", files=tmp_path / "compas-scores-two-years.csv"), load("compas"))
+
+
+def test_credit_under_all_its_headers(tmp_path: Path) -> None:
+    table = people(50)
+    plain = load_credit(tmp_path, table)
+    names = dict(zip(table.columns[1:], [*(f"X{number}" for number in range(1, 24)), "Y"], strict=True))
+    same(load_credit(tmp_path, table.rename(columns=names)), plain)
+    same(load_credit(tmp_path, table.rename(columns={DEFAULT: "default.payment.next.month"})), plain)
+    same(load_credit(tmp_path, table.rename(columns={"PAY_0": "PAY_1"})), plain)
+
+
+def test_credit_as_a_spreadsheet_alone_in_an_archive_and_in_the_data_folder(tmp_path: Path) -> None:
+    name = "default of credit card clients.xls"
+    read = load("credit", files=SHEET)
+    same(read, load_credit(tmp_path, people(6, seed=3).assign(MARRIAGE=1)))
+    with zipfile.ZipFile(tmp_path / "credit.zip", "w") as archive:
+        archive.write(SHEET, name)
+    same(load("credit", files=tmp_path / "credit.zip"), read)
+    (tmp_path / "credit.csv").unlink()
+    (tmp_path / name).write_bytes(SHEET.read_bytes())
+    same(load("credit", data_home=tmp_path), read)
+
+
+def test_own_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(DatasetUnavailable, match="no file is given"):
+        load("adult", files=[])
+    with pytest.raises(DatasetUnavailable, match=r"nowhere\.csv cannot be read"):
+        load("adult", files=tmp_path / "nowhere.csv")
+    with zipfile.ZipFile(tmp_path / "empty.zip", "w"):
+        pass
+    with pytest.raises(DatasetUnavailable, match=r"empty\.zip does not hold 'adult\.data'"):
+        load("adult", files=tmp_path / "empty.zip")
+    (tmp_path / "broken.zip").write_bytes(b"nonsense")
+    with pytest.raises(DatasetUnavailable, match=r"broken\.zip cannot be read"):
+        load("adult", files=tmp_path / "broken.zip")
+    (tmp_path / "broken.xls").write_bytes(SHEET.read_bytes()[:600])
+    with pytest.raises(DatasetUnavailable, match=r"broken\.xls is not a file of this data set"):
+        load("credit", files=tmp_path / "broken.xls")
+
+
+# The download, from a server on this machine.
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Serve a folder under the URL of the Credit data set, with an empty cache."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder)) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        monkeypatch.delenv("MACE_DATA", raising=False)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        serve(monkeypatch, f"http://127.0.0.1:{running.server_port}/data.csv", people(50))
+        yield folder
+        running.shutdown()
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, url: str, table: pd.DataFrame) -> None:
+    digest = hashlib.sha256(table.to_csv(index=False, lineterminator="\n").encode()).hexdigest()
+    monkeypatch.setattr(load.__globals__["_RECIPES"], "load", lambda _: replaced(Download(url, digest)))
+
+
+def replaced(download: Download) -> object:
+    return dataclasses.replace(credit.RECIPE, download=download)
+
+
+def test_credit_is_downloaded_once_and_its_hash_is_that_of_the_text_we_make(server: Path, tmp_path: Path) -> None:
+    table = people(50)
+    names = [*(f"X{number}" for number in range(1, 24)), "Y"]
+    table.set_axis(["ID", *names], axis="columns").to_csv(server / "data.csv", index=False)
+    first = load("credit")
+    (server / "data.csv").unlink()
+    same(load("credit"), first)
+    same(load_credit(tmp_path, table), first)
+
+
+def test_another_file_than_the_known_one_is_refused_and_not_kept(server: Path) -> None:
+    people(50, seed=1).to_csv(server / "data.csv", index=False)
+    for _ in range(2):
+        with pytest.raises(DatasetUnavailable, match=r"could not be downloaded .*SHA256.*data_home="):
+            load("credit")
+
+
+def test_no_connection_is_said(server: Path) -> None:
+    with pytest.raises(DatasetUnavailable, match=r"could not be downloaded from http://127.*404.*MACE_DATA"):
+        load("credit")
+
+
+def test_without_pooch_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MACE_DATA", raising=False)
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(MissingPackage, match=r"pip install 'mace-xai\[download\]'.*data_home="):
+        load("credit")
+
+
+def test_the_known_hash_is_that_of_the_publishers_file(tmp_path: Path) -> None:
+    folder = os.environ.get("MACE_DATA")
+    if not (folder and (Path(folder) / "credit.csv").is_file()):
+        pytest.skip("MACE_DATA names no folder with credit.csv: the hash of its download is NOT tested")
+    content = (Path(folder) / "credit.csv").read_bytes()
+    text = credit.RECIPE.published.read(content).to_csv(index=False, lineterminator="\n")
+    assert credit.RECIPE.download is not None
+    assert hashlib.sha256(text.encode()).hexdigest() == credit.RECIPE.download.sha256

@@ -377,7 +377,8 @@ def test_a_pipeline_fitted_on_an_array_is_asked_with_an_array() -> None:
 
 
 def test_xgboost_takes_zeros_of_a_sparse_matrix_for_missing() -> None:
-    xgboost = pytest.importorskip("xgboost")
+    import xgboost
+
     frame, labels = training()
     before = ColumnTransformer(
         [

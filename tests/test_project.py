@@ -23,12 +23,12 @@ LAYERS = (
     {"forms"},
     {"models", "distances", "constraints"},
     {"targets", "testing"},
-    {"problem", "diversity"},
+    {"problem", "diversity", "near", "region"},
     {"solvers", "certify"},
     {"explanation", "conflicts"},
-    {"levers", "region"},
+    {"levers", "batch"},
     {"explainer"},
-    {"batch", "baselines", "datasets", "plots"},
+    {"baselines", "datasets", "plots"},
     {"experiments", "service"},
     {"cli"},
 )
@@ -73,6 +73,7 @@ def test_exported_names_are_exactly_those_meant() -> None:
         "becomes", "categorical", "datasets", "decreases", "differ", "fixed", "increases", "integer", "load_model", "one_of",
         "Verdict", "verify", "ordinal", "real", "testing", "within", "wrap", "at_most_change", "changes", "changes_at_most", "either",
         "implies", "linear", "load_constraints", "rule", "steps", "suggest_constraints", "together", "transitions",
+        "near_data",
     }  # fmt: skip
     assert set(mace.__all__) == meant == set(dir(mace))
     for name in meant:

@@ -24,7 +24,9 @@ from mace.exact import UNIT
 from mace.models import read
 from mace.models.piecewise import UNIT32
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip(
+    "torch", reason="torch is not installed: the PyTorch reader is NOT tested (make test-torch)"
+)
 nn = torch.nn
 
 

@@ -141,7 +141,8 @@ def test_a_ball_just_large_enough_is_not_closed_empty(seed: int) -> None:
 
 
 def test_a_question_that_the_plain_engine_does_not_finish() -> None:
-    xgboost = pytest.importorskip("xgboost")
+    import xgboost
+
     X, y = make_classification(10_000, 20, n_informative=10, random_state=0)
     frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(20)])
     model = xgboost.XGBClassifier(n_estimators=100, max_depth=5, n_jobs=1).fit(frame, y)

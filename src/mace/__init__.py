@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from mace.explanation import Change, Counterfactual, Explanation
     from mace.models.files import load_model
     from mace.models.wrapped import wrap
+    from mace.near import near_data
     from mace.problem import Status
     from mace.space import FeatureSpace, categorical, integer, ordinal, real
     from mace.space.encoder import Encoder
@@ -97,6 +98,7 @@ _HOMES = {
     "mace.explanation": ("Change", "Counterfactual", "Explanation"),
     "mace.models.files": ("load_model",),
     "mace.models.wrapped": ("wrap",),
+    "mace.near": ("near_data",),
     "mace.problem": ("Status",),
     "mace.space": ("FeatureSpace", "categorical", "integer", "ordinal", "real"),
     "mace.space.encoder": ("Encoder",),
@@ -148,6 +150,7 @@ __all__ = [
     "linear",
     "load_constraints",
     "load_model",
+    "near_data",
     "one_of",
     "ordinal",
     "real",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from mace.constraints.condition import AtLeast, Condition, Values, compare
+from mace.constraints.condition import AtLeast, Condition, GuardCondition, Values, changed, compare
 from mace.distances import Distance, FunctionDistance
 from mace.distances.change import change_command
 from mace.errors import InvalidOption
@@ -18,6 +18,7 @@ from mace.language.syntax import (
     Program,
     Return,
     Variable,
+    conjunction,
     constant,
     negation,
     sequence,
@@ -60,14 +61,21 @@ class CountDifferent:
 
 @dataclass(frozen=True, slots=True)
 class Differ:
-    """At least ``features`` features differ, a real one by at least ``by`` of its range; or the distance is at least ``distance``."""
+    """At least ``features`` features differ, a real one by at least ``by`` of its range; or the distance is at least ``distance``; or
+    (``in_sets``) not all features that the earlier one changes are changed again."""
 
     features: int | None
     by: float
     distance: float | None
+    in_sets: bool = False
 
-    def bind(self, space: FeatureSpace, earlier: Point, distance: Distance | FunctionDistance) -> Condition:
-        """Return the condition of differing from one earlier counterfactual."""
+    def bind(
+        self, space: FeatureSpace, factual: Point, earlier: Point, distance: Distance | FunctionDistance
+    ) -> Condition:
+        """Return the condition of differing from one earlier counterfactual of a factual."""
+        if self.in_sets:
+            levers = [name for name, new, old in zip(space, earlier, factual, strict=True) if new != old]
+            return GuardCondition(negation(conjunction(changed(space, name, factual) for name in levers)))
         if self.distance is not None:
             metric = distance.from_factual(space, earlier)
             return AtLeast(metric.program(), Fraction(self.distance) ** metric.power)
@@ -75,12 +83,16 @@ class Differ:
         return CountDifferent(space, earlier, self.features, Fraction(self.by))
 
     def __str__(self) -> str:
+        if self.in_sets:
+            return "differ(in_sets=True)"
         if self.distance is not None:
             return f"differ(distance={self.distance})"
         return f"differ(features={self.features}, by={self.by})"
 
 
-def differ(*, features: int | None = None, by: float = 0.01, distance: float | None = None) -> Differ:
+def differ(
+    *, features: int | None = None, by: float = 0.01, distance: float | None = None, in_sets: bool = False
+) -> Differ:
     """Say how each further counterfactual differs from all earlier ones.
 
     Parameters
@@ -91,12 +103,21 @@ def differ(*, features: int | None = None, by: float = 0.01, distance: float | N
         A real feature counts as different when it differs by at least this share of its range; 0 means at all.
     distance : float
         Instead: by at least this distance.
+    in_sets : bool
+        Instead: by the set of features that it changes, none of which holds all those that an earlier answer changes. See
+        :meth:`~mace.Explainer.levers` for the menu of all smallest sets.
 
     Examples
     --------
     >>> print(differ())
     differ(features=1, by=0.01)
     """
+    if not isinstance(in_sets, bool):
+        raise InvalidOption(f"differ: in_sets is {in_sets!r}; it must be True or False.")
+    if in_sets:
+        if features is not None or distance is not None:
+            raise InvalidOption("differ: give in_sets=True alone, without features or distance.")
+        return Differ(None, 0.0, None, in_sets=True)
     if distance is not None:
         if features is not None:
             raise InvalidOption("differ: give features or distance, not both.")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
 from mace.certify.certificate import Certificate
+from mace.errors import InvalidOption
 from mace.problem import Status
+from mace.region import RecourseRegion
 from mace.space import Scalar
 
 if TYPE_CHECKING:
@@ -57,6 +59,8 @@ class Counterfactual:
         Questions that the lane asked its oracle.
     certificate : Certificate, optional
         The answer with its proof, for :func:`~mace.verify`; only with ``certify=True``.
+    widen : callable, optional
+        How :meth:`region` asks the explainer that made this answer; left behind where the answer is pickled.
     """
 
     values: dict[str, Scalar]
@@ -69,6 +73,27 @@ class Counterfactual:
     seconds: float
     calls: int = 0
     certificate: Certificate | None = field(default=None, repr=False)
+    widen: Callable[..., RecourseRegion] | None = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> list[Any]:
+        return [None if each.name == "widen" else getattr(self, each.name) for each in fields(self)]
+
+    def __setstate__(self, state: list[Any]) -> None:
+        for each, value in zip(fields(self), state, strict=True):
+            object.__setattr__(self, each.name, value)
+
+    def region(
+        self, features: Iterable[str] | None = None, *, time_limit: float | None = None, solver: str = "auto"
+    ) -> RecourseRegion:
+        """Widen the answer into a region in which every plausible row is proved to be predicted like it.
+
+        See :meth:`mace.Explainer.region`, which also takes an answer that was pickled or copied from elsewhere.
+        """
+        if self.widen is None:
+            raise InvalidOption(
+                "region: this answer was pickled, and has left its explainer behind. Use explainer.region(answer)."
+            )
+        return self.widen(self, features, time_limit=time_limit, solver=solver)
 
     def __str__(self) -> str:
         rows = [("feature", "now", "instead")]
@@ -100,6 +125,23 @@ class Counterfactual:
             "calls": self.calls,
         }
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Counterfactual:
+        """Return the counterfactual that :meth:`to_dict` wrote; it has no certificate."""
+        return cls(
+            values=_scalars(data["values"]),
+            changes=tuple(
+                Change(each["feature"], _scalar(each["before"]), _scalar(each["after"])) for each in data["changes"]
+            ),
+            distance=data["distance"],
+            lower=data["lower"],
+            status=Status(data["status"]),
+            prediction=data["prediction"],
+            solver=data["solver"],
+            seconds=data["seconds"],
+            calls=data["calls"],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Sequence[Counterfactual]):
@@ -111,11 +153,11 @@ class Explanation(Sequence[Counterfactual]):
         The answers; none where the status is ``infeasible`` or ``unknown``.
     status : Status
         ``optimal``: every answer is proved nearest. ``feasible``: some gap is open. ``infeasible``: proved, none exists.
-        ``unknown``: nothing valid in hand, nothing proved but ``lower``.
+        ``unknown``: nothing valid in hand, nothing proved but ``lower``. ``error``, in a batch only: the row was not explained.
     factual : dict
         The row as it is.
-    prediction : label
-        What the model says of it.
+    prediction : label, optional
+        What the model says of it; ``None`` where a batch did not ask it.
     target, distance : str
         What was asked for, in words.
     lower : float
@@ -128,6 +170,8 @@ class Explanation(Sequence[Counterfactual]):
         Proved: no further answer exists.
     solver : str
         Which lane answered, and why that one.
+    error : str
+        In a batch: why the row was not explained; empty otherwise.
     certificate : Certificate, optional
         With ``certify=True``: the proof that there is no (further) counterfactual, or none nearer than ``lower``.
     """
@@ -135,7 +179,7 @@ class Explanation(Sequence[Counterfactual]):
     counterfactuals: tuple[Counterfactual, ...]
     status: Status
     factual: dict[str, Scalar]
-    prediction: Scalar
+    prediction: Scalar | None
     target: str
     distance: str
     lower: float
@@ -163,7 +207,7 @@ class Explanation(Sequence[Counterfactual]):
 
     def headline(self) -> str:
         """Return the answer in one sentence."""
-        now = f"Predicted {show_value(self.prediction)}."
+        now = "Not asked." if self.prediction is None else f"Predicted {show_value(self.prediction)}."
         match self.status:
             case Status.INFEASIBLE:
                 blame = f" {self.reason[0].upper()}{self.reason[1:]}." if self.reason else ""
@@ -253,8 +297,27 @@ class Explanation(Sequence[Counterfactual]):
             "seconds": self.seconds,
             "exhausted": self.exhausted,
             "solver": self.solver,
+            "error": self.error,
             "counterfactuals": [counterfactual.to_dict() for counterfactual in self],
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Explanation:
+        """Return the explanation that :meth:`to_dict` wrote; it has no certificates."""
+        return cls(
+            counterfactuals=tuple(Counterfactual.from_dict(each) for each in data["counterfactuals"]),
+            status=Status(data["status"]),
+            factual=_scalars(data["factual"]),
+            prediction=data["prediction"],
+            target=data["target"],
+            distance=data["distance"],
+            lower=data["lower"],
+            reason=data["reason"],
+            seconds=data["seconds"],
+            exhausted=data["exhausted"],
+            solver=data["solver"],
+            error=data.get("error", ""),
+        )
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the explanation as JSON text."""
@@ -272,3 +335,12 @@ def show_value(value: object) -> str:
 
 def _plain(value: Scalar) -> Scalar | None:
     return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _scalar(value: Any) -> Scalar:
+    scalar: Scalar = math.nan if value is None else value
+    return scalar
+
+
+def _scalars(values: Mapping[str, Any]) -> dict[str, Scalar]:
+    return {name: _scalar(value) for name, value in values.items()}

@@ -11,9 +11,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import highspy
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, hstack, vstack
 
 from mace.baselines.columns import Floats, decoded
 from mace.baselines.traits import Traits
@@ -123,20 +123,38 @@ def _cheapest(grids: list[Floats], costs: list[Floats], weights: Floats, bias: f
     terms = weights[owner] * values
     scale = float(np.abs(terms).max(initial=0.0)) or 1.0
     count = len(values)
-    picks = csr_matrix((np.ones(count), (owner, np.arange(count))), shape=(len(grids), count + 1))
-    score = csr_matrix(np.append(terms, 0.0)[None] / scale)
-    constraints: list[Any] = [LinearConstraint(picks, 1, 1), LinearConstraint(score, -bias / scale + INSIDE, np.inf)]
+    picks = csr_matrix((np.ones(count), (owner, np.arange(count))), shape=(len(grids), count))
+    one, no = np.ones(len(grids)), csr_matrix((len(grids), 1))
+    # One value a column; the score above the boundary; and for a greatest cost the last variable, at least each column's cost.
+    blocks: list[Any] = [hstack([picks, no]), csr_matrix(np.append(terms, 0.0)[None] / scale)]
+    low, high = [one, np.array([-bias / scale + INSIDE])], [one, np.array([np.inf])]
     objective = np.append(cost, 0.0)
     if is_max:
-        # the last variable is at least the cost of every column; the sum breaks ties
-        each = csr_matrix((-cost, (owner, np.arange(count))), shape=(len(grids), count + 1)).tolil()
-        each[:, count] = 1.0
-        constraints.append(LinearConstraint(each.tocsr(), 0, np.inf))
-        objective = np.append(1e-4 * cost / len(grids), 1.0)
-    integrality = np.append(np.ones(count), 0)
-    bounds = Bounds(np.zeros(count + 1), np.append(np.ones(count), np.inf))
-    solved = milp(objective, integrality=integrality, bounds=bounds, constraints=constraints)
-    if solved.x is None:
+        blocks.append(hstack([csr_matrix(-picks.multiply(cost)), csr_matrix(one[:, None])]))
+        low, high = [*low, 0 * one], [*high, np.inf * one]
+        objective = np.append(1e-4 * cost / len(grids), 1.0)  # the sum breaks ties
+    solution = _solve(objective, csr_matrix(vstack(blocks)), np.concatenate(low), np.concatenate(high))
+    if solution is None:
         return None
-    chosen = np.flatnonzero(solved.x[:count] > 0.5)
+    chosen = np.flatnonzero(solution[:count] > 0.5)
     return values[chosen]
+
+
+def _solve(objective: Floats, rows: csr_matrix[Any], low: Floats, high: Floats) -> Floats | None:
+    """Minimise over binary variables and a last one that is only not negative; ``None``: there is no solution."""
+    count = len(objective) - 1
+    model = highspy.HighsLp()
+    model.num_col_, model.num_row_ = count + 1, len(low)
+    model.col_cost_ = objective
+    model.col_lower_, model.col_upper_ = np.zeros(count + 1), np.append(np.ones(count), np.inf)
+    model.row_lower_, model.row_upper_ = low, high
+    model.integrality_ = [highspy.HighsVarType.kInteger] * count + [highspy.HighsVarType.kContinuous]
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = rows.indptr, rows.indices, rows.data
+    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    highs.setOptionValue("output_flag", False)
+    highs.passModel(model)
+    highs.run()
+    if highs.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+        return None
+    return np.asarray(highs.getSolution().col_value)

@@ -107,8 +107,7 @@ def make_axes(problem: Problem, cuts: list[Floats]) -> list[Axis]:
             low, high = _numeric_cells(name, feature, own, np.append(cuts[j], alike), guards.get(name, []))
         if never:
             low, high = low[:0], high[:0]
-        deltas, changed = _changes(feature, own, low, high)
-        add, top = _costs(parts, deltas, changed)
+        add, top = cell_costs(feature, own, parts, low, high)
         is_missing_allowed = feature.missing and _all_hold(guards.get(name, []), name, None) and not never
         lost = np.array([own is not None])
         missing_add, missing_top = _costs(parts, lost.astype(np.float64), lost)
@@ -199,6 +198,11 @@ def _alike_borders(feature: Real | Integer, earlier: Value, by: Fraction) -> lis
 
 
 # ---- costs
+
+
+def cell_costs(feature: Feature, own: Value, parts: Parts, low: Floats, high: Floats) -> tuple[Ints, Ints]:
+    """Return the least that a value of each cell adds to the sum of a distance, and its share in the maximum, in units of 1 / SCALE."""
+    return _costs(parts, *_changes(feature, own, low, high))
 
 
 def _changes(feature: Feature, own: Value, low: Floats, high: Floats) -> tuple[Floats, Flags]:

@@ -18,6 +18,7 @@ from mace.registry import resolve
 CHECKERS = {
     "trees": "mace.certify.trees:check",
     "network": "mace.certify.network:check",
+    "boxes": "mace.certify.boxes:check",
     "enumerate": "mace.certify.enumerate:check",
     "smt": "mace.certify.smt:check",
     "milp": "mace.certify.milp:check",

@@ -27,7 +27,7 @@ from mace.language.source import find_source
 from mace.models import Reading, read
 from mace.problem import Problem
 from mace.space import FeatureSpace, Point, Scalar
-from mace.space.features import plain_scalar
+from mace.space.features import is_missing, plain_scalar
 from mace.targets import AnyOf, Between, as_goal
 
 KEYS = {"model", "space", "factual", "target", "distance", "constraints", "diversity", "earlier", "accuracy"}
@@ -148,7 +148,9 @@ class Statement:
             current = reading.ask([self.factual])[0]
             goal, ask = as_goal(self.target, reading, self.factual, current)
             conditions = [constraint.bind(self.space, self.factual) for constraint in self.constraints]
-            conditions += [self.diversity.bind(self.space, point, self.distance) for point in self.earlier]
+            conditions += [
+                self.diversity.bind(self.space, self.factual, point, self.distance) for point in self.earlier
+            ]
             metric = self.distance.from_factual(self.space, self.factual)
         except MaceError as error:
             raise Refuted(f"the question of the statement cannot be asked of this model: {error}") from error
@@ -175,8 +177,7 @@ def as_target(target: object) -> AnyOf | Between | None:
 
 def row_of(space: FeatureSpace, point: Point) -> Row:
     """Return a point as a row for JSON, ``None`` where missing."""
-    values = space.values_of(point)
-    return {name: None if number is None else values[name] for name, number in zip(space, point, strict=True)}
+    return {name: None if is_missing(value) else value for name, value in space.values_of(point).items()}
 
 
 def _point(space: FeatureSpace, row: object, place: str) -> Point:
@@ -309,6 +310,8 @@ def _read_constraint(entry: object, place: str) -> Constraint:
 
 
 def _differ_dict(diversity: Differ) -> dict[str, Any]:
+    if diversity.in_sets:
+        return {"in_sets": True}
     return {"features": diversity.features, "by": diversity.by, "distance": diversity.distance}
 
 
@@ -316,6 +319,8 @@ def _read_differ(entry: object, *, is_needed: bool) -> Differ:
     if not is_needed and entry is None:
         return differ()
     match entry:
+        case {"in_sets": True, **rest} if not rest:
+            return differ(in_sets=True)
         case {"features": features, "by": by, "distance": distance, **rest} if not rest:
             try:
                 return differ(features=features, by=by, distance=distance)

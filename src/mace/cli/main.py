@@ -148,7 +148,7 @@ def reproduce(
     figure: Annotated[str, typer.Option(help="Figures, comma-separated: distances, tradeoff.")] = "",
     samples: Annotated[int, typer.Option(help="People for each cell; the paper has 500.")] = 500,
     datasets: Annotated[
-        str, typer.Option(help="adult, credit, compas; credit needs the data folder MACE_DATA.")
+        str, typer.Option(help="adult, credit, compas; credit is in the data folder MACE_DATA, or downloaded.")
     ] = "adult,credit,compas",
     models: Annotated[str, typer.Option(help="tree, forest, lr, mlp; also forest100.")] = "tree,forest,lr,mlp",
     out: Annotated[Path, typer.Option(help="The results folder; a killed run continues from it.")] = Path("results"),

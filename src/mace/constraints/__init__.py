@@ -30,6 +30,7 @@ CONSTRAINTS = Registry(
         "implies": "mace.constraints.combine:implies",
         "either": "mace.constraints.combine:either",
         "rule": "mace.constraints.rule:rule",
+        "near_data": "mace.near:near_data",
     },
     InvalidConstraint,
 )

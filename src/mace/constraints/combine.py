@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -13,15 +14,15 @@ from mace.language.syntax import Guard, conjunction, disjunction, negation
 from mace.space import FeatureSpace, Point
 
 
-class Combinable:
+class Combinable(ABC):
     """A constraint that ``&``, ``|`` and ``~`` work on, and that has a text form which reads back as the same."""
 
     __slots__ = ()
 
     @property
+    @abstractmethod
     def text(self) -> str:
         """The constraint in the text form; :func:`mace.rule` reads it."""
-        raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
         """Return the constraint as plain data."""

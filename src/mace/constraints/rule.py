@@ -94,6 +94,8 @@ class IsMissing(Combinable):
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return that it is missing; never where it cannot be."""
         feature = feature_of(space, self.feature, str(self))
+        if isinstance(feature, Categorical) and feature.missing_level is not None:
+            return GuardCondition(Compare("==", Variable(self.feature), Constant(Fraction(feature.missing_level))))
         return GuardCondition(Missing(self.feature) if feature.missing else FALSE)
 
     @property
@@ -110,9 +112,9 @@ class FunctionRule(Combinable):
 
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return what the function says of the new row."""
-        new = {name: _symbol(space, name, Variable(name)) for name in space}
+        new = {name: Symbol.of(space[name], Variable(name)) for name in space}
         old = {
-            name: _symbol(space, name, Constant(Fraction(own)))
+            name: Symbol.of(space[name], Constant(Fraction(own)))
             for name, own in zip(space, factual, strict=True)
             if own is not None
         }
@@ -137,11 +139,6 @@ class FunctionRule(Combinable):
     def __str__(self) -> str:
         name = getattr(self.function, "__name__", "<lambda>")
         return f"rule({self.function!r})" if isinstance(self.function, str) else f"rule({name})"
-
-
-def _symbol(space: FeatureSpace, name: str, value: Variable | Constant) -> Symbol:
-    feature = space[name]
-    return Symbol(value, levels=getattr(feature, "levels", None), ordered=isinstance(feature, Ordinal))
 
 
 def rule(condition: object) -> Constraint:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import pandas as pd
 
 from mace.datasets.recipe import Recipe
-from mace.datasets.source import read_embedded, read_folder
+from mace.datasets.source import read_download, read_embedded, read_files, read_folder
 from mace.registry import Registry
 from mace.space import FeatureSpace
 
@@ -59,7 +60,12 @@ def available() -> tuple[str, ...]:
     return tuple(sorted(_RECIPES))
 
 
-def load(name: str, *, data_home: str | os.PathLike[str] | None = None) -> Dataset:
+def load(
+    name: str,
+    *,
+    data_home: str | os.PathLike[str] | None = None,
+    files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
+) -> Dataset:
     """Return a data set, prepared.
 
     Parameters
@@ -67,8 +73,11 @@ def load(name: str, *, data_home: str | os.PathLike[str] | None = None) -> Datas
     name : str
         One of :func:`available`.
     data_home : path, optional
-        The folder that holds ``<name>.csv`` of a set that is not embedded (``credit``); by default the folder named by
-        the environment variable ``MACE_DATA``. Embedded sets never look there, so that they are the same everywhere.
+        The folder that holds the file of a set that is not embedded (``credit``), under our name (``credit.csv``) or its
+        publisher's; by default the folder named by the environment variable ``MACE_DATA``, else the user's cache, filled by
+        download. Embedded sets never look there, so that they are the same everywhere.
+    files : path or several, optional
+        Your own copy instead: the publisher's files, or the archive that holds them (docs/datasets.md).
 
     Returns
     -------
@@ -80,7 +89,9 @@ def load(name: str, *, data_home: str | os.PathLike[str] | None = None) -> Datas
     InvalidOption
         The name is unknown.
     DatasetUnavailable
-        The file is not in the data folder, or is not what its publisher published.
+        The file is not in the data folder, cannot be downloaded, or is not what its publisher published.
+    MissingPackage
+        Downloading needs ``pooch``, a spreadsheet ``python-calamine``.
 
     Examples
     --------
@@ -91,10 +102,23 @@ def load(name: str, *, data_home: str | os.PathLike[str] | None = None) -> Datas
     {'good': 700, 'bad': 300}
     """
     recipe: Recipe = _RECIPES.load(name)
-    if recipe.is_embedded:
-        raw = read_embedded(recipe.file, recipe.columns)
-    else:
-        raw = read_folder(recipe.file, recipe.columns, data_home=data_home)
+    raw = _raw(recipe, data_home, files)
     prepared = recipe.prepare(raw)
     space = FeatureSpace(prepared.features)
     return Dataset(name, prepared.frame, prepared.labels, space, recipe.about)
+
+
+def _raw(
+    recipe: Recipe,
+    data_home: str | os.PathLike[str] | None,
+    own: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None,
+) -> pd.DataFrame:
+    """Return the published columns from where the caller says, or from where they are."""
+    if own is not None:
+        return read_files(own, recipe.columns, recipe.published)
+    if recipe.download is None:
+        return read_embedded(recipe.file, recipe.columns)
+    folder = data_home if data_home is not None else os.environ.get("MACE_DATA")
+    if folder:
+        return read_folder(folder, recipe.file, recipe.columns, recipe.published)
+    return read_download(recipe.file, recipe.columns, recipe.published, recipe.download)

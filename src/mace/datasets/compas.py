@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from mace.datasets.recipe import Prepared, Recipe, observed_integer
-from mace.datasets.source import Column
+from mace.datasets.source import Column, Published, read_text
 from mace.space import Feature, categorical, ordinal
 
 _AGE_GROUPS = {"Less than 25": "under 25", "25 - 45": "25 to 45", "Greater than 45": "over 45"}
@@ -63,4 +63,4 @@ def _prepare(raw: pd.DataFrame) -> Prepared:
     return Prepared(frame, kept["two_year_recid"].rename("two_year_recidivism"), features)
 
 
-RECIPE = Recipe("compas.csv.xz", _COLUMNS, _prepare, _ABOUT)
+RECIPE = Recipe("compas.csv.xz", _COLUMNS, _prepare, Published(("compas-scores-two-years.csv",), read_text), _ABOUT)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pandas as pd
 
 from mace.datasets.recipe import Prepared, Recipe, observed_integer, observed_real
-from mace.datasets.source import Column
-from mace.errors import DatasetUnavailable
+from mace.datasets.source import Column, Download, Published, read_text
+from mace.errors import DatasetUnavailable, MissingPackage
 from mace.space import Feature, categorical, ordinal
 
 _BILLS = tuple(f"BILL_AMT{month}" for month in range(1, 7))
@@ -27,6 +29,13 @@ _COLUMNS: dict[str, Column] = {
     "AGE": int,
     **dict.fromkeys((*_DELAYS, *_BILLS, *_PAYMENTS), int),
     _DEFAULT: (0, 1),
+}
+_SPREADSHEET = b"\xd0\xcf\x11\xe0"  # how an .xls file begins
+_HEADER = ("ID", *_COLUMNS)
+_OTHER_NAMES = {
+    **dict(zip((*(f"X{number}" for number in range(1, 24)), "Y"), _COLUMNS, strict=True)),  # the publisher's own text
+    "default.payment.next.month": _DEFAULT,  # a widespread copy
+    "PAY_1": "PAY_0",
 }
 
 _ABOUT = """\
@@ -125,4 +134,32 @@ def _levels(positions: object, levels: tuple[str, ...]) -> list[str]:
     return [levels[position] for position in np.asarray(positions, dtype=np.int64)]
 
 
-RECIPE = Recipe("credit.csv", _COLUMNS, _prepare, _ABOUT, is_embedded=False)
+def _read(content: bytes) -> pd.DataFrame:
+    """Return the table of the publisher's spreadsheet or text, with the names of its spreadsheet."""
+    table = _sheet(content) if content.startswith(_SPREADSHEET) else read_text(content)
+    named = table.rename(columns=_OTHER_NAMES)
+    return named[list(_HEADER)] if set(_HEADER) == set(named.columns) else named
+
+
+def _sheet(content: bytes) -> pd.DataFrame:
+    try:
+        from python_calamine import CalamineError
+    except ImportError as error:
+        raise MissingPackage("reading an .xls file needs python-calamine: pip install 'mace-xai[download]'.") from error
+    try:
+        return pd.read_excel(io.BytesIO(content), engine="calamine", header=1)  # above it stands a line X1, X2, ...
+    except CalamineError as error:
+        raise ValueError(f"its sheet cannot be read ({error})") from error
+
+
+RECIPE = Recipe(
+    "credit.csv",
+    _COLUMNS,
+    _prepare,
+    Published(("default of credit card clients.xls",), _read),
+    _ABOUT,
+    Download(
+        "https://archive.ics.uci.edu/static/public/350/data.csv",
+        "4edce6da569b2c30788a85fd98a9bafb1a983e8ca1a7aac875dd7ff853cbd0bb",
+    ),
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from mace.datasets.recipe import Prepared, Recipe, observed_integer
-from mace.datasets.source import Column
+from mace.datasets.source import Column, Published, read_text
 from mace.space import Feature, categorical, ordinal
 
 _ORDERED = {
@@ -68,6 +68,31 @@ _COLUMNS: dict[str, Column] = {
     **{name: (_ORDERED | _UNORDERED).get(name, int) for name in _FEATURES},
     "risk": ("good", "bad"),
 }
+# The published codes of each column, in their order, as labels.
+_CODES = {
+    "checking_status": ("A1", ("below 0 DM", "0 to 200 DM", "200 DM or more", "no account")),
+    "savings": ("A6", ("below 100 DM", "100 to 500 DM", "500 to 1000 DM", "1000 DM or more", "unknown or none")),
+    "employment_since": ("A7", _ORDERED["employment_since"]),
+    "personal_status_sex": ("A9", ("male divorced", "female non-single", "male single", "male married")),
+    "other_debtors": ("A10", _UNORDERED["other_debtors"]),
+    "property": ("A12", _UNORDERED["property"]),
+    "other_installment_plans": ("A14", ("bank", "stores", "none")),
+    "housing": ("A15", _UNORDERED["housing"]),
+    "job": ("A17", _ORDERED["job"]),
+    "telephone": ("A19", _UNORDERED["telephone"]),
+    "foreign_worker": ("A20", ("yes", "no")),
+}
+_LABELS: dict[str, dict[str, str]] = {
+    **{
+        name: {f"{prefix}{position}": label for position, label in enumerate(labels, 1)}
+        for name, (prefix, labels) in _CODES.items()
+    },
+    "credit_history": {f"A3{position}": label for position, label in enumerate(_UNORDERED["credit_history"])},
+    "purpose": dict(
+        zip(("A40", "A41", "A42", "A43", "A44", "A45", "A46", "A48", "A49", "A410"), _UNORDERED["purpose"], strict=True)
+    ),
+    "risk": {"1": "good", "2": "bad"},
+}
 
 _ABOUT = """\
 German credit: 1,000 loan applicants of a German bank, each a good or a bad risk.
@@ -97,4 +122,12 @@ def _feature(column: pd.Series, name: str) -> Feature:
     return observed_integer(column)
 
 
-RECIPE = Recipe("german.csv.xz", _COLUMNS, _prepare, _ABOUT)
+def _read(content: bytes) -> pd.DataFrame:
+    """Return the file as published (codes between spaces, no header), or as we keep it."""
+    if content.startswith(b"checking_status,"):
+        return read_text(content)
+    table = read_text(content, header=None, names=(*_FEATURES, "risk"), index_col=False, sep=" ", dtype=str)
+    return table.assign(**{name: table[name].replace(labels) for name, labels in _LABELS.items()})
+
+
+RECIPE = Recipe("german.csv.xz", _COLUMNS, _prepare, Published(("german.data",), _read), _ABOUT)

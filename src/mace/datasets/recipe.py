@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from mace.datasets.source import Column
+from mace.datasets.source import Column, Download, Published
 from mace.space import Feature, integer, real
 
 
@@ -32,17 +32,20 @@ class Recipe:
         The published columns that are used, and what each may hold; others are ignored.
     prepare : callable
         From the checked published columns to features and labels.
+    published : Published
+        How its publisher gives it.
     about : str
         Source, licence, and what `prepare` does.
-    is_embedded : bool
-        Whether the file ships with MACE.
+    download : Download, optional
+        Where to get it; ``None`` where the file ships with MACE.
     """
 
     file: str
     columns: Mapping[str, Column]
     prepare: Callable[[pd.DataFrame], Prepared]
+    published: Published
     about: str
-    is_embedded: bool = True
+    download: Download | None = None
 
 
 def observed_integer(column: pd.Series) -> Feature:

@@ -20,7 +20,7 @@ from mace.exact import root_down, root_up
 from mace.language import Symbol, divides_by_variable, parse, run
 from mace.language.syntax import Binary, Constant, Program, Return, Variable, constant, sequence, total
 from mace.registry import Registry
-from mace.space import RESERVED, FeatureSpace, Ordinal, Point, Value
+from mace.space import RESERVED, FeatureSpace, Point, Value
 from mace.space.features import plain_scalar
 
 NORMS = Registry(
@@ -247,9 +247,9 @@ class FunctionDistance:
 
     def from_factual(self, space: FeatureSpace, factual: Point) -> Metric:
         """Return the distance from ``factual``."""
-        new = {name: _symbol(space, name, Variable(name)) for name in space}
+        new = {name: Symbol.of(space[name], Variable(name)) for name in space}
         old = {
-            name: _symbol(space, name, Constant(_known(name, value)))
+            name: Symbol.of(space[name], Constant(_known(name, value)))
             for name, value in zip(space, factual, strict=True)
         }
         try:
@@ -268,11 +268,6 @@ class FunctionDistance:
     def __str__(self) -> str:
         name = getattr(self.function, "__name__", "<text>")
         return "the given" if name.startswith("<") else name
-
-
-def _symbol(space: FeatureSpace, name: str, expression: Variable | Constant) -> Symbol:
-    feature = space[name]
-    return Symbol(expression, levels=getattr(feature, "levels", None), ordered=isinstance(feature, Ordinal))
 
 
 def _known(name: str, value: Value) -> Fraction:

@@ -20,6 +20,7 @@ from mace.language.syntax import (
     Truth,
     total,
 )
+from mace.space import Feature, Ordinal
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,11 @@ class Symbol:
     expression: Expression
     levels: tuple[object, ...] | None = None
     ordered: bool = False
+
+    @classmethod
+    def of(cls, feature: Feature, expression: Expression) -> Symbol:
+        """Return what the name of a feature means whose value, or level's position, is ``expression``."""
+        return cls(expression, levels=getattr(feature, "levels", None), ordered=isinstance(feature, Ordinal))
 
 
 @dataclass(frozen=True, slots=True)

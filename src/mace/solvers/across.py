@@ -11,13 +11,15 @@ import heapq
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.distances import point_values
+from mace.errors import InvalidProgram
 from mace.exact import float_down, float_up
 from mace.language import evaluate, holds
 from mace.language.syntax import (
@@ -35,8 +37,9 @@ from mace.language.syntax import (
     negation,
     variables,
 )
-from mace.problem import Bounds, Limits, Problem
+from mace.problem import Bounds, Evidence, Limits, Problem
 from mace.solvers.bisection import BAND
+from mace.solvers.cuts import Cut, cut_of
 from mace.solvers.linear import linear
 from mace.solvers.regions import Range, Region, guard_of, narrow, whole_region
 from mace.space import Integer, Point, Real, Value
@@ -46,13 +49,14 @@ SHARE = Fraction(9, 10)
 
 MOST_OPEN = 100_000
 
-MOST_CHOICES = 2000
-"""How many choices of the features that may change are tried one by one."""
-
 FINEST = Fraction(1, 10**13)
 """A number whose range is down to this share of the whole is not cut further: floats may have no value there at all."""
 
 NARROW = "the conditions leave only values that floats hardly tell apart"
+
+
+Node = tuple[Region, tuple[Cut, ...]]
+"""A box, and what is left to hold on it that is no guard."""
 
 
 class Lane(Protocol):
@@ -67,19 +71,22 @@ class Lane(Protocol):
         ...
 
 
-def divided(problem: Problem, lane: Lane) -> tuple[Problem, tuple[Guard, ...]] | None:
-    """Return the problem that a lane can take, and the guards that are left; ``None`` where it cannot take it that way either."""
+def divided(problem: Problem, lane: Lane) -> tuple[Problem, tuple[Guard, ...], tuple[Cut, ...]] | None:
+    """Return the problem that a lane can take, and what is left; ``None`` where it cannot take it that way either."""
     simple: list[Condition] = []
     guards: list[Guard] = []
+    cuts: list[Cut] = []
     for condition in problem.conditions:
         if not lane.supports(replace(problem, conditions=(condition,))):
             simple.append(condition)
         elif isinstance(condition, GuardCondition):
             guards.append(condition.guard)
+        elif (cut := cut_of(condition, problem)) is not None:
+            cuts.append(cut)
         else:
             return None
     asked = replace(problem, conditions=tuple(simple))
-    return None if lane.supports(asked) else (asked, tuple(guards))
+    return None if lane.supports(asked) else (asked, tuple(guards), tuple(cuts))
 
 
 def solve(problem: Problem, limits: Limits, lane: Lane) -> Bounds:
@@ -89,9 +96,26 @@ def solve(problem: Problem, limits: Limits, lane: Lane) -> Bounds:
     return _Search(problem, limits, lane, *made).run()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Proved:
+    """A box that the lane was asked about, and its proof of the box's lower bound."""
+
+    region: Region
+    evidence: Evidence | None
+
+
 class _Search:
-    def __init__(self, problem: Problem, limits: Limits, lane: Lane, asked: Problem, guards: tuple[Guard, ...]) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        limits: Limits,
+        lane: Lane,
+        asked: Problem,
+        guards: tuple[Guard, ...],
+        cuts: tuple[Cut, ...],
+    ) -> None:
         self.problem, self.limits, self.lane, self.asked, self.guards = problem, limits, lane, asked, guards
+        self.cuts = cuts
         self.whole = whole_region(problem.space, problem.factual)
         self.is_finite = all(feature.size is not None for feature in problem.space.values())
         self.upper: Fraction | None = None
@@ -100,78 +124,105 @@ class _Search:
         self.calls = self.boxes = 0
         self.reason = ""
         self.narrow = False
-        self.waiting: list[tuple[Fraction, int, Region]] = []
+        self.waiting: list[tuple[Fraction, int, Region, tuple[Cut, ...], _Proved | None]] = []
+        self.proofs: dict[int, _Proved | None] = {}
+        self.seen: set[tuple[Range, ...]] = set()
         self.serial = itertools.count()
 
     def run(self) -> Bounds:
-        self._push(Fraction(0), self.whole)
+        self._push(Fraction(0), self.whole, self.cuts, None)
         while self.waiting:
-            lower, _, region = heapq.heappop(self.waiting)
-            if self._is_beaten(lower):
-                self._close(lower)
-                self.waiting.clear()
-                break
-            if self.limits.remaining() <= 0 or len(self.waiting) > MOST_OPEN:
-                self.reason = "time limit reached" if self.limits.remaining() <= 0 else "memory limit reached"
-                self._close(lower)
-                break
-            self._box(lower, region)
-            if self.reason:
-                self._close(lower)
-                break
+            lower, _, region, cuts, proved = heapq.heappop(self.waiting)
+            if self.limits.remaining() <= 0:
+                self.reason = "time limit reached"
+            elif len(self.waiting) > MOST_OPEN:
+                self.reason = "memory limit reached"
+            elif not self._is_beaten(lower):
+                self._box(lower, region, cuts, proved)
+                if not self.reason:
+                    continue
+            self._close(lower, proved)
+            break
+        for _, _, _, _, proved in self.waiting:
+            self._keep(proved)
         return self._bounds()
 
-    def _push(self, lower: Fraction, region: Region) -> None:
+    def _push(self, lower: Fraction, region: Region, cuts: tuple[Cut, ...], proved: _Proved | None) -> None:
+        """Put what the conditions leave of a box in the queue, with the lower bound of the box that it is a part of."""
         left: Region | None = region
         for guard in self.guards:
             left = None if left is None else narrow(guard, left)
-        if left is not None:
-            heapq.heappush(self.waiting, (lower, next(self.serial), left))
+        kept: list[Cut] = []
+        for cut in cuts:
+            made = None if left is None else cut.narrow(left)
+            if made is None:
+                return
+            left, cut, floor = made
+            lower = max(lower, floor)
+            kept.append(cut)
+        if left is None:
+            return
+        # What is left of a cut may differ where the ranges do not.
+        if not kept and tuple(left.values()) in self.seen:
+            return
+        self.seen.add(tuple(left.values()))
+        heapq.heappush(self.waiting, (lower, next(self.serial), left, tuple(kept), proved))
 
     def _is_beaten(self, lower: Fraction) -> bool:
         if self.upper is None:
             return False
         return lower >= (self.upper if self.is_finite else self.upper - SHARE * self.problem.accuracy)
 
-    def _close(self, lower: Fraction) -> None:
+    def _close(self, lower: Fraction, proved: _Proved | None) -> None:
         self.closed = lower if self.closed is None else min(self.closed, lower)
+        self._keep(proved)
+
+    def _keep(self, proved: _Proved | None) -> None:
+        self.proofs[id(proved)] = proved
 
     # ---- one box
 
-    def _box(self, lower: Fraction, region: Region) -> None:
-        """Ask the lane about a box; close it, or cut it."""
+    def _box(self, lower: Fraction, region: Region, cuts: tuple[Cut, ...], proved: _Proved | None) -> None:
+        """Ask the lane about a box; close it, or cut it. ``lower`` is what was ``proved`` of a box around it."""
         within = self._within_reach(region)
         if within is None:
             assert self.upper is not None
-            self._close(self.upper)
+            self.closed = self.upper if self.closed is None else min(self.closed, self.upper)
             return
         region = within
         guards = [guard_of(name, left, self.whole[name]) for name, left in region.items() if left != self.whole[name]]
         asked = replace(self.asked, conditions=(*self.asked.conditions, *map(GuardCondition, guards)))
-        found = self.lane.solve(asked, Limits(self.limits.deadline))
+        found = self.lane.solve(asked, Limits(self.limits.deadline, record=self.limits.record))
         self.boxes += 1
         self.calls += found.calls
+        if found.is_infeasible or found.lower >= lower:
+            lower, proved = found.lower, _Proved(region, found.evidence)
         if found.is_infeasible:
+            self._keep(proved)
             return
-        lower = max(lower, found.lower)
         if found.point is None or self._is_beaten(lower):
-            self._close(lower)
+            self._close(lower, proved)
             if found.point is None:
                 self.reason = found.reason
             return
-        failing = self._failing(found.point)
+        failing = self._failing(found.point, cuts)
         if failing is None:
             self._accept(found.point)
-            self._close(lower)
+            self._close(lower, proved)
             return
-        for other in self._repaired(found.point, failing):
+        if isinstance(failing, Cut):
+            repaired = failing.repaired(found.point, partial(_in_domain, self.problem))
+            parts = self._sides(region, cuts, found.point, failing)
+        else:
+            repaired = self._repaired(found.point, failing)
+            parts = _beside(cuts, self._parts(region, found.point, failing))
+        for other in repaired:
             self._accept(other)
-        parts = self._parts(region, found.point, failing)
         if parts is None:
-            self._close(lower)
+            self._close(lower, proved)
             self.narrow = True
-        for part in parts or ():
-            self._push(lower, part)
+        for part, its_cuts in parts or ():
+            self._push(lower, part, its_cuts, proved)
         self._report(lower)
 
     def _within_reach(self, region: Region) -> Region | None:
@@ -185,9 +236,12 @@ class _Search:
                 return None
         return left
 
-    def _failing(self, point: Point) -> Guard | None:
+    def _failing(self, point: Point, cuts: tuple[Cut, ...]) -> Guard | Cut | None:
         values = point_values(self.problem.space, point)
-        return next((guard for guard in self.guards if not holds(guard, values)), None)
+        for guard in self.guards:
+            if not holds(guard, values):
+                return guard
+        return next((cut for cut in cuts if not cut.condition.holds(values)), None)
 
     def _accept(self, point: Point) -> None:
         distance = self.problem.distance(point)
@@ -223,6 +277,19 @@ class _Search:
                     return [region | {name: part} for part in cut]
         return self._split_somewhere(region, at, sorted(variables(failing)))
 
+    def _sides(self, region: Region, cuts: tuple[Cut, ...], point: Point, failing: Cut) -> list[Node] | None:
+        """Return the parts of a box where a condition that is no guard fails; ``None`` where it is too narrow to be cut."""
+        sides = failing.sides(point)
+        if sides is not None:
+            return [(region, tuple(side if cut is failing else cut for cut in cuts)) for side in sides]
+        for name, at, above in failing.places(point):
+            left = region[name]
+            cut = _cut_at(left, at) if left.levels is not None else _cut(left, at, above=above)
+            if len(cut) > 1:
+                return _beside(cuts, [region | {name: part} for part in cut])
+        at_point = dict(zip(self.problem.space, point, strict=True))
+        return _beside(cuts, self._split_somewhere(region, at_point, list(self.problem.space)))
+
     def _split_somewhere(self, region: Region, at: dict[str, Value], names: list[str]) -> list[Region] | None:
         """Cut a box at some feature: being missing, the factual's own value, the level of the point, or in the middle."""
         own = dict(zip(self.problem.space, self.problem.factual, strict=True))
@@ -251,7 +318,7 @@ class _Search:
                         continue
                     pending.append(negation(part))
                 case And(parts) | Or(parts):
-                    pending.extend(part for part in parts if not holds(part, values))
+                    pending.extend(part for part in parts if _is_false(part, values))
                 case Compare() as atom:
                     yield atom
                 case _:
@@ -285,7 +352,7 @@ class _Search:
             for name, shift in self._shifts(atom, at):
                 j, value = names.index(name), at[name]
                 assert value is not None
-                moved = _in_domain(self.problem, j, Fraction(value) + shift, above=shift > 0)
+                moved = _in_domain(self.problem, j, Fraction(value) + shift, shift > 0)
                 yield (*point[:j], moved, *point[j + 1 :])
 
     # ---- the end
@@ -298,19 +365,45 @@ class _Search:
     def _bounds(self) -> Bounds:
         notes = {"boxes": self.boxes}
         if self.upper is None and self.closed is None:
-            return Bounds(Fraction(0), is_infeasible=True, calls=self.calls, notes=notes)
+            return Bounds(Fraction(0), is_infeasible=True, calls=self.calls, notes=notes, evidence=self._evidence())
         lowers = [self.closed] if self.closed is not None else []
         lowers += [self.upper] if self.upper is not None else []
         lower = min(lowers)
         gap = self.upper is None or self.upper - lower > self.problem.accuracy
         reason = (self.reason or (NARROW if self.narrow else BAND)) if gap else ""
-        return Bounds(lower, self.upper, self.point, reason=reason, calls=self.calls, notes=notes)
+        return Bounds(
+            lower, self.upper, self.point, reason=reason, calls=self.calls, notes=notes, evidence=self._evidence()
+        )
+
+    def _evidence(self) -> Evidence | None:
+        """Return the boxes that no part of was asked about again, each with its proof; ``None`` where one has none."""
+        if self.cuts:
+            return None
+        boxes = []
+        for proved in self.proofs.values():
+            if proved is None or proved.evidence is None:
+                return None
+            ranges = {name: _range_dict(left) for name, left in proved.region.items() if left != self.whole[name]}
+            boxes.append({"ranges": ranges, "proof": proved.evidence})
+        return {"lane": "boxes", "boxes": boxes} if self.limits.record else None
+
+
+def _range_dict(left: Range) -> dict[str, Any]:
+    """Return a range for a certificate; of a range of numbers its least and greatest float."""
+    if left.levels is not None:
+        return {"levels": sorted(left.levels), "missing": left.missing}
+    return {"low": float_up(left.low), "high": float_down(left.high), "missing": left.missing}
+
+
+def _beside(cuts: tuple[Cut, ...], parts: list[Region] | None) -> list[Node] | None:
+    return None if parts is None else [(part, cuts) for part in parts]
 
 
 def _choices(atom: Compare, region: Region, values: dict[str, Fraction | None]) -> list[Region] | None:
-    """Where an atom says that at most so many of some tests hold, return a part for every choice of those that may.
+    """Where an atom says that at most so many of some tests hold, return parts with every such row of a region, but not the point.
 
-    The choices that agree most with the point come first. ``None`` where the atom says something else, or leaves too many choices.
+    Of the tests that hold at the point, as many as may hold are looked at: one of them fails, or every other test does. Where only one may
+    hold there is a part for each test instead. ``None`` where the atom says something else.
     """
     tests = _tests(atom.left)
     if atom.name not in ("<=", "<") or tests is None or not isinstance(atom.right, Constant):
@@ -322,13 +415,14 @@ def _choices(atom: Compare, region: Region, values: dict[str, Fraction | None]) 
             most -= 1
         elif narrow(test, region) is not None:
             free.append(test)
-    if most < 0 or math.comb(len(free), most) > MOST_CHOICES:
+    if most < 0:
         return None
-    free.sort(key=lambda test: not holds(test, values))
-    parts = (
-        narrow(conjunction(negation(test) for test in free if test not in chosen), region)
-        for chosen in itertools.combinations(free, most)
-    )
+    if most == 1:
+        failing = [[test for test in free if test != chosen] for chosen in free]
+    else:
+        first = [test for test in free if not _is_false(test, values)][:most]
+        failing = [*([test] for test in first), [test for test in free if test not in first]]
+    parts = (narrow(conjunction(map(negation, each)), region) for each in failing)
     return [part for part in parts if part is not None]
 
 
@@ -385,6 +479,14 @@ def _by_value(left: Range, value: Value, *, is_own: bool) -> list[Range]:
     return _cut_at(left, Fraction(value)) if value is not None and (is_own or left.levels is not None) else [left]
 
 
+def _is_false(guard: Guard, values: dict[str, Fraction | None]) -> bool:
+    """Return whether a part of a guard, taken alone, can be asked of a row and fails: not where it compares what is missing."""
+    try:
+        return not holds(guard, values)
+    except InvalidProgram:
+        return False
+
+
 def _active(expression: Expression, values: dict[str, Fraction | None]) -> Expression:
     """Return the piece of an expression that is in use at a row."""
     match expression:
@@ -402,7 +504,7 @@ def _active(expression: Expression, values: dict[str, Fraction | None]) -> Expre
             return expression
 
 
-def _in_domain(problem: Problem, j: int, number: Fraction, *, above: bool) -> Value:
+def _in_domain(problem: Problem, j: int, number: Fraction, above: bool) -> Value:
     """Return a value of a feature at a number, or beside it on the side given."""
     feature = list(problem.space.values())[j]
     if not isinstance(feature, Real) or feature.step is not None:

@@ -30,6 +30,7 @@ from mace.language.syntax import (
     Unary,
     Variable,
 )
+from mace.near import Neighbours
 from mace.problem import Problem
 
 
@@ -82,6 +83,8 @@ def _check_condition(condition: Condition) -> None:
             _check_guard(guard, {}, "a constraint")
         case AtLeast(program, _):
             _check_program(program, "a constraint")
+        case Neighbours() if condition.metrics[0].power != 1:
+            raise _NotLinear("l2 in near_data is not piecewise linear")
 
 
 def _check_program(program: Program, what: str) -> None:

@@ -14,6 +14,7 @@ from mace.forms import FunctionForm
 from mace.language import characteristic, ranges_of
 from mace.language.syntax import Guard, negation
 from mace.language.syntax import Program as Core
+from mace.near import Neighbours
 from mace.problem import Limits, Problem
 from mace.solvers.milp.contract import Box
 from mace.solvers.milp.nodes import Bound, Node
@@ -150,7 +151,7 @@ def build(
     rigid = len(parts)
     for number, condition in enumerate(problem.conditions):
         prefix = f"{RESERVED}condition {number}."
-        if isinstance(condition, AtLeast | CountDifferent):
+        if isinstance(condition, AtLeast | CountDifferent | Neighbours):
             translator.know(_exact_ranges(problem, condition.program, result=f"{prefix}result", prefix=prefix))
         parts += translator.parts(condition.formula(prefix))
     box = Box(translator.quantities, limits)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +18,7 @@ MOST_PRICES = 2**27
 """How many prices may be kept in all: a gigabyte."""
 
 
-class Engine:
+class Engine(ABC):
     """A search of one ball that can be paused and resumed."""
 
     def __init__(self, local: Local, trees: kernels.Trees, values: Values, radius: float) -> None:
@@ -58,10 +60,11 @@ class Engine:
         """The branching so far, as recorded; ``None`` where it is not."""
         return None
 
+    @abstractmethod
     def advance(self, budget: int) -> None:
         """Go on for about so many steps."""
-        raise NotImplementedError
 
+    @abstractmethod
     def make_room(self) -> None:
         """Make room for more of the branching."""
 

@@ -1,0 +1,223 @@
+"""near_data: keep a counterfactual to where rows of a data set are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.constraints.condition import AtLeast, Condition, Values
+from mace.distances import Distance, NormMetric, as_distance
+from mace.distances.change import change_command, differs
+from mace.errors import InvalidConstraint, InvalidRow
+from mace.language.syntax import (
+    Binary,
+    Command,
+    Compare,
+    Expression,
+    Guard,
+    Indicator,
+    Program,
+    Return,
+    Variable,
+    constant,
+    sequence,
+    total,
+)
+from mace.space import RESERVED, Categorical, FeatureSpace, Point, Scalar
+from mace.space.features import plain_scalar
+from mace.space.frames import as_pandas
+
+UNSURE = 1e-9
+"""How far a distance in floats may be from the exact one."""
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """At least ``least`` of some rows lie within ``radius`` of a point."""
+
+    space: FeatureSpace
+    rows: tuple[Point, ...]
+    least: int
+    radius: Fraction
+    distance: Distance
+
+    @cached_property
+    def metrics(self) -> tuple[NormMetric, ...]:
+        """The distance from each row."""
+        made = [self.distance.from_factual(self.space, row) for row in self.rows]
+        return tuple(metric for metric in made if isinstance(metric, NormMetric))
+
+    @cached_property
+    def limit(self) -> Fraction:
+        """The radius in the unit of the measure: its square for l2."""
+        return self.radius ** self.metrics[0].power
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64]:
+        """The rows as numbers, NaN where missing."""
+        return np.array([[np.nan if value is None else float(value) for value in row] for row in self.rows])
+
+    @cached_property
+    def scales(self) -> NDArray[np.float64]:
+        """What a step of 1 in each ordered feature changes; 0 for a feature with one value."""
+        return np.array([float(1 / feature.range) if feature.range else 0.0 for feature in self.space.values()])
+
+    @cached_property
+    def is_category(self) -> NDArray[np.bool_]:
+        """Which features have no order."""
+        return np.array([isinstance(feature, Categorical) for feature in self.space.values()])
+
+    def changes(self, point: Point) -> NDArray[np.float64]:
+        """Return the change of each feature from each row to a point, in floats."""
+        at = np.array([np.nan if value is None else float(value) for value in point])
+        moved = np.where(self.is_category, self.numbers != at, np.abs(self.numbers - at) * self.scales)
+        here, there = np.isnan(at), np.isnan(self.numbers)
+        found: NDArray[np.float64] = np.where(here | there, here != there, moved).astype(np.float64)
+        return found
+
+    def measures(self, changes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the distance (for l2 its square) of each row, given the changes, in floats."""
+        return self.metrics[0].floats(changes)
+
+    def holds(self, values: Values) -> bool:
+        """Count the rows: in floats where these are sure, else exactly."""
+        point: Any = tuple(None if values[name] is None else values[name] for name in self.space)
+        measures, limit = self.measures(self.changes(point)), float(self.limit)
+        count = int((measures <= limit - UNSURE).sum())
+        for row in np.flatnonzero(np.abs(measures - limit) < UNSURE):
+            count += self.metrics[row].measure(point) <= self.limit
+        return count >= self.least
+
+    def formula(self, prefix: str) -> Guard:
+        """Return the characteristic formula of the count with its result bounded."""
+        return AtLeast(self.program, Fraction(self.least)).formula(prefix)
+
+    @cached_property
+    def program(self) -> Program:
+        """The program that counts the rows within the radius."""
+        steps: list[Command] = []
+        near: list[Expression] = []
+        for number, (row, metric) in enumerate(zip(self.rows, self.metrics, strict=True)):
+            names = [f"{RESERVED}row {number} delta({name})" for name in self.space]
+            each = list(zip(self.space.items(), row, names, strict=True))
+            steps += [change_command(name, feature, old, delta) for (name, feature), old, delta in each]
+            changed = [differs(name, feature, old) for (name, feature), old, _ in each]
+            deltas: list[Expression] = [Variable(name) for name in names]
+            value = total(
+                Binary("*", constant(share), norm.expression(deltas, changed, metric.weights))
+                for norm, share in metric.norms
+            )
+            near.append(Indicator(Compare("<=", value, constant(self.limit))))
+        return Program(self.space.names, sequence([*steps, Return(total(near))]))
+
+
+@dataclass(frozen=True)
+class NearData:
+    """At least ``k`` rows of a data set lie within ``radius`` of the counterfactual."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[Scalar, ...], ...]
+    k: int
+    radius: float
+    distance: Distance
+
+    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
+        """Return the condition; the same for every factual."""
+        lacking = [name for name in space if name not in self.names]
+        if lacking:
+            raise InvalidConstraint(
+                f"{self}: the frame has no column {lacking[0]!r}. Give it every feature of the space."
+            )
+        places = [self.names.index(name) for name in space]
+        points = []
+        for number, row in enumerate(self.rows):
+            try:
+                points.append(space.point({name: row[place] for name, place in zip(space, places, strict=True)}))
+            except InvalidRow as error:
+                raise InvalidConstraint(f"{self}: row {number} is not of the space: {error}") from error
+        self.distance.from_factual(space, factual)
+        return Neighbours(space, tuple(points), self.k, Fraction(self.radius), self.distance)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the constraint as plain data, rows included."""
+        rows = [[None if value != value else value for value in row] for row in self.rows]
+        shares = {name: getattr(self.distance, name) for name in ("l0", "l1", "linf", "l2")}
+        given = {**shares, "weights": dict(self.distance.weights)}
+        return {
+            "kind": "near_data",
+            "arguments": [{"columns": list(self.names), "rows": rows}, self.k, self.radius, given],
+        }
+
+    def __str__(self) -> str:
+        return f"near_data({len(self.rows)} rows, k={self.k}, radius={self.radius:g})"
+
+
+def near_data(frame: Any, k: int = 1, radius: float = 0.1, distance: object = "l1") -> NearData:
+    """Keep the counterfactual within ``radius`` of at least ``k`` rows of a data set.
+
+    Parameters
+    ----------
+    frame : data frame, or list of dicts
+        The rows, over the features of the space; other columns are left out. Every row counts, also where it occurs twice.
+    k : int
+        So many rows at least.
+    radius : float
+        Within this distance, the end included.
+    distance : str or Distance
+        Of a row from the counterfactual, as for :meth:`~mace.Explainer.explain`, whatever distance is asked for there; it lies between 0
+        and 1, in which a change of all features by their whole ranges counts 1.
+
+    Examples
+    --------
+    >>> print(near_data([{"age": 30, "income": 20}, {"age": 40, "income": 35}], k=1, radius=0.05))
+    near_data(2 rows, k=1, radius=0.05)
+    """
+    names, rows = _table(frame)
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= len(rows):
+        raise InvalidConstraint(
+            f"near_data: k is {k!r}; it must be a whole number from 1 to the {len(rows)} rows given."
+        )
+    if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 <= radius < math.inf:
+        raise InvalidConstraint(f"near_data: radius is {radius!r}; it must be a number of at least 0.")
+    metric = Distance(**distance) if isinstance(distance, Mapping) else as_distance(distance)
+    if not isinstance(metric, Distance):
+        raise InvalidConstraint("near_data: the distance is a function; use a norm or mace.Distance(...).")
+    return NearData(names, rows, k, float(radius), metric)
+
+
+def _table(frame: Any) -> tuple[tuple[str, ...], tuple[tuple[Scalar, ...], ...]]:
+    """Return names and rows of plain scalars, NaN where missing."""
+    frame = as_pandas(frame)
+    if isinstance(frame, Mapping) and set(frame) == {"columns", "rows"}:
+        names, cells = list(frame["columns"]), list(frame["rows"])
+    elif hasattr(frame, "columns") and hasattr(frame, "itertuples"):
+        names, cells = list(frame.columns), list(frame.itertuples(index=False, name=None))
+    elif isinstance(frame, Sequence) and not isinstance(frame, str) and all(isinstance(row, Mapping) for row in frame):
+        names = list(frame[0]) if frame else []
+        if any(set(row) != set(names) for row in frame):
+            raise InvalidConstraint("near_data: the rows do not all have the same names.")
+        cells = [[row[name] for name in names] for row in frame]
+    else:
+        raise InvalidConstraint(f"near_data: {type(frame).__name__} is no table; give a data frame or a list of dicts.")
+    if not cells:
+        raise InvalidConstraint("near_data: the frame has no row; give at least one.")
+    rows = tuple(tuple(_scalar(value) for value in row) for row in cells)
+    return tuple(map(str, names)), rows
+
+
+def _scalar(value: object) -> Scalar:
+    import pandas as pd
+
+    plain = plain_scalar(value)
+    if plain is None or plain is pd.NA:
+        return math.nan
+    if not isinstance(plain, str | int | float | bool):
+        return str(plain)
+    return plain

@@ -1,0 +1,192 @@
+"""What keeps answers realistic, compared with brute force over a whole space, in every lane that takes it."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+
+import mace
+from mace.distances import as_distance
+from mace.space import Point
+from realistic import KINDS, SPACE, agrees, brute, explainer_of, frame_of, rows_of
+
+# ---- sets of levers
+
+
+def levers(values: dict[str, Any], row: dict[str, Any]) -> frozenset[str]:
+    return frozenset(name for name in SPACE if values[name] != row[name])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_that_differ_in_sets_change_no_superset_of_an_earlier_set(kind: str) -> None:
+    explainer = explainer_of(kind)
+    for row in rows_of(explainer, 0, 3):
+        answer = explainer.explain(row, target=1, count=20, diversity=mace.differ(in_sets=True))
+        earlier: list[frozenset[str]] = []
+        for each in answer:
+            best = brute(
+                explainer,
+                row,
+                1,
+                lambda point: not any(old <= levers(SPACE.values_of(point), row) for old in earlier),  # noqa: B023
+            )
+            assert best is not None
+            assert each.status == "optimal"
+            assert abs(each.distance - best) < 2e-6
+            assert not any(old <= levers(each.values, row) for old in earlier)
+            earlier.append(levers(each.values, row))
+        assert answer.exhausted
+        assert brute(explainer, row, 1, lambda point: not any(old <= levers(SPACE.values_of(point), row) for old in earlier)) is None  # fmt: skip  # noqa: B023, E501
+
+
+def test_a_certificate_states_that_answers_differ_in_sets() -> None:
+    explainer = explainer_of("forest")
+    (row,) = rows_of(explainer, 0, 1)
+    answer = explainer.explain(
+        row, target=1, count=2, diversity=mace.differ(in_sets=True), certify=True, solver="enumerate"
+    )
+    certificate = answer[1].certificate
+    assert certificate is not None
+    assert certificate.statement["diversity"] == {"in_sets": True}
+    assert mace.verify(certificate, explainer.model).valid
+    claimed = certificate.to_dict()
+    claimed["claim"]["counterfactual"] = answer[0].certificate.claim["counterfactual"]  # type: ignore[union-attr]
+    assert not mace.verify(claimed, explainer.model).valid
+    claimed["statement"]["diversity"] = {"in_sets": False}
+    with pytest.raises(mace.InvalidCertificate, match="how counterfactuals differ"):
+        mace.verify(claimed, explainer.model)
+
+
+# ---- regions
+
+
+def test_an_answer_widens_itself_and_pickles_without_its_explainer() -> None:
+    explainer = explainer_of("forest")
+    (row,) = rows_of(explainer, 0, 1)
+    best = explainer.explain(row, target=1)[0]
+    assert best.region() == explainer.region(best)
+    assert best.region(["a", "b"]) == explainer.region(best, ["a", "b"])
+    copied = pickle.loads(pickle.dumps(best))
+    assert copied == best
+    assert "widen" not in best.to_dict()
+    with pytest.raises(mace.InvalidOption, match=r"explainer\.region"):
+        copied.region()
+    assert explainer.region(copied) == best.region()
+
+
+# ---- near data
+
+
+def near(rows: Any, k: int, radius: float, distance: str) -> Any:
+    """Whether a point has enough neighbours, counted in fractions."""
+    metrics = [as_distance(distance).from_factual(SPACE, SPACE.point(row)) for row in rows]
+
+    def is_near(point: Point) -> bool:
+        return sum(metric.measure(point) <= Fraction(radius) ** metric.power for metric in metrics) >= k
+
+    return is_near
+
+
+NEAR = [
+    (1, 0.0, "l1"),
+    (1, 0.05, "l1"),
+    (2, 0.08, "l1"),
+    (4, 0.1, "l1"),
+    (2, 0.1, "linf"),
+    (1, 0.25, "l0"),
+    (3, 0.12, "l2"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("k", "radius", "norm"), NEAR)
+def test_a_counterfactual_near_data_is_the_nearest_such_row(kind: str, k: int, radius: float, norm: str) -> None:
+    explainer = explainer_of(kind)
+    people = frame_of(11, 5 if (kind, norm) == ("function", "l2") else 25)
+    constraint = mace.near_data(people, k=k, radius=radius, distance=norm)
+    is_near = near(people.to_dict("records"), k, radius, norm)
+    for distance in ("l1", "linf"):
+        for row in rows_of(explainer, 0, 2):
+            answer = explainer.explain(row, target=1, constraints=[constraint], distance=distance)
+            assert agrees(answer, brute(explainer, row, 1, is_near, distance)), (answer, row)
+            assert kind == "function" or answer.solver.startswith(("trees", "network"))
+
+
+@pytest.mark.parametrize("solver", ["milp", "smt", "enumerate"])
+def test_the_other_lanes_keep_to_data_too(solver: str) -> None:
+    people = frame_of(11, 8)
+    for kind in ("forest", "linear"):
+        explainer = explainer_of(kind)
+        (row,) = rows_of(explainer, 0, 1)
+        answer = explainer.explain(row, 1, constraints=[mace.near_data(people, k=2, radius=0.2)], solver=solver)
+        assert agrees(answer, brute(explainer, row, 1, near(people.to_dict("records"), 2, 0.2, "l1")))
+
+
+def test_data_over_real_and_missing_features() -> None:
+    space = mace.FeatureSpace(
+        {"a": mace.real(0, 10), "b": mace.real(0, 10, missing=True), "c": mace.categorical(["p", "q"])}
+    )
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"a": rng.uniform(0, 10, 200), "b": rng.uniform(0, 10, 200), "c": rng.choice(["p", "q"], 200)})
+    frame.loc[::5, "b"] = np.nan
+    labels = (frame.a + frame.b.fillna(3) + 2 * (frame.c == "q") > 11).astype(int)
+    model = make_pipeline(mace.Encoder(space), RandomForestClassifier(5, max_depth=4, random_state=0)).fit(
+        frame, labels
+    )
+    explainer = mace.Explainer(model, space)
+    people = frame.iloc[:12]
+    row = next(row for row in frame.to_dict("records") if explainer.predict(row) == 0)
+    constraint = mace.near_data(people, k=2, radius=0.15)
+    answer = explainer.explain(row, target=1, constraints=[constraint])
+    other = explainer.explain(row, target=1, constraints=[constraint], solver="smt", time_limit=60)
+    assert answer.status == other.status == "optimal", (answer.reason, other.reason)
+    assert answer.solver.startswith("trees")
+    assert abs(answer[0].distance - other[0].distance) < 2e-6
+    free = explainer.explain(row, target=1)
+    assert free[0].distance < answer[0].distance, "the data should matter here"
+
+
+def test_near_data_is_named_in_a_conflict_and_stated_in_a_certificate() -> None:
+    explainer = explainer_of("forest")
+    (row,) = rows_of(explainer, 0, 1)
+    alone = mace.near_data([row], k=1, radius=0.01)
+    answer = explainer.explain(row, target=1, constraints=["a increases", alone])
+    assert answer.status == "infeasible"
+    assert answer.reason == "no counterfactual fulfils near_data(1 rows, k=1, radius=0.01)"
+    wide = mace.near_data(frame_of(11, 5), k=1, radius=0.2)
+    best = explainer.explain(row, target=1, constraints=[wide], certify=True, solver="enumerate")[0]
+    assert best.certificate is not None
+    assert mace.verify(mace.Certificate.from_json(best.certificate.to_json()), explainer.model).valid
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((frame_of(1, 3), 4), "from 1 to the 3 rows"),
+        ((frame_of(1, 3), 0), "k is 0"),
+        ((frame_of(1, 3), 1, -1), "radius is -1"),
+        ((frame_of(1, 3).iloc[:0],), "no row"),
+        (("rows",), "no table"),
+        ((frame_of(1, 3), 1, 0.1, lambda new, old: new.a - old.a), "is a function"),
+        (([{"a": 1}, {"b": 1}],), "same names"),
+    ],
+)
+def test_data_that_makes_no_sense_is_refused(arguments: Any, said: str) -> None:
+    with pytest.raises(mace.InvalidConstraint, match=said):
+        mace.near_data(*arguments)
+
+
+def test_rows_outside_the_space_are_refused() -> None:
+    explainer = explainer_of("forest")
+    (row,) = rows_of(explainer, 0, 1)
+    with pytest.raises(mace.InvalidConstraint, match="row 1 is not of the space"):
+        explainer.explain(row, 1, constraints=[mace.near_data([row, row | {"d": "w"}], k=1)])
+    with pytest.raises(mace.InvalidConstraint, match="no column 'd'"):
+        explainer.explain(row, 1, constraints=[mace.near_data([{"a": 1, "b": 1, "c": "low"}], k=1)])
