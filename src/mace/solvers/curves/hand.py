@@ -18,6 +18,8 @@ from mace.solvers.milp.seek import seek
 from mace.solvers.witness import is_finite
 from mace.space import Point
 
+LATE = "time limit reached"
+
 SHARE = Fraction(1, 4)
 """The share of the accuracy that each question to another lane may leave open."""
 
@@ -59,7 +61,7 @@ class Hand:
 
     def begin(self) -> Point | None:
         """Look for a first point; return it."""
-        first = seek(self.problem, self.limits)
+        first = seek(self.problem, self.limits) if self.limits.remaining() > 0 else None
         if first is not None:
             self.accept(first)
         return first

@@ -15,7 +15,7 @@ import numpy as np
 from mace.forms import Alternatives, Box, Composite, Curved, Margin, Network, Part, Voting, Weighted
 from mace.forms.polyline import above_sigmoid, below_sigmoid, nearest_knot
 from mace.problem import Bounds, Limits, Problem
-from mace.solvers.curves.hand import Hand
+from mace.solvers.curves.hand import LATE, Hand
 from mace.solvers.curves.lowered import lowered
 from mace.space import Point
 
@@ -54,6 +54,9 @@ class Search:
     def _round(self) -> bool:
         """Ask for the nearest point of the model with larger sigmoids, then of the one with smaller; return whether to go on."""
         hand = self.hand
+        if hand.limits.remaining() <= 0:
+            hand.reason = LATE
+            return False
         found = self._asked(widened=True)
         if found.is_infeasible:
             hand.is_infeasible = hand.upper is None
@@ -61,7 +64,7 @@ class Search:
             return False
         hand.prove(found.lower)
         if found.point is None or hand.is_closed() or hand.is_late(found):
-            hand.reason = found.reason
+            hand.reason = found.reason or LATE
             return False
         is_new = self._touch(found.point)
         if hand.accept(found.point) or hand.is_beside(found.point, hand.lower):
@@ -71,7 +74,7 @@ class Search:
             hand.accept(inner.point)
             is_new |= self._touch(inner.point)
         if hand.is_late(inner):
-            hand.reason = inner.reason
+            hand.reason = inner.reason or LATE
             return False
         return is_new or hand.exclude(found.point)
 
