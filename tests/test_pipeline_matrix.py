@@ -132,6 +132,11 @@ PIPELINES: dict[str, Any] = {
     "isotonic forest": CalibratedClassifierCV(
         make_pipeline(split(StandardScaler(), hot()), FOREST), method="isotonic", ensemble=False, cv=3
     ),
+    "calibrated svcs": CalibratedClassifierCV(make_pipeline(split(StandardScaler(), hot()), LinearSVC()), cv=3),
+    "hard votes of a tree and linear models": VotingClassifier(
+        [("svc", make_pipeline(split(RobustScaler(), hot()), LinearSVC())), ("tree", make_pipeline(split("passthrough", codes()), TREE)),
+         ("logistic", make_pipeline(split(StandardScaler(), hot()), LOGISTIC))],
+    ),
 }  # fmt: skip
 
 NUMBERS: dict[str, Any] = {

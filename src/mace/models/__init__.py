@@ -271,11 +271,14 @@ def has_preprocessing(model: Any) -> bool:
 
 def ground(form: Form, space: FeatureSpace) -> Form:
     """Return a form over the features themselves, where its columns come out of preprocessing."""
-    from mace.forms import Network, TreeEnsemble
+    from mace.forms import Composite, Network, TreeEnsemble
     from mace.models.ground_networks import ground_network
     from mace.models.ground_trees import ground_trees
     from mace.models.traced import Traced
 
+    if isinstance(form, Composite):
+        parts: Any = tuple(replace(part, form=ground(part.form, space)) for part in form.parts)  # type: ignore[arg-type]
+        return replace(form, space=space, parts=parts)
     assert isinstance(form, TreeEnsemble | Network)
     if not any(isinstance(column, Traced) for column in form.columns):
         return form
