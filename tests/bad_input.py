@@ -143,8 +143,8 @@ CASES: dict[str, dict[str, Callable[[], Any]]] = {
         "a function that is not monotone": lambda: explain(fitted(tree(), FunctionTransformer(np.sin))),
         "imputation from other rows": lambda: explain(fitted(tree(), KNNImputer())),
         "PCA before trees": lambda: explain(fitted(make_pipeline(PCA(1), tree()))),
-        "bins of a real number before a linear model": lambda: explain(
-            fitted(LogisticRegression(), KBinsDiscretizer(3, strategy="uniform"), ("income",))
+        "bins of a real number before a network": lambda: explain(
+            fitted(MLPClassifier((2,), max_iter=5), KBinsDiscretizer(3, strategy="uniform"), ("income",))
         ),
         "text handed to the model": lambda: explain(_text_passed()),
     },

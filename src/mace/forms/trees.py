@@ -36,8 +36,8 @@ from mace.language.syntax import (
 )
 from mace.space import RESERVED, Column, FeatureSpace, Point
 
-Link = Literal["identity", "mean", "logistic", "none"]
-"""How a score becomes the number that the model reports; "none" where no single score does."""
+Link = Literal["identity", "mean", "logistic", "clip", "none"]
+"""How a score becomes the number that the model reports; "clip" is (clip(score, -1, 1) + 1) / 2, "none" where no single score does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +68,15 @@ class TreeEnsemble:
         For each level of the node's feature, whether it goes left.
     fixed_order : bool
         Whether the library adds the trees in the same order every time.
+    is_blockwise : bool
+        Whether the library may add in another order where a row stands among others; such rows are asked one by one.
     unit : Fraction
         Unit roundoff of the library's sums: 2^-53, or 2^-24 where it adds in float32.
     squash : Fraction
-        How far apart two sums must be at most for the library's link function to confuse them.
+        How far apart two sums must be at most for what the library does beside adding leaves (a link function, products) to confuse them.
     ties_last : bool
         With one output: whether a score of exactly 0 is the second class.
-    link : {"identity", "mean", "logistic", "none"}
+    link : {"identity", "mean", "logistic", "clip", "none"}
         How a score becomes the number that the model reports.
     is_regressor : bool
         Whether the reported number, not a class, is the outcome.
@@ -93,6 +95,7 @@ class TreeEnsemble:
     subset: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     subsets: tuple[NDArray[np.bool_], ...] = ()
     fixed_order: bool = True
+    is_blockwise: bool = False
     unit: Fraction = UNIT
     squash: Fraction = Fraction(0)
     ties_last: bool = False
