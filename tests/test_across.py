@@ -140,6 +140,7 @@ QUESTIONS = [
     ["a >= 2 * c or e == 'y'"],
     ["abs(a - old.a) <= 0.5 * c", "b stays"],
     ["if e changes then at most 1 of a, b change"],
+    ["c >= old.c + 1 and at most 2 features change"],
 ]
 
 

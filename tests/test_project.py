@@ -27,9 +27,9 @@ LAYERS = (
     {"joined"},
     {"solvers", "certify"},
     {"explanation", "conflicts"},
-    {"levers"},
+    {"levers", "batch"},
     {"explainer"},
-    {"batch", "baselines", "datasets", "plots"},
+    {"baselines", "datasets", "plots"},
     {"experiments", "service"},
     {"cli"},
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mace.certify.certificate import VERSION, Certificate
 from mace.certify.fingerprint import fingerprint
@@ -19,14 +20,18 @@ from mace.diversity import Differ, differ
 from mace.errors import InvalidOption, InvalidSpace, did_you_mean
 from mace.exact import float_down, float_up
 from mace.explanation import Change, Counterfactual, Explanation
+from mace.forms import Goal
 from mace.levers import Lever, Levers, minimal_sets
-from mace.models import Reading, read
+from mace.models import Ask, Reading, read
 from mace.problem import Bounds, Limits, Problem, Progress, Status
 from mace.region import RecourseRegion, Widening
 from mace.solvers import Lane, choose
 from mace.solvers.tidy import shortened, tidy
 from mace.space import FeatureSpace, Point, Real, Row, Scalar
-from mace.targets import as_goal
+from mace.targets import as_goal, goal_of
+
+if TYPE_CHECKING:
+    from mace.batch import Batch, OnProgress
 
 MOST_SECONDS_FOR_A_CONFLICT = 10.0
 """How long to look, where no counterfactual exists, for the constraints that are to blame."""
@@ -67,6 +72,10 @@ class Explainer:
     def classes(self) -> tuple[Scalar, ...] | None:
         """The model's labels; ``None`` for a function that returns numbers."""
         return self._reading.classes
+
+    def __reduce__(self) -> tuple[type[Explainer], tuple[Any, FeatureSpace]]:
+        """Pickle the model and the space; the model is read anew, and the same, where it is unpickled."""
+        return type(self), (self.model, self.space)
 
     @cached_property
     def _fingerprint(self) -> dict[str, str]:
@@ -129,11 +138,7 @@ class Explainer:
             A sequence of counterfactuals, nearest first. Empty with status ``infeasible`` (proved) or ``unknown``.
         """
         started = time.monotonic()
-        _check_options(count, accuracy, time_limit, certify)
-        if not isinstance(solver, str):
-            raise InvalidOption(f"solver={solver!r}; give a name, e.g. 'auto'.")
-        if diversity is not None and not isinstance(diversity, Differ):
-            raise InvalidOption(f"diversity={diversity!r}; make it with mace.differ(...).")
+        _check_options(count, accuracy, time_limit, certify, solver, diversity)
         if on_progress is not None and not callable(on_progress):
             raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
         metric = as_distance(distance)
@@ -142,17 +147,7 @@ class Explainer:
         diversity = diversity or differ()
         statement = None
         if certify:
-            statement = Statement(
-                model=self._fingerprint,
-                space=self.space,
-                factual=problem.factual,
-                target=as_target(target),
-                distance=metric,
-                constraints=wanted,
-                diversity=diversity,
-                earlier=(),
-                accuracy=float(accuracy),
-            )
+            statement = self._statement(problem.factual, target, metric, wanted, diversity, accuracy)
             check_can_state(statement)
         # Refuse a solver that cannot, and let its lane compile, before the clock starts.
         choose(solver, problem)
@@ -164,6 +159,183 @@ class Explainer:
         if made.status != Status.INFEASIBLE or not wanted:
             return made
         return replace(made, reason=_why_none(problem, wanted, solver, limits), seconds=time.monotonic() - started)
+
+    def explain_many(
+        self,
+        frame: Any,
+        target: object = None,
+        distance: object = "l1",
+        constraints: Iterable[Constraint | str] | Constraint | str | None = (),
+        *,
+        count: int = 1,
+        diversity: Differ | None = None,
+        accuracy: float = 1e-6,
+        time_limit: float | None = None,
+        total_time_limit: float | None = None,
+        solver: str = "auto",
+        certify: bool = False,
+        digits: int | Mapping[str, int] | None = None,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        on_progress: OnProgress | None = None,
+        progress: bool = False,
+    ) -> Batch:
+        """Explain every row of a frame, in order; a row that cannot be explained is an answer of status ``error``.
+
+        Parameters
+        ----------
+        frame : data frame, or iterable of data frames or rows
+            The factuals; columns that are no feature are left out. Equal rows are solved once.
+        target, distance, constraints, count, diversity, accuracy, solver, certify, digits
+            As for :meth:`explain`.
+        time_limit, total_time_limit : float, optional
+            Seconds for each row, and for all of them; what is not reached in time is ``unknown``.
+        n_jobs : int, optional
+            Processes, -1 for one a core; ``None`` is 1, or what ``joblib.parallel_config`` says. The model is read once in each. The
+            answers are the same with any number.
+        checkpoint : path, optional
+            A file of JSON lines, one as soon as a row is answered. Where it exists, its rows are not asked again; one of another
+            question, model or data is refused.
+        on_progress : callable, optional
+            Receives a :class:`~mace.batch.Progress` as rows are answered.
+        progress : bool
+            Whether to show a bar with the rate, the proved share and the time that remains.
+
+        Returns
+        -------
+        Batch
+            A sequence of explanations. After Ctrl-C it holds what was answered; the other rows are ``unknown``.
+        """
+        from mace.batch import Batch
+        from mace.batch.stream import Stream
+
+        stream = Stream(
+            self,
+            self._options(
+                target, distance, constraints, count, diversity, accuracy, time_limit, solver, certify, digits
+            ),
+            total_time_limit=total_time_limit,
+            n_jobs=n_jobs,
+            checkpoint=checkpoint,
+            on_progress=on_progress,
+            progress=progress,
+        )
+        return Batch.of(stream, frame)
+
+    def explain_each(
+        self,
+        frames: Any,
+        target: object = None,
+        distance: object = "l1",
+        constraints: Iterable[Constraint | str] | Constraint | str | None = (),
+        *,
+        count: int = 1,
+        diversity: Differ | None = None,
+        accuracy: float = 1e-6,
+        time_limit: float | None = None,
+        total_time_limit: float | None = None,
+        solver: str = "auto",
+        certify: bool = False,
+        digits: int | Mapping[str, int] | None = None,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        on_progress: OnProgress | None = None,
+        progress: bool = False,
+    ) -> Iterator[Explanation]:
+        """Give the explanations of :meth:`explain_many` one after the other, without keeping them: for more rows than fit in memory.
+
+        Parameters
+        ----------
+        frames : iterable of data frames or rows, or one data frame
+            Read as far as the answers are: ``pandas.read_csv(path, chunksize=1000)``, say. Equal rows are solved once where few other
+            rows lie between them.
+        target, distance, and all others
+            As for :meth:`explain_many`. Ctrl-C gives what is answered and is raised then.
+        """
+        from mace.batch.stream import Stream
+
+        stream = Stream(
+            self,
+            self._options(
+                target, distance, constraints, count, diversity, accuracy, time_limit, solver, certify, digits
+            ),
+            total_time_limit=total_time_limit,
+            n_jobs=n_jobs,
+            checkpoint=checkpoint,
+            on_progress=on_progress,
+            progress=progress,
+        )
+        return stream.answers(frames)
+
+    def _options(
+        self,
+        target: object,
+        distance: object,
+        constraints: Iterable[Constraint | str] | Constraint | str | None,
+        count: int,
+        diversity: Differ | None,
+        accuracy: float,
+        time_limit: float | None,
+        solver: str,
+        certify: bool,
+        digits: int | Mapping[str, int] | None,
+    ) -> dict[str, Any]:
+        """Return the question of a batch as arguments of :meth:`explain`, its parts checked."""
+        _check_options(count, accuracy, time_limit, certify, solver, diversity)
+        _digits(digits, self.space)
+        return {
+            "target": target,
+            "distance": as_distance(distance),
+            "constraints": as_constraints(constraints),
+            "count": count,
+            "diversity": diversity or differ(),
+            "accuracy": float(accuracy),
+            "time_limit": time_limit,
+            "solver": solver,
+            "certify": certify,
+            "digits": digits,
+        }
+
+    def check_question(self, factual: Point, options: Mapping[str, Any]) -> None:
+        """Raise what is wrong with the question of a batch itself, whatever the row; ``factual`` is any row that it may be asked of."""
+        goal, ask = goal_of(options["target"], self._reading, self._reading.ask([factual])[0])
+        problem = self._bound(factual, goal, ask, options["distance"], options["constraints"], options["accuracy"])
+        choose(options["solver"], problem)
+        if options["certify"]:
+            check_can_state(self._stated(factual, options))
+
+    def question_dict(self, factual: Point, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return model, space and question of a batch as plain data, by which another batch is told apart."""
+        stated = self._stated(factual, options).to_dict()
+        del stated["factual"], stated["earlier"]
+        stated["diversity"] = str(options["diversity"]) if options["count"] > 1 else None
+        others = {name: options[name] for name in ("count", "time_limit", "solver", "certify", "digits")}
+        return {**stated, **others}
+
+    def _stated(self, factual: Point, options: Mapping[str, Any]) -> Statement:
+        names = ("target", "distance", "constraints", "diversity", "accuracy")
+        return self._statement(factual, *(options[name] for name in names))
+
+    def _statement(
+        self,
+        factual: Point,
+        target: object,
+        metric: Distance | FunctionDistance,
+        wanted: tuple[Constraint, ...],
+        diversity: Differ,
+        accuracy: float,
+    ) -> Statement:
+        return Statement(
+            model=self._fingerprint,
+            space=self.space,
+            factual=factual,
+            target=as_target(target),
+            distance=metric,
+            constraints=wanted,
+            diversity=diversity,
+            earlier=(),
+            accuracy=float(accuracy),
+        )
 
     def levers(
         self,
@@ -186,7 +358,7 @@ class Explainer:
         most : int
             The menu ends there.
         """
-        _check_options(most, accuracy, time_limit, certify=False)
+        _check_options(most, accuracy, time_limit)
         metric = as_distance(distance)
         problem, _ = self._problem(row, target, metric, as_constraints(constraints), accuracy)
         choose(solver, problem)
@@ -276,7 +448,18 @@ class Explainer:
         factual = self.space.point(row)
         current = self._reading.ask([factual])[0]
         goal, ask = as_goal(target, self._reading, factual, current)
-        problem = Problem(
+        return self._bound(factual, goal, ask, metric, wanted, accuracy), current
+
+    def _bound(
+        self,
+        factual: Point,
+        goal: Goal,
+        ask: Ask,
+        metric: Distance | FunctionDistance,
+        wanted: tuple[Constraint, ...],
+        accuracy: float,
+    ) -> Problem:
+        return Problem(
             space=self.space,
             form=self._reading.form,
             ask=ask,
@@ -286,7 +469,6 @@ class Explainer:
             conditions=tuple(constraint.bind(self.space, factual) for constraint in wanted),
             accuracy=Fraction(accuracy),
         )
-        return problem, current
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,7 +633,14 @@ def _why_none(problem: Problem, wanted: tuple[Constraint, ...], solver: str, lim
     return f"no counterfactual fulfils all of: {named}" + ("" if is_smallest else " (perhaps fewer would do)")
 
 
-def _check_options(count: int, accuracy: float, time_limit: float | None, certify: bool) -> None:
+def _check_options(
+    count: int,
+    accuracy: float,
+    time_limit: float | None,
+    certify: bool = False,
+    solver: str = "auto",
+    diversity: Differ | None = None,
+) -> None:
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise InvalidOption(f"count={count!r}; it must be a whole number of at least 1.")
     if isinstance(accuracy, bool) or not isinstance(accuracy, int | float) or not 1e-15 <= accuracy <= 1e6:
@@ -464,6 +653,10 @@ def _check_options(count: int, accuracy: float, time_limit: float | None, certif
         )
     if not isinstance(certify, bool):
         raise InvalidOption(f"certify={certify!r}; it must be True or False.")
+    if not isinstance(solver, str):
+        raise InvalidOption(f"solver={solver!r}; give a name, e.g. 'auto'.")
+    if diversity is not None and not isinstance(diversity, Differ):
+        raise InvalidOption(f"diversity={diversity!r}; make it with mace.differ(...).")
 
 
 def _target_text(target: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from html import escape
 from typing import TYPE_CHECKING, Any, overload
@@ -125,6 +125,23 @@ class Counterfactual:
             "calls": self.calls,
         }
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Counterfactual:
+        """Return the counterfactual that :meth:`to_dict` wrote; it has no certificate."""
+        return cls(
+            values=_scalars(data["values"]),
+            changes=tuple(
+                Change(each["feature"], _scalar(each["before"]), _scalar(each["after"])) for each in data["changes"]
+            ),
+            distance=data["distance"],
+            lower=data["lower"],
+            status=Status(data["status"]),
+            prediction=data["prediction"],
+            solver=data["solver"],
+            seconds=data["seconds"],
+            calls=data["calls"],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Sequence[Counterfactual]):
@@ -136,11 +153,11 @@ class Explanation(Sequence[Counterfactual]):
         The answers; none where the status is ``infeasible`` or ``unknown``.
     status : Status
         ``optimal``: every answer is proved nearest. ``feasible``: some gap is open. ``infeasible``: proved, none exists.
-        ``unknown``: nothing valid in hand, nothing proved but ``lower``.
+        ``unknown``: nothing valid in hand, nothing proved but ``lower``. ``error``, in a batch only: the row was not explained.
     factual : dict
         The row as it is.
-    prediction : label
-        What the model says of it.
+    prediction : label, optional
+        What the model says of it; ``None`` where a batch did not ask it.
     target, distance : str
         What was asked for, in words.
     lower : float
@@ -153,6 +170,8 @@ class Explanation(Sequence[Counterfactual]):
         Proved: no further answer exists.
     solver : str
         Which lane answered, and why that one.
+    error : str
+        In a batch: why the row was not explained; empty otherwise.
     certificate : Certificate, optional
         With ``certify=True``: the proof that there is no (further) counterfactual, or none nearer than ``lower``.
     """
@@ -160,7 +179,7 @@ class Explanation(Sequence[Counterfactual]):
     counterfactuals: tuple[Counterfactual, ...]
     status: Status
     factual: dict[str, Scalar]
-    prediction: Scalar
+    prediction: Scalar | None
     target: str
     distance: str
     lower: float
@@ -188,7 +207,7 @@ class Explanation(Sequence[Counterfactual]):
 
     def headline(self) -> str:
         """Return the answer in one sentence."""
-        now = f"Predicted {show_value(self.prediction)}."
+        now = "Not asked." if self.prediction is None else f"Predicted {show_value(self.prediction)}."
         match self.status:
             case Status.INFEASIBLE:
                 blame = f" {self.reason[0].upper()}{self.reason[1:]}." if self.reason else ""
@@ -278,8 +297,27 @@ class Explanation(Sequence[Counterfactual]):
             "seconds": self.seconds,
             "exhausted": self.exhausted,
             "solver": self.solver,
+            "error": self.error,
             "counterfactuals": [counterfactual.to_dict() for counterfactual in self],
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Explanation:
+        """Return the explanation that :meth:`to_dict` wrote; it has no certificates."""
+        return cls(
+            counterfactuals=tuple(Counterfactual.from_dict(each) for each in data["counterfactuals"]),
+            status=Status(data["status"]),
+            factual=_scalars(data["factual"]),
+            prediction=data["prediction"],
+            target=data["target"],
+            distance=data["distance"],
+            lower=data["lower"],
+            reason=data["reason"],
+            seconds=data["seconds"],
+            exhausted=data["exhausted"],
+            solver=data["solver"],
+            error=data.get("error", ""),
+        )
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the explanation as JSON text."""
@@ -297,3 +335,12 @@ def show_value(value: object) -> str:
 
 def _plain(value: Scalar) -> Scalar | None:
     return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _scalar(value: Any) -> Scalar:
+    scalar: Scalar = math.nan if value is None else value
+    return scalar
+
+
+def _scalars(values: Mapping[str, Any]) -> dict[str, Scalar]:
+    return {name: _scalar(value) for name, value in values.items()}

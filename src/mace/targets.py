@@ -130,34 +130,44 @@ def as_goal(target: object, reading: Reading, factual: Point, current: Fraction)
     InvalidTarget
         A label is unknown, the model reports no such number, or the row is there already.
     """
+    goal, ask = goal_of(target, reading, current)
+    if target is None:
+        return goal, ask
+    outcome = current if ask is reading.ask else ask([factual])[0]
+    if goal.accepts(outcome):
+        raise InvalidTarget(
+            f"The row is already predicted {_shown(target, goal, reading, current, outcome)}, which is what the target asks for; "
+            "nothing to change. Ask for another target, or None for any other outcome."
+        )
+    return goal, ask
+
+
+def goal_of(target: object, reading: Reading, current: Fraction) -> tuple[Goal, Ask]:
+    """Return the outcomes that a target asks for, and how to ask for one, whether or not the row is there already."""
     if target is None:
         return _any_other(reading, current), reading.ask
     if isinstance(target, Between):
-        goal, ask = _interval(target, reading)
-        reported = float(ask([factual])[0])
-        shown = f"{reported:.6g}"
-        there = goal.accepts(Fraction(reported))
-    else:
-        if reading.is_regressor:
-            raise InvalidTarget(
-                f"{reading.family} predicts numbers: ask for mace.at_least, mace.at_most or mace.between."
-            )
-        wanted = target if isinstance(target, AnyOf) else AnyOf((target,))
-        shown = repr(reading.label(current))
-        if wanted.margin:
-            goal, ask = _lead(wanted, reading)
-            reported = float(ask([factual])[0])
-            shown += f" by {reported:.6g}" if isinstance(goal, Lead) else f" with probability {reported:.6g}"
-            there = goal.accepts(Fraction(reported))
-        else:
-            goal, ask = Outcomes(frozenset(reading.code(label) for label in wanted.labels)), reading.ask
-            there = goal.accepts(current)
-    if there:
-        raise InvalidTarget(
-            f"The row is already predicted {shown}, which is what the target asks for; nothing to change. "
-            "Ask for another target, or None for any other outcome."
-        )
-    return goal, ask
+        return _interval(target, reading)
+    if reading.is_regressor:
+        raise InvalidTarget(f"{reading.family} predicts numbers: ask for mace.at_least, mace.at_most or mace.between.")
+    wanted = target if isinstance(target, AnyOf) else AnyOf((target,))
+    if wanted.margin:
+        return _lead(wanted, reading)
+    return Outcomes(frozenset(reading.code(label) for label in wanted.labels)), reading.ask
+
+
+def _shown(target: object, goal: Goal, reading: Reading, current: Fraction, outcome: Fraction) -> str:
+    """Return what the model says of a row, in the words of the target."""
+    if isinstance(target, Between):
+        return f"{float(outcome):.6g}"
+    label = repr(reading.label(current))
+    if not isinstance(target, AnyOf) or not target.margin:
+        return label
+    return (
+        f"{label} by {float(outcome):.6g}"
+        if isinstance(goal, Lead)
+        else f"{label} with probability {float(outcome):.6g}"
+    )
 
 
 def _any_other(reading: Reading, current: Fraction) -> Goal:

@@ -11,6 +11,7 @@ from mace.errors import InvalidOption, InvalidRow, InvalidSpace
 from mace.explainer import Explainer
 from mace.explanation import Explanation
 from mace.space import Categorical, Feature, FeatureSpace, Ordinal, Scalar
+from mace.space.features import is_missing
 
 MISSING = {"", "na", "nan", "null", "<na>"}
 
@@ -44,7 +45,8 @@ def read_row(path: Path, number: int, space: FeatureSpace) -> dict[str, Scalar]:
 
 def _cell(feature: Feature, text: str) -> Scalar:
     if isinstance(feature, Ordinal | Categorical):
-        return next((level for level in feature.levels if str(level) == text), text)
+        named = next((level for level in feature.levels if str(level) == text and not is_missing(level)), None)
+        return named if named is not None else math.nan if text.strip().lower() in MISSING else text
     if text.strip().lower() in MISSING:
         return math.nan
     try:

@@ -49,9 +49,6 @@ SHARE = Fraction(9, 10)
 
 MOST_OPEN = 100_000
 
-MOST_CHOICES = 2000
-"""How many choices of the features that may change are tried one by one."""
-
 FINEST = Fraction(1, 10**13)
 """A number whose range is down to this share of the whole is not cut further: floats may have no value there at all."""
 
@@ -132,6 +129,7 @@ class _Search:
         self.narrow = False
         self.waiting: list[tuple[Fraction, int, Region, tuple[Cut, ...], _Proved | None]] = []
         self.proofs: dict[int, _Proved | None] = {}
+        self.seen: set[tuple[Range, ...]] = set()
         self.serial = itertools.count()
 
     def run(self) -> Bounds:
@@ -165,8 +163,13 @@ class _Search:
             left, cut, floor = made
             lower = max(lower, floor)
             kept.append(cut)
-        if left is not None:
-            heapq.heappush(self.waiting, (lower, next(self.serial), left, tuple(kept), proved))
+        if left is None:
+            return
+        # What is left of a cut may differ where the ranges do not.
+        if not kept and tuple(left.values()) in self.seen:
+            return
+        self.seen.add(tuple(left.values()))
+        heapq.heappush(self.waiting, (lower, next(self.serial), left, tuple(kept), proved))
 
     def _is_beaten(self, lower: Fraction) -> bool:
         if self.upper is None:
@@ -400,9 +403,10 @@ def _beside(cuts: tuple[Cut, ...], parts: list[Region] | None) -> list[Node] | N
 
 
 def _choices(atom: Compare, region: Region, values: dict[str, Fraction | None]) -> list[Region] | None:
-    """Where an atom says that at most so many of some tests hold, return a part for every choice of those that may.
+    """Where an atom says that at most so many of some tests hold, return parts with every such row of a region, but not the point.
 
-    The choices that agree most with the point come first. ``None`` where the atom says something else, or leaves too many choices.
+    Of the tests that hold at the point, as many as may hold are looked at: one of them fails, or every other test does. Where only one may
+    hold there is a part for each test instead. ``None`` where the atom says something else.
     """
     tests = _tests(atom.left)
     if atom.name not in ("<=", "<") or tests is None or not isinstance(atom.right, Constant):
@@ -414,13 +418,14 @@ def _choices(atom: Compare, region: Region, values: dict[str, Fraction | None]) 
             most -= 1
         elif narrow(test, region) is not None:
             free.append(test)
-    if most < 0 or math.comb(len(free), most) > MOST_CHOICES:
+    if most < 0:
         return None
-    free.sort(key=lambda test: _is_false(test, values))
-    parts = (
-        narrow(conjunction(negation(test) for test in free if test not in chosen), region)
-        for chosen in itertools.combinations(free, most)
-    )
+    if most == 1:
+        failing = [[test for test in free if test != chosen] for chosen in free]
+    else:
+        first = [test for test in free if not _is_false(test, values)][:most]
+        failing = [*([test] for test in first), [test for test in free if test not in first]]
+    parts = (narrow(conjunction(map(negation, each)), region) for each in failing)
     return [part for part in parts if part is not None]
 
 

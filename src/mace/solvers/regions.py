@@ -13,6 +13,8 @@ from math import ceil, floor
 from typing import TypeAlias
 
 from mace.language.syntax import (
+    ONE,
+    ZERO,
     And,
     Binary,
     Compare,
@@ -80,6 +82,8 @@ class Range:
 
     def between(self, low: Fraction, high: Fraction) -> Range:
         """Return what is left between two numbers."""
+        if low <= self.low and high >= self.high:
+            return self
         low, high = max(self.low, low), min(self.high, high)
         if self.levels is not None:
             return replace(self, levels=frozenset(k for k in self.levels if low <= k <= high))
@@ -208,14 +212,18 @@ def _compared(guard: Compare, region: Region) -> Region | None:
         kept = region[name].levels
         assert kept is not None
         return _with(region, name, region[name].only(chosen if guard.name == "==" else kept - chosen))
+    sign = guard.name
     left, right = interval(guard.left, region), interval(guard.right, region)
     if left is None or right is None:
         return region
-    sign = guard.name
     if sign == "!=":
         return None if left[0] == left[1] == right[0] == right[1] else region
     if (sign == "<" and left[0] >= right[1]) or (sign == ">" and left[1] <= right[0]):
         return None
+    match guard:
+        case Compare(_, Variable(name), Constant(value)):
+            low = left[0] if sign in ("<", "<=") else value
+            return _with(region, name, region[name].between(low, left[1] if sign in (">", ">=") else value))
     found: Region | None = region
     if sign in ("<", "<=", "=="):
         found = _project(guard.left, (left[0], min(left[1], right[1])), found)
@@ -257,7 +265,9 @@ def interval(expression: Expression, region: Region) -> Interval | None:
             first, second = interval(left_side, region), interval(right_side, region)
             return None if first is None or second is None else _combined(name, first, second)
         case Indicator(guard):
-            return Fraction(narrow(negation(guard), region) is None), Fraction(narrow(guard, region) is not None)
+            if narrow(guard, region) is None:
+                return ZERO.value, ZERO.value
+            return (ONE if narrow(negation(guard), region) is None else ZERO).value, ONE.value
 
 
 def _combined(name: str, a: Interval, b: Interval) -> Interval | None:
@@ -298,6 +308,8 @@ def _project(expression: Expression, goal: Interval, region: Region | None) -> R
             if goal[0] > 0:
                 return None if goal[0] > 1 or goal[1] < 1 else narrow(guard, region)
             return narrow(negation(guard), region) if goal[1] < 1 else region
+        case Binary("+"):
+            return _project_sum(_summands(expression), goal, region)
         case Binary(name, left_side, right_side):
             first, second = interval(left_side, region), interval(right_side, region)
             if first is None or second is None:
@@ -310,12 +322,35 @@ def _project(expression: Expression, goal: Interval, region: Region | None) -> R
             return region
 
 
+def _summands(expression: Expression) -> list[Expression]:
+    """Return the terms of a sum."""
+    terms, pending = [], [expression]
+    while pending:
+        match pending.pop():
+            case Binary("+", left, right):
+                pending += [right, left]
+            case term:
+                terms.append(term)
+    return terms
+
+
+def _project_sum(terms: list[Expression], goal: Interval, region: Region) -> Region | None:
+    """Return what is left of a region where a sum lies between two numbers: each term is at least the goal less the most of the others."""
+    each = [interval(term, region) for term in terms]
+    known = [ends for ends in each if ends is not None]
+    if len(known) < len(each):
+        return region
+    least, most = sum(low for low, _ in known), sum(high for _, high in known)
+    left: Region | None = region
+    for term, (low, high) in zip(terms, known, strict=True):
+        left = _project(term, (max(low, goal[0] - (most - high)), min(high, goal[1] - (least - low))), left)
+    return left
+
+
 def _wanted(name: str, goal: Interval, own: Interval, other: Interval, is_left: bool) -> Interval:
     """Return where one operand must lie for the result to lie in ``goal``."""
     low, high = own
     match name:
-        case "+":
-            low, high = goal[0] - other[1], goal[1] - other[0]
         case "-" if is_left:
             low, high = goal[0] + other[0], goal[1] + other[1]
         case "-":

@@ -1,0 +1,253 @@
+"""The stream of a batch: rows in, answers out in the same order, a block at a time, so that memory does not grow with the rows."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import islice
+from typing import Any
+
+from mace.batch.asks import Explains, Options
+from mace.batch.checkpoint import Checkpoint
+from mace.batch.progress import OnProgress, Progress, shown
+from mace.batch.rows import cells_of, point_of, rows_of, size_of
+from mace.batch.worker import (
+    INTERRUPTED,
+    TOO_LATE,
+    Answered,
+    answer,
+    failed,
+    not_asked,
+    one_thread,
+)
+from mace.batch.workers import Workers
+from mace.errors import InvalidOption, MaceError
+from mace.explanation import Explanation
+from mace.problem import Status
+from mace.space import FeatureSpace, Integer, Point, Real
+
+BLOCK = 1024
+"""Rows that are in hand at one time; workers wait for each other at the end of a block."""
+
+REMEMBERED = 4096
+"""Answers that a stream keeps, so that an equal row is not solved again."""
+
+
+class Stream:
+    """A question about many rows, and how it is worked off.
+
+    Parameters
+    ----------
+    explainer : Explainer
+        The model.
+    options : mapping
+        The question: arguments of ``explain``, as ``Explainer`` made them.
+    total_time_limit, n_jobs, checkpoint, on_progress, progress
+        As for ``Explainer.explain_many``.
+    """
+
+    def __init__(
+        self,
+        explainer: Explains,
+        options: Options,
+        *,
+        total_time_limit: float | None = None,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        on_progress: OnProgress | None = None,
+        progress: bool = False,
+    ) -> None:
+        if total_time_limit is not None and (
+            isinstance(total_time_limit, bool)
+            or not isinstance(total_time_limit, int | float)
+            or not 0 < total_time_limit <= 1e9
+        ):
+            raise InvalidOption(
+                f"total_time_limit={total_time_limit!r}; it must be a positive number of seconds, or None."
+            )
+        if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0):
+            raise InvalidOption(f"n_jobs={n_jobs!r}; give a number of processes, -1 for one a core, or None.")
+        if on_progress is not None and not callable(on_progress):
+            raise InvalidOption(f"on_progress={on_progress!r}; give a function that takes a Progress.")
+        self.explainer = explainer
+        self.options = options
+        self.total_time_limit = total_time_limit
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.on_progress = on_progress
+        self.progress = progress
+
+    def answers(
+        self, data: Any, *, remember: int | None = REMEMBERED, total: int | None = None
+    ) -> Iterator[Explanation]:
+        """Yield the explanation of each row, in order.
+
+        ``remember`` is how many answers are kept for equal rows, ``None`` for all; ``total`` how many rows there are, if known.
+        Ctrl-C is raised once what is answered of the block in hand has been given.
+        """
+        rows = rows_of(data, self.explainer.space)
+        total = size_of(data) if total is None else total
+        first = list(islice(rows, BLOCK))
+        points = [point_of(self.explainer.space, row) for row in first]
+        known = [point for point in points if not isinstance(point, MaceError)]
+        sample = known[0] if known else _corner(self.explainer.space)
+        self.explainer.check_question(sample, self.options)
+        with ExitStack() as stack:
+            kept = self._checkpoint(sample, stack)
+            solve: Workers | InProcess = InProcess(self.explainer, self.options)
+            if _processes(self.n_jobs) > 1:
+                solve = stack.enter_context(Workers(self.explainer, self.options, self.n_jobs))
+            tell = stack.enter_context(shown(self.on_progress, bar=self.progress))
+            until = math.inf if self.total_time_limit is None else time.time() + self.total_time_limit
+            run = _Run(self.explainer.space, self.options, solve, kept, tell, until, total, remember)
+            while first:
+                yield from run.block(first, points)
+                first = list(islice(rows, BLOCK))
+                points = [point_of(self.explainer.space, row) for row in first]
+
+    def _checkpoint(self, sample: Point, stack: ExitStack) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        try:
+            question = self.explainer.question_dict(sample, self.options)
+        except MaceError as error:
+            said = str(error).removeprefix("certify: ")
+            raise InvalidOption(f"checkpoint: the question cannot be told from others: {said}") from error
+        made = Checkpoint(self.checkpoint, question)
+        stack.callback(made.close)
+        return made
+
+
+class InProcess:
+    """Answers rows one after the other, in this process."""
+
+    def __init__(self, explainer: Explains, options: Options) -> None:
+        self.explainer = explainer
+        self.options = options
+
+    def __call__(self, part: Sequence[tuple[int, Point]], until: float) -> Iterator[Answered]:
+        """Yield the answers; an interrupt that a solver turned into an answer is raised after it."""
+        with one_thread():
+            for number, point in part:
+                answered = answer(self.explainer, self.options, number, point, until)
+                yield answered
+                if INTERRUPTED in answered.explanation.reason:
+                    raise KeyboardInterrupt
+
+
+class _Run:
+    """One pass over the blocks of a stream."""
+
+    def __init__(
+        self,
+        space: FeatureSpace,
+        options: Options,
+        solve: Workers | InProcess,
+        checkpoint: Checkpoint | None,
+        tell: OnProgress,
+        until: float,
+        total: int | None,
+        remember: int | None,
+    ) -> None:
+        self.space = space
+        self.options = options
+        self.solve = solve
+        self.checkpoint = checkpoint
+        self.tell = tell
+        self.until = until
+        self.total = total
+        self.remember = remember
+        self.remembered: OrderedDict[Point, Explanation] = OrderedDict()
+        self.started = time.monotonic()
+        self.begun = self.done = self.proved = self.errors = self.new = 0
+
+    def block(self, rows: Sequence[Any], points: Sequence[Point | MaceError]) -> Iterator[Explanation]:
+        """Yield the explanations of a block of rows, in order."""
+        base = self.begun
+        self.begun += len(rows)
+        found: dict[int, Explanation] = {}
+        asked: dict[Point, list[int]] = {}
+        for number, (row, point) in enumerate(zip(rows, points, strict=True), start=base):
+            if isinstance(point, MaceError):
+                self._found(found, number, failed(cells_of(self.space, row), self.options, point))
+            elif (known := self._known(number, point)) is not None:
+                self._found(found, number, known)
+            else:
+                asked.setdefault(point, []).append(number)
+        is_interrupted = False
+        try:
+            self._ask(asked, found)
+        except KeyboardInterrupt:
+            is_interrupted = True
+        for number, point in enumerate(points, start=base):
+            if number not in found:
+                assert not isinstance(point, MaceError)
+                reason = INTERRUPTED if is_interrupted else TOO_LATE
+                found[number] = not_asked(self.space, point, self.options, reason)
+            yield found.pop(number)
+        if is_interrupted:
+            raise KeyboardInterrupt
+
+    def _ask(self, asked: dict[Point, list[int]], found: dict[int, Explanation]) -> None:
+        """Answer each distinct row once, and give the answer to all that are equal to it."""
+        by_number = {numbers[0]: point for point, numbers in asked.items()}
+        for answered in self.solve(list(by_number.items()), self.until):
+            point = by_number[answered.number]
+            for number in asked[point]:
+                if answered.is_final and self.checkpoint is not None:
+                    self.checkpoint.put(number, point, answered.explanation)
+                self.new += 1
+                self._found(found, number, answered.explanation)
+            if answered.is_final:
+                self._keep(point, answered.explanation)
+
+    def _known(self, number: int, point: Point) -> Explanation | None:
+        if self.checkpoint is not None:
+            kept = self.checkpoint.get(number, point)
+            if kept is not None:
+                self._keep(point, kept)
+                return kept
+        same = self.remembered.get(point)
+        if same is not None and self.checkpoint is not None:
+            self.checkpoint.put(number, point, same)
+        return same
+
+    def _keep(self, point: Point, explanation: Explanation) -> None:
+        self.remembered[point] = explanation
+        if self.remember is not None and len(self.remembered) > self.remember:
+            self.remembered.popitem(last=False)
+
+    def _found(self, found: dict[int, Explanation], number: int, explanation: Explanation) -> None:
+        found[number] = explanation
+        self.done += 1
+        self.proved += explanation.status in (Status.OPTIMAL, Status.INFEASIBLE)
+        self.errors += explanation.status == Status.ERROR
+        seconds = time.monotonic() - self.started
+        self.tell(Progress(self.done, self.total, self.proved, self.errors, self.new, seconds))
+
+
+def _processes(n_jobs: int | None) -> int:
+    if n_jobs == 1:
+        return 1
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(n_jobs))
+
+
+def _corner(space: FeatureSpace) -> Point:
+    """Return some point of a space."""
+    return tuple(feature.low if isinstance(feature, Real | Integer) else 0 for feature in space.values())
+
+
+def collected(answers: Iterable[Explanation]) -> tuple[list[Explanation], bool]:
+    """Return the answers, and whether they ended with Ctrl-C."""
+    found: list[Explanation] = []
+    try:
+        found.extend(answers)
+    except KeyboardInterrupt:
+        return found, True
+    return found, False

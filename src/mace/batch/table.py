@@ -1,0 +1,114 @@
+"""Answers as a table: the same columns in memory, in a file and on a cluster."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mace.explanation import Explanation
+from mace.space import Categorical, FeatureSpace, Integer, Ordinal, Scalar
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KINDS = {"text": "string", "whole": "Int64", "number": "float64", "flag": "boolean"}
+"""The pandas dtype of each kind of column; all of them know a missing value."""
+
+Cells = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The columns of a batch's answers.
+
+    One line an answer, and one line for a row without any. The column of a feature has its name, or ``new.<name>`` where one of the
+    other columns is called so already.
+
+    Attributes
+    ----------
+    columns : dict
+        Name to kind: ``"text"``, ``"whole"``, ``"number"`` or ``"flag"``.
+    features : dict
+        Feature to the name of its column.
+    """
+
+    columns: dict[str, str]
+    features: dict[str, str]
+
+    @classmethod
+    def of(cls, space: FeatureSpace, classes: Sequence[Scalar] | None) -> Table:
+        """Return the columns for a space and the labels of a model (``None`` where it returns numbers)."""
+        label = "number" if classes is None else _kind(classes)
+        head = {
+            "row": "whole",
+            "rank": "whole",
+            "status": "text",
+            "prediction": label,
+            "becomes": label,
+            "distance": "number",
+            "lower": "number",
+            "seconds": "number",
+            "changes": "text",
+            "reason": "text",
+        }
+        features = {name: f"new.{name}" if name in head else name for name in space}
+        return cls(head | {features[name]: _feature_kind(space, name) for name in space}, features)
+
+    def cells(self, number: int, explanation: Explanation) -> list[Cells]:
+        """Return the lines of one row: a cell a column, ``None`` where there is nothing."""
+        common = {
+            "row": number,
+            "status": str(explanation.status),
+            "prediction": explanation.prediction,
+            "seconds": explanation.seconds,
+            "reason": explanation.error or explanation.reason,
+        }
+        made = []
+        for rank, found in enumerate(explanation, start=1):
+            answer = {
+                "rank": rank,
+                "becomes": found.prediction,
+                "distance": found.distance,
+                "lower": found.lower,
+                "changes": "; ".join(map(str, found.changes)),
+            }
+            values = {self.features[name]: value for name, value in found.values.items()}
+            made.append(common | answer | values)
+        lines = made or [common | {"lower": explanation.lower}]
+        return [{name: self._cell(kind, line.get(name)) for name, kind in self.columns.items()} for line in lines]
+
+    def _cell(self, kind: str, value: Any) -> Any:
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return None
+        return str(value) if kind == "text" else float(value) if kind == "number" else value
+
+    def frame(self, lines: Iterable[Cells], index: Any = None) -> pd.DataFrame:
+        """Return lines as a pandas frame; the dtypes do not depend on what is in them."""
+        import pandas as pd
+
+        kept = list(lines)
+        columns = {
+            name: pd.Series([line[name] for line in kept], dtype=KINDS[kind], index=index)
+            for name, kind in self.columns.items()
+        }
+        return pd.DataFrame(columns)
+
+
+def _feature_kind(space: FeatureSpace, name: str) -> str:
+    feature = space[name]
+    if isinstance(feature, Ordinal | Categorical):
+        return _kind(feature.levels)
+    return "whole" if isinstance(feature, Integer) else "number"
+
+
+def _kind(values: Sequence[object]) -> str:
+    """Return the kind of column that holds some labels or levels."""
+    if all(isinstance(value, bool) for value in values):
+        return "flag"
+    if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        return "whole"
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return "number"
+    return "text"

@@ -1,0 +1,94 @@
+"""What a worker does: take the explainer in once, and answer rows; whatever a row does, it is an answer."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from mace.batch.asks import Explains, Options
+from mace.batch.carriers import Carrier, receive
+from mace.errors import MaceError
+from mace.explanation import Explanation
+from mace.problem import Status
+from mace.space import FeatureSpace, Point, Scalar
+
+INTERRUPTED = "interrupted"
+TOO_LATE = "the time limit of the whole batch was reached before"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer to one row of a batch.
+
+    Attributes
+    ----------
+    number : int
+        Which row, counted from 0.
+    explanation : Explanation
+        Its answer.
+    is_final : bool
+        Whether asking again would not help: neither an interrupt nor the time limit of the whole batch cut it short.
+    """
+
+    number: int
+    explanation: Explanation
+    is_final: bool
+
+
+Part = Sequence[tuple[int, Point]]
+"""Some rows with their numbers."""
+
+
+def answer(explainer: Explains, options: Options, number: int, point: Point, until: float) -> Answered:
+    """Answer one row; ``until`` is the end of the batch by ``time.time()``."""
+    left, own = until - time.time(), options["time_limit"]
+    if left <= 0:
+        return Answered(number, not_asked(explainer.space, point, options, TOO_LATE), is_final=False)
+    is_shortened = own is None or left < own
+    seconds = own if left == math.inf else left if own is None else min(left, own)
+    try:
+        explanation = explainer.explain(explainer.space.values_of(point), **{**options, "time_limit": seconds})
+    except Exception as error:  # one bad row must never lose the others
+        return Answered(number, failed(explainer.space.values_of(point), options, error), is_final=True)
+    is_decided = explanation.status in (Status.OPTIMAL, Status.INFEASIBLE)
+    is_cut = INTERRUPTED in explanation.reason or (is_shortened and until < math.inf)
+    return Answered(number, explanation, is_final=is_decided or not is_cut)
+
+
+def one_thread() -> Any:
+    """Return a context in which the numeric libraries use one thread: rows, not sums, are shared out, and sums keep their order."""
+    return _thread_pools().limit(limits=1)
+
+
+@cache
+def _thread_pools() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def not_asked(space: FeatureSpace, point: Point, options: Options, reason: str) -> Explanation:
+    """Return the explanation of a row that was not asked."""
+    return Explanation((), Status.UNKNOWN, space.values_of(point), None, *_asked(options), lower=0.0, reason=reason)
+
+
+def failed(factual: dict[str, Scalar], options: Options, error: Exception) -> Explanation:
+    """Return the explanation of a row that cannot be explained."""
+    text = f"{type(error).__name__}: {error}" if isinstance(error, MaceError) else f"internal error: {error!r}"
+    return Explanation((), Status.ERROR, factual, None, *_asked(options), lower=0.0, error=text)
+
+
+def _asked(options: Options) -> tuple[str, str]:
+    target = options["target"]
+    return ("any other outcome" if target is None else str(target)), str(options["distance"])
+
+
+def perform(carrier: Carrier, part: Part, until: float) -> list[Answered]:
+    """Answer some rows in a worker, on one thread."""
+    explainer, options = receive(carrier)
+    with one_thread():
+        return [answer(explainer, options, number, point, until) for number, point in part]

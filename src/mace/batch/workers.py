@@ -1,0 +1,107 @@
+"""Workers on one machine or a cluster, through joblib and whatever back end it is told to use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from mace.batch.asks import Explains, Options
+from mace.batch.carriers import carrier, packed
+from mace.batch.worker import Answered, failed, perform
+from mace.space import Point
+
+LARGEST_PART = 16
+"""Rows that a worker is given at most at one time: what is lost, and done again, where it dies."""
+
+SECONDS_A_PART = 0.5
+
+DEATHS = {"BrokenProcessPool", "KilledWorker", "RayActorError", "WorkerCrashedError"}
+"""The errors by which process pools, Dask and Ray say that a worker is gone, as opposed to that the work went wrong."""
+
+
+class Workers:
+    """Answers rows in other processes; the model is read once in each.
+
+    Where a worker dies, the rows that were not answered are asked again, one at a time; a row whose worker dies even when it is alone
+    is an answer of status ``error``.
+    """
+
+    def __init__(self, explainer: Explains, options: Options, n_jobs: int | None) -> None:
+        self.explainer = explainer
+        self.options = options
+        self.n_jobs = n_jobs
+        self._part = 1
+        self._data = packed(explainer, options)
+        self._stack = ExitStack()
+        self._parallel: Any = None
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._close()
+
+    def __call__(self, part: Sequence[tuple[int, Point]], until: float) -> Iterator[Answered]:
+        """Yield the answers as they come, in any order."""
+        missing = dict(part)
+        yield from self._round(missing, self._part, until)
+        if missing:
+            yield from self._round(missing, 1, until)
+        for number, point in list(missing.items()):
+            yield from self._round(alone := {number: point}, 1, until)
+            if alone:
+                error = RuntimeError("the worker died, also when it had this row alone: killed, or out of memory")
+                yield Answered(number, failed(self.explainer.space.values_of(point), self.options, error), True)
+
+    def _round(self, missing: dict[int, Point], size: int, until: float) -> Iterator[Answered]:
+        """Ask for the rows that are missing, and strike off those that are answered, until all are or a worker dies."""
+        rows = list(missing.items())
+        parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+        try:
+            for answers in self._answers(parts, until):
+                self._adapt(answers)
+                for answered in answers:
+                    del missing[answered.number]
+                    yield answered
+        except Exception as error:
+            self._close()
+            if not is_death(error):
+                raise
+
+    def _answers(self, parts: list[list[tuple[int, Point]]], until: float) -> Iterator[list[Answered]]:
+        """Yield the answers to parts as they come; a back end that gives nothing before everything is asked for a little at a time."""
+        from joblib import delayed
+
+        if self._parallel is None:
+            self._open()
+        tasks = [delayed(perform)(self._carrier, part, until) for part in parts]
+        step = max(len(tasks), 1) if self._is_eager else 4 * self._processes
+        for start in range(0, len(tasks), step):
+            yield from self._parallel(tasks[start : start + step])
+
+    def _open(self) -> None:
+        """Start the workers, which then stay for every block, and send them the explainer."""
+        from joblib import Parallel, effective_n_jobs
+        from joblib.parallel import get_active_backend
+
+        backend, _ = get_active_backend()
+        self._is_eager = bool(getattr(backend, "supports_return_generator", False))
+        self._processes = int(effective_n_jobs(self.n_jobs))
+        self._carrier = carrier(self._data, backend, self._stack)
+        give = "generator_unordered" if self._is_eager else "list"
+        self._parallel = self._stack.enter_context(Parallel(n_jobs=self.n_jobs, batch_size=1, return_as=give))
+
+    def _close(self) -> None:
+        self._parallel = None
+        self._stack.close()
+
+    def _adapt(self, answers: list[Answered]) -> None:
+        """Let parts be large enough that handing them over costs little, and small enough that no worker waits for long."""
+        seconds = sum(answered.explanation.seconds for answered in answers) / max(len(answers), 1)
+        self._part = max(1, min(LARGEST_PART, int(SECONDS_A_PART / max(seconds, 1e-3))))
+
+
+def is_death(error: BaseException) -> bool:
+    """Return whether an error says that a worker is gone."""
+    return bool(DEATHS & {base.__name__ for base in type(error).__mro__})

@@ -1,0 +1,479 @@
+"""Batches: the same answers in any number of processes, in order, none lost, none twice."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import pickle
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+
+import mace
+from mace.batch import Batch, Progress, Table, save
+from mace.batch.checkpoint import Checkpoint
+from mace.batch.stream import BLOCK, Stream
+from mace.batch.workers import Workers
+from mace.explanation import Explanation
+
+GERMAN = mace.datasets.load("german")
+MODEL = make_pipeline(
+    mace.Encoder(GERMAN.space, ordinal="codes"), RandomForestClassifier(5, max_depth=4, random_state=0)
+).fit(GERMAN.frame, GERMAN.labels)
+EXPLAINER = mace.Explainer(MODEL, GERMAN.space)
+FRAME = GERMAN.frame.head(40)
+
+
+def decide(age, income):  # type: ignore[no-untyped-def]
+    return "grant" if income + age >= 90 else "refuse"
+
+
+PEOPLE = mace.FeatureSpace({"age": mace.integer(18, 90), "income": mace.integer(0, 100)})
+SMALL = mace.Explainer(decide, PEOPLE)
+
+
+def timeless(explanation: Explanation) -> dict[str, Any]:
+    """Return an explanation without what no two runs share: its times."""
+    made = explanation.to_dict()
+    made["seconds"] = 0
+    for counterfactual in made["counterfactuals"]:
+        counterfactual["seconds"] = 0
+    return made
+
+
+def all_of(batch: Any) -> list[dict[str, Any]]:
+    return [timeless(explanation) for explanation in batch]
+
+
+ALONE = [timeless(EXPLAINER.explain(row)) for _, row in FRAME.iterrows()]
+
+
+class Counting(mace.Explainer):
+    """An explainer that counts how often it is asked."""
+
+    asked = 0
+
+    def explain(self, *arguments: Any, **options: Any) -> Explanation:
+        self.asked += 1
+        return super().explain(*arguments, **options)
+
+
+def counting() -> Counting:
+    return Counting(MODEL, GERMAN.space)
+
+
+# ---- pickling
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), MLPClassifier((4,), max_iter=50, random_state=0)])
+def test_an_explainer_that_was_pickled_answers_bit_for_bit_the_same(estimator: Any) -> None:
+    model = make_pipeline(mace.Encoder(GERMAN.space), estimator).fit(GERMAN.frame, GERMAN.labels)
+    explainer = mace.Explainer(model, GERMAN.space)
+    again = pickle.loads(pickle.dumps(explainer))
+    assert timeless(again.explain(FRAME.iloc[0])) == timeless(explainer.explain(FRAME.iloc[0]))
+    assert again._fingerprint == explainer._fingerprint
+
+
+def test_an_explainer_of_a_function_pickles() -> None:
+    again = pickle.loads(pickle.dumps(SMALL))
+    assert timeless(again.explain((30, 10))) == timeless(SMALL.explain((30, 10)))
+
+
+def test_an_explanation_survives_json() -> None:
+    space = mace.FeatureSpace({"a": mace.real(0, 1, missing=True), "b": mace.integer(0, 3)})
+    rows = pd.DataFrame({"a": np.tile([np.nan, 0.5], 20), "b": np.arange(40) % 4})
+    from sklearn.tree import DecisionTreeClassifier
+
+    model = DecisionTreeClassifier(random_state=0).fit(rows, rows["b"] > 1)
+    explanation = mace.Explainer(model, space).explain({"a": math.nan, "b": 0}, count=2)
+    again = Explanation.from_dict(json.loads(explanation.to_json()))
+    assert again.to_dict() == explanation.to_dict()
+    assert math.isnan(again.factual["a"])  # type: ignore[arg-type]
+    assert str(again) == str(explanation)
+
+
+# ---- one process
+
+
+def test_a_batch_is_what_each_row_gives_alone_in_the_order_of_the_rows() -> None:
+    batch = EXPLAINER.explain_many(FRAME)
+    assert all_of(batch) == ALONE
+    assert isinstance(batch, Batch)
+    assert batch.counts == {"optimal": 40}
+    assert batch.proved_share == 1
+    assert len(batch[:3]) == 3
+    assert "40 rows" in str(batch)
+    assert "100.0% proved" in repr(batch)
+
+
+def test_the_question_is_passed_on() -> None:
+    constraints = [mace.fixed("age"), "credit_amount <= old.credit_amount"]
+    options: dict[str, Any] = {"distance": "l0", "constraints": constraints, "count": 2, "digits": 2}
+    batch = EXPLAINER.explain_many(FRAME.head(5), **options)
+    assert all_of(batch) == [timeless(EXPLAINER.explain(row, **options)) for _, row in FRAME.head(5).iterrows()]
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_frames_of_other_libraries_are_welcome(library: str) -> None:
+    frame = GERMAN.frame.head(3)
+    import polars
+
+    native: Any = polars.DataFrame(frame.astype(object).to_dict("list"))
+    if library == "pyarrow":
+        native = native.to_arrow()
+    batch = EXPLAINER.explain_many(native)
+    assert all_of(batch) == ALONE[:3]
+    made = batch.to_frame(library)
+    assert type(made).__module__.partition(".")[0] in (library, library.removesuffix("s"))
+    assert len(made) == 3
+
+
+def test_rows_need_not_be_a_frame_and_other_columns_are_left_out() -> None:
+    assert all_of(EXPLAINER.explain_many(FRAME.head(2).to_dict("records"))) == ALONE[:2]
+    assert all_of(EXPLAINER.explain_many([FRAME.head(1), FRAME.iloc[1:2]])) == ALONE[:2]
+    assert all_of(EXPLAINER.explain_many(FRAME.head(2).assign(risk="bad"))) == ALONE[:2]
+
+
+def test_equal_rows_are_solved_once() -> None:
+    explainer = counting()
+    frame = pd.concat([FRAME.head(3)] * 5, ignore_index=True)
+    batch = explainer.explain_many(frame)
+    assert explainer.asked == 3
+    assert all_of(batch) == ALONE[:3] * 5
+
+
+def test_a_bad_row_is_an_answer_and_loses_no_other(tmp_path: Path) -> None:
+    frame = FRAME.head(6).astype(object)
+    frame.loc[1, "age"] = 212
+    frame.loc[3, "purpose"] = "yacht"
+    frame.loc[4, "credit_amount"] = np.nan
+    batch = EXPLAINER.explain_many(frame, checkpoint=tmp_path / "rows.jsonl")
+    assert [str(each.status) for each in batch] == ["optimal", "error", "optimal", "error", "error", "optimal"]
+    assert "'age' is 212" in batch[1].error
+    assert "yacht" in batch[3].error
+    assert batch[1].prediction is None
+    assert batch[1].factual["age"] == 212
+    assert "Not explained: InvalidRow" in str(batch[1])
+    assert all_of(batch)[5] == ALONE[5]
+    json.loads(batch.to_json())
+
+
+def test_a_row_that_is_at_the_target_already_is_an_error_of_that_row_only() -> None:
+    batch = EXPLAINER.explain_many(FRAME, target="good")
+    predicted = MODEL.predict(FRAME)
+    assert [each.status == "error" for each in batch] == [label == "good" for label in predicted]
+    assert all("already predicted 'good'" in each.error for each in batch if each.status == "error")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"target": "goood"}, mace.InvalidTarget, "not a class"),
+        ({"distance": "l7"}, mace.InvalidDistance, "l7"),
+        ({"constraints": [mace.fixed("agee")]}, mace.InvalidConstraint, "agee"),
+        ({"solver": "gurobi"}, mace.InvalidOption, "gurobi"),
+        ({"count": 0}, mace.InvalidOption, "count=0"),
+        ({"digits": {"agee": 2}}, mace.InvalidOption, "agee"),
+        ({"time_limit": -1}, mace.InvalidOption, "time_limit=-1"),
+        ({"total_time_limit": 0}, mace.InvalidOption, "total_time_limit=0"),
+        ({"n_jobs": 0}, mace.InvalidOption, "n_jobs=0"),
+        ({"on_progress": 3}, mace.InvalidOption, "on_progress=3"),
+        ({"checkpoint": "/no/such/folder/file"}, mace.InvalidOption, "cannot write"),
+    ],
+)
+def test_a_wrong_question_is_refused_at_once(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        EXPLAINER.explain_many(FRAME, **options)
+
+
+@pytest.mark.parametrize("rows", [7, {"age": 3}, "rows.csv", GERMAN.frame.drop(columns="age")])
+def test_what_is_no_batch_is_refused(rows: Any) -> None:
+    with pytest.raises(mace.InvalidRow):
+        EXPLAINER.explain_many(rows)
+
+
+def test_a_batch_of_nothing_is_empty() -> None:
+    batch = EXPLAINER.explain_many(FRAME.head(0))
+    assert len(batch) == 0
+    assert list(batch.to_frame().columns)[:3] == ["row", "rank", "status"]
+    assert batch.proved_share == 0
+
+
+def test_progress_is_told_row_by_row(capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[Progress] = []
+    EXPLAINER.explain_many(FRAME.head(5), on_progress=seen.append, progress=True)
+    assert [progress.done for progress in seen] == [1, 2, 3, 4, 5]
+    assert all(progress.total == 5 for progress in seen)
+    assert seen[-1].proved_share == 1
+    assert seen[-1].rate > 0
+    assert seen[-1].remaining == 0
+    assert "rows/s" in str(seen[-1])
+
+
+# ---- limits
+
+
+def test_the_time_of_a_row_and_of_the_whole_batch_are_kept() -> None:
+    started = time.monotonic()
+    batch = EXPLAINER.explain_many(GERMAN.frame, total_time_limit=0.3)
+    assert time.monotonic() - started < 2
+    assert 0 < batch.counts["unknown"] < 1000
+    assert batch.counts["optimal"] > 0
+    assert "the whole batch" in batch[-1].reason
+    late = EXPLAINER.explain_many(FRAME.head(2), count=500, diversity=mace.differ(by=0), time_limit=0.05)
+    assert all(each.status == "feasible" and "time limit" in each.reason for each in late)
+
+
+def test_ctrl_c_keeps_what_is_answered(tmp_path: Path) -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.done == 7:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    path = tmp_path / "rows.jsonl"
+    batch = EXPLAINER.explain_many(FRAME, on_progress=interrupt, checkpoint=path)
+    assert batch.interrupted
+    assert len(batch) == 40
+    done = [each for each in batch if each.status == "optimal"]
+    assert 7 <= len(done) < 40
+    assert all(each.reason == "interrupted" for each in batch if each.status != "optimal")
+    explainer = counting()
+    assert all_of(explainer.explain_many(FRAME, checkpoint=path)) == ALONE
+    assert explainer.asked == 40 - len(done)
+
+
+def test_a_stream_gives_ctrl_c_on() -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.done == 3:
+            raise KeyboardInterrupt
+
+    found: list[Explanation] = []
+    with pytest.raises(KeyboardInterrupt):
+        found.extend(EXPLAINER.explain_each(FRAME, on_progress=interrupt))
+
+
+# ---- streams
+
+
+def test_a_stream_reads_no_further_than_it_must() -> None:
+    read = []
+
+    def frames() -> Iterator[pd.DataFrame]:
+        for start in range(20):
+            read.append(start)
+            yield pd.concat([FRAME.head(4)] * 100)
+
+    answers = EXPLAINER.explain_each(frames())
+    assert next(answers).status == "optimal"
+    assert len(read) <= BLOCK // 400 + 1
+    answers.close()  # type: ignore[attr-defined]
+
+
+def test_a_stream_remembers_equal_rows_and_forgets_the_oldest() -> None:
+    explainer = counting()
+    stream = Stream(explainer, explainer._options(None, "l1", (), 1, None, 1e-6, None, "auto", False, None))
+    frames = [FRAME.head(3)] + [FRAME.iloc[:1]] * BLOCK
+    assert len(list(stream.answers(frames, remember=2))) == BLOCK + 3
+    assert explainer.asked == 4  # the first row is forgotten before the second block asks for it again
+
+
+# ---- checkpoints
+
+
+def test_a_checkpoint_is_resumed_where_it_stopped_even_mid_line(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    EXPLAINER.explain_many(FRAME, checkpoint=path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 41
+    path.write_bytes(b"".join(lines[:21]) + lines[21][:50])
+    explainer = counting()
+    assert all_of(explainer.explain_many(FRAME, checkpoint=path)) == ALONE
+    assert explainer.asked == 20
+    numbers = [json.loads(line)["row"] for line in path.read_text().splitlines()[1:]]
+    assert sorted(numbers) == list(range(40))
+
+
+def test_a_checkpoint_of_nothing_but_a_torn_head_starts_anew(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"kind": "mace ba')
+    assert all_of(EXPLAINER.explain_many(FRAME.head(2), checkpoint=path)) == ALONE[:2]
+
+
+def test_a_checkpoint_of_another_question_model_or_data_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    EXPLAINER.explain_many(FRAME.head(3), checkpoint=path)
+    for options in (
+        {"distance": "l0"},
+        {"count": 2},
+        {"constraints": ["age stays"]},
+        {"time_limit": 3},
+        {"target": "good"},
+    ):
+        with pytest.raises(mace.InvalidOption, match="another question"):
+            EXPLAINER.explain_many(FRAME.head(3), checkpoint=path, **options)  # type: ignore[arg-type]
+    other = make_pipeline(
+        mace.Encoder(GERMAN.space, ordinal="codes"), RandomForestClassifier(5, max_depth=4, random_state=1)
+    ).fit(GERMAN.frame, GERMAN.labels)
+    with pytest.raises(mace.InvalidOption, match="another question"):
+        mace.Explainer(other, GERMAN.space).explain_many(FRAME.head(3), checkpoint=path)
+    with pytest.raises(mace.InvalidOption, match="The data changed"):
+        EXPLAINER.explain_many(FRAME.iloc[1:], checkpoint=path)
+
+
+@pytest.mark.parametrize("text", ["hello\n", "[]\n", '{"kind": "other"}\n', '{"kind": "mace batch", "version": 9}\n'])
+def test_a_file_that_is_no_checkpoint_is_refused_and_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(text)
+    with pytest.raises(mace.InvalidOption, match="checkpoint"):
+        EXPLAINER.explain_many(FRAME.head(1), checkpoint=path)
+    assert path.read_text() == text
+
+
+def test_two_runs_do_not_share_a_checkpoint(tmp_path: Path) -> None:
+    held = Checkpoint(tmp_path / "rows.jsonl", {})
+    with pytest.raises(mace.InvalidOption, match="in use"):
+        EXPLAINER.explain_many(FRAME.head(1), checkpoint=tmp_path / "rows.jsonl")
+    held.close()
+
+
+def test_certificates_survive_a_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    EXPLAINER.explain_many(FRAME.head(2), certify=True, checkpoint=path)
+    explainer = counting()
+    batch = explainer.explain_many(FRAME.head(2), certify=True, checkpoint=path)
+    assert explainer.asked == 0
+    assert batch[0][0].certificate is not None
+    assert mace.verify(batch[0][0].certificate, MODEL).valid
+
+
+# ---- workers
+
+
+def test_two_processes_give_bit_for_bit_the_same_answers() -> None:
+    frame = pd.concat([FRAME, FRAME.head(5)], ignore_index=True)
+    assert all_of(EXPLAINER.explain_many(frame, n_jobs=2)) == ALONE + ALONE[:5]
+
+
+def test_the_joblib_context_says_how_many_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    from joblib import parallel_config
+
+    used: list[int] = []
+    original = Workers._answers
+
+    def noting(self: Workers, parts: Any, until: float) -> Any:
+        used.append(len(parts))
+        return original(self, parts, until)
+
+    monkeypatch.setattr(Workers, "_answers", noting)
+    with parallel_config(n_jobs=2):
+        assert all_of(EXPLAINER.explain_many(FRAME)) == ALONE
+    assert used
+
+
+def kill_a_worker(progress: Progress) -> None:
+    from joblib.externals.loky import reusable_executor
+
+    if progress.done == 10:
+        os.kill(next(iter(reusable_executor._executor._processes)), signal.SIGKILL)
+
+
+def test_a_worker_killed_mid_run_loses_nothing_and_nothing_comes_twice(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    frame = GERMAN.frame.head(300)
+    batch = EXPLAINER.explain_many(frame, n_jobs=2, on_progress=kill_a_worker, checkpoint=path)
+    assert all_of(batch) == all_of(EXPLAINER.explain_many(frame))
+    numbers = [json.loads(line)["row"] for line in path.read_text().splitlines()[1:]]
+    assert sorted(numbers) == list(range(300))
+
+
+class Deadly(mace.Explainer):
+    """An explainer whose process dies over one row, as it does where memory runs out."""
+
+    def explain(self, row: Any, **options: Any) -> Explanation:  # type: ignore[override]
+        if row["income"] == 13:
+            os._exit(1)
+        return super().explain(row, **options)
+
+
+def test_a_row_that_kills_its_worker_is_an_error_and_loses_no_other() -> None:
+    frame = pd.DataFrame({"age": 30, "income": range(10, 20)})
+    batch = Deadly(decide, PEOPLE).explain_many(frame, n_jobs=2, solver="enumerate")
+    assert [each.status == "error" for each in batch] == [income == 13 for income in frame["income"]]
+    assert "the worker died" in batch[3].error
+
+
+def test_what_does_not_pickle_is_refused_with_the_way_out() -> None:
+    explainer = mace.Explainer(decide, PEOPLE)
+    explainer.model = (each for each in ())
+    with pytest.raises(mace.InvalidOption, match="Use n_jobs=1"):
+        explainer.explain_many([(30, 10), (30, 11)], n_jobs=2)
+
+
+# ---- tables and files
+
+
+def test_the_frame_has_a_line_an_answer_and_one_for_a_row_without() -> None:
+    space = mace.FeatureSpace({"status": mace.categorical([True, False]), "income": mace.real(0, 100)})
+    explainer = mace.Explainer(lambda status, income: 1 if income >= 40 and status else 0, space)
+    rows = [(True, 10.0), (False, 50.0), (True, 999.0)]
+    frame = explainer.explain_many(rows, count=2, constraints=[mace.fixed("income")]).to_frame()
+    assert frame["row"].tolist() == [0, 1, 2]
+    assert frame["status"].tolist() == ["infeasible", "optimal", "error"]
+    assert frame["new.status"].tolist()[1] is True
+    assert frame["becomes"].tolist()[1] == 1
+    assert frame["income"].dtype == "float64"
+    assert frame["new.status"].dtype == "boolean"
+    assert "999" in frame["reason"][2]
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_a_file_holds_what_the_frame_holds(tmp_path: Path, suffix: str) -> None:
+    frame = FRAME.head(6).astype(object)
+    frame.loc[1, "age"] = 212
+    batch = EXPLAINER.explain_many(frame, count=2)
+    path = tmp_path / f"answers.{suffix}"
+    batch.save(path)
+    table = batch.to_frame()
+    match suffix:
+        case "jsonl":
+            lines = [json.loads(line) for line in path.read_text().splitlines()]
+            assert [Explanation.from_dict(line).to_dict() for line in lines] == [each.to_dict() for each in batch]
+            assert [line["row"] for line in lines] == list(range(6))
+            return
+        case "csv":
+            found = pd.read_csv(path, dtype=table.dtypes.to_dict(), keep_default_na=False, na_values=[""])
+            table = table.replace({"reason": {"": pd.NA}})
+        case _:
+            found = pd.read_parquet(path).astype(table.dtypes.to_dict())
+    pd.testing.assert_frame_equal(found, table)
+
+
+def test_a_stream_goes_to_a_file_that_appears_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv"
+    table = Table.of(GERMAN.space, EXPLAINER.classes)
+
+    def breaking() -> Iterator[Explanation]:
+        yield from EXPLAINER.explain_each(FRAME.head(2))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        save(breaking(), path, table)
+    assert list(tmp_path.iterdir()) == []
+    assert save(EXPLAINER.explain_each([FRAME.head(2)]), path, table) == 2
+    assert len(pd.read_csv(path)) == 2
+
+
+@pytest.mark.parametrize("name", ["answers.xlsx", "nowhere/answers.csv"])
+def test_an_unknown_kind_of_file_or_folder_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(mace.InvalidOption):
+        EXPLAINER.explain_many(FRAME.head(1)).save(tmp_path / name)
