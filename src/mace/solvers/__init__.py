@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from mace.errors import InvalidOption, did_you_mean
+from mace.noise import Sturdy
 from mace.problem import Bounds, Limits, Problem
 from mace.registry import Registry
 from mace.solvers import across
@@ -59,6 +60,8 @@ def choose(solver: str, problem: Problem) -> Lane:
     InvalidOption
         The name is unknown, or that solver cannot take this problem.
     """
+    if any(isinstance(condition, Sturdy) for condition in problem.conditions):
+        return _despite_noise(solver, problem)
     if solver == "auto":
         return _first_that_can(problem)
     if solver in SOLVERS:
@@ -74,6 +77,19 @@ def choose(solver: str, problem: Problem) -> Lane:
         return Lane(f"smt:{solver}", partial(solve, back_end=solver), "asked for by name")
     known = ["auto", *SOLVERS, *BACK_ENDS]
     raise InvalidOption(f"solver={solver!r} is not known. Known: {', '.join(known)}.{did_you_mean(solver, known)}")
+
+
+def _despite_noise(solver: str, problem: Problem) -> Lane:
+    """Return the lane for a problem whose answers must stand noise: that of the problem without, asked again and again."""
+    from mace.solvers import sturdy
+
+    obstacle = sturdy.unsupported(problem)
+    if obstacle:
+        raise InvalidOption(f"{obstacle}.")
+    others = tuple(condition for condition in problem.conditions if not isinstance(condition, Sturdy))
+    lane = choose(solver, replace(problem, conditions=others))
+    solve = partial(sturdy.solve, choose=lambda asked: choose(solver, asked).solve)
+    return Lane(lane.name, solve, f"{lane.why}; the box around each answer proved by the same")
 
 
 def _first_that_can(problem: Problem) -> Lane:
