@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from mace.errors import InvalidTarget
 from mace.exact import UNIT
-from mace.forms import Composite, FunctionForm, Goal, Interval, Lead, Network, Outcomes, TreeEnsemble
+from mace.forms import Composite, FunctionForm, Goal, Interval, Lead, Network, ObliqueTrees, Outcomes, TreeEnsemble
 from mace.models.reading import Ask, Reading
 from mace.space import Point
 
@@ -146,6 +146,9 @@ def goal_of(target: object, reading: Reading, current: Fraction) -> tuple[Goal, 
     """Return the outcomes that a target asks for, and how to ask for one, whether or not the row is there already."""
     if target is None:
         return _any_other(reading, current), reading.ask
+    if isinstance(reading.form, ObliqueTrees):
+        # What a probability or prediction is made of are the sums of its trees.
+        reading = replace(reading, form=reading.form.trees)
     if isinstance(target, Between):
         return _interval(target, reading)
     if reading.is_regressor:

@@ -5,6 +5,7 @@ from mace.forms.decision import Alternatives, Goal, Interval, Lead, Margin, Outc
 from mace.forms.form import PREFIX, RESULT, Box, Form
 from mace.forms.function import FunctionForm
 from mace.forms.network import Network
+from mace.forms.oblique import ObliqueTrees
 from mace.forms.polyline import Polyline
 from mace.forms.trees import TreeEnsemble
 
@@ -22,6 +23,7 @@ __all__ = [
     "Lead",
     "Margin",
     "Network",
+    "ObliqueTrees",
     "Outcomes",
     "Part",
     "Polyline",

@@ -279,6 +279,11 @@ def ground(form: Form, space: FeatureSpace) -> Form:
 
     if isinstance(form, Composite):
         parts: Any = tuple(replace(part, form=ground(part.form, space)) for part in form.parts)  # type: ignore[arg-type]
+        if not all(isinstance(part.form, TreeEnsemble | Network) for part in parts):
+            raise UnsupportedModel(
+                "cannot read a vote or mean of other models with trees behind a projection (PCA). Put the projection before linear models "
+                "only, or vote among trees."
+            )
         return replace(form, space=space, parts=parts)
     assert isinstance(form, TreeEnsemble | Network)
     if not any(isinstance(column, Traced) for column in form.columns):
