@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from mace import datasets, testing
+    from mace.causes import Causal
     from mace.certify import Certificate, Verdict, verify
     from mace.constraints import (
         at_most_change,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from mace.targets import any_of, at_least, at_most, becomes, between
 
 _HOMES = {
+    "mace.causes": ("Causal",),
     "mace.certify": ("Certificate", "Verdict", "verify"),
     "mace.constraints": (
         "at_most_change",
@@ -111,6 +113,7 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Causal",
     "Certificate",
     "Change",
     "Counterfactual",

@@ -1,6 +1,7 @@
 """What a read model is: a tree ensemble, a network, or a function."""
 
 from mace.forms.decision import Alternatives, Goal, Interval, Lead, Margin, Outcomes, clearance, winner
+from mace.forms.effects import Effects, EffectsForm, Equation
 from mace.forms.form import PREFIX, RESULT, Box, Form
 from mace.forms.function import FunctionForm
 from mace.forms.network import Network
@@ -11,6 +12,9 @@ __all__ = [
     "RESULT",
     "Alternatives",
     "Box",
+    "Effects",
+    "EffectsForm",
+    "Equation",
     "Form",
     "FunctionForm",
     "Goal",
