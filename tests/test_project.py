@@ -27,9 +27,9 @@ LAYERS = (
     {"joined"},
     {"solvers", "certify"},
     {"explanation", "conflicts"},
-    {"levers", "batch", "recourse"},
+    {"levers", "batch", "plots", "recourse"},
     {"explainer"},
-    {"baselines", "datasets", "plots"},
+    {"baselines", "datasets", "audits"},
     {"experiments", "service"},
     {"cli"},
 )
@@ -74,7 +74,7 @@ def test_exported_names_are_exactly_those_meant() -> None:
         "becomes", "categorical", "datasets", "decreases", "differ", "fixed", "increases", "integer", "load_model", "one_of",
         "Verdict", "verify", "ordinal", "real", "testing", "within", "wrap", "at_most_change", "changes", "changes_at_most", "either",
         "implies", "linear", "load_constraints", "rule", "steps", "suggest_constraints", "together", "transitions",
-        "Causal", "near_data", "robust", "typical",
+        "near_data", "robust", "typical", "Audit", "Batch", "Causal", "audit",
     }  # fmt: skip
     assert set(mace.__all__) == meant == set(dir(mace))
     for name in meant:

@@ -11,6 +11,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from mace import datasets, testing
+    from mace.audits import Audit, audit
+    from mace.batch import Batch
     from mace.causes import Causal
     from mace.certify import Certificate, Verdict, verify
     from mace.constraints import (
@@ -61,6 +63,8 @@ if TYPE_CHECKING:
     from mace.targets import any_of, at_least, at_most, becomes, between
 
 _HOMES = {
+    "mace.audits": ("Audit", "audit"),
+    "mace.batch": ("Batch",),
     "mace.causes": ("Causal",),
     "mace.certify": ("Certificate", "Verdict", "verify"),
     "mace.constraints": (
@@ -113,6 +117,8 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Audit",
+    "Batch",
     "Causal",
     "Certificate",
     "Change",
@@ -141,6 +147,7 @@ __all__ = [
     "at_least",
     "at_most",
     "at_most_change",
+    "audit",
     "becomes",
     "between",
     "categorical",

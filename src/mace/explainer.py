@@ -92,6 +92,12 @@ class Explainer:
         """Return what the real model says of a row."""
         return self._reading.label(self._reading.ask([self.space.point(row)])[0])
 
+    def reaches(self, row: Row, target: object) -> bool:
+        """Return whether the real model puts a row in the target already, so that there is nothing to change."""
+        factual = self.space.point(row)
+        goal, ask = goal_of(target, self._reading, self._reading.ask([factual])[0])
+        return goal.accepts(ask([factual])[0])
+
     def explain(
         self,
         row: Row,
@@ -276,8 +282,17 @@ class Explainer:
 
         stream = Stream(
             self,
-            self._options(
-                target, distance, constraints, count, diversity, accuracy, time_limit, solver, certify, digits
+            self.question(
+                target,
+                distance,
+                constraints,
+                count=count,
+                diversity=diversity,
+                accuracy=accuracy,
+                time_limit=time_limit,
+                solver=solver,
+                certify=certify,
+                digits=digits,
             ),
             total_time_limit=total_time_limit,
             n_jobs=n_jobs,
@@ -321,8 +336,17 @@ class Explainer:
 
         stream = Stream(
             self,
-            self._options(
-                target, distance, constraints, count, diversity, accuracy, time_limit, solver, certify, digits
+            self.question(
+                target,
+                distance,
+                constraints,
+                count=count,
+                diversity=diversity,
+                accuracy=accuracy,
+                time_limit=time_limit,
+                solver=solver,
+                certify=certify,
+                digits=digits,
             ),
             total_time_limit=total_time_limit,
             n_jobs=n_jobs,
@@ -332,20 +356,21 @@ class Explainer:
         )
         return stream.answers(frames)
 
-    def _options(
+    def question(
         self,
-        target: object,
-        distance: object,
-        constraints: Iterable[Constraint | str] | Constraint | str | None,
-        count: int,
-        diversity: Differ | None,
-        accuracy: float,
-        time_limit: float | None,
-        solver: str,
-        certify: bool,
-        digits: int | Mapping[str, int] | None,
+        target: object = None,
+        distance: object = "l1",
+        constraints: Iterable[Constraint | str] | Constraint | str | None = (),
+        *,
+        count: int = 1,
+        diversity: Differ | None = None,
+        accuracy: float = 1e-6,
+        time_limit: float | None = None,
+        solver: str = "auto",
+        certify: bool = False,
+        digits: int | Mapping[str, int] | None = None,
     ) -> dict[str, Any]:
-        """Return the question of a batch as arguments of :meth:`explain`, its parts checked."""
+        """Return the arguments of :meth:`explain` but the row, checked: the question that a batch asks of every row."""
         _check_options(count, accuracy, time_limit, certify, solver, diversity)
         _digits(digits, self.space)
         return {

@@ -94,10 +94,10 @@ class Stream:
         first = list(islice(rows, BLOCK))
         points = [point_of(self.explainer.space, row) for row in first]
         known = [point for point in points if not isinstance(point, MaceError)]
-        sample = known[0] if known else _corner(self.explainer.space)
-        self.explainer.check_question(sample, self.options)
+        if known:
+            self.explainer.check_question(known[0], self.options)
         with ExitStack() as stack:
-            kept = self._checkpoint(sample, stack)
+            kept = self._checkpoint(known[0] if known else _corner(self.explainer.space), stack)
             solve: Workers | InProcess = InProcess(self.explainer, self.options)
             if _processes(self.n_jobs) > 1:
                 solve = stack.enter_context(Workers(self.explainer, self.options, self.n_jobs))

@@ -21,13 +21,14 @@ SOLVERS = Registry(
     {
         "trees": "mace.solvers.trees",
         "network": "mace.solvers.network",
+        "curves": "mace.solvers.curves",
         "milp": "mace.solvers.milp",
         "smt": "mace.solvers.smt",
         "enumerate": "mace.solvers.enumerate",
     },
 )
 
-AUTOMATIC = ("trees", "network", "milp", "smt")
+AUTOMATIC = ("trees", "network", "curves", "milp", "smt")
 """The lanes that ``solver="auto"`` tries, in this order."""
 
 
@@ -68,9 +69,11 @@ def choose(solver: str, problem: Problem) -> Lane:
         if obstacle:
             raise InvalidOption(f"solver={solver!r} cannot take this problem: {obstacle}. Use solver='auto'.")
         return lane
-    from mace.solvers.smt import BACK_ENDS, solve
+    from mace.solvers.smt import BACK_ENDS, solve, supports
 
     if solver in BACK_ENDS:
+        if obstacle := supports(problem):
+            raise InvalidOption(f"solver={solver!r} cannot take this problem: {obstacle}. Use solver='auto'.")
         return Lane(f"smt:{solver}", partial(solve, back_end=solver), "asked for by name")
     known = ["auto", *SOLVERS, *BACK_ENDS]
     raise InvalidOption(f"solver={solver!r} is not known. Known: {', '.join(known)}.{did_you_mean(solver, known)}")

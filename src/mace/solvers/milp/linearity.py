@@ -9,7 +9,7 @@ from mace.causes import OfRow
 from mace.constraints import Condition
 from mace.constraints.condition import AtLeast, GuardCondition
 from mace.distances import NormMetric
-from mace.forms import EffectsForm, Form, FunctionForm, Network, TreeEnsemble
+from mace.forms import Composite, EffectsForm, Form, FunctionForm, Network, TreeEnsemble
 from mace.language import single_assignment
 from mace.language.naming import commands
 from mace.language.syntax import (
@@ -75,6 +75,8 @@ def _why_not_form(form: Form) -> str:
         except _NotLinear as reason:
             return str(reason)
         return _why_not_form(form.inner)
+    if isinstance(form, Composite):
+        return "a mean of sigmoids is not piecewise linear" if form.is_curved else ""
     if form not in _FORMS:
         try:
             _check_program(form.program(), "the function" if isinstance(form, FunctionForm) else "the model")
