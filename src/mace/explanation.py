@@ -59,6 +59,8 @@ class Counterfactual:
         Questions that the lane asked its oracle.
     certificate : Certificate, optional
         The answer with its proof, for :func:`~mace.verify`; only with ``certify=True``.
+    actions : tuple of str, optional
+        With causes: the features that are acted upon; the other changes are effects of these.
     widen : callable, optional
         How :meth:`region` asks the explainer that made this answer; left behind where the answer is pickled.
     """
@@ -73,6 +75,7 @@ class Counterfactual:
     seconds: float
     calls: int = 0
     certificate: Certificate | None = field(default=None, repr=False)
+    actions: tuple[str, ...] | None = None
     widen: Callable[..., RecourseRegion] | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> list[Any]:
@@ -97,10 +100,15 @@ class Counterfactual:
 
     def __str__(self) -> str:
         rows = [("feature", "now", "instead")]
-        rows += [(c.feature, show_value(c.before), show_value(c.after)) for c in self.changes]
+        rows += [(self.named(c), show_value(c.before), show_value(c.after)) for c in self.changes]
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([*lines, self.summary()])
+
+    def named(self, change: Change) -> str:
+        """Return the feature of a change, and whether it is an effect of others."""
+        is_effect = self.actions is not None and change.feature not in self.actions
+        return f"{change.feature} (effect)" if is_effect else change.feature
 
     def summary(self) -> str:
         """Return the prediction and the bounds in one line."""
@@ -123,6 +131,7 @@ class Counterfactual:
             "solver": self.solver,
             "seconds": self.seconds,
             "calls": self.calls,
+            **({} if self.actions is None else {"actions": list(self.actions)}),
         }
 
     @classmethod
@@ -140,6 +149,7 @@ class Counterfactual:
             solver=data["solver"],
             seconds=data["seconds"],
             calls=data["calls"],
+            actions=None if data.get("actions") is None else tuple(data["actions"]),
         )
 
 
@@ -241,7 +251,7 @@ class Explanation(Sequence[Counterfactual]):
             table = Table("feature", "now", "instead", caption=counterfactual.summary(), caption_justify="left")
             for change in counterfactual.changes:
                 after = Text(show_value(change.after), style="bold green")
-                table.add_row(change.feature, show_value(change.before), after)
+                table.add_row(counterfactual.named(change), show_value(change.before), after)
             parts.append(table)
         if self.exhausted and self:
             parts.append(Text("No further counterfactual exists: proved."))
@@ -251,7 +261,7 @@ class Explanation(Sequence[Counterfactual]):
         tables = []
         for counterfactual in self:
             rows = "".join(
-                f"<tr><td>{escape(c.feature)}</td><td>{escape(show_value(c.before))}</td>"
+                f"<tr><td>{escape(counterfactual.named(c))}</td><td>{escape(show_value(c.before))}</td>"
                 f"<td><b>{escape(show_value(c.after))}</b></td></tr>"
                 for c in counterfactual.changes
             )
