@@ -123,7 +123,9 @@ CASES: dict[str, dict[str, Callable[[], Any]]] = {
     "Spaces and frames": {
         "a column of dates": lambda: mace.FeatureSpace.from_frame(pd.DataFrame({"since": pd.to_datetime(["2020-01-01"])})),
         "a column of lists": lambda: mace.FeatureSpace.from_frame(pd.DataFrame({"tags": [["a"], ["b"]]})),
-        "levels with missing values": lambda: mace.FeatureSpace.from_frame(pd.DataFrame({"town": ["A", None]})),
+        "levels in order with missing values": lambda: mace.FeatureSpace.from_frame(
+            pd.DataFrame({"grade": pd.Categorical(["A", None], ordered=True)})
+        ),
         "a space of other columns than the pipeline's": lambda: explain(
             space=mace.FeatureSpace({**NUMBERS, "home": SPACE["housing"]})
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import mace
-from mace.certify.boxes import Span, may_hold
+from mace.certify.boxes import Span, _check_cover, may_hold
+from mace.certify.verdict import Refuted
 from mace.distances import point_values
 from mace.language import holds
 from mace.solvers import across
@@ -22,6 +24,7 @@ from mace.solvers.regions import Region
 from mace.space import Point
 from tampering import outcome_of, parts_of
 from test_across import MODELS, OLD, QUESTIONS, SPACE, TEXTS, rows
+from test_solvers import problem_of
 
 
 def proof_of(explanation: mace.Explanation) -> mace.Certificate:
@@ -149,7 +152,7 @@ def _widened(boxes: list[Any]) -> None:
 def test_changed_boxes_prove_no_more_than_the_truth(change: Callable[[list[Any]], None]) -> None:
     """A proof with other boxes is refused, or the claim is true all the same; with a lost box of a tight proof it is refused."""
     refused = 0
-    for seed in range(32):
+    for seed in range(48):
         explainer, row, text = finite_case(seed)
         proof = proof_of(explainer.explain(row, constraints=[text], certify=True))
         if proof.evidence["lane"] != "boxes" or not proof.evidence["boxes"]:
@@ -193,6 +196,18 @@ def test_the_wrong_answers_of_a_broken_solver_are_refuted(monkeypatch: pytest.Mo
             wrong += 1
             assert mace.verify(proof_of(answer), explainer.model).outcome == "refuted"
     assert wrong >= 3
+
+
+def test_rows_up_to_the_very_bound_must_lie_in_a_box() -> None:
+    """A box with all rows nearer than two steps of ``a`` covers a bound of two steps, and not one a little above."""
+    explainer, row, _ = finite_case(1)
+    problem = problem_of(explainer, row | {"a": 3}, {"distance": "l1", "constraints": [mace.fixed("b", "c", "e")]})
+    step = Fraction(1, 4 * 6)
+    for reach in (0, 1, 2):
+        near = (Span(3 - reach, 3 + reach, None, True, False), None, None, None)
+        _check_cover(problem, step * (reach + 1) * (1 - Fraction(1, 10**9)), [near])
+        with pytest.raises(Refuted, match="lie in no box"):
+            _check_cover(problem, step * (reach + 1) * Fraction(101, 100), [near])
 
 
 # ---- conditions on a piece

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import mace
 from mace.distances import as_distance
 from mace.space import Point
-from realistic import KINDS, SPACE, agrees, brute, explainer_of, frame_of, rows_of
+from realistic import KINDS, SPACE, agrees, brute, every_point, explainer_of, frame_of, outcomes, rows_of
 
 # ---- sets of levers
 
@@ -190,3 +191,121 @@ def test_rows_outside_the_space_are_refused() -> None:
         explainer.explain(row, 1, constraints=[mace.near_data([row, row | {"d": "w"}], k=1)])
     with pytest.raises(mace.InvalidConstraint, match="no column 'd'"):
         explainer.explain(row, 1, constraints=[mace.near_data([{"a": 1, "b": 1, "c": "low"}], k=1)])
+
+
+# ---- typical rows
+
+
+def outlier_forest(seed: int, **options: Any) -> Any:
+    options = {"n_estimators": 12, "max_samples": 40, "contamination": 0.5, "random_state": seed} | options
+    return make_pipeline(mace.Encoder(SPACE), IsolationForest(**options)).fit(frame_of(seed))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_isolation_forest_is_read_as_it_predicts(seed: int) -> None:
+    for options in ({}, {"max_features": 0.5}, {"contamination": "auto"}, {"n_estimators": 1}):
+        forest = outlier_forest(seed, **options)
+        mace.testing.check_model(forest, SPACE, count=200)
+        said = outcomes(mace.Explainer(forest, SPACE))
+        assert set(said.values()) <= {-1, 1}
+        assert [said[point] for point in every_point()[::7]] == list(forest.predict(SPACE.frame_of(every_point()[::7])))
+
+
+def test_the_nearest_usual_row_of_an_outlier() -> None:
+    explainer = mace.Explainer(outlier_forest(0), SPACE)
+    for row in rows_of(explainer, -1, 4):
+        assert agrees(explainer.explain(row, target=1), brute(explainer, row, 1))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_typical_counterfactual_is_the_nearest_that_the_forest_does_not_call_an_outlier(kind: str, seed: int) -> None:
+    explainer, forest = explainer_of(kind), outlier_forest(seed)
+    said = outcomes(mace.Explainer(forest, SPACE))
+    constraint = mace.typical(forest)
+    binding = 0
+    for row in rows_of(explainer, 0, 3 if kind == "function" else 8):
+        for distance in ("l1", "linf"):
+            answer = explainer.explain(row, target=1, constraints=[constraint], distance=distance)
+            best = brute(explainer, row, 1, lambda point: said[point] == 1, distance)
+            assert agrees(answer, best), (answer, row, best)
+            assert not answer or forest.predict(pd.DataFrame([answer[0].values]))[0] == 1
+            binding += best != brute(explainer, row, 1, distance=distance)
+    assert binding, "the forest should matter"
+
+
+@pytest.mark.parametrize("solver", ["smt", "milp", "enumerate"])
+def test_the_other_lanes_keep_to_typical_rows(solver: str) -> None:
+    forest = outlier_forest(1, n_estimators=4, max_samples=12)
+    said = outcomes(mace.Explainer(forest, SPACE))
+    for kind in ("forest", "linear", "function"):
+        explainer = explainer_of(kind)
+        (row,) = rows_of(explainer, 0, 1)
+        answer = explainer.explain(row, 1, constraints=[mace.typical(forest)], solver=solver)
+        assert agrees(answer, brute(explainer, row, 1, lambda point: said[point] == 1))
+
+
+def few_changes(point: Point, old: Point) -> bool:
+    return sum(a != b for a, b in zip(point, old, strict=True)) <= 2 and point[2] == old[2]
+
+
+def test_typical_with_other_conditions_and_quantiles() -> None:
+    explainer = explainer_of("forest")
+    frame = frame_of(3)
+    for row in rows_of(explainer, 0, 1):
+        for made in (
+            mace.typical(frame, 0.3),
+            mace.typical(outlier_forest(2), 0.4, frame=frame),
+            mace.typical(frame),
+        ):
+            condition: Any = made.bind(SPACE, SPACE.point(row))
+            usual = condition.reading.ask(every_point())
+            allowed = {point for point, code in zip(every_point(), usual, strict=True) if code == 1}
+            answer = explainer.explain(row, target=1, constraints=[made, "at most 2 features change", "c stays"])
+            kept = {point for point in allowed if few_changes(point, SPACE.point(row))}
+            assert agrees(answer, brute(explainer, row, 1, kept.__contains__))
+
+
+def test_typical_over_real_features_agrees_with_the_smt_lane() -> None:
+    space = mace.FeatureSpace({"a": mace.real(0, 10), "b": mace.real(0, 10), "c": mace.categorical(["p", "q"])})
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {"a": rng.uniform(0, 10, 200), "b": rng.normal(5, 1, 200).clip(0, 10), "c": rng.choice(["p", "q"], 200)}
+    )
+    labels = (frame.a + 2 * frame.b + 2 * (frame.c == "q") > 17).astype(int)
+    forest = make_pipeline(
+        mace.Encoder(space), IsolationForest(n_estimators=5, max_samples=20, contamination=0.4, random_state=0)
+    ).fit(frame)
+    for estimator in (RandomForestClassifier(4, max_depth=4, random_state=0), LogisticRegression()):
+        explainer = mace.Explainer(make_pipeline(mace.Encoder(space), estimator).fit(frame, labels), space)
+        rows = [row for row in frame.to_dict("records") if explainer.predict(row) == 0][:2]
+        for row in rows:
+            made: dict[str, Any] = {"target": 1, "constraints": [mace.typical(forest)]}
+            answer, other = explainer.explain(row, **made), explainer.explain(row, **made, solver="smt", time_limit=60)
+            assert answer.status == "optimal", answer.reason
+            assert other[0].lower <= answer[0].distance <= other[0].distance + 2e-6
+            assert answer[0].lower <= other[0].distance
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((outlier_forest(0), 0.1), "frame=X_train"),
+        ((frame_of(1), 2), "quantile is 2"),
+        (("forest",), "neither a fitted"),
+    ],
+)
+def test_a_typical_that_makes_no_sense_is_refused(arguments: Any, said: str) -> None:
+    with pytest.raises(mace.InvalidConstraint, match=said):
+        mace.typical(*arguments)
+
+
+def test_only_isolation_forests_say_what_is_typical() -> None:
+    explainer = explainer_of("forest")
+    (row,) = rows_of(explainer, 0, 1)
+    with pytest.raises(mace.InvalidConstraint, match="no IsolationForest"):
+        explainer.explain(row, 1, constraints=[mace.typical(explainer_of("linear").model)])
+    with pytest.raises(mace.InvalidConstraint, match="no column 'a'"):
+        explainer.explain(row, 1, constraints=[mace.typical(frame_of(1).drop(columns="a"))])
+    with pytest.raises(mace.InvalidConstraint, match="cannot state it"):
+        explainer.explain(row, 1, constraints=[mace.typical(outlier_forest(0))], certify=True)

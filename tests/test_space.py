@@ -65,7 +65,7 @@ def test_every_shape_of_row_gives_the_same_plain_scalars_in_the_spaces_order(row
             {"housing": "onw"},
             "'housing' is 'onw', which is not one of its levels: 'rent', 'own', 'free'. Did you mean 'own'",
         ),
-        ({"housing": math.nan}, "'housing' is missing .* add a level"),
+        ({"housing": math.nan}, "'housing' is missing .* allow it: .*missing=True"),
         ({"education": 2}, "not one of its levels"),
         ({"credit amount": 11}, r"replace\(\{'credit amount': integer\(0, 11\)\}\)"),
         ({"agee": 3}, "'agee' is not a feature. Did you mean 'age'"),
@@ -141,8 +141,9 @@ def test_replace_keeps_the_order_and_refuses_unknown_names() -> None:
         lambda: ordinal([]),
         lambda: categorical(["a", "a"]),
         lambda: categorical("abc"),
-        lambda: categorical([math.nan]),
-        lambda: categorical([None]),  # type: ignore[list-item]
+        lambda: categorical([math.inf]),
+        lambda: categorical([math.nan, None]),
+        lambda: ordinal(["a", None]),
         lambda: FeatureSpace({}),
         lambda: FeatureSpace({"age": 3}),  # type: ignore[dict-item]
         lambda: FeatureSpace({3: real(0, 1)}),  # type: ignore[dict-item]
@@ -213,7 +214,10 @@ def test_overrides_are_taken_as_given_and_are_no_guess() -> None:
         (pd.DataFrame({"a": []}), "nothing to infer"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "stands twice"),
         (pd.DataFrame([[1, 2]]), "is not text"),
-        (pd.DataFrame({"a": ["x", None]}), "missing values, and levels have no missing state"),
+        (
+            pd.DataFrame({"a": pd.Categorical(["x", None], ordered=True)}),
+            "missing values, and levels in order have no missing state",
+        ),
         (pd.DataFrame({"a": [math.nan, math.nan]}), "has no value at all"),
         (pd.DataFrame({"a": [1.0, math.inf]}), "infinite"),
         (pd.DataFrame({"a": pd.to_datetime(["2026-01-01"])}), "dtype datetime"),

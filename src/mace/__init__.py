@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from mace.models.files import load_model
     from mace.models.wrapped import wrap
     from mace.near import near_data
+    from mace.outliers import typical
     from mace.problem import Status
     from mace.space import FeatureSpace, categorical, integer, ordinal, real
     from mace.space.encoder import Encoder
@@ -103,6 +104,7 @@ _HOMES = {
     "mace.models.files": ("load_model",),
     "mace.models.wrapped": ("wrap",),
     "mace.near": ("near_data",),
+    "mace.outliers": ("typical",),
     "mace.problem": ("Status",),
     "mace.space": ("FeatureSpace", "categorical", "integer", "ordinal", "real"),
     "mace.space.encoder": ("Encoder",),
@@ -167,6 +169,7 @@ __all__ = [
     "testing",
     "together",
     "transitions",
+    "typical",
     "verify",
     "within",
     "wrap",

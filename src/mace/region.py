@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from mace.constraints import Constraint, fixed, one_of, within
 from mace.space import Categorical, Feature, FeatureSpace, Integer, Ordinal, Point, Real, Scalar
+from mace.space.features import shown_level
 
 FINE = 2.0**-20
 """A real end is found to this share of the feature's range."""
@@ -133,7 +134,7 @@ class Widening:
         for name in self.names:
             feature = self.space[name]
             if isinstance(feature, Categorical):
-                ends[name] = Ends(levels=tuple(feature.levels[k] for k in self.levels[name]))
+                ends[name] = Ends(levels=tuple(shown_level(feature.levels[k]) for k in self.levels[name]))
             else:
                 low, high = (_shown(feature, end) for end in self.ranges[name])
                 ends[name] = Ends(low, high)
@@ -148,5 +149,5 @@ def _ends(feature: Feature) -> tuple[int | float, int | float]:
 
 def _shown(feature: Feature, end: int | float) -> Scalar:
     if isinstance(feature, Ordinal):
-        return feature.levels[int(end)]
+        return shown_level(feature.levels[int(end)])
     return int(end) if isinstance(feature, Integer) else float(Fraction(end))

@@ -27,7 +27,7 @@ from mace.language.source import find_source
 from mace.models import Reading, read
 from mace.problem import Problem
 from mace.space import FeatureSpace, Point, Scalar
-from mace.space.features import plain_scalar
+from mace.space.features import is_missing, plain_scalar
 from mace.targets import AnyOf, Between, as_goal
 
 KEYS = {"model", "space", "factual", "target", "distance", "constraints", "diversity", "earlier", "accuracy"}
@@ -177,8 +177,7 @@ def as_target(target: object) -> AnyOf | Between | None:
 
 def row_of(space: FeatureSpace, point: Point) -> Row:
     """Return a point as a row for JSON, ``None`` where missing."""
-    values = space.values_of(point)
-    return {name: None if number is None else values[name] for name, number in zip(space, point, strict=True)}
+    return {name: None if is_missing(value) else value for name, value in space.values_of(point).items()}
 
 
 def _point(space: FeatureSpace, row: object, place: str) -> Point:

@@ -13,6 +13,7 @@ from mace.explainer import Explainer
 from mace.explanation import Explanation
 from mace.models.package import optional
 from mace.space import Categorical, Feature, FeatureSpace, Ordinal, Scalar
+from mace.space.features import is_missing
 
 MISSING = {"", "na", "nan", "null", "<na>"}
 
@@ -103,7 +104,8 @@ def _check_columns(path: Path, frame: pd.DataFrame, space: FeatureSpace) -> None
 
 def _cell(feature: Feature, text: str) -> Scalar:
     if isinstance(feature, Ordinal | Categorical):
-        return next((level for level in feature.levels if str(level) == text), text)
+        named = next((level for level in feature.levels if str(level) == text and not is_missing(level)), None)
+        return named if named is not None else math.nan if text.strip().lower() in MISSING else text
     if text.strip().lower() in MISSING:
         return math.nan
     try:

@@ -22,7 +22,7 @@ from mace.language.syntax import (
     negation,
 )
 from mace.space import Categorical, Feature, FeatureSpace, Ordinal, Point, Value
-from mace.space.features import plain_scalar
+from mace.space.features import plain_scalar, position_of
 
 Values = dict[str, Fraction | None]
 
@@ -131,9 +131,9 @@ def number_of(space: FeatureSpace, name: str, value: object, constraint: str) ->
     feature = space[name]
     value = plain_scalar(value)
     if isinstance(feature, Ordinal | Categorical):
-        for position, level in enumerate(feature.levels):
-            if level == value and isinstance(level, str) == isinstance(value, str):
-                return position
+        position = position_of(feature.levels, value)
+        if position is not None:
+            return position
         listed = ", ".join(map(repr, feature.levels))
         raise InvalidConstraint(
             f"{constraint}: {value!r} is not a level of {name!r}: {listed}.{did_you_mean(value, feature.levels)}"

@@ -94,6 +94,8 @@ class IsMissing(Combinable):
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return that it is missing; never where it cannot be."""
         feature = feature_of(space, self.feature, str(self))
+        if isinstance(feature, Categorical) and feature.missing_level is not None:
+            return GuardCondition(Compare("==", Variable(self.feature), Constant(Fraction(feature.missing_level))))
         return GuardCondition(Missing(self.feature) if feature.missing else FALSE)
 
     @property

@@ -80,6 +80,7 @@ MODELS = Registry(
         "sklearn:GradientBoostingRegressor": "mace.models.boosting:read_boosting",
         "sklearn:HistGradientBoostingClassifier": "mace.models.histogram:read_histogram",
         "sklearn:HistGradientBoostingRegressor": "mace.models.histogram:read_histogram",
+        "sklearn:IsolationForest": "mace.models.isolation:read_isolation",
         "sklearn:AdaBoostClassifier": "mace.models.adaboost:read_adaboost",
         **dict.fromkeys(LINEAR_CLASSIFIERS, "mace.models.linear:read_linear"),
         **dict.fromkeys(LINEAR_REGRESSORS, "mace.models.linear:read_linear_regressor"),
@@ -123,6 +124,7 @@ REFUSED = {
 """Why well-known models have no reader, and what to do instead."""
 
 DEPLOYED = {
+    "sklearn:IsolationForest": "mace.models.isolation:deployed",
     "sklearn:HistGradientBoostingClassifier": "mace.models.histogram:deployed",
     "sklearn:HistGradientBoostingRegressor": "mace.models.histogram:deployed",
     "xgboost:XGBClassifier": "mace.models.xgboost:deployed_estimator",
@@ -159,6 +161,10 @@ DECIDING = (
     "__call__",
     "run",
     "_predict_proba_lr",
+    "score_samples",
+    "_score_samples",
+    "_compute_score_samples",
+    "_compute_chunked_score_samples",
 )
 """Methods that a subclass must not override to be read as its base."""
 

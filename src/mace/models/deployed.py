@@ -14,7 +14,7 @@ from mace.errors import UnsupportedModel
 from mace.forms.scoring import column_values
 from mace.models.reading import Ask, Rate
 from mace.space import Categorical, Column, FeatureSpace, Ordinal, Point, Scalar, numeric_columns
-from mace.space.features import Level, plain_scalar
+from mace.space.features import Level, is_missing, plain_scalar
 
 Matrix = Any
 """What a model takes: a float64 array, or a data frame."""
@@ -88,6 +88,11 @@ def _numeric(family: str, name: str, index: int, alone: FeatureSpace) -> list[Co
             f"{family} takes numbers, and {name!r} has text levels. "
             "Put an encoder before it: make_pipeline(mace.Encoder(space), model), or mace.wrap(model, encoder=...) for a network."
         )
+    if columns[0].table is not None and np.isnan(columns[0].table).any():
+        raise UnsupportedModel(
+            f"{name!r} has a missing level among numbers, which reach {family} as they are. Make it a number that may be missing: "
+            f"FeatureSpace.replace({name}=mace.integer(..., missing=True))."
+        )
     return [Column(name, index, columns[0].table)]
 
 
@@ -99,7 +104,7 @@ def _native(name: str, index: int, space: FeatureSpace, known: Sequence[Level] |
             f"Declare its levels: FeatureSpace.replace({name}=mace.categorical([...]))."
         )
     codes = {_kind(level): float(code) for code, level in enumerate(feature.levels if known is None else known)}
-    table = tuple(codes.get(_kind(level), np.nan) for level in feature.levels)
+    table = tuple(np.nan if is_missing(level) else codes.get(_kind(level), np.nan) for level in feature.levels)
     return Native(name, index, table, feature.levels)
 
 
@@ -117,7 +122,8 @@ def rows_of(deployed: Deployed, columns: Sequence[Column], points: Sequence[Poin
     for column in columns:
         if isinstance(column, Native):
             labels = [column.labels[int(point[column.feature] or 0)] for point in points]
-            frame[column.name] = pd.Categorical(labels, categories=list(column.labels))
+            known = [label for label in column.labels if not is_missing(label)]
+            frame[column.name] = pd.Categorical(labels, categories=known)
     return frame
 
 

@@ -13,7 +13,7 @@ from mace.errors import UnsupportedModel
 from mace.models.estimator import check_width
 from mace.models.ground_trees import fills_missing
 from mace.models.preprocess import tabled, walk
-from mace.models.traced import Traced, first_value, raw_columns
+from mace.models.traced import Traced, as_series, first_value, raw_columns
 from mace.space import Categorical, Column, Feature, FeatureSpace, Integer, Ordinal, Point, Real, numeric_columns
 from mace.space.encoder import Encoder
 
@@ -101,7 +101,7 @@ def _first_row(pipeline: Any, columns: Sequence[Traced], space: FeatureSpace) ->
     cells = [column.values(first_value(features[column.feature])) for column in columns]
     names = getattr(pipeline, "feature_names_in_", None)
     if names is not None:
-        frame = pd.DataFrame({k: pd.Series(list(cell)) for k, cell in enumerate(cells)})
+        frame = pd.DataFrame({k: as_series(cell) for k, cell in enumerate(cells)})
         frame.columns = list(names)
         return frame
     is_text = any(isinstance(cell[0], str) for cell in cells)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from mace.errors import UnsupportedModel
 from mace.exact import UNIT
 from mace.space import Categorical, Column, Feature, FeatureSpace, Integer, Ordinal, Real
-from mace.space.features import Level
+from mace.space.features import Level, is_missing
 
 if TYPE_CHECKING:
     from mace.models.ground_networks import Ground
@@ -133,6 +133,12 @@ def as_objects(levels: Sequence[Level]) -> NDArray[Any]:
     found = np.empty(len(levels), dtype=object)
     found[:] = levels
     return found
+
+
+def as_series(cells: NDArray[Any]) -> pd.Series[Any]:
+    """Return cells as a frame holds them: objects where one is ``None`` or all are missing, which pandas would turn into other things."""
+    is_kept = any(cell is None for cell in cells) or all(is_missing(cell) for cell in cells)
+    return pd.Series(list(cells), dtype=object if is_kept else None)
 
 
 def first_value(feature: Feature) -> NDArray[Any]:
@@ -257,7 +263,7 @@ def contained(block: Sequence[NDArray[Any]], sample: Any) -> Any:
     if isinstance(sample, pd.DataFrame):
         made = pd.DataFrame(
             {
-                position: pd.Series(list(column)) if column.dtype == np.dtype(object) else column
+                position: as_series(column) if column.dtype == np.dtype(object) else column
                 for position, column in enumerate(block)
             }
         )

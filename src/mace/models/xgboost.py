@@ -26,7 +26,7 @@ from mace.models.joined import Tree, join
 from mace.models.package import optional
 from mace.models.tree import check_float32
 from mace.space import Column, FeatureSpace
-from mace.space.features import Level
+from mace.space.features import Level, is_missing
 
 UNIT32 = Fraction(1, 2**24)
 
@@ -226,16 +226,17 @@ def _base(text: str, objective: str, outputs: int) -> NDArray[np.float32]:
 
 
 def _codes(column: Column, family: str) -> NDArray[np.int64]:
-    """Return the code of each level."""
+    """Return the code of each level, -1 for that of missing values."""
     if column.table is None:
         raise UnsupportedModel(
             f"column {column.name!r} is categorical to {family} and a number in the space. "
             "Declare its levels: mace.categorical([...]) or mace.ordinal([...])."
         )
-    table = np.array(column.table)
+    labels = column.labels if isinstance(column, Native) else ()
+    is_missing_level = np.array([is_missing(label) for label in labels] or [False] * len(column.table))
+    table = np.where(is_missing_level, 0, np.array(column.table))
     if np.isnan(table).any():
-        assert isinstance(column, Native)
-        unknown = column.labels[int(np.isnan(table).argmax())]
+        unknown = labels[int(np.isnan(table).argmax())]
         raise UnsupportedModel(
             f"{column.name!r}: level {unknown!r} of the space is unknown to {family}, which would refuse it."
         )
@@ -244,7 +245,7 @@ def _codes(column: Column, family: str) -> NDArray[np.int64]:
             f"column {column.name!r} is categorical to {family}, and its levels are not whole numbers from 0. "
             "Use mace.Encoder(space, categorical='codes')."
         )
-    return table.astype(np.int64)
+    return np.where(is_missing_level, -1, table.astype(np.int64))
 
 
 def _tree(tree: dict[str, Any], output: int, codes: dict[int, NDArray[np.int64]]) -> Tree:
@@ -254,7 +255,8 @@ def _tree(tree: dict[str, Any], output: int, codes: dict[int, NDArray[np.int64]]
     lefts = {}
     for node, start, size in zip(tree["categories_nodes"], starts, sizes, strict=True):
         right = np.array(tree["categories"][start : start + size], dtype=np.int64)
-        lefts[int(node)] = ~np.isin(codes[int(column[node])], right)
+        code = codes[int(column[node])]
+        lefts[int(node)] = np.where(code < 0, tree["default_left"][node] != 0, ~np.isin(code, right))
     left = np.array(tree["left_children"], dtype=np.int64)
     return Tree(
         column=column,

@@ -30,7 +30,7 @@ AUTOMATIC = ("trees", "network", "milp", "smt")
 """The lanes that ``solver="auto"`` tries, in this order."""
 
 
-CUTTING = ("trees", "network")
+CUTTING = ("trees", "network", "milp")
 """The lanes that are asked about box after box where a condition is not one that they take themselves."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -62,7 +63,7 @@ def numeric_columns(space: FeatureSpace) -> tuple[Column, ...] | None:
         if isinstance(feature, Ordinal | Categorical):
             if any(isinstance(level, str) for level in feature.levels):
                 return None
-            table = tuple(float(level) for level in feature.levels)
+            table = tuple(math.nan if level is None else float(level) for level in feature.levels)
         columns.append(Column(name, index, table))
     return tuple(columns)
 

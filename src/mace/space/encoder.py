@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mace.errors import InvalidRow, did_you_mean
 from mace.space.columns import CategoricalEncoding, Column, OrdinalEncoding, encoded_columns
-from mace.space.features import Categorical, Feature, Level, Ordinal, plain_scalar
+from mace.space.features import Categorical, Feature, Level, Ordinal, is_missing, plain_scalar
 from mace.space.frames import as_pandas
 from mace.space.space import FeatureSpace
 
@@ -151,11 +151,12 @@ def _numbers(name: str, feature: Feature, column: Any) -> NDArray[np.float64]:
 
 
 def _positions(name: str, levels: tuple[Level, ...], column: Any) -> NDArray[np.float64]:
-    position = {level: code for code, level in enumerate(levels)}
+    position = {None if is_missing(level) else level: code for code, level in enumerate(levels)}
+    cells = [None if is_missing(value) else plain_scalar(value) for value in column]
     try:
-        return np.array([position[plain_scalar(value)] for value in column], dtype=np.float64)  # type: ignore[index]
+        return np.array([position[cell] for cell in cells], dtype=np.float64)  # type: ignore[index]
     except (KeyError, TypeError):
-        unseen = next(value for value in map(plain_scalar, column) if value not in position)
+        unseen = next(cell for cell in cells if cell not in position)
         shown = ", ".join(map(repr, levels[:20]))
         raise InvalidRow(
             f"{name!r} is {unseen!r}, which is not one of its levels: {shown}.{did_you_mean(unseen, levels)}"

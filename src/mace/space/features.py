@@ -14,7 +14,8 @@ from fractions import Fraction
 from mace.errors import InvalidSpace
 from mace.exact import decimal_fraction
 
-Level = str | int | float | bool
+Level = str | int | float | bool | None
+"""A level; ``None`` or NaN is the level of missing values."""
 Number = int | float
 Value = Number | None
 """A feature's value as a number; ``None`` is missing."""
@@ -145,18 +146,26 @@ class Ordinal:
 
     @property
     def missing(self) -> bool:
-        """Levels have no missing state: name one 'missing' instead."""
+        """Levels in order have no missing state."""
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class Categorical:
-    """One of several levels without order; any change has distance 1."""
+    """One of several levels without order; any change has distance 1.
+
+    One of them, the last, may be ``None`` or NaN: the value is missing, and the model is asked with just that.
+    """
 
     levels: tuple[Level, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", _check_levels(self.levels, "categorical"))
+        checked = _check_levels(self.levels, "categorical", may_miss=True)
+        object.__setattr__(self, "levels", tuple(sorted(checked, key=is_missing)))
+
+    def __reduce__(self) -> tuple[type[Categorical], tuple[tuple[Level, ...]]]:
+        """Pickle by what makes it: a NaN among the levels stays the same object, and so equal to itself."""
+        return Categorical, (self.levels,)
 
     @property
     def range(self) -> Fraction:
@@ -170,8 +179,13 @@ class Categorical:
 
     @property
     def missing(self) -> bool:
-        """Levels have no missing state: name one 'missing' instead."""
+        """Being missing is a level like the others, not a state beside them."""
         return False
+
+    @property
+    def missing_level(self) -> int | None:
+        """The position of the level of missing values."""
+        return next((k for k, level in enumerate(self.levels) if is_missing(level)), None)
 
 
 Feature = Real | Integer | Ordinal | Categorical
@@ -220,15 +234,26 @@ def ordinal(levels: Sequence[Level]) -> Ordinal:
     return Ordinal(_as_levels(levels, "ordinal"))
 
 
-def categorical(levels: Sequence[Level]) -> Categorical:
+def categorical(levels: Sequence[Level], missing: bool = False) -> Categorical:
     """Return a categorical feature; two levels make it binary.
+
+    Parameters
+    ----------
+    levels : sequence
+        Text, numbers or booleans; ``None`` or NaN is the level of missing values, given to the model as it stands here.
+    missing : bool
+        Whether NaN is a further level.
 
     Examples
     --------
     >>> categorical(["rent", "own", "free"]).range
     Fraction(1, 1)
+    >>> categorical(["rent", "own"], missing=True).size
+    3
     """
-    return Categorical(_as_levels(levels, "categorical"))
+    _check_missing(missing)
+    given = _as_levels(levels, "categorical")
+    return Categorical((*given, math.nan) if missing and not any(map(is_missing, given)) else given)
 
 
 def grid_values(feature: Feature) -> Iterator[Number]:
@@ -277,11 +302,19 @@ def _as_levels(levels: Sequence[Level], kind: str) -> tuple[Level, ...]:
         raise InvalidSpace(f"{kind}: levels is {levels!r}; give a list of levels.") from error
 
 
-def _check_levels(levels: Sequence[Level], kind: str) -> tuple[Level, ...]:
-    plain = tuple(plain_scalar(level) for level in levels)
+def _check_levels(levels: Sequence[Level], kind: str, *, may_miss: bool = False) -> tuple[Level, ...]:
+    plain = tuple(_one_nan(plain_scalar(level)) for level in levels)
     if not plain:
         raise InvalidSpace(f"{kind}: no levels; give at least one.")
+    if sum(map(is_missing, plain)) > may_miss:
+        raise InvalidSpace(
+            f"{kind}: one level may stand for missing values, not several."
+            if may_miss
+            else f"{kind}: missing values have no place in an order. Name one, e.g. 'missing', or make the feature categorical."
+        )
     for level in plain:
+        if is_missing(level):
+            continue
         if not isinstance(level, str | int | float | bool) or (isinstance(level, float) and not math.isfinite(level)):
             raise InvalidSpace(
                 f"{kind}: level {level!r} is a {type(level).__name__}; use text, finite numbers or booleans."
@@ -290,6 +323,34 @@ def _check_levels(levels: Sequence[Level], kind: str) -> tuple[Level, ...]:
     if doubled is not None:
         raise InvalidSpace(f"{kind}: level {doubled!r} stands twice; each level once.")
     return plain  # type: ignore[return-value]
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a cell or level says that there is no value: ``None``, NaN, or pandas' own."""
+    return (
+        value is None or type(value).__name__ in {"NAType", "NaTType"} or (isinstance(value, float) and value != value)
+    )
+
+
+def shown_level(level: Level) -> str | int | float | bool:
+    """Return a level as answers hold it: NaN where it is missing."""
+    return math.nan if level is None else level
+
+
+def _one_nan(value: object) -> object:
+    """Return a missing value as ``None`` or as the one NaN that levels hold, so that tuples of levels can be compared."""
+    return math.nan if value is not None and is_missing(value) else value
+
+
+def position_of(levels: Sequence[Level], value: object) -> int | None:
+    """Return the position of a level; ``None`` where it is none. Text and numbers differ; all missing values are alike."""
+    for position, level in enumerate(levels):
+        if is_missing(level) or is_missing(value):
+            if is_missing(level) and is_missing(value):
+                return position
+        elif level == value and isinstance(level, str) == isinstance(value, str):
+            return position
+    return None
 
 
 def plain_scalar(value: object) -> object:

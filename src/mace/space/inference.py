@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -80,18 +81,22 @@ def _suggestion(name: str, feature: Feature, column: pd.Series[Any]) -> str:
 
 
 def _infer_category(name: str, column: pd.Series[Any], dtype: pd.CategoricalDtype) -> tuple[Feature, str]:
-    _refuse_missing(name, column)
-    seen = set(column.unique())
+    seen = set(column.dropna().unique())
     levels = tuple(plain_scalar(level) for level in dtype.categories if level in seen)
     if dtype.ordered:
+        _refuse_missing(name, column)
         return Ordinal(levels), f"ordinal, from an ordered category dtype with {len(levels)} observed levels"  # type: ignore[arg-type]
-    return Categorical(levels), f"categorical, from a category dtype with {len(levels)} observed levels"  # type: ignore[arg-type]
+    missing, state = _missing_level(column)
+    return (
+        Categorical((*levels, *missing)),  # type: ignore[arg-type]
+        f"categorical, from a category dtype with {len(levels)} observed levels{state}",
+    )
 
 
 def _infer_levels(name: str, column: pd.Series[Any]) -> tuple[Feature, str]:
-    _refuse_missing(name, column)
+    missing, state = _missing_level(column)
     try:
-        levels = list(dict.fromkeys(plain_scalar(value) for value in column.unique()))
+        levels = list(dict.fromkeys(plain_scalar(value) for value in column.dropna().unique()))
     except TypeError as error:
         raise InvalidSpace(
             f"Column {name!r} holds lists or other values that are no levels. Drop it, or turn it into text."
@@ -102,14 +107,26 @@ def _infer_levels(name: str, column: pd.Series[Any]) -> tuple[Feature, str]:
     except TypeError:
         levels.sort(key=lambda level: (type(level).__name__, str(level)))
         order = "sorted as text, since they are of several types"
-    return Categorical(tuple(levels)), f"categorical, from dtype {column.dtype}: {len(levels)} observed levels, {order}"  # type: ignore[arg-type]
+    return (
+        Categorical((*levels, *missing)),  # type: ignore[arg-type]
+        f"categorical, from dtype {column.dtype}: {len(levels)} observed levels, {order}{state}",
+    )
+
+
+def _missing_level(column: pd.Series[Any]) -> tuple[tuple[float | None, ...], str]:
+    """Return the level of missing values, as they are in the column, and what to say of it; nothing where there are none."""
+    count = int(column.isna().sum())
+    if not count:
+        return (), ""
+    is_none = column.dtype == np.dtype(object) and any(value is None for value in column)
+    return (None if is_none else math.nan,), f", and missing as a level, since {count} values are"
 
 
 def _refuse_missing(name: str, column: pd.Series[Any]) -> None:
     if column.isna().any():
         raise InvalidSpace(
-            f"Column {name!r} has {int(column.isna().sum())} missing values, and levels have no missing state. "
-            f"Make it a level: frame[{name!r}] = frame[{name!r}].fillna('missing')."
+            f"Column {name!r} has {int(column.isna().sum())} missing values, and levels in order have no missing state. "
+            f"Make it unordered, or name a level: frame[{name!r}].cat.add_categories('missing').fillna('missing')."
         )
 
 

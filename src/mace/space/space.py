@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mace.errors import InvalidRow, InvalidSpace, did_you_mean
@@ -17,7 +17,11 @@ from mace.space.features import (
     Ordinal,
     Real,
     Value,
+    categorical,
+    is_missing,
     plain_scalar,
+    position_of,
+    shown_level,
 )
 
 if TYPE_CHECKING:
@@ -33,7 +37,12 @@ SCHEMA_VERSION = 1
 RESERVED = "§"
 """Variables of the programs that MACE itself writes begin with this; no feature's name does."""
 
-_KINDS: dict[str, type[Feature]] = {"real": Real, "integer": Integer, "ordinal": Ordinal, "categorical": Categorical}
+_KINDS: dict[str, Callable[..., Feature]] = {
+    "real": Real,
+    "integer": Integer,
+    "ordinal": Ordinal,
+    "categorical": categorical,
+}
 
 
 class FeatureSpace(Mapping[str, Feature]):
@@ -169,8 +178,14 @@ class FeatureSpace(Mapping[str, Feature]):
         """Return points as a data frame over the original features."""
         import pandas as pd
 
-        rows = [self.values_of(point) for point in points]
-        return pd.DataFrame(rows, columns=list(self.names))
+        frame = pd.DataFrame([self.values_of(point) for point in points], columns=list(self.names))
+        for j, (name, feature) in enumerate(self.items()):
+            if isinstance(feature, Categorical) and feature.missing_level is not None:
+                # As in the data that the level came from: None stays None, and text with NaN stays objects.
+                cells = [feature.levels[int(point[j] or 0)] for point in points]
+                is_numeric = all(isinstance(level, int | float) for level in feature.levels)
+                frame[name] = pd.Series(cells, dtype="float64" if is_numeric else object, index=frame.index)
+        return frame
 
     def _cells(self, row: Row) -> dict[str, object]:
         cells = _as_mapping(row, self.names)
@@ -248,17 +263,13 @@ def _as_mapping(row: Row, names: tuple[str, ...]) -> dict[str, object]:
     return dict(zip(names, cells, strict=True))
 
 
-def _is_missing(value: object) -> bool:
-    return (
-        value is None or type(value).__name__ in {"NAType", "NaTType"} or (isinstance(value, float) and value != value)
-    )
-
-
 def _number(name: str, feature: Feature, value: object) -> Value:
     value = plain_scalar(value)
-    if _is_missing(value):
+    if is_missing(value):
         if feature.missing:
             return None
+        if isinstance(feature, Categorical) and feature.missing_level is not None:
+            return feature.missing_level
         raise InvalidRow(
             f"{name!r} is missing (NaN), and the feature has no missing state. {_missing_advice(name, feature)}"
         )
@@ -277,7 +288,9 @@ def _missing_advice(name: str, feature: Feature) -> str:
             return (
                 f"Fill it, or allow it: {_replacement(name, f'integer({feature.low}, {feature.high}, missing=True)')}."
             )
-        case _:
+        case Categorical(levels):
+            return f"Fill it, or allow it: {_replacement(name, f'categorical({list(levels)}, missing=True)')}."
+        case Ordinal():
             return "Fill it, or add a level for it, e.g. 'missing'."
 
 
@@ -288,9 +301,9 @@ def _replacement(name: str, feature: str) -> str:
 
 
 def _position(name: str, levels: tuple[Level, ...], value: object) -> int:
-    for position, level in enumerate(levels if isinstance(value, str | int | float) else ()):
-        if level == value and isinstance(level, str) == isinstance(value, str):
-            return position
+    position = position_of(levels, value) if isinstance(value, str | int | float) else None
+    if position is not None:
+        return position
     shown = ", ".join(map(repr, levels[:20])) + (", ..." if len(levels) > 20 else "")
     raise InvalidRow(f"{name!r} is {value!r}, which is not one of its levels: {shown}.{did_you_mean(value, levels)}")
 
@@ -324,7 +337,7 @@ def _scalar(feature: Feature, value: Value) -> Scalar:
         return math.nan
     match feature:
         case Ordinal(levels) | Categorical(levels):
-            return levels[int(value)]
+            return shown_level(levels[int(value)])
         case _:
             return value
 
@@ -345,6 +358,8 @@ def _show_feature(feature: Feature) -> str:
 def _to_dict(feature: Feature) -> dict[str, Any]:
     kind = type(feature).__name__.lower()
     match feature:
+        case Categorical((*levels, float(last))) if math.isnan(last):
+            return {"kind": kind, "levels": levels, "missing": True}
         case Ordinal(levels) | Categorical(levels):
             return {"kind": kind, "levels": list(levels)}
         case Real() | Integer():

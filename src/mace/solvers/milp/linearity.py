@@ -31,6 +31,7 @@ from mace.language.syntax import (
     Variable,
 )
 from mace.near import Neighbours
+from mace.outliers import Usual
 from mace.problem import Problem
 
 
@@ -81,6 +82,8 @@ def _check_condition(condition: Condition) -> None:
             _check_guard(guard, {}, "a constraint")
         case AtLeast(program, _):
             _check_program(program, "a constraint")
+        case Usual():
+            raise _NotLinear("a forest of outliers is kept to by cutting boxes")
         case Neighbours() if condition.metrics[0].power != 1:
             raise _NotLinear("l2 in near_data is not piecewise linear")
 
