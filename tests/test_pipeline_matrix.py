@@ -32,6 +32,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
+    Binarizer,
     FunctionTransformer,
     KBinsDiscretizer,
     MaxAbsScaler,
@@ -132,6 +133,11 @@ PIPELINES: dict[str, Any] = {
     "isotonic forest": CalibratedClassifierCV(
         make_pipeline(split(StandardScaler(), hot()), FOREST), method="isotonic", ensemble=False, cv=3
     ),
+    "calibrated svcs": CalibratedClassifierCV(make_pipeline(split(StandardScaler(), hot()), LinearSVC()), cv=3),
+    "hard votes of a tree and linear models": VotingClassifier(
+        [("svc", make_pipeline(split(RobustScaler(), hot()), LinearSVC())), ("tree", make_pipeline(split("passthrough", codes()), TREE)),
+         ("logistic", make_pipeline(split(StandardScaler(), hot()), LOGISTIC))],
+    ),
 }  # fmt: skip
 
 NUMBERS: dict[str, Any] = {
@@ -141,6 +147,14 @@ NUMBERS: dict[str, Any] = {
     "variance, hist": make_pipeline(VarianceThreshold(0.01), MinMaxScaler(), HIST),
     "k best, ridge": make_pipeline(StandardScaler(), SelectKBest(f_classif, k=3), RidgeClassifier()),
     "log, boosting": make_pipeline(FunctionTransformer(np.log1p), BOOST),
+    "scorecard": make_pipeline(KBinsDiscretizer(5, strategy="uniform"), LOGISTIC),
+    "codes of bins, ridge": make_pipeline(
+        StandardScaler(),
+        KBinsDiscretizer(6, encode="ordinal", strategy="kmeans", random_state=0),
+        MinMaxScaler(),
+        RidgeClassifier(),
+    ),
+    "thresholds, svc": make_pipeline(StandardScaler(), Binarizer(), LinearSVC()),
     "one against the rest": OneVsRestClassifier(make_pipeline(StandardScaler(), SGDClassifier(random_state=0))),
 }
 

@@ -423,7 +423,12 @@ def test_what_is_not_read_is_refused_by_name(name: str) -> None:
     ("before", "message"),
     [
         (
-            only(KBinsDiscretizer(3, encode="ordinal", strategy="uniform"), ["x"]),
+            ColumnTransformer(
+                [
+                    ("bins", KBinsDiscretizer(3, encode="ordinal", strategy="uniform"), ["x"]),
+                    ("z", StandardScaler(), ["z"]),
+                ]
+            ),
             "KBinsDiscretizer of 'x', which is real",
         ),
         (only(FunctionTransformer(np.log1p), ["z"]), "FunctionTransformer of 'z', which is real"),

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
 import mace
@@ -309,3 +310,112 @@ def test_only_isolation_forests_say_what_is_typical() -> None:
         explainer.explain(row, 1, constraints=[mace.typical(frame_of(1).drop(columns="a"))])
     with pytest.raises(mace.InvalidConstraint, match="cannot state it"):
         explainer.explain(row, 1, constraints=[mace.typical(outlier_forest(0))], certify=True)
+
+
+# ---- robust answers
+
+NOISES: list[dict[str, float]] = [{"a": 1}, {"b": 0.3}, {"a": 1, "b": 0.25}, {"a": 0.9, "c": 1}]
+
+
+def stands(explainer: mace.Explainer, noise: dict[str, float]) -> Any:
+    """Whether all rows of the space within the noise of a point are put in class 1."""
+    said = outcomes(explainer)
+    radii = [Fraction(noise.get(name, 0)) for name in SPACE]
+
+    def is_within(point: Point, other: Point) -> bool:
+        pairs: Any = zip(point, other, radii, strict=True)
+        return all(abs(Fraction(x) - Fraction(y)) <= radius for x, y, radius in pairs)
+
+    return lambda point: all(said[other] == 1 for other in every_point() if is_within(point, other))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("noise", NOISES, ids=str)
+def test_a_robust_counterfactual_is_the_nearest_that_noise_does_not_undo(kind: str, noise: dict[str, float]) -> None:
+    explainer = explainer_of(kind)
+    for row in rows_of(explainer, 0, 1 if kind == "function" else 2):
+        answer = explainer.explain(row, target=1, constraints=[mace.robust(noise), "c increases"])
+        old = SPACE.point(row)[2]
+        is_robust = stands(explainer, noise)
+        best = brute(explainer, row, 1, lambda point: point[2] >= old and is_robust(point))  # noqa: B023
+        assert agrees(answer, best), (answer, best)
+
+
+REALS = mace.FeatureSpace({"a": mace.real(0, 10), "b": mace.real(0, 10), "c": mace.integer(0, 4)})
+
+
+def over_reals(estimator: Any) -> tuple[mace.Explainer, list[dict[str, Any]]]:
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"a": rng.uniform(0, 10, 300), "b": rng.uniform(0, 10, 300), "c": rng.integers(0, 5, 300)})
+    labels = (frame.a + 0.5 * frame.b + frame.c > 9).astype(int)
+    explainer = mace.Explainer(make_pipeline(mace.Encoder(REALS), estimator).fit(frame, labels), REALS)
+    return explainer, [row for row in frame.to_dict("records") if explainer.predict(row) == 0][:3]
+
+
+def test_noise_moves_the_boundary_of_a_linear_model() -> None:
+    explainer, rows = over_reals(LogisticRegression())
+    weights, bias = explainer.model[-1].coef_[0], explainer.model[-1].intercept_[0]
+    noise = {"a": 0.5, "b": 1.0, "c": 1}
+    needed = np.abs(weights) @ np.array([0.5, 1.0, 1.0])
+    for row in rows:
+        answer = explainer.explain(row, target=1, constraints=[mace.robust(noise), "c stays", "b stays"])
+        assert answer.status == "optimal"
+        at = answer[0].values
+        edge = max(1 - row["c"], 0) + max(row["c"] + 1 - 4, 0), max(1 - row["b"], 0), max(row["b"] - 9, 0)
+        if not any(edge):
+            # Inside of the ranges the worst case is a corner of the box, so the answer lies on the boundary moved by as much.
+            assert at["a"] * weights[0] + row["b"] * weights[1] + row["c"] * weights[2] + bias == pytest.approx(
+                needed, abs=1e-4
+            )
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        RandomForestClassifier(3, max_depth=3, random_state=0),
+        MLPClassifier((3,), solver="lbfgs", max_iter=2000, random_state=1),
+    ],
+    ids=["forest", "network"],
+)
+def test_every_row_around_a_robust_answer_reaches_the_target(estimator: Any) -> None:
+    explainer, rows = over_reals(estimator)
+    noise = {"a": 0.4, "b": 0.7}
+    rng = np.random.default_rng(0)
+    for row in rows:
+        answer = explainer.explain(row, target=1, constraints=[mace.robust(noise)], time_limit=20)
+        assert answer, answer.reason
+        around = pd.DataFrame([answer[0].values] * 400)
+        for name, radius in noise.items():
+            ends = rng.choice([-radius, radius], 400) * rng.choice([1.0, rng.random()], 400)
+            around[name] = (around[name] + ends * (1 - 1e-12)).clip(0, 10)
+        assert set(explainer.model.predict(around)) == {1}
+        plain = explainer.explain(row, target=1)[0]
+        assert plain.distance <= answer[0].distance
+        assert answer.status == "optimal", (answer.reason, answer[0].lower, answer[0].distance)
+
+
+def test_what_noise_always_undoes_is_infeasible_and_a_deadline_is_kept() -> None:
+    explainer = explainer_of("forest")
+    (row,) = rows_of(explainer, 0, 1)
+    hopeless = mace.robust({"a": 6, "b": 2})
+    answer = explainer.explain(row, target=1, constraints=[hopeless, "d stays", "c stays"])
+    assert answer.status == "infeasible"
+    assert "robust({'a': 6, 'b': 2})" in answer.reason
+    hurried = explainer.explain(row, target=1, constraints=[mace.robust({"a": 1})], time_limit=1e-9)
+    assert hurried.status == "unknown"
+    assert "time" in hurried.reason
+
+
+def test_noise_that_makes_no_sense_is_refused() -> None:
+    explainer = explainer_of("forest")
+    (row,) = rows_of(explainer, 0, 1)
+    with pytest.raises(mace.InvalidConstraint, match="categorical"):
+        explainer.explain(row, 1, constraints=[mace.robust({"d": 1})])
+    with pytest.raises(mace.InvalidConstraint, match="radius of 'a' is -1"):
+        mace.robust({"a": -1})
+    with pytest.raises(mace.InvalidConstraint, match="give a dict"):
+        mace.robust({})
+    with pytest.raises(mace.InvalidOption, match="targets that are labels"):
+        explainer.explain(row, mace.at_least(0.9), constraints=[mace.robust({"a": 1})])
+    with pytest.raises(mace.InvalidConstraint, match="cannot state it"):
+        explainer.explain(row, 1, constraints=[mace.robust({"a": 1})], certify=True)

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from mace.models.files import load_model
     from mace.models.wrapped import wrap
     from mace.near import near_data
+    from mace.noise import robust
     from mace.outliers import typical
     from mace.problem import Status
     from mace.space import FeatureSpace, categorical, integer, ordinal, real
@@ -104,6 +105,7 @@ _HOMES = {
     "mace.models.files": ("load_model",),
     "mace.models.wrapped": ("wrap",),
     "mace.near": ("near_data",),
+    "mace.noise": ("robust",),
     "mace.outliers": ("typical",),
     "mace.problem": ("Status",),
     "mace.space": ("FeatureSpace", "categorical", "integer", "ordinal", "real"),
@@ -163,6 +165,7 @@ __all__ = [
     "one_of",
     "ordinal",
     "real",
+    "robust",
     "rule",
     "steps",
     "suggest_constraints",

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from mace.errors import InvalidTarget
 from mace.exact import UNIT
-from mace.forms import FunctionForm, Goal, Interval, Lead, Network, Outcomes, TreeEnsemble
+from mace.forms import Composite, FunctionForm, Goal, Interval, Lead, Network, Outcomes, TreeEnsemble
 from mace.models.reading import Ask, Reading
 from mace.space import Point
 
@@ -213,7 +213,7 @@ def _interval(target: Between, reading: Reading) -> tuple[Goal, Ask]:
     form = reading.form
     if isinstance(form, FunctionForm) and reading.classes is None:
         return Interval(low, high, 0, low, high), reading.ask
-    if not isinstance(form, TreeEnsemble | Network) or form.link == "none":
+    if not isinstance(form, TreeEnsemble | Network | Composite) or form.link == "none":
         raise InvalidTarget(
             f"{reading.family} reports no number that a bound can be put on here. Ask for a label, or None for any other outcome."
         )
@@ -226,7 +226,11 @@ def _interval(target: Between, reading: Reading) -> tuple[Goal, Ask]:
 
 
 def _probability(
-    target: Between, reading: Reading, form: TreeEnsemble | Network, low: Fraction | None, high: Fraction | None
+    target: Between,
+    reading: Reading,
+    form: TreeEnsemble | Network | Composite,
+    low: Fraction | None,
+    high: Fraction | None,
 ) -> tuple[Goal, Ask]:
     assert reading.classes is not None
     if target.label is None and len(reading.classes) != 2:
@@ -250,6 +254,11 @@ def _probability(
             low, high, code, _times(low, trees), _times(high, trees), slack=_division_slack(form, low, high)
         )
         return goal, ask
+    if isinstance(form, Composite):
+        half = Fraction(1, 2)
+        first, last = (low, high) if code == 1 else (_complement(high), _complement(low))
+        ends = (None if first is None else first - half, None if last is None else last - half)
+        return Interval(low, high, 0, *ends, slack=16 * form.unit), ask
     if form.link == "clip":
         return _clipped(form, code, low, high), ask
     slack = max(
@@ -275,13 +284,17 @@ def _times(bound: Fraction | None, scale: Fraction) -> Fraction | None:
     return None if bound is None else bound * scale
 
 
+def _complement(bound: Fraction | None) -> Fraction | None:
+    return None if bound is None else 1 - bound
+
+
 def _negated(bound: Fraction | None) -> Fraction | None:
     return None if bound is None else -bound
 
 
-def _division_slack(form: TreeEnsemble | Network, *bounds: Fraction | None) -> Fraction:
+def _division_slack(form: TreeEnsemble | Network | Composite, *bounds: Fraction | None) -> Fraction:
     """Return what the final division of a mean may lose, in the unit of the sum."""
-    if isinstance(form, Network):
+    if not isinstance(form, TreeEnsemble):
         return Fraction(0)
     largest = max((abs(bound) for bound in bounds if bound is not None), default=Fraction(0))
     return 4 * form.unit * largest * len(form.roots) if form.link == "mean" else Fraction(0)

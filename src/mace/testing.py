@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mace.errors import InvalidOption
-from mace.forms import Network, Outcomes, TreeEnsemble, clearance
+from mace.forms import Box, Composite, Network, Outcomes, TreeEnsemble, clearance
 from mace.models import Reading, read
 from mace.space import FeatureSpace, Integer, Point, Real, Value
 from mace.space.frames import as_pandas
@@ -96,7 +96,7 @@ def check_model(
         edges = _edges(form, rng)
         near = [point for feature, edge in edges for point in _beside(space, rng, feature, edge)]
         met = len(edges)
-    elif isinstance(form, Network):
+    elif isinstance(form, Network | Composite):
         near, met = _at_boundary(reading, space, points[-count:])
     else:
         return Conformance(reading.family, 0, 0, 0)
@@ -117,8 +117,10 @@ def _each(rows: Iterable[Any] | None) -> list[Any]:
     return list(rows)
 
 
-def _agrees(reading: Reading, form: TreeEnsemble | Network, point: Point, outcome: Fraction) -> bool:
+def _agrees(reading: Reading, form: TreeEnsemble | Network | Composite, point: Point, outcome: Fraction) -> bool:
     """Return whether the form alone decides a point; assert that it then decides as the model."""
+    if isinstance(form, Composite) and not form.is_regressor:
+        return _composite_agrees(reading, form, point, outcome)
     scores = form.exact_scores(point)
     row = form.space.values_of(point)
     if form.is_regressor:
@@ -128,6 +130,7 @@ def _agrees(reading: Reading, form: TreeEnsemble | Network, point: Point, outcom
             f"{reading.family} predicts {float(outcome)!r} for {row}, the form {float(scores[0] / scale)!r}"
         )
         return True
+    assert not isinstance(form, Composite)
     outputs = len(scores)
     inside = [
         clearance(scores, Outcomes(frozenset([Fraction(k)])).alternatives(outputs, ties_last=form.ties_last))
@@ -145,16 +148,28 @@ def _agrees(reading: Reading, form: TreeEnsemble | Network, point: Point, outcom
     return True
 
 
+def _composite_agrees(reading: Reading, form: Composite, point: Point, outcome: Fraction) -> bool:
+    if not form.is_robust(point, Outcomes(frozenset([outcome])), _around(point)):
+        return False
+    predicted = Fraction(form.predicted(point))
+    assert predicted == outcome, (
+        f"{reading.family} predicts {reading.label(outcome)!r} for {form.space.values_of(point)}, the form {reading.label(predicted)!r}"
+    )
+    return True
+
+
+def _around(point: Point) -> Box:
+    return tuple((Fraction(value or 0), Fraction(value or 0)) for value in point)
+
+
 def _tied(form: TreeEnsemble | Network, scores: Sequence[Fraction]) -> int:
     if len(scores) == 1:
         return int(form.ties_last)
     return max(range(len(scores)), key=lambda k: (scores[k], -k))
 
 
-def _rounding(form: TreeEnsemble | Network, point: Point) -> Fraction:
-    if isinstance(form, TreeEnsemble):
-        return form.rounding
-    return form.rounding(tuple((Fraction(value), Fraction(value)) for value in point))  # type: ignore[arg-type]
+def _rounding(form: TreeEnsemble | Network | Composite, point: Point) -> Fraction:
+    return form.rounding if isinstance(form, TreeEnsemble) else form.rounding(_around(point))
 
 
 # ---- points

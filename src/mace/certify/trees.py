@@ -475,8 +475,9 @@ class Walk:
 
 def _ask_all(problem: Problem, asked: list[tuple[int, Point]]) -> None:
     """Let the real model refuse the points on which rounding, or a tie, decides."""
-    for begin in range(0, len(asked), CHUNK):
-        chunk = asked[begin : begin + CHUNK]
+    size = 1 if getattr(problem.form, "is_blockwise", False) else CHUNK
+    for begin in range(0, len(asked), size):
+        chunk = asked[begin : begin + size]
         for (node, point), outcome in zip(chunk, problem.ask([point for _, point in chunk]), strict=True):
             shown = problem.space.values_of(point)
             if problem.goal.accepts(outcome):

@@ -1,9 +1,11 @@
-"""What a read model is: a tree ensemble, a network, or a function."""
+"""What a read model is: a tree ensemble, a network, several of these, or a function."""
 
+from mace.forms.composite import Composite, Curved, Part, Scored, Voting, Weighted
 from mace.forms.decision import Alternatives, Goal, Interval, Lead, Margin, Outcomes, clearance, winner
 from mace.forms.form import PREFIX, RESULT, Box, Form
 from mace.forms.function import FunctionForm
 from mace.forms.network import Network
+from mace.forms.polyline import Polyline
 from mace.forms.trees import TreeEnsemble
 
 __all__ = [
@@ -11,6 +13,8 @@ __all__ = [
     "RESULT",
     "Alternatives",
     "Box",
+    "Composite",
+    "Curved",
     "Form",
     "FunctionForm",
     "Goal",
@@ -19,7 +23,12 @@ __all__ = [
     "Margin",
     "Network",
     "Outcomes",
+    "Part",
+    "Polyline",
+    "Scored",
     "TreeEnsemble",
+    "Voting",
+    "Weighted",
     "clearance",
     "winner",
 ]

@@ -115,6 +115,20 @@ class Network:
         worst = Fraction(float(error.max())) * (1 + Fraction(1, 2**20))
         return (1 if self.is_binary else 2) * worst + self.squash
 
+    def score_bounds(self, box: Box) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return numbers that no score is below, or above, for inputs in ``box``: intervals, layer by layer, widened for their rounding."""
+        ends = np.array(self._column_box(box), dtype=np.float64).reshape(-1, 2)
+        low, high = ends[:, 0], ends[:, 1]
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            if layer:
+                slope = self.slopes[layer - 1]
+                low, high = np.maximum(low, slope * low), np.maximum(high, slope * high)
+            up, down = np.maximum(weight, 0), np.minimum(weight, 0)
+            size = np.abs(weight) @ np.maximum(np.abs(low), np.abs(high)) + np.abs(bias)
+            room = 8 * (weight.shape[1] + 8) * float(UNIT) * size + UNDERFLOW
+            low, high = up @ low + down @ high + bias - room, up @ high + down @ low + bias + room
+        return low, high
+
     def _column_box(self, box: Box) -> list[tuple[float, float]]:
         bounds = []
         for column in self.columns:
@@ -142,14 +156,14 @@ class Network:
 
     def possible(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the scores, widened by the rounding over ``box``."""
-        return reaches(self._scores, self._alternatives(goal), self.rounding(box) + goal.slack)
+        return reaches(self.scores(goal), self._alternatives(goal), self.rounding(box) + goal.slack)
 
     def certain(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the scores, narrowed by four times the rounding over ``box``.
 
         Four times, so that a point stays inside when its exact coordinates are rounded to floats.
         """
-        return reaches(self._scores, self._alternatives(goal), -4 * (self.rounding(box) + goal.slack))
+        return reaches(self.scores(goal), self._alternatives(goal), -4 * (self.rounding(box) + goal.slack))
 
     def cell(self, point: Point) -> Guard | None:
         """Return ``None``: no two points surely share their rounding."""
@@ -175,9 +189,13 @@ class Network:
         program = Program(self.space.names, sequence([self._layers(), Return(ZERO)]))
         return characteristic(program, result=RESULT, prefix=PREFIX)
 
-    @property
-    def _scores(self) -> tuple[Expression, ...]:
+    def scores(self, goal: Goal) -> tuple[Expression, ...]:
+        """Return the scores as variables of the definitions."""
         return tuple(Variable(PREFIX + name) for name in self._score_names())
+
+    def computed(self, goal: Goal) -> tuple[Command, tuple[Expression, ...]]:
+        """Return the commands that compute the scores, and the scores in their variables."""
+        return self._layers(), tuple(Variable(name) for name in self._score_names())
 
     def _score_names(self) -> tuple[str, ...]:
         return (

@@ -36,8 +36,8 @@ from mace.language.syntax import (
 )
 from mace.space import RESERVED, Column, FeatureSpace, Point
 
-Link = Literal["identity", "mean", "logistic", "none"]
-"""How a score becomes the number that the model reports; "none" where no single score does."""
+Link = Literal["identity", "mean", "logistic", "clip", "none"]
+"""How a score becomes the number that the model reports; "clip" is (clip(score, -1, 1) + 1) / 2, "none" where no single score does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +68,15 @@ class TreeEnsemble:
         For each level of the node's feature, whether it goes left.
     fixed_order : bool
         Whether the library adds the trees in the same order every time.
+    is_blockwise : bool
+        Whether the library may add in another order where a row stands among others; such rows are asked one by one.
     unit : Fraction
         Unit roundoff of the library's sums: 2^-53, or 2^-24 where it adds in float32.
     squash : Fraction
-        How far apart two sums must be at most for the library's link function to confuse them.
+        How far apart two sums must be at most for what the library does beside adding leaves (a link function, products) to confuse them.
     ties_last : bool
         With one output: whether a score of exactly 0 is the second class.
-    link : {"identity", "mean", "logistic", "none"}
+    link : {"identity", "mean", "logistic", "clip", "none"}
         How a score becomes the number that the model reports.
     is_regressor : bool
         Whether the reported number, not a class, is the outcome.
@@ -93,6 +95,7 @@ class TreeEnsemble:
     subset: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     subsets: tuple[NDArray[np.bool_], ...] = ()
     fixed_order: bool = True
+    is_blockwise: bool = False
     unit: Fraction = UNIT
     squash: Fraction = Fraction(0)
     ties_last: bool = False
@@ -160,6 +163,14 @@ class TreeEnsemble:
         bound: NDArray[np.float64] = np.abs(self.base) + np.maximum.reduceat(leaves, self.roots, axis=0).sum(axis=0)
         return bound
 
+    def score_bounds(self, box: Box) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return numbers that no sum is below, or above, widened for their rounding."""
+        leaves = self.left[:, None] < 0
+        low = np.minimum.reduceat(np.where(leaves, self.value, np.inf), self.roots, axis=0).sum(axis=0) + self.base
+        high = np.maximum.reduceat(np.where(leaves, self.value, -np.inf), self.roots, axis=0).sum(axis=0) + self.base
+        room = 8 * (len(self.roots) + 8) * float(UNIT) * self.magnitude
+        return low - room, high + room
+
     # ---- programs and formulas
 
     def program(self) -> Program:
@@ -186,11 +197,11 @@ class TreeEnsemble:
 
     def possible(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the sums, widened by their rounding."""
-        return reaches(self._scores(goal), self._alternatives(goal), self.band(goal))
+        return reaches(self.scores(goal), self._alternatives(goal), self.band(goal))
 
     def certain(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the sums, narrowed by their rounding."""
-        return reaches(self._scores(goal), self._alternatives(goal), -self.band(goal))
+        return reaches(self.scores(goal), self._alternatives(goal), -self.band(goal))
 
     def cell(self, point: Point) -> Guard | None:
         """Return the box of the point's leaves: every point in it takes the same leaves, in the same order."""
@@ -217,10 +228,17 @@ class TreeEnsemble:
     def _formulas(self) -> _Formulas:
         return _Formulas(self)
 
-    def _scores(self, goal: Goal) -> tuple[Expression, ...]:
+    def scores(self, goal: Goal) -> tuple[Expression, ...]:
+        """Return the sums as variables of the definitions; of two that are folded into their difference, 0 and that."""
         as_difference = self._needs_difference(goal)
         variables = tuple(Variable(PREFIX + name) for name in self._score_names(as_difference))
         return (ZERO, *variables) if as_difference else variables
+
+    def computed(self, goal: Goal) -> tuple[Command, tuple[Expression, ...]]:
+        """Return the commands that compute the sums, and the sums in their variables, folded as in :meth:`scores`."""
+        as_difference = self._needs_difference(goal)
+        variables = tuple(Variable(name) for name in self._score_names(as_difference))
+        return self._sums(as_difference), (ZERO, *variables) if as_difference else variables
 
     def _score_names(self, as_difference: bool) -> tuple[str, ...]:
         if self.outputs == 1 or as_difference:

@@ -271,15 +271,27 @@ def has_preprocessing(model: Any) -> bool:
 
 def ground(form: Form, space: FeatureSpace) -> Form:
     """Return a form over the features themselves, where its columns come out of preprocessing."""
-    from mace.forms import Network, TreeEnsemble
+    from mace.forms import Composite, Network, TreeEnsemble
     from mace.models.ground_networks import ground_network
+    from mace.models.ground_steps import ground_steps
     from mace.models.ground_trees import ground_trees
     from mace.models.traced import Traced
 
+    if isinstance(form, Composite):
+        parts: Any = tuple(replace(part, form=ground(part.form, space)) for part in form.parts)  # type: ignore[arg-type]
+        return replace(form, space=space, parts=parts)
     assert isinstance(form, TreeEnsemble | Network)
     if not any(isinstance(column, Traced) for column in form.columns):
         return form
-    return ground_trees(form, space) if isinstance(form, TreeEnsemble) else ground_network(form, space)
+    if isinstance(form, TreeEnsemble):
+        return ground_trees(form, space)
+    try:
+        return ground_network(form, space)
+    except UnsupportedModel:
+        steps = ground_steps(form, space)
+        if steps is None:
+            raise
+        return steps
 
 
 def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:

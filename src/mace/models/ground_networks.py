@@ -100,7 +100,8 @@ class Ground:
         kind = type(feature).__name__.lower()
         raise UnsupportedModel(
             f"cannot read {column.where} of {self.space.names[column.feature]!r}, which is {kind}, before a linear model or network: it is "
-            "not piecewise linear there. Use a scaler, trees, or declare the feature as integer or levels if it is."
+            "not piecewise linear there. Use a scaler, trees, bins of every real feature before a linear model, or declare the feature as "
+            "integer or levels if it is."
         )
 
     def _bent(self, column: Traced, feature: Integer) -> Tensor:

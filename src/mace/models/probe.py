@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.forms import Network, TreeEnsemble
+from mace.forms import Composite, Network, Outcomes, TreeEnsemble
 from mace.forms.scoring import column_values
 from mace.models.reading import Reading
 from mace.space import Feature, FeatureSpace, Integer, Point, Real, Value
@@ -25,7 +25,7 @@ def check_agrees(reading: Reading) -> Reading:
     """Return the reading of a network or ensemble that agrees with the real model wherever rounding leaves no doubt; others
     are refused."""
     form = reading.form
-    assert isinstance(form, Network | TreeEnsemble)
+    assert isinstance(form, Network | TreeEnsemble | Composite)
     points = _points(form.space)
     try:
         with warnings.catch_warnings():
@@ -36,15 +36,34 @@ def check_agrees(reading: Reading) -> Reading:
             f"the model refuses a row of the space, {form.space.values_of(points[0])} or its like: {type(error).__name__}: "
             f"{str(error)[:300]} Narrow the space to what the model accepts."
         ) from error
+    if isinstance(form, Composite):
+        return _check_composite(reading, form, points, asked)
     scores = _float_scores(form, points) if isinstance(form, Network) else _sums(form, points)
     for point, score, answer in zip(points, scores, asked, strict=True):
         # Twice: once for the library, once for the sums here.
         if not _fits(form, score, float(answer), 2 * _slack(form, point)):
-            raise UnsupportedModel(
-                f"the model answers {reading.label(answer)!r} to {form.space.values_of(point)}, which is not what its parts say. "
-                "It computes something that is not read; please report it."
-            )
+            raise _differs(reading, point, answer)
     return reading
+
+
+def _check_composite(reading: Reading, form: Composite, points: list[Point], asked: list[Fraction]) -> Reading:
+    for point, answer in zip(points, asked, strict=True):
+        box = tuple((Fraction(value or 0), Fraction(value or 0)) for value in point)
+        if form.is_regressor:
+            fits = abs(form.exact_scores(point)[0] - answer) <= 2 * form.rounding(box)
+        else:
+            fits = form.predicted(point) == answer or not form.is_robust(point, Outcomes(frozenset([answer])), box)
+        if not fits:
+            raise _differs(reading, point, answer)
+    return reading
+
+
+def _differs(reading: Reading, point: Point, answer: Fraction) -> UnsupportedModel:
+    space = reading.form.space  # type: ignore[attr-defined]
+    return UnsupportedModel(
+        f"the model answers {reading.label(answer)!r} to {space.values_of(point)}, which is not what its parts say. "
+        "It computes something that is not read; please report it."
+    )
 
 
 def _slack(form: Network | TreeEnsemble, point: Point) -> float:

@@ -106,15 +106,20 @@ def identity(step: Step) -> list[Traced]:
 # ---- steps and levels
 
 
-def _points(points: Any) -> Shape:
-    """Return the shape of a column that is constant but at these numbers."""
+FLAT = Shape(is_flat=True)
+"""A column that has the same value everywhere."""
+
+
+def _points(points: Any, *, is_flat: bool = False) -> Shape:
+    """Return the shape of a column that may jump or turn at these numbers only."""
     ends = {end for point in points for end in (math.nextafter(point, -math.inf), float(point))}
-    return Shape(cuts=tuple(sorted(ends)))
+    return Shape(cuts=tuple(sorted(ends)), is_flat=is_flat)
 
 
 def binarizer(step: Step) -> list[Traced]:
     """Binarizer: whether x is above a threshold."""
-    return [step.output(i, i, source.name, shape=MONOTONE) for i, source in enumerate(step.inputs)]
+    shape = Shape(cuts=(float(step.fitted.threshold),), is_flat=True)
+    return [step.output(i, i, source.name, shape=shape) for i, source in enumerate(step.inputs)]
 
 
 def discretizer(step: Step) -> list[Traced]:
@@ -122,10 +127,10 @@ def discretizer(step: Step) -> list[Traced]:
     outputs: list[Traced] = []
     for i, source in enumerate(step.inputs):
         edges = [math.nextafter(float(edge), -math.inf) for edge in step.fitted.bin_edges_[i][1:-1]]
+        cut = Shape(cuts=tuple(sorted(set(edges))), is_flat=True)
         if step.fitted.encode == "ordinal":
-            outputs.append(step.output(i, i, source.name, shape=MONOTONE))
+            outputs.append(step.output(i, i, source.name, shape=cut))
             continue
-        cut = Shape(cuts=tuple(sorted(set(edges))))
         for k in range(int(step.fitted.n_bins_[i])):
             outputs.append(step.output(len(outputs), i, f"{source.name}_{k}", shape=cut))
     return outputs
@@ -136,7 +141,7 @@ def _categories(step: Step, i: int) -> Shape:
     known = np.asarray(step.fitted.categories_[i])
     if known.dtype.kind not in "fiub":
         return Shape(unknown="its categories are not numbers")
-    return _points([float(value) for value in known if value == value])
+    return _points([float(value) for value in known if value == value], is_flat=True)
 
 
 def one_hot_encoder(step: Step) -> list[Traced]:
@@ -204,7 +209,7 @@ def _flag(step: Step, k: int, i: int) -> Traced:
         k,
         i,
         f"{source.name} is missing",
-        shape=_points(marker) if marker else MONOTONE,
+        shape=_points(marker, is_flat=True) if marker else FLAT,
         lower=None if marker else lambda ground: ground.lowering.constant(np.zeros((1, 1))),
     )
 
@@ -291,7 +296,7 @@ def _quantile(step: Step, i: int) -> Traced:
     )
 
 
-EXACT_FUNCTIONS = ("sqrt", "negative", "positive", "floor", "ceil", "rint", "trunc", "sign")
+EXACT_FUNCTIONS = ("sqrt", "negative", "positive", "floor", "ceil", "rint", "trunc")
 TURNING_FUNCTIONS = ("absolute", "fabs", "square")
 INEXACT_FUNCTIONS = (
     "log", "log2", "log10", "log1p", "exp", "exp2", "expm1", "cbrt", "arcsinh", "sinh", "tanh", "arctan",
@@ -305,7 +310,7 @@ def function_transformer(step: Step) -> list[Traced]:
         return identity(step)
     name = getattr(fitted.func, "__name__", "")
     if fitted.kw_args or not isinstance(fitted.func, np.ufunc) or getattr(np, name, None) is not fitted.func:
-        known = ", ".join((*EXACT_FUNCTIONS, *TURNING_FUNCTIONS, *INEXACT_FUNCTIONS))
+        known = ", ".join((*EXACT_FUNCTIONS, "sign", *TURNING_FUNCTIONS, *INEXACT_FUNCTIONS))
         raise step.refuse(
             f"func={fitted.func!r:.80}{' with kw_args' if fitted.kw_args else ''} is code of its own. Known functions of numpy: {known}."
         )
@@ -323,6 +328,7 @@ def _negated(i: int, below: Lower) -> Lower:
 
 _COURSES = {
     **dict.fromkeys(EXACT_FUNCTIONS, MONOTONE),
+    "sign": _points([0.0], is_flat=True),
     **dict.fromkeys(TURNING_FUNCTIONS, _points([0.0])),
     **dict.fromkeys(INEXACT_FUNCTIONS, Shape(lambda t: INEXACT * np.abs(t) + 1e-300)),
 }

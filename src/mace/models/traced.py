@@ -56,11 +56,14 @@ class Shape:
         Numbers after which it may jump or turn, in order.
     unknown : str
         Why nothing is known; empty where something is.
+    is_flat : bool
+        Whether it is constant between its cuts.
     """
 
     error: Error | None = None
     cuts: tuple[float, ...] = ()
     unknown: str = ""
+    is_flat: bool = False
 
 
 MONOTONE = Shape()
@@ -204,6 +207,7 @@ class Step:
             None,
             values=lambda x: np.full(len(x), value),
             local=lambda x: np.full(len(x), value),
+            shape=Shape(is_flat=True),
             parents=_any_number(self.inputs),
             lower=lambda ground: ground.lowering.constant(np.array([[value]])),
             where=self.where,

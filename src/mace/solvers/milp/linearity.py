@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from mace.constraints import Condition
 from mace.constraints.condition import AtLeast, GuardCondition
 from mace.distances import NormMetric
-from mace.forms import Form, FunctionForm, Network, TreeEnsemble
+from mace.forms import Composite, Form, FunctionForm, Network, TreeEnsemble
 from mace.language import single_assignment
 from mace.language.naming import commands
 from mace.language.syntax import (
@@ -67,6 +67,8 @@ _FORMS: WeakKeyDictionary[Form, str] = WeakKeyDictionary()
 def _why_not_form(form: Form) -> str:
     if isinstance(form, TreeEnsemble | Network):
         return ""
+    if isinstance(form, Composite):
+        return "a mean of sigmoids is not piecewise linear" if form.is_curved else ""
     if form not in _FORMS:
         try:
             _check_program(form.program(), "the function" if isinstance(form, FunctionForm) else "the model")

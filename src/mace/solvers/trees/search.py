@@ -348,12 +348,12 @@ class Search:
 
     def _decide(self) -> float:
         """Ask the real model about the undecided points, nearest first; return the least cost that stays open."""
-        problem = self.problem
+        problem, size = self.problem, 1 if self.tables.form.is_blockwise else CHUNK
         open_cost = np.inf
         waiting = [(cost, point) for point, cost in self.undecided.items() if cost < self.best.cost]
         waiting.sort(key=lambda pair: pair[0])
-        for start in range(0, len(waiting), CHUNK):
-            chunk = waiting[start : start + CHUNK]
+        for start in range(0, len(waiting), size):
+            chunk = waiting[start : start + size]
             if start and self.limits.remaining() <= 0:
                 return min(open_cost, chunk[0][0])
             for (cost, point), outcome in zip(chunk, problem.ask([point for _, point in chunk]), strict=True):
