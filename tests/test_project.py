@@ -23,11 +23,12 @@ LAYERS = (
     {"forms"},
     {"models", "distances", "constraints"},
     {"targets", "testing"},
-    {"problem", "diversity", "near", "noise", "outliers", "region"},
+    {"problem", "causes", "diversity", "near", "noise", "outliers", "region"},
     {"joined"},
     {"solvers", "certify"},
     {"explanation", "conflicts"},
-    {"levers", "batch", "plots"},
+    {"levers", "batch", "letters", "recourse"},
+    {"plots"},
     {"explainer"},
     {"baselines", "datasets", "audits"},
     {"experiments", "service"},
@@ -74,7 +75,7 @@ def test_exported_names_are_exactly_those_meant() -> None:
         "becomes", "categorical", "datasets", "decreases", "differ", "fixed", "increases", "integer", "load_model", "one_of",
         "Verdict", "verify", "ordinal", "real", "testing", "within", "wrap", "at_most_change", "changes", "changes_at_most", "either",
         "implies", "linear", "load_constraints", "rule", "steps", "suggest_constraints", "together", "transitions",
-        "near_data", "robust", "typical", "Audit", "Batch", "audit",
+        "near_data", "robust", "typical", "Audit", "Batch", "Causal", "audit",
     }  # fmt: skip
     assert set(mace.__all__) == meant == set(dir(mace))
     for name in meant:

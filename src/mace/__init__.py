@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mace import datasets, testing
     from mace.audits import Audit, audit
     from mace.batch import Batch
+    from mace.causes import Causal
     from mace.certify import Certificate, Verdict, verify
     from mace.constraints import (
         at_most_change,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "mace.audits": ("Audit", "audit"),
     "mace.batch": ("Batch",),
+    "mace.causes": ("Causal",),
     "mace.certify": ("Certificate", "Verdict", "verify"),
     "mace.constraints": (
         "at_most_change",
@@ -117,6 +119,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "Audit",
     "Batch",
+    "Causal",
     "Certificate",
     "Change",
     "Counterfactual",

@@ -2,6 +2,7 @@
 
 from mace.forms.composite import Composite, Curved, Part, Scored, Voting, Weighted
 from mace.forms.decision import Alternatives, Goal, Interval, Lead, Margin, Outcomes, clearance, winner
+from mace.forms.effects import Effects, EffectsForm, Equation
 from mace.forms.form import PREFIX, RESULT, Box, Form
 from mace.forms.function import FunctionForm
 from mace.forms.network import Network
@@ -16,6 +17,9 @@ __all__ = [
     "Box",
     "Composite",
     "Curved",
+    "Effects",
+    "EffectsForm",
+    "Equation",
     "Form",
     "FunctionForm",
     "Goal",
