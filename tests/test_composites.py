@@ -292,7 +292,8 @@ def test_random_composites_are_answered_as_brute_force_does(seed: int) -> None:
     assert case is None or against_brute_force(case) is None
 
 
-@pytest.mark.parametrize("seed", range(60_000, 60_008))
+# The first ones end in ties of counted votes, or of a leaf's shares: no gap may be left there.
+@pytest.mark.parametrize("seed", [10_018, 10_051, 10_066, 10_092, *range(60_000, 60_006)])
 def test_no_row_nearer_than_lower_reaches_the_target_of_a_random_composite(seed: int) -> None:
     case = random_composite(seed, finite=False)
     assert case is None or against_samples(case, np.random.default_rng(seed)) is None
