@@ -312,8 +312,11 @@ def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:
 
 
 def _reading(family: str, form: Form, deployed: Deployed, rows: Any, *, is_probed: bool = False) -> Reading:
+    from mace.forms import Composite
     from mace.models.deployed import ask_deployed, rate_deployed
 
+    if isinstance(form, Composite):
+        form.prepare()
     reading = Reading(
         family=family,
         form=form,
