@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mace import datasets, testing
     from mace.audits import Audit, audit
     from mace.batch import Batch
+    from mace.causes import Causal
     from mace.certify import Certificate, Verdict, verify
     from mace.constraints import (
         at_most_change,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from mace.distances import Distance
     from mace.diversity import differ
     from mace.errors import (
+        AlreadyThere,
         DatasetUnavailable,
         InvalidCertificate,
         InvalidConstraint,
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "mace.audits": ("Audit", "audit"),
     "mace.batch": ("Batch",),
+    "mace.causes": ("Causal",),
     "mace.certify": ("Certificate", "Verdict", "verify"),
     "mace.constraints": (
         "at_most_change",
@@ -87,6 +90,7 @@ _HOMES = {
     "mace.distances": ("Distance",),
     "mace.diversity": ("differ",),
     "mace.errors": (
+        "AlreadyThere",
         "DatasetUnavailable",
         "InvalidCertificate",
         "InvalidConstraint",
@@ -115,8 +119,10 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AlreadyThere",
     "Audit",
     "Batch",
+    "Causal",
     "Certificate",
     "Change",
     "Counterfactual",

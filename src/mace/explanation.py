@@ -68,6 +68,8 @@ class Counterfactual:
         Questions that the lane asked its oracle.
     certificate : Certificate, optional
         The answer with its proof, for :func:`~mace.verify`; only with ``certify=True``.
+    actions : tuple of str, optional
+        With causes: the features that are acted upon; the other changes are effects of these.
     widen : callable, optional
         How :meth:`region` asks the explainer that made this answer; left behind where the answer is pickled.
     """
@@ -82,6 +84,7 @@ class Counterfactual:
     seconds: float
     calls: int = 0
     certificate: Certificate | None = field(default=None, repr=False)
+    actions: tuple[str, ...] | None = None
     widen: Callable[..., RecourseRegion] | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> list[Any]:
@@ -106,10 +109,15 @@ class Counterfactual:
 
     def __str__(self) -> str:
         rows = [("feature", "now", "instead")]
-        rows += [(c.feature, show_value(c.before), show_value(c.after)) for c in self.changes]
+        rows += [(self.named(c), show_value(c.before), show_value(c.after)) for c in self.changes]
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([*lines, self.summary()])
+
+    def named(self, change: Change) -> str:
+        """Return the feature of a change, and whether it is an effect of others."""
+        is_effect = self.actions is not None and change.feature not in self.actions
+        return f"{change.feature} (effect)" if is_effect else change.feature
 
     def summary(self) -> str:
         """Return the prediction and the bounds in one line."""
@@ -132,6 +140,7 @@ class Counterfactual:
             "solver": self.solver,
             "seconds": self.seconds,
             "calls": self.calls,
+            **({} if self.actions is None else {"actions": list(self.actions)}),
         }
 
     @classmethod
@@ -149,6 +158,7 @@ class Counterfactual:
             solver=data["solver"],
             seconds=data["seconds"],
             calls=data["calls"],
+            actions=None if data.get("actions") is None else tuple(data["actions"]),
         )
 
 
@@ -253,7 +263,7 @@ class Explanation(Sequence[Counterfactual]):
             table = Table("feature", "now", "instead", caption=counterfactual.summary(), caption_justify="left")
             for change in counterfactual.changes:
                 after = Text(show_value(change.after), style="bold green")
-                table.add_row(change.feature, show_value(change.before), after)
+                table.add_row(counterfactual.named(change), show_value(change.before), after)
             parts.append(table)
         if self.exhausted and self:
             parts.append(Text("No further counterfactual exists: proved."))
@@ -263,7 +273,7 @@ class Explanation(Sequence[Counterfactual]):
         parts = [f'<p style="margin:.25em 0"><b>{escape(self.headline())}</b></p>']
         for counterfactual in self:
             heads = "".join(f'<th style="text-align:left">{head}</th>' for head in ("feature", "now", "", "instead"))
-            rows = "".join(_html_row(change) for change in counterfactual.changes)
+            rows = "".join(_html_row(counterfactual.named(change), change) for change in counterfactual.changes)
             parts.append(
                 f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
                 f'<p style="margin:.25em 0">{_badges(counterfactual)} {escape(counterfactual.summary())}</p>'
@@ -398,14 +408,13 @@ PROVED_COLOUR, OPEN_COLOUR, CHANGE_COLOUR = "#1f8a5b", "#c77414", "#3d7fd9"
 """Of middling lightness, so that they are read on white and on black."""
 
 
-def _html_row(change: Change) -> str:
+def _html_row(name: str, change: Change) -> str:
     cells = [
-        escape(change.feature),
+        escape(name),
         escape(show_value(change.before)),
-        "",
+        f'<span style="color:{CHANGE_COLOUR}">{change.arrow}</span>',
         f"<b>{escape(show_value(change.after))}</b>",
     ]
-    cells[2] = f'<span style="color:{CHANGE_COLOUR}">{change.arrow}</span>'
     return "<tr>" + "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells) + "</tr>"
 
 

@@ -2,9 +2,11 @@
 
 from mace.forms.composite import Composite, Curved, Part, Scored, Voting, Weighted
 from mace.forms.decision import Alternatives, Goal, Interval, Lead, Margin, Outcomes, clearance, winner
+from mace.forms.effects import Effects, EffectsForm, Equation
 from mace.forms.form import PREFIX, RESULT, Box, Form
 from mace.forms.function import FunctionForm
 from mace.forms.network import Network
+from mace.forms.oblique import ObliqueTrees
 from mace.forms.polyline import Polyline
 from mace.forms.trees import TreeEnsemble
 
@@ -15,6 +17,9 @@ __all__ = [
     "Box",
     "Composite",
     "Curved",
+    "Effects",
+    "EffectsForm",
+    "Equation",
     "Form",
     "FunctionForm",
     "Goal",
@@ -22,6 +27,7 @@ __all__ = [
     "Lead",
     "Margin",
     "Network",
+    "ObliqueTrees",
     "Outcomes",
     "Part",
     "Polyline",
