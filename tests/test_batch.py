@@ -85,6 +85,39 @@ def test_an_explainer_that_was_pickled_answers_bit_for_bit_the_same(estimator: A
     assert again._fingerprint == explainer._fingerprint
 
 
+def xgboost_model(X: Any, y: Any) -> Any:
+    from xgboost import XGBClassifier
+
+    return XGBClassifier(n_estimators=5, max_depth=3).fit(X, y)
+
+
+def lightgbm_model(X: Any, y: Any) -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(n_estimators=5, verbose=-1).fit(X, y)
+
+
+def catboost_model(X: Any, y: Any) -> Any:
+    from catboost import CatBoostClassifier
+
+    return CatBoostClassifier(iterations=5, depth=3, verbose=False, allow_writing_files=False).fit(X, y)
+
+
+def onnx_model(X: Any, y: Any) -> Any:
+    import skl2onnx
+
+    return skl2onnx.to_onnx(LogisticRegression().fit(X, y), X[:1].astype(np.float32), options={"zipmap": False})
+
+
+@pytest.mark.parametrize("make", [xgboost_model, lightgbm_model, catboost_model, onnx_model])
+def test_explainers_of_other_libraries_models_pickle(make: Any) -> None:
+    X = np.random.default_rng(0).uniform(0, 10, (200, 2))
+    model = make(X, (X.sum(axis=1) > 9).astype(int))
+    explainer = mace.Explainer(model, mace.FeatureSpace({"a": mace.real(0, 10), "b": mace.real(0, 10)}))
+    again = pickle.loads(pickle.dumps(explainer))
+    assert timeless(again.explain([2.0, 3.0])) == timeless(explainer.explain([2.0, 3.0]))
+
+
 def test_an_explainer_of_a_function_pickles() -> None:
     again = pickle.loads(pickle.dumps(SMALL))
     assert timeless(again.explain((30, 10))) == timeless(SMALL.explain((30, 10)))
