@@ -16,6 +16,7 @@ import numpy as np
 
 from mace.errors import InvalidOption
 from mace.forms import Network, Outcomes, TreeEnsemble, clearance
+from mace.forms.form import box_at
 from mace.models import Reading, read
 from mace.space import FeatureSpace, Integer, Point, Real, Value
 from mace.space.frames import as_pandas
@@ -154,7 +155,7 @@ def _tied(form: TreeEnsemble | Network, scores: Sequence[Fraction]) -> int:
 def _rounding(form: TreeEnsemble | Network, point: Point) -> Fraction:
     if isinstance(form, TreeEnsemble):
         return form.rounding
-    return form.rounding(tuple((Fraction(value), Fraction(value)) for value in point))  # type: ignore[arg-type]
+    return form.rounding(box_at(point))
 
 
 # ---- points

@@ -25,6 +25,7 @@ from mace.language.syntax import (
     Guard,
     If,
     Indicator,
+    Missing,
     Program,
     Return,
     Variable,
@@ -32,7 +33,7 @@ from mace.language.syntax import (
     sequence,
     total,
 )
-from mace.space import RESERVED, Column, FeatureSpace, Point
+from mace.space import RESERVED, Column, FeatureSpace, Filled, Point
 
 UNDERFLOW, UNDERFLOW_SINGLE = 1e-300, 1e-36
 """More than one operation of float64 or float32 can lose by underflow."""
@@ -122,6 +123,9 @@ class Network:
             if column.table is not None:
                 reachable = column.table[int(low) : int(high) + 1]
                 bounds.append((min(reachable), max(reachable)))
+            elif isinstance(column, Filled):
+                known = (0.0, 0.0) if column.is_flag else (float(low), float(high))
+                bounds.append((min(known[0], column.missing), max(known[1], column.missing)))
             else:
                 bounds.append((float(low), float(high)))
         return bounds
@@ -187,7 +191,7 @@ class Network:
         )
 
     def _layers(self) -> Command:
-        commands: list[Command] = []
+        commands = [_fill(self.space, column) for column in self.columns if _is_filled_number(column)]
         inputs = [self._column_expression(column) for column in self.columns]
         last = len(self.weights) - 1
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
@@ -211,6 +215,9 @@ class Network:
 
     def _column_expression(self, column: Column) -> Expression:
         name = self.space.names[column.feature]
+        if isinstance(column, Filled):
+            flag = Binary("*", constant(column.missing), Indicator(Missing(name)))
+            return flag if column.is_flag else Variable(_filled_name(column))
         if column.table is None:
             return Variable(name)
         values = sorted(set(column.table))
@@ -246,6 +253,21 @@ def affine(weights: NDArray[np.float64], inputs: list[Expression], shift: float)
         Binary("*", constant(float(weight)), term) for weight, term in zip(weights, inputs, strict=True) if weight != 0
     ]
     return total([*terms, Constant(Fraction(shift))] if shift or not terms else terms)
+
+
+def _is_filled_number(column: Column) -> bool:
+    return isinstance(column, Filled) and not column.is_flag
+
+
+def _filled_name(column: Column) -> str:
+    return f"{RESERVED}filled_{column.feature}"
+
+
+def _fill(space: FeatureSpace, column: Column) -> Command:
+    """Return the assignment of a number, or of what stands for it where it is missing."""
+    assert isinstance(column, Filled)
+    name, filled = space.names[column.feature], _filled_name(column)
+    return If(Missing(name), Assign(filled, constant(column.missing)), Assign(filled, Variable(name)))
 
 
 def _bend(source: str, slope: float, name: str) -> Command:

@@ -7,13 +7,13 @@ something else than they think, these rows tell.
 from __future__ import annotations
 
 import warnings
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
 from mace.forms import Network, TreeEnsemble
+from mace.forms.form import box_at
 from mace.forms.scoring import column_values
 from mace.models.reading import Reading
 from mace.space import Feature, FeatureSpace, Integer, Point, Real, Value
@@ -50,7 +50,7 @@ def check_agrees(reading: Reading) -> Reading:
 def _slack(form: Network | TreeEnsemble, point: Point) -> float:
     if isinstance(form, TreeEnsemble):
         return float(form.rounding) + 2.0**-40 * float(form.magnitude.max())
-    return float(form.rounding(tuple((Fraction(value), Fraction(value)) for value in point)))  # type: ignore[arg-type]
+    return float(form.rounding(box_at(point)))
 
 
 def _fits(form: Network | TreeEnsemble, score: NDArray[np.float64], answer: float, slack: float) -> bool:
