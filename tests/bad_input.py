@@ -32,7 +32,7 @@ from sklearn.preprocessing import (
     PolynomialFeatures,
     StandardScaler,
 )
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
@@ -142,7 +142,7 @@ CASES: dict[str, dict[str, Callable[[], Any]]] = {
         "a function of your own": lambda: explain(fitted(tree(), FunctionTransformer(np.asarray))),
         "a function that is not monotone": lambda: explain(fitted(tree(), FunctionTransformer(np.sin))),
         "imputation from other rows": lambda: explain(fitted(tree(), KNNImputer())),
-        "PCA before trees": lambda: explain(fitted(make_pipeline(PCA(1), tree()))),
+        "a curve before PCA": lambda: explain(fitted(make_pipeline(PCA(1), tree()), FunctionTransformer(np.log1p), ("income",))),
         "bins of a real number before a network": lambda: explain(
             fitted(MLPClassifier((2,), max_iter=5), KBinsDiscretizer(3, strategy="uniform"), ("income",))
         ),
@@ -153,11 +153,12 @@ CASES: dict[str, dict[str, Callable[[], Any]]] = {
         "a kernel": lambda: explain(inside(SVC()), space=NUMBERS),
         "another kernel": lambda: explain(inside(GaussianProcessClassifier()), space=NUMBERS),
         "a smooth unit": lambda: explain(inside(MLPClassifier((2,), activation="tanh", max_iter=5)), space=NUMBERS),
-        "a mean of sigmoids": lambda: explain(
-            inside(VotingClassifier([("a", LogisticRegression()), ("b", LogisticRegression(C=9))], voting="soft")), space=NUMBERS
+        "votes of votes": lambda: explain(
+            inside(VotingClassifier([("a", VotingClassifier([("b", LogisticRegression()), ("c", LinearSVC())])), ("d", LinearSVC())])),
+            space=NUMBERS,
         ),
-        "several calibrations": lambda: explain(
-            inside(CalibratedClassifierCV(LogisticRegression(), ensemble=True, cv=2)), space=NUMBERS
+        "several calibrations of probabilities": lambda: explain(
+            inside(CalibratedClassifierCV(MLPClassifier((2,), max_iter=5), ensemble=True, cv=2)), space=NUMBERS
         ),
         "a search without a best model": lambda: explain(
             inside(GridSearchCV(tree(), {"max_depth": [2]}, refit=False, cv=2)), space=NUMBERS

@@ -23,4 +23,8 @@ def pytest_report_header() -> list[str]:
         if importlib.util.find_spec("torch")
         else "NOT INSTALLED; its tests are skipped here and run by make test-torch"
     )
-    return [f"data folder: {data}", f"torch: {torch}"]
+    clusters = [name for name in ("distributed", "ray") if not importlib.util.find_spec(name)]
+    missing = (
+        f"{' and '.join(clusters)} NOT INSTALLED; their tests are skipped" if clusters else "Dask and Ray installed"
+    )
+    return [f"data folder: {data}", f"torch: {torch}", f"clusters: {missing}"]

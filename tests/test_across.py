@@ -20,6 +20,7 @@ from mace.problem import Limits
 from mace.solvers import across, trees
 from mace.solvers.regions import guard_of, narrow, whole_region
 from mace.space import Point
+from random_constraints import disagreement, random_constrained
 from test_solvers import problem_of
 
 SPACE = mace.FeatureSpace(
@@ -213,3 +214,11 @@ def test_an_equation_that_no_float_fulfils_is_an_honest_gap() -> None:
     assert answer.lower > 0
     if answer.status != "optimal":
         assert answer.reason
+
+
+@pytest.mark.parametrize("seed", [*range(25), 46])
+def test_random_constraints_of_all_kinds_equal_brute_force(seed: int) -> None:
+    """A sample of ``tests/campaigns/constraints.py``; 46 is a contradiction over a grid whose certificate was once refused."""
+    case = random_constrained(seed)
+    assert case is not None
+    assert disagreement(case) is None

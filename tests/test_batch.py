@@ -281,7 +281,7 @@ def test_a_stream_reads_no_further_than_it_must() -> None:
 
 def test_a_stream_remembers_equal_rows_and_forgets_the_oldest() -> None:
     explainer = counting()
-    stream = Stream(explainer, explainer._options(None, "l1", (), 1, None, 1e-6, None, "auto", False, None))
+    stream = Stream(explainer, explainer.question())
     frames = [FRAME.head(3)] + [FRAME.iloc[:1]] * BLOCK
     assert len(list(stream.answers(frames, remember=2))) == BLOCK + 3
     assert explainer.asked == 4  # the first row is forgotten before the second block asks for it again

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -220,3 +223,102 @@ def test_verdicts_are_exit_codes(folder: Path, capsys: pytest.CaptureFixture[str
     assert "unchecked: the trees lane gave no proof of lower: lost" in printed.out
     assert "InvalidCertificate" in printed.err
     assert explain(folder, "--certificate", str(folder / "no" / "such" / "folder.json")) == 2
+
+
+# ---- batches
+
+
+def batch(folder: Path, out: str, *options: str, data: str = "rows.csv") -> int:
+    paths = [
+        "--data",
+        str(folder / data),
+        "--model",
+        str(folder / "model.skops"),
+        "--space",
+        str(folder / "space.json"),
+    ]
+    return run(["batch", *paths, "--out", str(folder / out), *options])
+
+
+def test_a_batch_writes_every_row_and_exits_0(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import pandas as pd
+
+    for out in ("answers.csv", "answers.parquet", "answers.jsonl"):
+        assert batch(folder, out, "--target", "good", "--fix", "age") == 0
+        assert "5 rows: 5 optimal." in capsys.readouterr().out
+        assert not (folder / f"{out}.checkpoint").exists()
+    assert pd.read_csv(folder / "answers.csv")["row"].tolist() == list(range(5))
+    assert pd.read_parquet(folder / "answers.parquet")["becomes"].tolist() == ["good"] * 5
+    lines = [json.loads(line) for line in (folder / "answers.jsonl").read_text().splitlines()]
+    assert explain(folder, "--row", "3", "--target", "good", "--fix", "age", "--json") == 0
+    alone = json.loads(capsys.readouterr().out)
+    assert lines[3]["counterfactuals"][0]["values"] == alone["counterfactuals"][0]["values"]
+
+
+def test_a_batch_with_a_bad_row_exits_3_and_writes_the_others(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (folder / "rows.csv").read_text().splitlines()
+    age = text[0].split(",").index("age")
+    cells = text[2].split(",")
+    text[2] = ",".join([*cells[:age], "212", *cells[age + 1 :]])
+    (folder / "bad.csv").write_text("\n".join(text))
+    assert batch(folder, "bad.jsonl", data="bad.csv") == 3
+    assert "4 optimal, 1 error" in capsys.readouterr().out
+    lines = [json.loads(line) for line in (folder / "bad.jsonl").read_text().splitlines()]
+    assert [line["status"] for line in lines] == ["optimal", "error", "optimal", "optimal", "optimal"]
+    assert "212" in lines[1]["error"]
+
+
+@pytest.mark.parametrize(
+    ("out", "options", "message"),
+    [
+        ("answers.xlsx", (), "unknown kind"),
+        ("no/answers.csv", (), "no folder"),
+        ("wrong.csv", ("--target", "goood"), "not a class"),
+        ("wrong.csv", ("--fix", "agee"), "agee"),
+        ("wrong.csv", ("--jobs", "0"), "n_jobs=0"),
+    ],
+)
+def test_a_batch_that_cannot_run_exits_2_and_leaves_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str], out: str, options: tuple[str, ...], message: str
+) -> None:
+    assert batch(folder, out, *options) == 2
+    assert message in capsys.readouterr().err
+    assert not (folder / out).exists()
+    assert not (folder / f"{out}.checkpoint").exists()
+
+
+def test_a_checkpoint_is_not_taken_up_unless_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "old.csv.checkpoint").write_text("")
+    assert batch(folder, "old.csv") == 2
+    assert "--resume" in capsys.readouterr().err
+    assert batch(folder, "old.csv", "--resume") == 0
+
+
+@pytest.mark.parametrize(("jobs", "number"), [("1", signal.SIGKILL), ("2", signal.SIGKILL), ("2", signal.SIGINT)])
+def test_a_batch_killed_mid_run_is_resumed_with_every_row_exactly_once(
+    tmp_path: Path, folder: Path, jobs: str, number: signal.Signals
+) -> None:
+    data = mace.datasets.load("german")
+    data.frame.head(300).to_csv(tmp_path / "rows.csv", index=False)
+    out, checkpoint = tmp_path / "answers.jsonl", tmp_path / "answers.jsonl.checkpoint"
+    command = [sys.executable, "-c", "from mace.cli import main; main()", "batch", "--jobs", jobs, "--out", str(out)]
+    command += ["--data", str(tmp_path / "rows.csv"), "--model", str(folder / "model.skops")]
+    command += ["--space", str(folder / "space.json"), "--resume"]
+    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE)
+    until = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < until:
+        if checkpoint.exists() and checkpoint.read_bytes().count(b"\n") > 20:
+            break
+        time.sleep(0.01)
+    os.killpg(process.pid, number)
+    process.communicate(timeout=30)
+    assert process.returncode == (-signal.SIGKILL if number == signal.SIGKILL else 3)
+    assert not out.exists()
+    kept = [json.loads(line) for line in checkpoint.read_bytes().split(b"\n")[1:-1]]
+    assert 20 <= len(kept) < 300
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "300 rows: 300 optimal" in result.stdout
+    answers = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [answer["row"] for answer in answers] == list(range(300))
+    for line in kept:
+        assert answers[line["row"]] == {"row": line["row"], **line["explanation"]}, "an answer was made twice"

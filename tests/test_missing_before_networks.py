@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
+from sklearn.ensemble import VotingClassifier
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neural_network import MLPClassifier
@@ -248,6 +250,33 @@ def test_more_ways_than_can_be_tried_are_an_honest_gap(monkeypatch: pytest.Monke
     assert explanation.lower == pytest.approx(0.5, abs=1e-6)
     monkeypatch.setattr(gaps, "MOST_WAYS", 0)
     assert explainer.explain({"a": 4.0, "z": 0.0}, solver="network").lower == 0
+
+
+@pytest.mark.parametrize("kind", ["calibrated", "soft", "hard"])
+def test_votes_and_means_of_models_that_fill_gaps_agree_with_enumeration(kind: str) -> None:
+    space = FeatureSpace(
+        {"a": real(0, 2, step=0.5, missing=True), "b": integer(0, 4, missing=True), "c": categorical(["u", "v"])}
+    )
+    frame, labels = training(space)
+
+    def model(*steps: Any) -> Any:
+        before = ColumnTransformer([("numbers", make_pipeline(*steps), ["a", "b"]), ("levels", OneHotEncoder(), ["c"])])
+        return make_pipeline(before, LogisticRegression())
+
+    flags = model(SimpleImputer(add_indicator=True), StandardScaler())
+    members = [
+        ("flags", flags),
+        ("median", model(SimpleImputer(strategy="median"), MinMaxScaler())),
+        ("bins", model(SimpleImputer(), KBinsDiscretizer(3, strategy="uniform"))),
+    ]
+    whole = CalibratedClassifierCV(flags, cv=3) if kind == "calibrated" else VotingClassifier(members, voting=kind)
+    whole.fit(frame, np.where(labels == "no", "no", "yes"))
+    explainer = mace.Explainer(whole, space)
+    for position in (0, 3, 8):
+        row = frame.iloc[[position]]
+        ours, truth = (explainer.explain(row, solver=solver) for solver in ("auto", "enumerate"))
+        assert ours.status == truth.status == "optimal"
+        assert ours[0].distance == pytest.approx(truth[0].distance, abs=2e-6)
 
 
 def test_a_missing_value_that_reaches_the_model_is_refused() -> None:

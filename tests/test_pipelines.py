@@ -283,6 +283,7 @@ BEFORE_NETWORKS: dict[str, Any] = {
     "curve of whole numbers": ColumnTransformer([("power", PowerTransformer(), ["n"]), ("x", StandardScaler(), ["x"])]),
     "negative": only(make_pipeline(FunctionTransformer(np.negative), StandardScaler()), ["x", "z"]),
     "polynomial": make_pipeline(encoded(StandardScaler()), PolynomialFeatures(1)),
+    "absolute": only(make_pipeline(StandardScaler(), FunctionTransformer(np.abs), MinMaxScaler()), ["x", "z", "n"]),
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -25,7 +25,7 @@ from mace.models import read
 from mace.problem import Answer, Limits, Problem, Sat, Unknown, Unsat
 from mace.solvers import SOLVERS, choose
 from mace.solvers.bisection import Bisection, power_of_two_below
-from random_problems import FAMILIES, random_case
+from random_problems import FAMILIES, Case, random_case
 from referee import disagreement
 
 
@@ -314,6 +314,10 @@ def test_the_deadline_is_honoured_with_an_honest_status(solver: str) -> None:
 
 def test_a_deadline_of_a_millisecond_is_an_answer() -> None:
     cases = [random_case(seed) for seed in range(9)]
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    several = [("a", LogisticRegression()), ("b", LogisticRegression(C=0.1))]
+    votes = VotingClassifier(several, voting="soft").fit(X, X[:, 0] > 0)
+    cases.append(Case("votes", votes, FeatureSpace({"x": real(-3, 3), "y": real(-3, 3)}), {"x": 1.0, "y": 0.0}, {}))
     for solver in SOLVERS:
         answers = []
         for case in cases:

@@ -17,8 +17,10 @@ from sklearn.ensemble import (
     BaggingRegressor,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
+    GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    RandomForestRegressor,
     VotingClassifier,
     VotingRegressor,
 )
@@ -34,7 +36,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
 from sklearn.svm import LinearSVC
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import mace
 from mace import FeatureSpace, UnsupportedModel, categorical, integer, ordinal, real
@@ -85,6 +87,7 @@ TREE = DecisionTreeClassifier(max_depth=4, random_state=0)
 BOOSTING = GradientBoostingClassifier(n_estimators=4, max_depth=2, random_state=0)
 HIST = HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=5, early_stopping=False)
 LOGISTIC = LogisticRegression()
+STIFF = LogisticRegression(C=0.01)
 MLP = MLPClassifier((3,), random_state=0, max_iter=80)
 
 BINARY: dict[str, Any] = {
@@ -128,6 +131,38 @@ BINARY: dict[str, Any] = {
         CalibratedClassifierCV(piped(LinearSVC()), ensemble=False, cv=3), threshold=0.4
     ),
     "search of thresholds": GridSearchCV(FixedThresholdClassifier(piped(TREE)), {"threshold": [0.3, 0.6]}, cv=2),
+    "calibrated svcs": CalibratedClassifierCV(piped(LinearSVC()), cv=3),
+    "calibrated logistics, inside": piped(CalibratedClassifierCV(LOGISTIC, cv=3)),
+    "temperatures of svcs": CalibratedClassifierCV(piped(LinearSVC()), method="temperature", cv=2),
+    "isotonic svcs": CalibratedClassifierCV(piped(LinearSVC()), method="isotonic", cv=2),
+    "calibrated trees": CalibratedClassifierCV(piped(TREE), cv=2),
+    "calibrated boostings": CalibratedClassifierCV(piped(BOOSTING), cv=2),
+    "isotonic trees": CalibratedClassifierCV(piped(TREE), method="isotonic", cv=2),
+    "soft votes of logistics": VotingClassifier(
+        [("a", piped(LOGISTIC)), ("b", piped(STIFF, MinMaxScaler())), ("c", piped(LOGISTIC, RobustScaler()))],
+        voting="soft", weights=[1, 2, 0.5],
+    ),
+    "soft votes of linear models, one clipped": VotingClassifier(
+        [("a", piped(LOGISTIC)), ("b", piped(SGDClassifier(loss="modified_huber", random_state=0)))], voting="soft"
+    ),
+    "soft votes of a logistic and an mlp": VotingClassifier([("a", piped(LOGISTIC)), ("b", piped(MLP))], voting="soft"),
+    "soft votes of a logistic and a forest": VotingClassifier([("a", piped(LOGISTIC)), ("b", piped(FOREST))], voting="soft"),
+    "soft votes of boosting and a tree": piped(VotingClassifier([("a", BOOSTING), ("b", TREE)], voting="soft", weights=[3, 1])),
+    "threshold of soft votes": FixedThresholdClassifier(
+        VotingClassifier([("a", piped(LOGISTIC)), ("b", piped(STIFF))], voting="soft"), threshold=0.3
+    ),
+    "threshold of soft votes, first class": FixedThresholdClassifier(
+        VotingClassifier([("a", piped(LOGISTIC)), ("b", piped(STIFF))], voting="soft"), threshold=0.3, pos_label="no"
+    ),
+    "bagged logistics": piped(BaggingClassifier(LOGISTIC, 4, max_features=0.7, random_state=0)),
+    "bagged svcs": piped(BaggingClassifier(LinearSVC(), 4, random_state=0)),
+    "hard votes of linear models": VotingClassifier([("a", piped(LOGISTIC)), ("b", piped(STIFF)), ("c", piped(LinearSVC()))]),
+    "hard votes of a forest and linear models": VotingClassifier(
+        [("a", piped(LOGISTIC)), ("b", piped(FOREST)), ("c", piped(TREE))], weights=[1.5, 2, 1]
+    ),
+    "hard votes of two forests, tied": VotingClassifier(
+        [("a", piped(RandomForestClassifier(4, random_state=1))), ("b", piped(BOOSTING))]
+    ),
 }  # fmt: skip
 
 SEVERAL: dict[str, Any] = {
@@ -142,6 +177,8 @@ SEVERAL: dict[str, Any] = {
         [(str(k), piped(DecisionTreeClassifier(max_depth=2, random_state=k, max_features=2))) for k in range(4)]
     ),
     "bagging": BaggingClassifier(DecisionTreeClassifier(max_depth=4), 4, max_samples=8, random_state=0),
+    "hard votes of linear models": VotingClassifier([("a", piped(LOGISTIC)), ("b", piped(STIFF)), ("c", piped(LinearSVC()))]),
+    "hard votes of several kinds": piped(VotingClassifier([("a", LOGISTIC), ("b", FOREST), ("c", TREE)], weights=[1, 1, 2])),
 }  # fmt: skip
 
 
@@ -210,35 +247,55 @@ def test_beyond_the_stated_band_the_form_decides_as_the_model(name: str) -> None
 def test_means_of_regressors_behind_pipelines() -> None:
     frame, _ = data(2)
     target = frame["x"] * 2 - frame["n"]
-    for model in (
-        VotingRegressor([("a", piped(Ridge())), ("b", piped(LinearRegression(), RobustScaler()))]),
-        piped(BaggingRegressor(Ridge(), 3, max_features=0.6, random_state=0)),
+    forest = RandomForestRegressor(4, max_depth=3, random_state=0)
+    for model, lane in (
+        (VotingRegressor([("a", piped(Ridge())), ("b", piped(LinearRegression(), RobustScaler()))]), "network"),
+        (piped(BaggingRegressor(Ridge(), 3, max_features=0.6, random_state=0)), "network"),
+        (VotingRegressor([("a", piped(Ridge())), ("b", piped(forest))], weights=[1, 3]), "milp"),
+        (VotingRegressor([("a", piped(DecisionTreeRegressor(max_depth=3))), ("b", piped(forest))]), "trees"),
+        (piped(BaggingRegressor(DecisionTreeRegressor(max_depth=3), 3, max_features=0.6, random_state=0)), "trees"),
+        (
+            piped(VotingRegressor([("a", GradientBoostingRegressor(n_estimators=4, max_depth=2)), ("b", forest)])),
+            "trees",
+        ),
     ):
         model.fit(frame, target)
         explainer = mace.Explainer(model, SPACE)
         goal = float(np.quantile(model.predict(frame), 0.9))
         row = frame.iloc[int(np.argmin(model.predict(frame)))]
-        best = explainer.explain(row, target=mace.at_least(goal))[0]
-        assert model.predict(pd.DataFrame([best.values]))[0] >= goal
+        for wanted in (mace.at_least(goal), mace.between(goal - 0.5, goal)):
+            found, truth = explainer.explain(row, wanted), explainer.explain(row, wanted, solver="enumerate")
+            assert found.status == truth.status
+            assert found.solver.startswith(lane)
+            if truth:
+                assert found[0].distance == truth[0].distance
+                assert goal - 0.5 <= model.predict(pd.DataFrame([found[0].values]))[0]
 
 
 @pytest.mark.parametrize(
     ("model", "classes", "message"),
     [
         (
-            CalibratedClassifierCV(piped(LOGISTIC), ensemble=True, cv=2),
+            CalibratedClassifierCV(piped(MLP), ensemble=True, cv=2),
             2,
-            "of 2 models: the mean of their calibrations",
+            r"'sigmoid', ensemble=True\) of Pipeline.*Fit it with ensemble=False",
         ),
         (
             VotingClassifier([("a", piped(LOGISTIC)), ("b", piped(FOREST))], voting="soft"),
-            2,
-            "unless all are trees or forests",
+            3,
+            r"VotingClassifier\(voting='soft'\) of 3 classes: the mean of several softmaxes",
         ),
         (
-            VotingClassifier([("a", piped(FOREST))]),
+            VotingClassifier([("a", piped(VotingClassifier([("x", LOGISTIC), ("y", FOREST)])))]),
             2,
-            "voting='hard'.* of Pipeline: votes are counted exactly of single trees",
+            r"VotingClassifier\(voting='hard'\) of Pipeline: it is itself made of several models",
+        ),
+        (
+            VotingClassifier(
+                [("a", piped(FixedThresholdClassifier(LOGISTIC, threshold=0.4))), ("b", piped(FOREST))], voting="soft"
+            ),
+            2,
+            "of Pipeline: its probability is neither a share of trees nor one sigmoid",
         ),
         (
             OneVsRestClassifier(piped(MLP)),

@@ -11,6 +11,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from mace import datasets, testing
+    from mace.audits import Audit, audit
+    from mace.batch import Batch
+    from mace.causes import Causal
     from mace.certify import Certificate, Verdict, verify
     from mace.constraints import (
         at_most_change,
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from mace.distances import Distance
     from mace.diversity import differ
     from mace.errors import (
+        AlreadyThere,
         DatasetUnavailable,
         InvalidCertificate,
         InvalidConstraint,
@@ -52,12 +56,17 @@ if TYPE_CHECKING:
     from mace.models.files import load_model
     from mace.models.wrapped import wrap
     from mace.near import near_data
+    from mace.noise import robust
+    from mace.outliers import typical
     from mace.problem import Status
     from mace.space import FeatureSpace, categorical, integer, ordinal, real
     from mace.space.encoder import Encoder
     from mace.targets import any_of, at_least, at_most, becomes, between
 
 _HOMES = {
+    "mace.audits": ("Audit", "audit"),
+    "mace.batch": ("Batch",),
+    "mace.causes": ("Causal",),
     "mace.certify": ("Certificate", "Verdict", "verify"),
     "mace.constraints": (
         "at_most_change",
@@ -81,6 +90,7 @@ _HOMES = {
     "mace.distances": ("Distance",),
     "mace.diversity": ("differ",),
     "mace.errors": (
+        "AlreadyThere",
         "DatasetUnavailable",
         "InvalidCertificate",
         "InvalidConstraint",
@@ -99,6 +109,8 @@ _HOMES = {
     "mace.models.files": ("load_model",),
     "mace.models.wrapped": ("wrap",),
     "mace.near": ("near_data",),
+    "mace.noise": ("robust",),
+    "mace.outliers": ("typical",),
     "mace.problem": ("Status",),
     "mace.space": ("FeatureSpace", "categorical", "integer", "ordinal", "real"),
     "mace.space.encoder": ("Encoder",),
@@ -107,6 +119,10 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AlreadyThere",
+    "Audit",
+    "Batch",
+    "Causal",
     "Certificate",
     "Change",
     "Counterfactual",
@@ -134,6 +150,7 @@ __all__ = [
     "at_least",
     "at_most",
     "at_most_change",
+    "audit",
     "becomes",
     "between",
     "categorical",
@@ -154,12 +171,14 @@ __all__ = [
     "one_of",
     "ordinal",
     "real",
+    "robust",
     "rule",
     "steps",
     "suggest_constraints",
     "testing",
     "together",
     "transitions",
+    "typical",
     "verify",
     "within",
     "wrap",

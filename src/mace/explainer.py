@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from mace.causes import Causal, check_conditions
 from mace.certify.certificate import VERSION, Certificate
 from mace.certify.fingerprint import fingerprint
 from mace.certify.statement import Statement, as_target, check_can_state, row_of
@@ -20,7 +21,7 @@ from mace.diversity import Differ, differ
 from mace.errors import InvalidOption, InvalidSpace, did_you_mean
 from mace.exact import float_down, float_up
 from mace.explanation import Change, Counterfactual, Explanation
-from mace.forms import Goal
+from mace.forms import Effects, Goal
 from mace.levers import Lever, Levers, minimal_sets
 from mace.models import Ask, Reading, read
 from mace.problem import Bounds, Limits, Problem, Progress, Status
@@ -46,6 +47,8 @@ class Explainer:
         The fitted model as deployed; see ``mace list models``.
     space : FeatureSpace
         The plausible domain of its features.
+    causes : Causal, optional
+        Structural equations: answers are then interventions, of which only the actions cost; see docs/realism.md.
 
     Raises
     ------
@@ -59,7 +62,7 @@ class Explainer:
     >>> explainer = Explainer("def model(age, income): return 1 if income >= 40 else 0", space)  # doctest: +SKIP
     """
 
-    def __init__(self, model: Any, space: FeatureSpace) -> None:
+    def __init__(self, model: Any, space: FeatureSpace, causes: Causal | None = None) -> None:
         if not isinstance(space, FeatureSpace):
             raise InvalidSpace(
                 f"space is a {type(space).__name__}; give a FeatureSpace, e.g. FeatureSpace.from_frame(X_train)."
@@ -67,15 +70,19 @@ class Explainer:
         self.model = model
         self.space = space
         self._reading: Reading = read(model, space)
+        if causes is not None and not isinstance(causes, Causal):
+            raise InvalidOption(f"causes={causes!r}; make it with mace.Causal({{effect: function}}).")
+        self.causes = causes
+        self._programs = {} if causes is None else causes.programs(space)
 
     @property
     def classes(self) -> tuple[Scalar, ...] | None:
         """The model's labels; ``None`` for a function that returns numbers."""
         return self._reading.classes
 
-    def __reduce__(self) -> tuple[type[Explainer], tuple[Any, FeatureSpace]]:
+    def __reduce__(self) -> tuple[type[Explainer], tuple[Any, FeatureSpace, Causal | None]]:
         """Pickle the model and the space; the model is read anew, and the same, where it is unpickled."""
-        return type(self), (self.model, self.space)
+        return type(self), (self.model, self.space, self.causes)
 
     @cached_property
     def _fingerprint(self) -> dict[str, str]:
@@ -84,6 +91,17 @@ class Explainer:
     def predict(self, row: Row) -> Any:
         """Return what the real model says of a row."""
         return self._reading.label(self._reading.ask([self.space.point(row)])[0])
+
+    def predict_many(self, rows: Sequence[Row]) -> list[Any]:
+        """Return what the real model says of rows, asked in one call."""
+        points = [self.space.point(row) for row in rows]
+        return [self._reading.label(outcome) for outcome in self._reading.ask(points)]
+
+    def reaches(self, row: Row, target: object) -> bool:
+        """Return whether the real model puts a row in the target already, so that there is nothing to change."""
+        factual = self.space.point(row)
+        goal, ask = goal_of(target, self._reading, self._reading.ask([factual])[0])
+        return goal.accepts(ask([factual])[0])
 
     def explain(
         self,
@@ -144,6 +162,12 @@ class Explainer:
         metric = as_distance(distance)
         wanted = as_constraints(constraints)
         problem, current = self._problem(row, target, metric, wanted, accuracy)
+        if self.causes is not None:
+            if count != 1 or certify:
+                raise InvalidOption("with causes, one answer at a time is found, without certificate.")
+            check_conditions(problem.conditions)
+            choose(solver, problem)
+            return self._intervention(problem, current, target, metric, solver, digits, Limits.of(time_limit), started)
         diversity = diversity or differ()
         statement = None
         if certify:
@@ -159,6 +183,58 @@ class Explainer:
         if made.status != Status.INFEASIBLE or not wanted:
             return made
         return replace(made, reason=_why_none(problem, wanted, solver, limits), seconds=time.monotonic() - started)
+
+    def _intervention(
+        self,
+        problem: Problem,
+        current: Fraction,
+        target: object,
+        metric: Distance | FunctionDistance,
+        solver: str,
+        digits: int | Mapping[str, int] | None,
+        limits: Limits,
+        started: float,
+    ) -> Explanation:
+        """Return the nearest intervention: actions, and the row that these lead to by the equations."""
+        from mace.recourse import nearest_intervention
+
+        made = nearest_intervention(problem, self._programs, solver, limits)
+        bounds = made.bounds
+        found: tuple[Counterfactual, ...] = ()
+        if bounds.point is not None:
+            point = tidy(made.problem, bounds.point, bounds.lower, limits)
+            point = shortened(made.problem, point, _digits(digits, self.space), limits)
+            search = _Search(self._reading, solver, limits, metric, differ(), None, {}, self.region)
+            acted = search._counterfactual(made.problem, made.lane, bounds, point, time.monotonic() - started)
+            found = (self._of_row(acted, problem.factual, point, made.effects),)
+        return Explanation(
+            counterfactuals=found,
+            status=found[0].status if found else bounds.status(problem.accuracy),
+            factual=self.space.values_of(problem.factual),
+            prediction=self._reading.label(current),
+            target=_target_text(target),
+            distance=str(metric),
+            lower=float_down(bounds.lower),
+            reason=bounds.reason,
+            seconds=time.monotonic() - started,
+            exhausted=bounds.is_infeasible,
+            solver=f"{made.lane.name}: {made.lane.why}",
+        )
+
+    def _of_row(self, acted: Counterfactual, factual: Point, actions: Point, effects: Effects) -> Counterfactual:
+        """Return an answer about actions as one about the row that they lead to."""
+        row = effects.row(actions)
+        follow = {equation.name for equation in effects.equations}
+        values, before = self.space.values_of(row), self.space.values_of(factual)
+        changed = [name for name, new, old in zip(self.space, row, factual, strict=True) if new != old]
+        chosen = {name for name in (*self._programs, *changed) if name not in follow}
+        return replace(
+            acted,
+            values=values,
+            changes=tuple(Change(name, before[name], values[name]) for name in changed),
+            prediction=self._reading.label(self._reading.ask([row])[0]),
+            actions=tuple(name for name in self.space if name in chosen),
+        )
 
     def explain_many(
         self,
@@ -211,8 +287,17 @@ class Explainer:
 
         stream = Stream(
             self,
-            self._options(
-                target, distance, constraints, count, diversity, accuracy, time_limit, solver, certify, digits
+            self.question(
+                target,
+                distance,
+                constraints,
+                count=count,
+                diversity=diversity,
+                accuracy=accuracy,
+                time_limit=time_limit,
+                solver=solver,
+                certify=certify,
+                digits=digits,
             ),
             total_time_limit=total_time_limit,
             n_jobs=n_jobs,
@@ -256,8 +341,17 @@ class Explainer:
 
         stream = Stream(
             self,
-            self._options(
-                target, distance, constraints, count, diversity, accuracy, time_limit, solver, certify, digits
+            self.question(
+                target,
+                distance,
+                constraints,
+                count=count,
+                diversity=diversity,
+                accuracy=accuracy,
+                time_limit=time_limit,
+                solver=solver,
+                certify=certify,
+                digits=digits,
             ),
             total_time_limit=total_time_limit,
             n_jobs=n_jobs,
@@ -267,20 +361,21 @@ class Explainer:
         )
         return stream.answers(frames)
 
-    def _options(
+    def question(
         self,
-        target: object,
-        distance: object,
-        constraints: Iterable[Constraint | str] | Constraint | str | None,
-        count: int,
-        diversity: Differ | None,
-        accuracy: float,
-        time_limit: float | None,
-        solver: str,
-        certify: bool,
-        digits: int | Mapping[str, int] | None,
+        target: object = None,
+        distance: object = "l1",
+        constraints: Iterable[Constraint | str] | Constraint | str | None = (),
+        *,
+        count: int = 1,
+        diversity: Differ | None = None,
+        accuracy: float = 1e-6,
+        time_limit: float | None = None,
+        solver: str = "auto",
+        certify: bool = False,
+        digits: int | Mapping[str, int] | None = None,
     ) -> dict[str, Any]:
-        """Return the question of a batch as arguments of :meth:`explain`, its parts checked."""
+        """Return the arguments of :meth:`explain` but the row, checked: the question that a batch asks of every row."""
         _check_options(count, accuracy, time_limit, certify, solver, diversity)
         _digits(digits, self.space)
         return {
@@ -358,6 +453,8 @@ class Explainer:
         most : int
             The menu ends there.
         """
+        if self.causes is not None:
+            raise InvalidOption("levers: not with causes. Use an explainer without them.")
         _check_options(most, accuracy, time_limit)
         metric = as_distance(distance)
         problem, _ = self._problem(row, target, metric, as_constraints(constraints), accuracy)
@@ -522,6 +619,7 @@ class _Search:
             exhausted=exhausted,
             solver="; ".join(dict.fromkeys(lanes)),
             certificate=certificate,
+            space=problem.space,
         )
 
     def nearest(self, problem: Problem) -> Counterfactual | None:

@@ -7,13 +7,15 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from mace.certify.certificate import Certificate
 from mace.errors import InvalidOption
 from mace.problem import Status
 from mace.region import RecourseRegion
-from mace.space import Scalar
+from mace.registry import resolve
+from mace.space import FeatureSpace, Scalar
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -31,6 +33,13 @@ class Change:
 
     def __str__(self) -> str:
         return f"{self.feature}: {show_value(self.before)} -> {show_value(self.after)}"
+
+    @property
+    def arrow(self) -> str:
+        """Up or down for a number, across for anything else."""
+        if isinstance(self.before, str | bool) or isinstance(self.after, str | bool):
+            return "\u2192"
+        return "\u25b2" if self.after > self.before else "\u25bc" if self.after < self.before else "\u2192"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,8 @@ class Counterfactual:
         Questions that the lane asked its oracle.
     certificate : Certificate, optional
         The answer with its proof, for :func:`~mace.verify`; only with ``certify=True``.
+    actions : tuple of str, optional
+        With causes: the features that are acted upon; the other changes are effects of these.
     widen : callable, optional
         How :meth:`region` asks the explainer that made this answer; left behind where the answer is pickled.
     """
@@ -73,6 +84,7 @@ class Counterfactual:
     seconds: float
     calls: int = 0
     certificate: Certificate | None = field(default=None, repr=False)
+    actions: tuple[str, ...] | None = None
     widen: Callable[..., RecourseRegion] | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> list[Any]:
@@ -97,10 +109,15 @@ class Counterfactual:
 
     def __str__(self) -> str:
         rows = [("feature", "now", "instead")]
-        rows += [(c.feature, show_value(c.before), show_value(c.after)) for c in self.changes]
+        rows += [(self.named(c), show_value(c.before), show_value(c.after)) for c in self.changes]
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([*lines, self.summary()])
+
+    def named(self, change: Change) -> str:
+        """Return the feature of a change, and whether it is an effect of others."""
+        is_effect = self.actions is not None and change.feature not in self.actions
+        return f"{change.feature} (effect)" if is_effect else change.feature
 
     def summary(self) -> str:
         """Return the prediction and the bounds in one line."""
@@ -123,6 +140,7 @@ class Counterfactual:
             "solver": self.solver,
             "seconds": self.seconds,
             "calls": self.calls,
+            **({} if self.actions is None else {"actions": list(self.actions)}),
         }
 
     @classmethod
@@ -140,6 +158,7 @@ class Counterfactual:
             solver=data["solver"],
             seconds=data["seconds"],
             calls=data["calls"],
+            actions=None if data.get("actions") is None else tuple(data["actions"]),
         )
 
 
@@ -172,6 +191,8 @@ class Explanation(Sequence[Counterfactual]):
         Which lane answered, and why that one.
     error : str
         In a batch: why the row was not explained; empty otherwise.
+    space : FeatureSpace, optional
+        The features; not in the JSON.
     certificate : Certificate, optional
         With ``certify=True``: the proof that there is no (further) counterfactual, or none nearer than ``lower``.
     """
@@ -189,6 +210,7 @@ class Explanation(Sequence[Counterfactual]):
     solver: str = ""
     error: str = ""
     certificate: Certificate | None = field(default=None, repr=False)
+    space: FeatureSpace | None = field(default=None, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.counterfactuals)
@@ -241,25 +263,83 @@ class Explanation(Sequence[Counterfactual]):
             table = Table("feature", "now", "instead", caption=counterfactual.summary(), caption_justify="left")
             for change in counterfactual.changes:
                 after = Text(show_value(change.after), style="bold green")
-                table.add_row(change.feature, show_value(change.before), after)
+                table.add_row(counterfactual.named(change), show_value(change.before), after)
             parts.append(table)
         if self.exhausted and self:
             parts.append(Text("No further counterfactual exists: proved."))
         return Group(*parts)
 
     def _repr_html_(self) -> str:
-        tables = []
+        parts = [f'<p style="margin:.25em 0"><b>{escape(self.headline())}</b></p>']
         for counterfactual in self:
-            rows = "".join(
-                f"<tr><td>{escape(c.feature)}</td><td>{escape(show_value(c.before))}</td>"
-                f"<td><b>{escape(show_value(c.after))}</b></td></tr>"
-                for c in counterfactual.changes
+            heads = "".join(f'<th style="text-align:left">{head}</th>' for head in ("feature", "now", "", "instead"))
+            rows = "".join(_html_row(counterfactual.named(change), change) for change in counterfactual.changes)
+            parts.append(
+                f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+                f'<p style="margin:.25em 0">{_badges(counterfactual)} {escape(counterfactual.summary())}</p>'
             )
-            tables.append(
-                "<table><thead><tr><th>feature</th><th>now</th><th>instead</th></tr></thead>"
-                f"<tbody>{rows}</tbody></table><p>{escape(counterfactual.summary())}</p>"
-            )
-        return f"<div><p><b>{escape(self.headline())}</b></p>{''.join(tables)}</div>"
+        if self.status == Status.INFEASIBLE:
+            parts.append(_badge("proved: none exists", PROVED_COLOUR))
+        return f"<div>{''.join(parts)}</div>"
+
+    def plot(
+        self, number: int = 1, *, space: FeatureSpace | None = None, population: Any = None, ax: Any = None
+    ) -> Any:
+        """Draw what to change: each change against the feature's range and the people of ``population``, a frame.
+
+        Parameters
+        ----------
+        number : int
+            Which counterfactual, 1 for the nearest.
+        space : FeatureSpace, optional
+            Needed only where the explanation was read from JSON.
+        population : data frame, optional
+            People to compare with.
+        ax : matplotlib axes, optional
+            Where to draw; new ones where not given.
+
+        Returns
+        -------
+        ChangesDisplay
+            See :mod:`mace.plots`; its ``ax_`` and ``figure_`` are matplotlib's.
+        """
+        made = resolve("mace.plots:ChangesDisplay").from_explanation(
+            self, number, space=space or self.space, population=population
+        )
+        return made.plot(ax)
+
+    def letter(
+        self,
+        template: str | Path | None = None,
+        *,
+        html: bool = False,
+        names: Mapping[str, str] | None = None,
+        units: Mapping[str, str] | None = None,
+        number: int = 1,
+        **fields: object,
+    ) -> str:
+        """Return a letter to the person in plain words: what would have to change, by how much, and what stays.
+
+        The values are those of the answer, to the last digit: they are confirmed by the model, and a letter that rounded them could be
+        wrong. For short ones ask for ``explain(digits=...)``, which rounds and asks the model again.
+
+        Parameters
+        ----------
+        template : str or Path, optional
+            A Jinja2 template, as text or as a file; see ``docs/reports.md`` for what it may use.
+        html : bool
+            Whether the letter is HTML, in which everything is escaped, rather than text.
+        names, units : mapping of str to str, optional
+            What features are called, and what they are counted in.
+        number : int
+            Which counterfactual, 1 for the nearest.
+        **fields
+            Further names for the template: ``name="Ms Miller"``, ``sender="The bank"``.
+        """
+        made: str = resolve("mace.letters:letter")(
+            self, template, html=html, names=names or {}, units=units or {}, number=number, fields=fields
+        )
+        return made
 
     # ---- for programs
 
@@ -322,6 +402,31 @@ class Explanation(Sequence[Counterfactual]):
     def to_json(self, indent: int | None = 2) -> str:
         """Return the explanation as JSON text."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+PROVED_COLOUR, OPEN_COLOUR, CHANGE_COLOUR = "#1f8a5b", "#c77414", "#3d7fd9"
+"""Of middling lightness, so that they are read on white and on black."""
+
+
+def _html_row(name: str, change: Change) -> str:
+    cells = [
+        escape(name),
+        escape(show_value(change.before)),
+        f'<span style="color:{CHANGE_COLOUR}">{change.arrow}</span>',
+        f"<b>{escape(show_value(change.after))}</b>",
+    ]
+    return "<tr>" + "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells) + "</tr>"
+
+
+def _badges(counterfactual: Counterfactual) -> str:
+    is_proved = counterfactual.status == Status.OPTIMAL
+    made = _badge("proved nearest", PROVED_COLOUR) if is_proved else _badge("not proved nearest", OPEN_COLOUR)
+    return made if counterfactual.certificate is None else f"{made} {_badge('certificate', PROVED_COLOUR)}"
+
+
+def _badge(text: str, colour: str) -> str:
+    style = f"color:{colour};border:1px solid {colour};border-radius:.6em;padding:0 .5em;white-space:nowrap"
+    return f'<span style="{style}">{escape(text)}</span>'
 
 
 def show_value(value: object) -> str:

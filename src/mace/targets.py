@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from mace.errors import InvalidTarget
+from mace.errors import AlreadyThere, InvalidTarget
 from mace.exact import UNIT
-from mace.forms import FunctionForm, Goal, Interval, Lead, Network, Outcomes, TreeEnsemble
+from mace.forms import Composite, FunctionForm, Goal, Interval, Lead, Network, ObliqueTrees, Outcomes, TreeEnsemble
 from mace.models.reading import Ask, Reading
 from mace.space import Point
 
@@ -128,14 +128,16 @@ def as_goal(target: object, reading: Reading, factual: Point, current: Fraction)
     Raises
     ------
     InvalidTarget
-        A label is unknown, the model reports no such number, or the row is there already.
+        A label is unknown, or the model reports no such number.
+    AlreadyThere
+        The row is there already.
     """
     goal, ask = goal_of(target, reading, current)
     if target is None:
         return goal, ask
     outcome = current if ask is reading.ask else ask([factual])[0]
     if goal.accepts(outcome):
-        raise InvalidTarget(
+        raise AlreadyThere(
             f"The row is already predicted {_shown(target, goal, reading, current, outcome)}, which is what the target asks for; "
             "nothing to change. Ask for another target, or None for any other outcome."
         )
@@ -146,6 +148,9 @@ def goal_of(target: object, reading: Reading, current: Fraction) -> tuple[Goal, 
     """Return the outcomes that a target asks for, and how to ask for one, whether or not the row is there already."""
     if target is None:
         return _any_other(reading, current), reading.ask
+    if isinstance(reading.form, ObliqueTrees):
+        # What a probability or prediction is made of are the sums of its trees.
+        reading = replace(reading, form=reading.form.trees)
     if isinstance(target, Between):
         return _interval(target, reading)
     if reading.is_regressor:
@@ -213,7 +218,7 @@ def _interval(target: Between, reading: Reading) -> tuple[Goal, Ask]:
     form = reading.form
     if isinstance(form, FunctionForm) and reading.classes is None:
         return Interval(low, high, 0, low, high), reading.ask
-    if not isinstance(form, TreeEnsemble | Network) or form.link == "none":
+    if not isinstance(form, TreeEnsemble | Network | Composite) or form.link == "none":
         raise InvalidTarget(
             f"{reading.family} reports no number that a bound can be put on here. Ask for a label, or None for any other outcome."
         )
@@ -226,7 +231,11 @@ def _interval(target: Between, reading: Reading) -> tuple[Goal, Ask]:
 
 
 def _probability(
-    target: Between, reading: Reading, form: TreeEnsemble | Network, low: Fraction | None, high: Fraction | None
+    target: Between,
+    reading: Reading,
+    form: TreeEnsemble | Network | Composite,
+    low: Fraction | None,
+    high: Fraction | None,
 ) -> tuple[Goal, Ask]:
     assert reading.classes is not None
     if target.label is None and len(reading.classes) != 2:
@@ -250,6 +259,11 @@ def _probability(
             low, high, code, _times(low, trees), _times(high, trees), slack=_division_slack(form, low, high)
         )
         return goal, ask
+    if isinstance(form, Composite):
+        half = Fraction(1, 2)
+        first, last = (low, high) if code == 1 else (_complement(high), _complement(low))
+        ends = (None if first is None else first - half, None if last is None else last - half)
+        return Interval(low, high, 0, *ends, slack=16 * form.unit), ask
     if form.link == "clip":
         return _clipped(form, code, low, high), ask
     slack = max(
@@ -275,13 +289,17 @@ def _times(bound: Fraction | None, scale: Fraction) -> Fraction | None:
     return None if bound is None else bound * scale
 
 
+def _complement(bound: Fraction | None) -> Fraction | None:
+    return None if bound is None else 1 - bound
+
+
 def _negated(bound: Fraction | None) -> Fraction | None:
     return None if bound is None else -bound
 
 
-def _division_slack(form: TreeEnsemble | Network, *bounds: Fraction | None) -> Fraction:
+def _division_slack(form: TreeEnsemble | Network | Composite, *bounds: Fraction | None) -> Fraction:
     """Return what the final division of a mean may lose, in the unit of the sum."""
-    if isinstance(form, Network):
+    if not isinstance(form, TreeEnsemble):
         return Fraction(0)
     largest = max((abs(bound) for bound in bounds if bound is not None), default=Fraction(0))
     return 4 * form.unit * largest * len(form.roots) if form.link == "mean" else Fraction(0)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mace.errors import InvalidOption
-from mace.forms import Network, Outcomes, TreeEnsemble, clearance
+from mace.forms import Composite, Interval, Network, ObliqueTrees, Outcomes, TreeEnsemble, clearance
 from mace.forms.form import box_at
 from mace.models import Reading, read
 from mace.space import FeatureSpace, Integer, Point, Real, Value
@@ -97,7 +97,7 @@ def check_model(
         edges = _edges(form, rng)
         near = [point for feature, edge in edges for point in _beside(space, rng, feature, edge)]
         met = len(edges)
-    elif isinstance(form, Network):
+    elif isinstance(form, Network | Composite | ObliqueTrees):
         near, met = _at_boundary(reading, space, points[-count:])
     else:
         return Conformance(reading.family, 0, 0, 0)
@@ -118,9 +118,16 @@ def _each(rows: Iterable[Any] | None) -> list[Any]:
     return list(rows)
 
 
-def _agrees(reading: Reading, form: TreeEnsemble | Network, point: Point, outcome: Fraction) -> bool:
+def _agrees(
+    reading: Reading, form: TreeEnsemble | Network | Composite | ObliqueTrees, point: Point, outcome: Fraction
+) -> bool:
     """Return whether the form alone decides a point; assert that it then decides as the model."""
+    if isinstance(form, Composite | ObliqueTrees) and not form.is_regressor:
+        return _joint_agrees(reading, form, point, outcome)
+    if isinstance(form, ObliqueTrees) and not form.is_robust(point, Interval(None, None, 0, None, None), box_at(point)):
+        return False
     scores = form.exact_scores(point)
+    form = form.trees if isinstance(form, ObliqueTrees) else form
     row = form.space.values_of(point)
     if form.is_regressor:
         scale = len(form.roots) if isinstance(form, TreeEnsemble) and form.link == "mean" else 1
@@ -129,6 +136,7 @@ def _agrees(reading: Reading, form: TreeEnsemble | Network, point: Point, outcom
             f"{reading.family} predicts {float(outcome)!r} for {row}, the form {float(scores[0] / scale)!r}"
         )
         return True
+    assert not isinstance(form, Composite)
     outputs = len(scores)
     inside = [
         clearance(scores, Outcomes(frozenset([Fraction(k)])).alternatives(outputs, ties_last=form.ties_last))
@@ -146,16 +154,24 @@ def _agrees(reading: Reading, form: TreeEnsemble | Network, point: Point, outcom
     return True
 
 
+def _joint_agrees(reading: Reading, form: Composite | ObliqueTrees, point: Point, outcome: Fraction) -> bool:
+    if not form.is_robust(point, Outcomes(frozenset([outcome])), box_at(point)):
+        return False
+    predicted = Fraction(form.predicted(point))
+    assert predicted == outcome, (
+        f"{reading.family} predicts {reading.label(outcome)!r} for {form.space.values_of(point)}, the form {reading.label(predicted)!r}"
+    )
+    return True
+
+
 def _tied(form: TreeEnsemble | Network, scores: Sequence[Fraction]) -> int:
     if len(scores) == 1:
         return int(form.ties_last)
     return max(range(len(scores)), key=lambda k: (scores[k], -k))
 
 
-def _rounding(form: TreeEnsemble | Network, point: Point) -> Fraction:
-    if isinstance(form, TreeEnsemble):
-        return form.rounding
-    return form.rounding(box_at(point))
+def _rounding(form: TreeEnsemble | Network | Composite, point: Point) -> Fraction:
+    return form.rounding if isinstance(form, TreeEnsemble) else form.rounding(box_at(point))
 
 
 # ---- points

@@ -30,6 +30,11 @@ class Explains(Protocol):
         """Explains one row."""
         ...
 
+    @property
+    def question(self) -> Callable[..., dict[str, Any]]:
+        """Makes the arguments of ``explain`` but the row."""
+        ...
+
     def check_question(self, factual: Point, options: Options) -> None:
         """Raise what is wrong with the question itself."""
         ...

@@ -35,14 +35,27 @@ class FileBytes:
 
 
 @dataclass(frozen=True, slots=True)
-class DaskBytes:
-    """Bytes that Dask has sent to every worker."""
+class HeldBytes:
+    """Bytes that travel themselves, where something else sees to it that they travel once."""
 
-    future: Any
+    data: bytes
 
     def __call__(self) -> bytes:
-        """Take them from the worker's own memory."""
-        found: bytes = self.future.result()
+        """Return them."""
+        return self.data
+
+
+@dataclass(frozen=True, slots=True)
+class DaskBytes:
+    """Bytes in a plug-in that every Dask worker has, those that come later too."""
+
+    name: str
+
+    def __call__(self) -> bytes:
+        """Take them from the worker."""
+        from distributed import get_worker
+
+        found: bytes = get_worker().plugins[self.name].data
         return found
 
 
@@ -75,12 +88,20 @@ def packed(explainer: Explains, options: Options) -> bytes:
     return made
 
 
+def token_of(data: bytes) -> str:
+    """Return a name for some bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def carrier(data: bytes, backend: Any, stack: ExitStack) -> Carrier:
     """Return a carrier for the workers of a joblib back end; what it needs is given free with the stack."""
-    name = hashlib.sha256(data).hexdigest()
+    name = token_of(data)
     match type(backend).__name__:
         case "DaskDistributedBackend":
-            return Carrier(name, DaskBytes(backend.client.scatter(data, broadcast=True, hash=False)))
+            from mace.batch.dask import register
+
+            register(backend.client, name, data, stack)
+            return Carrier(name, DaskBytes(name))
         case "RayBackend":
             import ray
 

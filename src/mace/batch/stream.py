@@ -94,10 +94,10 @@ class Stream:
         first = list(islice(rows, BLOCK))
         points = [point_of(self.explainer.space, row) for row in first]
         known = [point for point in points if not isinstance(point, MaceError)]
-        sample = known[0] if known else _corner(self.explainer.space)
-        self.explainer.check_question(sample, self.options)
+        if known:
+            self.explainer.check_question(known[0], self.options)
         with ExitStack() as stack:
-            kept = self._checkpoint(sample, stack)
+            kept = self._checkpoint(known[0] if known else _corner(self.explainer.space), stack)
             solve: Workers | InProcess = InProcess(self.explainer, self.options)
             if _processes(self.n_jobs) > 1:
                 solve = stack.enter_context(Workers(self.explainer, self.options, self.n_jobs))
@@ -194,6 +194,8 @@ class _Run:
 
     def _ask(self, asked: dict[Point, list[int]], found: dict[int, Explanation]) -> None:
         """Answer each distinct row once, and give the answer to all that are equal to it."""
+        if time.time() >= self.until:
+            return
         by_number = {numbers[0]: point for point, numbers in asked.items()}
         for answered in self.solve(list(by_number.items()), self.until):
             point = by_number[answered.number]

@@ -156,7 +156,7 @@ def _numeric_cells(
         }
         kept = np.array([allowed[int(r)] for r in region], dtype=bool)
         low, high = low[kept], high[kept]
-    first, last = _on_grid(feature, low, high)
+    first, last = on_grid(feature, low, high)
     if own is not None:
         home = (low <= own) & (own <= high)
         first, last = np.where(home, np.minimum(first, own), first), np.where(home, np.maximum(last, own), last)
@@ -164,7 +164,7 @@ def _numeric_cells(
     return first[filled], last[filled]
 
 
-def _on_grid(feature: Real | Integer, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def on_grid(feature: Real | Integer, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return the first and the last value of the feature in each range, in the wrong order where there is none."""
     if feature.step is None:
         return (low, high) if isinstance(feature, Real) else (np.ceil(low), np.floor(high))

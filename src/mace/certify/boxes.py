@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mace.certify import network, trees
-from mace.certify.axes import Axis, cell_costs, make_axes, threshold
+from mace.certify.axes import Axis, cell_costs, make_axes, on_grid, threshold
 from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.constraints.condition import GuardCondition
 from mace.distances import NormMetric
@@ -40,7 +40,7 @@ from mace.language.syntax import (
     variables,
 )
 from mace.problem import Problem
-from mace.space import Feature, Integer, Ordinal
+from mace.space import Feature, Integer, Ordinal, Real
 
 INNER: dict[str, Callable[[Problem, Fraction | None, dict[str, Any], Progress], None]] = {
     "trees": trees.check,
@@ -226,7 +226,8 @@ class _Cover:
         pending = [(whole, boxes)]
         pieces = 0
         while pending:
-            piece, near = pending.pop()
+            cut_piece, near = pending.pop()
+            piece = tuple(map(self._on_grid, range(len(cut_piece)), cut_piece))
             pieces += 1
             if pieces > MOST_PIECES:
                 raise Unchecked(f"whether the boxes cover the domain is not clear after {MOST_PIECES:,} pieces")
@@ -235,6 +236,21 @@ class _Cover:
             near = [box for box in near if all(not s.inside(b).is_empty for s, b in zip(piece, box, strict=True))]
             cut = self._along_a_box(piece, near) if near else self._somewhere(piece)
             pending += [(part, near) for part in cut]
+
+    def _on_grid(self, j: int, span: Span) -> Span:
+        """Return a span of a feature with a step as narrow as the values in it: those of the grid, and the factual's own."""
+        feature, own = self.features[j], self.factual[j]
+        if (
+            span.levels is not None
+            or not span.has_values
+            or not isinstance(feature, Real | Integer)
+            or not feature.step
+        ):
+            return span
+        low, high = (float(ends[0]) for ends in on_grid(feature, np.array([span.low]), np.array([span.high])))
+        if own is not None and span.low <= own <= span.high:
+            low, high = min(low, own), max(high, own)
+        return replace(span, low=low, high=high) if low <= high else replace(span, low=1.0, high=0.0)
 
     def _along_a_box(self, piece: Piece, near: list[Piece]) -> list[Piece]:
         """Return the piece cut along the box that most of it lies in; nothing where all of it does."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from mace.errors import InvalidOption, InvalidRow, InvalidSpace
+from mace.errors import InvalidOption, InvalidRow, InvalidSpace, did_you_mean
 from mace.explainer import Explainer
 from mace.explanation import Explanation
+from mace.models.package import optional
 from mace.space import Categorical, Feature, FeatureSpace, Ordinal, Scalar
 from mace.space.features import is_missing
 
@@ -29,18 +31,75 @@ def read_row(path: Path, number: int, space: FeatureSpace) -> dict[str, Scalar]:
 
     Every cell is read as text and understood by its feature, so that a level called 'NA' or '01' stays one.
     """
+    frame = pd.concat(read_frames(path, space, rows=1_000_000), ignore_index=True)
+    if not 0 <= number < len(frame):
+        raise InvalidRow(f"{path.name} has {len(frame)} rows; there is no row {number} (counted from 0).")
+    return {name: _cell(feature, frame[name].iloc[number]) for name, feature in space.items()}
+
+
+def read_frames(path: Path, space: FeatureSpace, rows: int) -> Iterator[pd.DataFrame]:
+    """Yield the cells of a CSV file's features as texts, so many rows at a time."""
     try:
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+        with pd.read_csv(path, dtype=str, keep_default_na=False, chunksize=rows) as parts:
+            for number, part in enumerate(parts):
+                if number == 0:
+                    _check_columns(path, part, space)
+                yield part[list(space)]
+    except (OSError, ValueError) as error:
+        if isinstance(error, InvalidRow):
+            raise
+        raise InvalidRow(f"cannot read {path} as CSV: {error}") from error
+
+
+def read_rows(path: Path, space: FeatureSpace) -> Iterator[dict[str, Scalar]]:
+    """Yield the rows of a CSV file in the space's features, as :func:`read_row` reads one, without keeping them."""
+    for frame in read_frames(path, space, rows=1000):
+        columns = [[_cell(feature, text) for text in frame[name]] for name, feature in space.items()]
+        for cells in zip(*columns, strict=True):
+            yield dict(zip(space, cells, strict=True))
+
+
+def read_people(path: Path, space: FeatureSpace, groups: Sequence[str]) -> pd.DataFrame:
+    """Return the features of a CSV file and the columns that make groups."""
+    frame = pd.DataFrame(list(read_rows(path, space)), columns=list(space), dtype=object)
+    whole = pd.read_csv(path, dtype=str, keep_default_na=False)
+    for name in groups:
+        if name not in whole.columns:
+            raise InvalidOption(
+                f"--groups: {path.name} has no column {name!r}.{did_you_mean(name, whole.columns)} "
+                f"Its columns: {', '.join(whole.columns)}."
+            )
+        if name not in space:
+            frame[name] = whole[name]
+    return frame
+
+
+def check_reports(paths: Iterable[Path]) -> None:
+    """Refuse a report that cannot be written before anything is solved."""
+    for path in paths:
+        if path.suffix not in (".html", ".json"):
+            raise InvalidOption(f"--out {path.name}: unknown kind of report. Accepted: .html, .json.")
+        if not path.parent.is_dir():
+            raise InvalidOption(f"--out: there is no folder {path.parent} for {path.name}.")
+        if path.suffix == ".html":
+            optional("matplotlib", extra="plot")
+
+
+def count_rows(path: Path) -> int:
+    """Return how many rows a CSV file has, for the progress bar."""
+    try:
+        with pd.read_csv(path, dtype=str, usecols=[0], chunksize=10_000) as parts:
+            return sum(len(part) for part in parts)
     except (OSError, ValueError) as error:
         raise InvalidRow(f"cannot read {path} as CSV: {error}") from error
+
+
+def _check_columns(path: Path, frame: pd.DataFrame, space: FeatureSpace) -> None:
     absent = [name for name in space if name not in frame.columns]
     if absent:
         raise InvalidRow(
             f"{path.name} has no column {', '.join(map(repr, absent))}. Its columns: {', '.join(frame.columns)}."
         )
-    if not 0 <= number < len(frame):
-        raise InvalidRow(f"{path.name} has {len(frame)} rows; there is no row {number} (counted from 0).")
-    return {name: _cell(feature, frame[name].iloc[number]) for name, feature in space.items()}
 
 
 def _cell(feature: Feature, text: str) -> Scalar:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,7 +15,14 @@ from mace.errors import MaceError
 from mace.explanation import Explanation
 from mace.problem import Status
 
+if TYPE_CHECKING:
+    from mace.constraints import Constraint
+    from mace.space import FeatureSpace
+
 ANSWERED, PROVED_NO, MISUSE, UNDECIDED, INTERNAL = 0, 1, 2, 3, 70
+
+BY_CTRL_C = 130
+"""What some versions of typer make of Ctrl-C in a command, instead of raising it."""
 
 USAGE_ERROR: type[Exception] = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 """What wrong usage raises; typer brings its own copy of click or needs the package, depending on its version."""
@@ -38,7 +45,10 @@ def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
     try:
-        return int(app(arguments, standalone_mode=False) or ANSWERED)
+        code = int(app(arguments, standalone_mode=False) or ANSWERED)
+        if code == BY_CTRL_C:
+            raise KeyboardInterrupt
+        return code
     except MaceError as error:
         errors.print(f"{type(error).__name__}: {error}", markup=False)
         return MISUSE
@@ -111,23 +121,16 @@ def explain(
 ) -> int:
     """Explain one row of a CSV file."""
     from mace.cli.files import label_of, read_row, read_space, save_certificates
-    from mace.constraints import Constraint, decreases, fixed, increases
-    from mace.constraints.files import load_constraints
     from mace.explainer import Explainer
     from mace.models.files import load_model
 
     features = read_space(space)
     explainer = Explainer(load_model(model, trust=trust), features)
-    made: list[tuple[Callable[..., Constraint], str]] = [(fixed, fix), (increases, increase), (decreases, decrease)]
     explanation = explainer.explain(
         read_row(data, row, features),
         target=None if target is None else label_of(explainer, target),
         distance=distance,
-        constraints=[
-            *(make(*_listed(names)) for make, names in made if _listed(names)),
-            *(rule or ()),
-            *(load_constraints(constraints, features) if constraints is not None else ()),
-        ],
+        constraints=_constraints(features, fix, increase, decrease, rule, constraints),
         count=count,
         accuracy=accuracy,
         time_limit=time_limit,
@@ -138,6 +141,137 @@ def explain(
         save_certificates(explanation, certificate)
     show(explanation, as_json=as_json)
     return exit_code(explanation)
+
+
+@app.command()
+def batch(
+    data: Annotated[
+        Path, typer.Option(help="A CSV file with the rows, in the original features; read as the answers are made.")
+    ],
+    model: Annotated[
+        Path,
+        typer.Option(help="The model file: .skops, .onnx, a booster's own file, or .joblib and .pkl with --trust."),
+    ],
+    space: Annotated[Path, typer.Option(help="The feature space, as FeatureSpace.to_json() wrote it.")],
+    out: Annotated[Path, typer.Option(help="Where the answers go: .parquet, .csv or .jsonl.")],
+    target: Annotated[str | None, typer.Option(help="The label to reach; any other class where not given.")] = None,
+    distance: Annotated[str, typer.Option(help="l0, l1, l2 or linf.")] = "l1",
+    fix: Annotated[str, typer.Option(help="Features that stay, comma-separated.")] = "",
+    increase: Annotated[str, typer.Option(help="Features that may only increase, comma-separated.")] = "",
+    decrease: Annotated[str, typer.Option(help="Features that may only decrease, comma-separated.")] = "",
+    rule: Annotated[
+        list[str] | None, typer.Option(help='A constraint in words, e.g. "age >= old.age"; may be given several times.')
+    ] = None,
+    constraints: Annotated[Path | None, typer.Option(help="A TOML file of constraints.")] = None,
+    count: Annotated[int, typer.Option(help="How many counterfactuals a row.")] = 1,
+    accuracy: Annotated[float, typer.Option(help="How far apart the bounds may stay.")] = 1e-6,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds for a row.")] = None,
+    total_time_limit: Annotated[float | None, typer.Option(help="Seconds for all rows.")] = None,
+    solver: Annotated[str, typer.Option(help="auto, or a name from `mace list solvers`.")] = "auto",
+    jobs: Annotated[int, typer.Option(help="Processes; -1 for one a core.")] = 1,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint that an earlier run left beside --out.")
+    ] = False,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Unpickle the model: runs whatever code the file holds.")
+    ] = False,
+) -> int:
+    """Explain every row of a CSV file; a run that was killed goes on with --resume."""
+    from mace.cli.batches import run_batch
+    from mace.cli.files import label_of, read_space
+    from mace.explainer import Explainer
+    from mace.models.files import load_model
+
+    features = read_space(space)
+    explainer = Explainer(load_model(model, trust=trust), features)
+    question = {
+        "target": None if target is None else label_of(explainer, target),
+        "distance": distance,
+        "constraints": _constraints(features, fix, increase, decrease, rule, constraints),
+        "count": count,
+        "accuracy": accuracy,
+        "time_limit": time_limit,
+        "solver": solver,
+    }
+    made = run_batch(explainer, data, out, question, jobs=jobs, total_time_limit=total_time_limit, is_resumed=resume)
+    Console(highlight=False, soft_wrap=True).print(made.text, markup=False)
+    return UNDECIDED if made.is_open else ANSWERED
+
+
+@app.command()
+def audit(
+    data: Annotated[
+        Path,
+        typer.Option(help="A CSV file with the people, in the original features; further columns may make groups."),
+    ],
+    model: Annotated[
+        Path,
+        typer.Option(help="The model file: .skops, .onnx, a booster's own file, or .joblib and .pkl with --trust."),
+    ],
+    space: Annotated[Path, typer.Option(help="The feature space, as FeatureSpace.to_json() wrote it.")],
+    target: Annotated[str, typer.Option(help="The label that is wanted.")],
+    groups: Annotated[str, typer.Option(help="Columns whose values make groups, comma-separated.")] = "",
+    protect: Annotated[
+        str | None,
+        typer.Option(help="Features that should not have to change; the groups that are features where not given."),
+    ] = None,
+    distance: Annotated[str, typer.Option(help="l0, l1, l2 or linf.")] = "l1",
+    fix: Annotated[str, typer.Option(help="Features that stay, comma-separated.")] = "",
+    increase: Annotated[str, typer.Option(help="Features that may only increase, comma-separated.")] = "",
+    decrease: Annotated[str, typer.Option(help="Features that may only decrease, comma-separated.")] = "",
+    rule: Annotated[
+        list[str] | None, typer.Option(help='A constraint in words, e.g. "age >= old.age"; may be given several times.')
+    ] = None,
+    constraints: Annotated[Path | None, typer.Option(help="A TOML file of constraints.")] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds for a row.")] = None,
+    solver: Annotated[str, typer.Option(help="auto, or a name from `mace list solvers`.")] = "auto",
+    jobs: Annotated[int, typer.Option(help="Processes; -1 for one a core.")] = 1,
+    rows: Annotated[
+        int | None, typer.Option(help="Only so many people, drawn with --seed; all where not given.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the drawing and the bootstrap.")] = 0,
+    resamples: Annotated[int, typer.Option(help="Of the bootstrap.")] = 1000,
+    out: Annotated[
+        list[Path] | None, typer.Option(help="Write the report here: .html or .json; may be given twice.")
+    ] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Unpickle the model: runs whatever code the file holds.")
+    ] = False,
+) -> int:
+    """Compare groups: who has recourse, how far, by which features, and at what price for protecting some of them."""
+    from mace.audits import audit as make
+    from mace.cli.files import check_reports, label_of, read_people, read_space
+    from mace.explainer import Explainer
+    from mace.models.files import load_model
+
+    check_reports(out or ())
+    features = read_space(space)
+    explainer = Explainer(load_model(model, trust=trust), features)
+    people = read_people(data, features, _listed(groups))
+    if rows is not None and rows < len(people):
+        people = people.sample(rows, random_state=seed).sort_index()
+    made = make(
+        explainer,
+        people,
+        _listed(groups),
+        target=label_of(explainer, target),
+        distance=distance,
+        constraints=_constraints(features, fix, increase, decrease, rule, constraints),
+        protected=None if protect is None else _listed(protect),
+        time_limit=time_limit,
+        solver=solver,
+        n_jobs=jobs,
+        resamples=resamples,
+        seed=seed,
+        progress=True,
+    )
+    console = Console(highlight=False)
+    console.print(made)
+    for path in out or ():
+        made.save(path)
+        console.print(f"Report: {path}", markup=False, soft_wrap=True)
+    is_open = made.everyone.outcomes["unknown"] or made.everyone.outcomes["error"]
+    return UNDECIDED if is_open else ANSWERED
 
 
 @app.command()
@@ -231,6 +365,21 @@ def version() -> int:
 
     Console(highlight=False).print(__version__)
     return ANSWERED
+
+
+def _constraints(
+    space: FeatureSpace, fix: str, increase: str, decrease: str, rules: list[str] | None, path: Path | None
+) -> list[Constraint | str]:
+    """Return the constraints of the command line: lists of features, texts, and those of a file."""
+    from mace.constraints import decreases, fixed, increases
+    from mace.constraints.files import load_constraints
+
+    made: list[tuple[Callable[..., Constraint], str]] = [(fixed, fix), (increases, increase), (decreases, decrease)]
+    return [
+        *(make(*_listed(names)) for make, names in made if _listed(names)),
+        *(rules or ()),
+        *(load_constraints(path, space) if path is not None else ()),
+    ]
 
 
 def _listed(text: str) -> list[str]:

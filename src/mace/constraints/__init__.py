@@ -31,6 +31,8 @@ CONSTRAINTS = Registry(
         "either": "mace.constraints.combine:either",
         "rule": "mace.constraints.rule:rule",
         "near_data": "mace.near:near_data",
+        "robust": "mace.noise:robust",
+        "typical": "mace.outliers:typical",
     },
     InvalidConstraint,
 )

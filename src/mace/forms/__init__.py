@@ -1,9 +1,13 @@
-"""What a read model is: a tree ensemble, a network, or a function."""
+"""What a read model is: a tree ensemble, a network, several of these, or a function."""
 
+from mace.forms.composite import Composite, Curved, Part, Scored, Voting, Weighted
 from mace.forms.decision import Alternatives, Goal, Interval, Lead, Margin, Outcomes, clearance, winner
+from mace.forms.effects import Effects, EffectsForm, Equation
 from mace.forms.form import PREFIX, RESULT, Box, Form
 from mace.forms.function import FunctionForm
 from mace.forms.network import Network
+from mace.forms.oblique import ObliqueTrees
+from mace.forms.polyline import Polyline
 from mace.forms.trees import TreeEnsemble
 
 __all__ = [
@@ -11,6 +15,11 @@ __all__ = [
     "RESULT",
     "Alternatives",
     "Box",
+    "Composite",
+    "Curved",
+    "Effects",
+    "EffectsForm",
+    "Equation",
     "Form",
     "FunctionForm",
     "Goal",
@@ -18,8 +27,14 @@ __all__ = [
     "Lead",
     "Margin",
     "Network",
+    "ObliqueTrees",
     "Outcomes",
+    "Part",
+    "Polyline",
+    "Scored",
     "TreeEnsemble",
+    "Voting",
+    "Weighted",
     "clearance",
     "winner",
 ]

@@ -28,18 +28,23 @@ from mace.language.syntax import (
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """score[plus] - score[minus] + shift is at least 0 (above 0 where ``strict``); a missing side counts 0."""
+    """score[plus] - score[minus] + shift is at least 0 (above 0 where ``strict``); a missing side counts 0.
+
+    ``slack`` is how far these scores may be off beside the rounding of the form.
+    """
 
     plus: int | None
     minus: int | None
     shift: Fraction = Fraction(0)
     strict: bool = False
+    slack: Fraction = Fraction(0)
 
     def value(self, scores: Sequence[Fraction]) -> Fraction:
-        """Return how far the inequality is from equality."""
+        """Return how far the inequality is from equality, less its slack on either side."""
         ahead = scores[self.plus] if self.plus is not None else Fraction(0)
         behind = scores[self.minus] if self.minus is not None else Fraction(0)
-        return ahead - behind + self.shift
+        value = ahead - behind + self.shift
+        return value - self.slack if value > self.slack else min(value + self.slack, Fraction(0))
 
     def formula(self, scores: Sequence[Expression], slack: Fraction) -> Guard:
         """Return the inequality over expressions, with ``slack`` added to its left side."""
@@ -48,6 +53,7 @@ class Margin:
             terms.append(scores[self.plus])
         if self.minus is not None:
             terms.append(Unary("neg", scores[self.minus]))
+        slack += self.slack if slack >= 0 else -self.slack
         sign: CompareName = ">" if (self.strict and slack == 0) or slack < 0 else ">="
         return Compare(sign, total(terms), constant(-self.shift - slack))
 

@@ -104,6 +104,11 @@ class Network:
         most |W| e + γ_{n+2} (|W| (|h| + e) + |b|), in any order of summation, fused or not; a unit that multiplies adds one rounding.
         Columns are exact in float64 and lose one rounding in float32. The bound itself is computed in floats and widened by 2^-20.
         """
+        worst = Fraction(float(self.errors(box).max())) * (1 + Fraction(1, 2**20))
+        return (1 if self.is_binary else 2) * worst + self.squash
+
+    def errors(self, box: Box) -> NDArray[np.float64]:
+        """Return by how much each score, as it is computed, may differ from the exact one for inputs in ``box``."""
         largest = np.array([max(abs(float(low)), abs(float(high))) for low, high in self._column_box(box)])
         error = np.zeros_like(largest) if self.unit == UNIT else float(self.unit) * largest
         sizes = self.sizes if self.sizes is not None else tuple(np.abs(bias) for bias in self.biases)
@@ -113,8 +118,21 @@ class Network:
             through = np.abs(weight) @ error
             largest = np.abs(weight) @ largest + size
             error = through + relative * (largest + through) + tiny * (1 + weight.shape[1])
-        worst = Fraction(float(error.max())) * (1 + Fraction(1, 2**20))
-        return (1 if self.is_binary else 2) * worst + self.squash
+        return error * (1 + 2.0**-20)
+
+    def score_bounds(self, box: Box) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return numbers that no score is below, or above, for inputs in ``box``: intervals, layer by layer, widened for their rounding."""
+        ends = np.array(self._column_box(box), dtype=np.float64).reshape(-1, 2)
+        low, high = ends[:, 0], ends[:, 1]
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            if layer:
+                slope = self.slopes[layer - 1]
+                low, high = np.maximum(low, slope * low), np.maximum(high, slope * high)
+            up, down = np.maximum(weight, 0), np.minimum(weight, 0)
+            size = np.abs(weight) @ np.maximum(np.abs(low), np.abs(high)) + np.abs(bias)
+            room = 8 * (weight.shape[1] + 8) * float(UNIT) * size + UNDERFLOW
+            low, high = up @ low + down @ high + bias - room, up @ high + down @ low + bias + room
+        return low, high
 
     def _column_box(self, box: Box) -> list[tuple[float, float]]:
         bounds = []
@@ -146,14 +164,14 @@ class Network:
 
     def possible(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the scores, widened by the rounding over ``box``."""
-        return reaches(self._scores, self._alternatives(goal), self.rounding(box) + goal.slack)
+        return reaches(self.scores(goal), self._alternatives(goal), self.rounding(box) + goal.slack)
 
     def certain(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the scores, narrowed by four times the rounding over ``box``.
 
         Four times, so that a point stays inside when its exact coordinates are rounded to floats.
         """
-        return reaches(self._scores, self._alternatives(goal), -4 * (self.rounding(box) + goal.slack))
+        return reaches(self.scores(goal), self._alternatives(goal), -4 * (self.rounding(box) + goal.slack))
 
     def cell(self, point: Point) -> Guard | None:
         """Return ``None``: no two points surely share their rounding."""
@@ -179,9 +197,13 @@ class Network:
         program = Program(self.space.names, sequence([self._layers(), Return(ZERO)]))
         return characteristic(program, result=RESULT, prefix=PREFIX)
 
-    @property
-    def _scores(self) -> tuple[Expression, ...]:
+    def scores(self, goal: Goal) -> tuple[Expression, ...]:
+        """Return the scores as variables of the definitions."""
         return tuple(Variable(PREFIX + name) for name in self._score_names())
+
+    def computed(self, goal: Goal) -> tuple[Command, tuple[Expression, ...]]:
+        """Return the commands that compute the scores, and the scores in their variables."""
+        return self._layers(), tuple(Variable(name) for name in self._score_names())
 
     def _score_names(self) -> tuple[str, ...]:
         return (
@@ -191,8 +213,8 @@ class Network:
         )
 
     def _layers(self) -> Command:
-        commands = [_fill(self.space, column) for column in self.columns if _is_filled_number(column)]
-        inputs = [self._column_expression(column) for column in self.columns]
+        commands = [_fill(self.space, k, column) for k, column in enumerate(self.columns) if isinstance(column, Filled)]
+        inputs = [self._column_expression(k, column) for k, column in enumerate(self.columns)]
         last = len(self.weights) - 1
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             names = (
@@ -213,11 +235,10 @@ class Network:
                     inputs.append(Variable(active))
         return sequence(commands)
 
-    def _column_expression(self, column: Column) -> Expression:
+    def _column_expression(self, k: int, column: Column) -> Expression:
         name = self.space.names[column.feature]
         if isinstance(column, Filled):
-            flag = Binary("*", constant(column.missing), Indicator(Missing(name)))
-            return flag if column.is_flag else Variable(_filled_name(column))
+            return Variable(_filled_name(k))
         if column.table is None:
             return Variable(name)
         values = sorted(set(column.table))
@@ -255,19 +276,15 @@ def affine(weights: NDArray[np.float64], inputs: list[Expression], shift: float)
     return total([*terms, Constant(Fraction(shift))] if shift or not terms else terms)
 
 
-def _is_filled_number(column: Column) -> bool:
-    return isinstance(column, Filled) and not column.is_flag
+def _filled_name(k: int) -> str:
+    return f"{RESERVED}filled_{k}"
 
 
-def _filled_name(column: Column) -> str:
-    return f"{RESERVED}filled_{column.feature}"
-
-
-def _fill(space: FeatureSpace, column: Column) -> Command:
-    """Return the assignment of a number, or of what stands for it where it is missing."""
-    assert isinstance(column, Filled)
-    name, filled = space.names[column.feature], _filled_name(column)
-    return If(Missing(name), Assign(filled, constant(column.missing)), Assign(filled, Variable(name)))
+def _fill(space: FeatureSpace, k: int, column: Filled) -> Command:
+    """Return the assignment of a column: of a number or 0, or of what stands for it where it is missing."""
+    name, filled = space.names[column.feature], _filled_name(k)
+    known = ZERO if column.is_flag else Variable(name)
+    return If(Missing(name), Assign(filled, constant(column.missing)), Assign(filled, known))
 
 
 def _bend(source: str, slope: float, name: str) -> Command:

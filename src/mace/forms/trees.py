@@ -163,6 +163,14 @@ class TreeEnsemble:
         bound: NDArray[np.float64] = np.abs(self.base) + np.maximum.reduceat(leaves, self.roots, axis=0).sum(axis=0)
         return bound
 
+    def score_bounds(self, box: Box) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return numbers that no sum is below, or above, widened for their rounding."""
+        leaves = self.left[:, None] < 0
+        low = np.minimum.reduceat(np.where(leaves, self.value, np.inf), self.roots, axis=0).sum(axis=0) + self.base
+        high = np.maximum.reduceat(np.where(leaves, self.value, -np.inf), self.roots, axis=0).sum(axis=0) + self.base
+        room = 8 * (len(self.roots) + 8) * float(UNIT) * self.magnitude
+        return low - room, high + room
+
     # ---- programs and formulas
 
     def program(self) -> Program:
@@ -189,11 +197,11 @@ class TreeEnsemble:
 
     def possible(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the sums, widened by their rounding."""
-        return reaches(self._scores(goal), self._alternatives(goal), self.band(goal))
+        return reaches(self.scores(goal), self._alternatives(goal), self.band(goal))
 
     def certain(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the sums, narrowed by their rounding."""
-        return reaches(self._scores(goal), self._alternatives(goal), -self.band(goal))
+        return reaches(self.scores(goal), self._alternatives(goal), -self.band(goal))
 
     def cell(self, point: Point) -> Guard | None:
         """Return the box of the point's leaves: every point in it takes the same leaves, in the same order."""
@@ -220,10 +228,17 @@ class TreeEnsemble:
     def _formulas(self) -> _Formulas:
         return _Formulas(self)
 
-    def _scores(self, goal: Goal) -> tuple[Expression, ...]:
+    def scores(self, goal: Goal) -> tuple[Expression, ...]:
+        """Return the sums as variables of the definitions; of two that are folded into their difference, 0 and that."""
         as_difference = self._needs_difference(goal)
         variables = tuple(Variable(PREFIX + name) for name in self._score_names(as_difference))
         return (ZERO, *variables) if as_difference else variables
+
+    def computed(self, goal: Goal) -> tuple[Command, tuple[Expression, ...]]:
+        """Return the commands that compute the sums, and the sums in their variables, folded as in :meth:`scores`."""
+        as_difference = self._needs_difference(goal)
+        variables = tuple(Variable(name) for name in self._score_names(as_difference))
+        return self._sums(as_difference), (ZERO, *variables) if as_difference else variables
 
     def _score_names(self, as_difference: bool) -> tuple[str, ...]:
         if self.outputs == 1 or as_difference:

@@ -80,6 +80,7 @@ MODELS = Registry(
         "sklearn:GradientBoostingRegressor": "mace.models.boosting:read_boosting",
         "sklearn:HistGradientBoostingClassifier": "mace.models.histogram:read_histogram",
         "sklearn:HistGradientBoostingRegressor": "mace.models.histogram:read_histogram",
+        "sklearn:IsolationForest": "mace.models.isolation:read_isolation",
         "sklearn:AdaBoostClassifier": "mace.models.adaboost:read_adaboost",
         **dict.fromkeys(LINEAR_CLASSIFIERS, "mace.models.linear:read_linear"),
         **dict.fromkeys(LINEAR_REGRESSORS, "mace.models.linear:read_linear_regressor"),
@@ -123,6 +124,7 @@ REFUSED = {
 """Why well-known models have no reader, and what to do instead."""
 
 DEPLOYED = {
+    "sklearn:IsolationForest": "mace.models.isolation:deployed",
     "sklearn:HistGradientBoostingClassifier": "mace.models.histogram:deployed",
     "sklearn:HistGradientBoostingRegressor": "mace.models.histogram:deployed",
     "xgboost:XGBClassifier": "mace.models.xgboost:deployed_estimator",
@@ -159,6 +161,10 @@ DECIDING = (
     "__call__",
     "run",
     "_predict_proba_lr",
+    "score_samples",
+    "_score_samples",
+    "_compute_score_samples",
+    "_compute_chunked_score_samples",
 )
 """Methods that a subclass must not override to be read as its base."""
 
@@ -265,12 +271,20 @@ def has_preprocessing(model: Any) -> bool:
 
 def ground(form: Form, space: FeatureSpace) -> Form:
     """Return a form over the features themselves, where its columns come out of preprocessing."""
-    from mace.forms import Network, TreeEnsemble
+    from mace.forms import Composite, Network, TreeEnsemble
     from mace.models.ground_networks import ground_network
     from mace.models.ground_steps import ground_steps
     from mace.models.ground_trees import ground_trees
     from mace.models.traced import Traced
 
+    if isinstance(form, Composite):
+        parts: Any = tuple(replace(part, form=ground(part.form, space)) for part in form.parts)  # type: ignore[arg-type]
+        if not all(isinstance(part.form, TreeEnsemble | Network) for part in parts):
+            raise UnsupportedModel(
+                "cannot read a vote or mean of other models with trees behind a projection (PCA). Put the projection before linear models "
+                "only, or vote among trees."
+            )
+        return replace(form, space=space, parts=parts)
     assert isinstance(form, TreeEnsemble | Network)
     if not any(isinstance(column, Traced) for column in form.columns):
         return form
@@ -298,8 +312,11 @@ def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:
 
 
 def _reading(family: str, form: Form, deployed: Deployed, rows: Any, *, is_probed: bool = False) -> Reading:
+    from mace.forms import Composite
     from mace.models.deployed import ask_deployed, rate_deployed
 
+    if isinstance(form, Composite):
+        form.prepare()
     reading = Reading(
         family=family,
         form=form,

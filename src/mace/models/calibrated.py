@@ -1,4 +1,4 @@
-"""Reading scikit-learn's ``CalibratedClassifierCV`` where one binary model is calibrated by a sigmoid or a temperature.
+"""Reading scikit-learn's ``CalibratedClassifierCV`` of binary models.
 
 The calibrated probability is expit(z) in float64, and the second class is predicted where it is above its complement.
 With T the model's score,
@@ -15,7 +15,8 @@ than u (7 + (3 |b| + 32) / |a|) from -b/a.
 An isotonic calibration is monotone, so its decision too is a threshold, found by asking it; and where trees are calibrated, by a
 sigmoid or isotonically, the threshold is one on their sum of scores, or of shares.
 
-The mean of several calibrated models (``ensemble=True``) is a mean of sigmoids or of steps: refused.
+The mean of several calibrated models (``ensemble=True``) is a form of several models: each score goes through its sigmoid, or through
+the polyline of its isotonic calibration, and their mean is compared with one half.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from typing import Any
 import numpy as np
 
 from mace.errors import UnsupportedModel
-from mace.exact import UNIT
-from mace.forms import Form, Network, TreeEnsemble
+from mace.exact import UNIT, gamma
+from mace.forms import Composite, Curved, Form, Network, Polyline, TreeEnsemble
 from mace.forms.network import SQUASH
 from mace.models.estimator import check_width
 from mace.models.threshold import CHANCE, SCORE, Threshold, response, thresholded
@@ -42,16 +43,14 @@ def read_calibrated(model: Any, space: FeatureSpace, columns: tuple[Column, ...]
 
     check_width(type(model).__name__, int(getattr(model, "n_features_in_", len(columns))), columns)
     calibrated = model.calibrated_classifiers_
-    if len(calibrated) > 1:
-        raise UnsupportedModel(
-            f"cannot read CalibratedClassifierCV(ensemble={model.ensemble!r}) of {len(calibrated)} models: the mean of their calibrations "
-            "is not piecewise linear. Fit it with ensemble=False."
-        )
     if len(model.classes_) != 2:
         raise UnsupportedModel(
             f"cannot read CalibratedClassifierCV with {len(model.classes_)} classes: each has its own calibration, and the greatest of "
             "them is not piecewise linear. Explain the model without the calibration."
         )
+    if len(calibrated) > 1:
+        parts = tuple(_part(each, len(calibrated), space, columns) for each in calibrated)
+        return Composite(space, parts, np.array([-0.5]), link="chance")
     method, calibrator = calibrated[0].method, calibrated[0].calibrators[0]
     estimator = _thawed(calibrated[0].estimator)
     kind = response(estimator, (SCORE, CHANCE))
@@ -74,6 +73,76 @@ def read_calibrated(model: Any, space: FeatureSpace, columns: tuple[Column, ...]
     return _scaled(form, -slope, -shift) if kind == SCORE else _threshold(form, slope, shift)
 
 
+def _part(calibrated: Any, count: int, space: FeatureSpace, columns: tuple[Column, ...]) -> Curved:
+    """Return what one of several calibrated models adds to the mean."""
+    from mace.models import form_of
+
+    method, calibrator = calibrated.method, calibrated.calibrators[0]
+    estimator = _thawed(calibrated.estimator)
+    kind, form, family = (
+        response(estimator, (SCORE, CHANCE)),
+        form_of(estimator, space, columns),
+        type(estimator).__name__,
+    )
+    if len(estimator.classes_) != 2:
+        raise UnsupportedModel(
+            "a calibrated model was fitted on rows of a single class. Fit it on more rows, or with another cv."
+        )
+    share = np.array([1 / count])
+    score = _score(form, kind)
+    if (
+        score is None
+        or method not in ("sigmoid", "isotonic", "temperature")
+        or (method == "temperature" and kind != SCORE)
+    ):
+        raise UnsupportedModel(
+            f"cannot read CalibratedClassifierCV(method={method!r}, ensemble=True) of {family}. Supported: 'sigmoid' and 'isotonic' of "
+            "linear models with a decision_function, trees and forests, 'temperature' of those with a decision_function. "
+            "Fit it with ensemble=False."
+        )
+    if method == "isotonic":
+        return Curved(score, _polyline(calibrator), share)
+    if method == "temperature":
+        return Curved(_times(score, 2 * float(calibrator.beta_), 0.0), None, share)
+    return Curved(_times(score, -float(calibrator.a_), -float(calibrator.b_)), None, share)
+
+
+def _score(form: Form, kind: str) -> TreeEnsemble | Network | None:
+    """Return the form of the one number that is calibrated: a score, or a forest's share of the second class."""
+    if isinstance(form, Network) and form.is_binary and not form.is_regressor and kind == SCORE:
+        return form
+    if isinstance(form, TreeEnsemble) and form.outputs == 1 and not form.is_regressor and kind == SCORE:
+        return form
+    if isinstance(form, TreeEnsemble) and form.outputs == 2 and form.link == "mean" and kind == CHANCE:
+        trees = len(form.roots)
+        wrong = 2 * gamma(2 * trees + 16, form.unit)
+        return replace(form, value=form.value[:, 1:] / trees, base=np.zeros(1), squash=wrong, link="none")
+    return None
+
+
+def _times(form: TreeEnsemble | Network, factor: float, shift: float) -> TreeEnsemble | Network:
+    """Return the form whose score is factor·score + shift."""
+    if isinstance(form, Network):
+        return _scaled(form, factor, shift)
+    if not math.isfinite(factor) or not math.isfinite(shift):
+        raise _not_fitted()
+    wrong = Fraction(abs(factor)) * form.rounding + 8 * form.unit * Fraction(
+        float(form.magnitude.max()) * abs(factor) + abs(shift)
+    )
+    return replace(form, value=form.value * factor, base=form.base * factor + shift, squash=wrong, link="none")
+
+
+def _polyline(calibrator: Any) -> Polyline:
+    """Return an isotonic calibration: the line through its points, constant beyond them."""
+    knots, first = np.unique(np.asarray(calibrator.X_thresholds_, dtype=np.float64), return_index=True)
+    heights = np.asarray(calibrator.y_thresholds_, dtype=np.float64)[first]
+    return Polyline(tuple(knots.tolist()), tuple(heights.tolist()))
+
+
+def _not_fitted() -> UnsupportedModel:
+    return UnsupportedModel("the calibration ignores the model: every row has the same probability. Fit it again.")
+
+
 def _unit(form: Form) -> float:
     """Return the unit roundoff of what a model hands to its calibration."""
     return float(form.unit if isinstance(form, TreeEnsemble | Network) else UNIT)
@@ -82,7 +151,7 @@ def _unit(form: Form) -> float:
 def _sigmoid(slope: float, shift: float, unit: float) -> Threshold:
     """Return where slope·T + shift changes its sign; the second class is where it is below 0."""
     if slope == 0 or not math.isfinite(slope) or not math.isfinite(shift):
-        raise UnsupportedModel("the calibration ignores the model: every row has the same probability. Fit it again.")
+        raise _not_fitted()
     slack = unit * ((8 * abs(shift) + 64) / abs(slope) + 8)
     return Threshold(-shift / slope, slack, is_above=slope < 0)
 
@@ -131,7 +200,7 @@ def _thawed(estimator: Any) -> Any:
 def _scaled(form: Network, factor: float, shift: float) -> Network:
     """Return the form whose score is factor·score + shift, before a sigmoid."""
     if factor == 0 or not math.isfinite(factor) or not math.isfinite(shift):
-        raise UnsupportedModel("the calibration ignores the model: every row has the same probability. Fit it again.")
+        raise _not_fitted()
     return replace(
         form,
         weights=(*form.weights[:-1], form.weights[-1] * factor),

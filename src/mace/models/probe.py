@@ -7,12 +7,13 @@ something else than they think, these rows tell.
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.forms import Network, TreeEnsemble
+from mace.forms import Composite, Interval, Network, ObliqueTrees, Outcomes, TreeEnsemble
 from mace.forms.form import box_at
 from mace.forms.scoring import column_values
 from mace.models.reading import Reading
@@ -25,7 +26,7 @@ def check_agrees(reading: Reading) -> Reading:
     """Return the reading of a network or ensemble that agrees with the real model wherever rounding leaves no doubt; others
     are refused."""
     form = reading.form
-    assert isinstance(form, Network | TreeEnsemble)
+    assert isinstance(form, Network | TreeEnsemble | Composite | ObliqueTrees)
     points = _points(form.space)
     try:
         with warnings.catch_warnings():
@@ -36,15 +37,40 @@ def check_agrees(reading: Reading) -> Reading:
             f"the model refuses a row of the space, {form.space.values_of(points[0])} or its like: {type(error).__name__}: "
             f"{str(error)[:300]} Narrow the space to what the model accepts."
         ) from error
+    if isinstance(form, Composite | ObliqueTrees):
+        return _check_joint(reading, form, points, asked)
     scores = _float_scores(form, points) if isinstance(form, Network) else _sums(form, points)
     for point, score, answer in zip(points, scores, asked, strict=True):
         # Twice: once for the library, once for the sums here.
         if not _fits(form, score, float(answer), 2 * _slack(form, point)):
-            raise UnsupportedModel(
-                f"the model answers {reading.label(answer)!r} to {form.space.values_of(point)}, which is not what its parts say. "
-                "It computes something that is not read; please report it."
-            )
+            raise _differs(reading, point, answer)
     return reading
+
+
+def _check_joint(
+    reading: Reading, form: Composite | ObliqueTrees, points: list[Point], asked: list[Fraction]
+) -> Reading:
+    for point, answer in zip(points, asked, strict=True):
+        box = box_at(point)
+        if not form.is_regressor:
+            fits = form.predicted(point) == answer or not form.is_robust(point, Outcomes(frozenset([answer])), box)
+        elif isinstance(form, Composite):
+            fits = abs(form.exact_scores(point)[0] - answer) <= 2 * form.rounding(box)
+        else:
+            scale = len(form.trees.roots) if form.trees.link == "mean" else 1
+            near = abs(form.exact_scores(point)[0] - answer * scale) <= 2 * _slack(form.trees, point)
+            fits = near or not form.is_robust(point, Interval(None, None, 0, None, None), box)
+        if not fits:
+            raise _differs(reading, point, answer)
+    return reading
+
+
+def _differs(reading: Reading, point: Point, answer: Fraction) -> UnsupportedModel:
+    space = reading.form.space  # type: ignore[attr-defined]
+    return UnsupportedModel(
+        f"the model answers {reading.label(answer)!r} to {space.values_of(point)}, which is not what its parts say. "
+        "It computes something that is not read; please report it."
+    )
 
 
 def _slack(form: Network | TreeEnsemble, point: Point) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 
 from mace.errors import UnsupportedModel
 from mace.exact import gamma
-from mace.forms import Form, Network, TreeEnsemble
+from mace.forms import Composite, Form, Network, TreeEnsemble, Voting
 
 SCORE, CHANCE = "decision_function", "predict_proba"
 
@@ -67,6 +67,8 @@ def thresholded(form: Form, family: str, kind: str, threshold: Threshold) -> For
     """
     if isinstance(form, TreeEnsemble) and form.link == "mean" and form.outputs == 2 and kind == CHANCE:
         return _shares(form, threshold)
+    if isinstance(form, Composite) and form.link == "chance" and kind == CHANCE:
+        return _mean(form, threshold)
     if kind == CHANCE:
         threshold = _as_score(form, family, threshold)
     if isinstance(form, TreeEnsemble) and form.outputs == 1:
@@ -121,6 +123,18 @@ def _shares(form: TreeEnsemble, threshold: Threshold) -> TreeEnsemble:
         ties_last=threshold.ties_second,
         link="none",
     )
+
+
+def _mean(form: Composite, threshold: Threshold) -> Composite:
+    """Return the mean probability of the second class, less the threshold; its rounding is part of the form's own."""
+    sign = 1.0 if threshold.is_above else -1.0
+    parts: Any = tuple(
+        replace(part, added=sign * part.added)
+        if isinstance(part, Voting)
+        else replace(part, factors=sign * part.factors)
+        for part in form.parts
+    )
+    return replace(form, parts=parts, base=sign * (form.base + 0.5 - threshold.at), link="none")
 
 
 def _sum(form: TreeEnsemble, threshold: Threshold) -> TreeEnsemble:

@@ -1,8 +1,8 @@
-"""Reading ensembles of classifiers: votes, means of shares of trees, one model against the rest.
+"""Reading ensembles of classifiers: votes, means of probabilities, one model against the rest.
 
 Trees and forests report shares, and a mean of shares is one ensemble whose leaves are scaled; scaling and the nested means
-round, which ``squash`` covers, and inside that band the real model is asked. The votes of single trees are counted exactly. A mean of
-sigmoids is not piecewise linear, and is refused.
+round, which ``squash`` covers, and inside that band the real model is asked. The votes of single trees are counted exactly, as one
+ensemble. Every other mixture is a form of several models (:mod:`mace.models.mixed`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from mace.errors import UnsupportedModel
 from mace.exact import UNIT, gamma
 from mace.forms import Form, Network, TreeEnsemble
+from mace.models.mixed import counted_votes, mean_of_chances
 from mace.models.piecewise import Lowering, largest_values
 from mace.models.rows import Tensor
 from mace.models.threshold import CHANCE, SCORE, Threshold, response, thresholded
@@ -35,13 +36,18 @@ def read_voting_classifier(model: Any, space: FeatureSpace, columns: tuple[Colum
     weights = model._weights_not_none
     share = np.ones(len(model.estimators_)) if weights is None else np.asarray(weights, dtype=np.float64)
     forms = [form_of(part, space, columns) for part in model.estimators_]
+    family, outputs = f"VotingClassifier(voting={model.voting!r})", len(model.classes_)
     if model.voting == "hard":
-        return _counted(model, forms, share)
-    return _mean_of_shares(model, forms, share, [None] * len(forms))
+        if all(_is_share(form) and len(form.roots) == 1 for form in forms):  # type: ignore[attr-defined]
+            return _counted(forms, share)  # type: ignore[arg-type]
+        return counted_votes(family, model.estimators_, forms, share, space, classes=outputs)
+    if all(map(_is_share, forms)):
+        return _mean_of_shares(model, forms, share, [None] * len(forms))  # type: ignore[arg-type]
+    return mean_of_chances(family, model.estimators_, forms, share, space, classes=outputs)
 
 
 def read_bagging_classifier(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Form:
-    """Return the form of a ``BaggingClassifier`` of trees, whose models may each see some of the columns and classes."""
+    """Return the form of a ``BaggingClassifier``, whose models may each see some of the columns and classes."""
     from mace.models import form_of
 
     forms = [
@@ -49,8 +55,19 @@ def read_bagging_classifier(model: Any, space: FeatureSpace, columns: tuple[Colu
         for part, seen in zip(model.estimators_, model.estimators_features_, strict=True)
     ]
     classes = [np.asarray(part.classes_).astype(np.int64) for part in model.estimators_]
-    made = _mean_of_shares(model, forms, np.ones(len(forms)), classes)
-    return replace(made, fixed_order=made.fixed_order and model.n_jobs in (None, 1))
+    in_order = model.n_jobs in (None, 1)
+    if all(map(_is_share, forms)):
+        made = _mean_of_shares(model, forms, np.ones(len(forms)), classes)  # type: ignore[arg-type]
+        return replace(made, fixed_order=made.fixed_order and in_order)
+    outputs = len(model.classes_)
+    if any(len(known) != outputs for known in classes):
+        raise UnsupportedModel(
+            "cannot read BaggingClassifier: one of its models was fitted on rows without some class. Draw more rows for each (max_samples)."
+        )
+    has_chances = [hasattr(part, "predict_proba") for part in model.estimators_]
+    mixed = mean_of_chances if has_chances[0] else counted_votes
+    whole = mixed("BaggingClassifier", model.estimators_, forms, np.ones(len(forms)), space, classes=outputs)
+    return replace(whole, fixed_order=in_order)
 
 
 def read_one_vs_rest(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Form:
@@ -86,17 +103,8 @@ def _is_share(form: Form) -> bool:
     return isinstance(form, TreeEnsemble) and form.link == "mean" and not form.is_regressor
 
 
-def _mean_of_shares(model: Any, forms: Sequence[Form], weights: Any, classes: Sequence[Any]) -> TreeEnsemble:
+def _mean_of_shares(model: Any, trees: Sequence[TreeEnsemble], weights: Any, classes: Sequence[Any]) -> TreeEnsemble:
     """Return the weighted mean of ensembles that report shares."""
-    family = type(model).__name__
-    trees: list[TreeEnsemble] = []
-    for form in forms:
-        if not isinstance(form, TreeEnsemble) or not _is_share(form):
-            raise UnsupportedModel(
-                f"cannot read {family}: the mean of its models' probabilities is not piecewise linear, unless all are trees or forests. "
-                "Explain one of its models, or vote among trees and forests."
-            )
-        trees.append(form)
     outputs = len(model.classes_)
     parts = []
     for form, weight, known in zip(trees, weights, classes, strict=True):
@@ -109,16 +117,8 @@ def _mean_of_shares(model: Any, forms: Sequence[Form], weights: Any, classes: Se
     return replace(made, squash=band, link="none")
 
 
-def _counted(model: Any, forms: Sequence[Form], weights: Any) -> TreeEnsemble:
+def _counted(trees: Sequence[TreeEnsemble], weights: Any) -> TreeEnsemble:
     """Return the counted votes of single trees: each leaf adds its tree's weight to the class that it predicts."""
-    trees: list[TreeEnsemble] = []
-    for form, part in zip(forms, model.estimators_, strict=True):
-        if not isinstance(form, TreeEnsemble) or not _is_share(form) or len(form.roots) != 1:
-            raise UnsupportedModel(
-                f"cannot read VotingClassifier(voting='hard') of {type(part).__name__}: votes are counted exactly of single trees only. "
-                "Explain one of its models, or use voting='soft' with trees and forests."
-            )
-        trees.append(form)
     parts = []
     for form, weight in zip(trees, weights, strict=True):
         votes = np.zeros_like(form.value)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from mace.errors import InvalidOption, did_you_mean
+from mace.noise import Sturdy
 from mace.problem import Bounds, Limits, Problem
 from mace.registry import Registry
 from mace.solvers import across
@@ -20,17 +21,18 @@ SOLVERS = Registry(
     {
         "trees": "mace.solvers.trees",
         "network": "mace.solvers.network",
+        "curves": "mace.solvers.curves",
         "milp": "mace.solvers.milp",
         "smt": "mace.solvers.smt",
         "enumerate": "mace.solvers.enumerate",
     },
 )
 
-AUTOMATIC = ("trees", "network", "milp", "smt")
+AUTOMATIC = ("trees", "network", "curves", "milp", "smt")
 """The lanes that ``solver="auto"`` tries, in this order."""
 
 
-CUTTING = ("trees", "network")
+CUTTING = ("trees", "network", "milp")
 """The lanes that are asked about box after box where a condition is not one that they take themselves."""
 
 
@@ -58,6 +60,8 @@ def choose(solver: str, problem: Problem) -> Lane:
     InvalidOption
         The name is unknown, or that solver cannot take this problem.
     """
+    if any(isinstance(condition, Sturdy) for condition in problem.conditions):
+        return _despite_noise(solver, problem)
     if solver == "auto":
         return _first_that_can(problem)
     if solver in SOLVERS:
@@ -65,12 +69,27 @@ def choose(solver: str, problem: Problem) -> Lane:
         if obstacle:
             raise InvalidOption(f"solver={solver!r} cannot take this problem: {obstacle}. Use solver='auto'.")
         return lane
-    from mace.solvers.smt import BACK_ENDS, solve
+    from mace.solvers.smt import BACK_ENDS, solve, supports
 
     if solver in BACK_ENDS:
+        if obstacle := supports(problem):
+            raise InvalidOption(f"solver={solver!r} cannot take this problem: {obstacle}. Use solver='auto'.")
         return Lane(f"smt:{solver}", partial(solve, back_end=solver), "asked for by name")
     known = ["auto", *SOLVERS, *BACK_ENDS]
     raise InvalidOption(f"solver={solver!r} is not known. Known: {', '.join(known)}.{did_you_mean(solver, known)}")
+
+
+def _despite_noise(solver: str, problem: Problem) -> Lane:
+    """Return the lane for a problem whose answers must stand noise: that of the problem without, asked again and again."""
+    from mace.solvers import sturdy
+
+    obstacle = sturdy.unsupported(problem)
+    if obstacle:
+        raise InvalidOption(f"{obstacle}.")
+    others = tuple(condition for condition in problem.conditions if not isinstance(condition, Sturdy))
+    lane = choose(solver, replace(problem, conditions=others))
+    solve = partial(sturdy.solve, choose=lambda asked: choose(solver, asked).solve)
+    return Lane(lane.name, solve, f"{lane.why}; the box around each answer proved by the same")
 
 
 def _first_that_can(problem: Problem) -> Lane:
@@ -81,7 +100,9 @@ def _first_that_can(problem: Problem) -> Lane:
         if not obstacle:
             return lane
         passed.append(f"; not {name}: {obstacle}")
-    raise AssertionError("the last lane takes every problem")
+    raise InvalidOption(
+        f"no solver can take this problem{''.join(passed)}. Leave a constraint out, or explain a part of the model."
+    )
 
 
 def _lane(name: str, problem: Problem, why: str) -> tuple[str, Lane]:

@@ -71,8 +71,11 @@ class Lane(Protocol):
         ...
 
 
-def divided(problem: Problem, lane: Lane) -> tuple[Problem, tuple[Guard, ...], tuple[Cut, ...]] | None:
+def divided(
+    problem: Problem, lane: Lane, limits: Limits | None = None
+) -> tuple[Problem, tuple[Guard, ...], tuple[Cut, ...]] | None:
     """Return the problem that a lane can take, and what is left; ``None`` where it cannot take it that way either."""
+    limits = limits or Limits()
     simple: list[Condition] = []
     guards: list[Guard] = []
     cuts: list[Cut] = []
@@ -81,7 +84,7 @@ def divided(problem: Problem, lane: Lane) -> tuple[Problem, tuple[Guard, ...], t
             simple.append(condition)
         elif isinstance(condition, GuardCondition):
             guards.append(condition.guard)
-        elif (cut := cut_of(condition, problem)) is not None:
+        elif (cut := cut_of(condition, problem, limits)) is not None:
             cuts.append(cut)
         else:
             return None
@@ -91,7 +94,7 @@ def divided(problem: Problem, lane: Lane) -> tuple[Problem, tuple[Guard, ...], t
 
 def solve(problem: Problem, limits: Limits, lane: Lane) -> Bounds:
     """Find the nearest counterfactual, the lane asked about box after box."""
-    made = divided(problem, lane)
+    made = divided(problem, lane, limits)
     assert made is not None
     return _Search(problem, limits, lane, *made).run()
 

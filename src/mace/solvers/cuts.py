@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.constraints import Condition
+from mace.constraints.condition import GuardCondition
 from mace.distances import NormMetric
 from mace.near import UNSURE, Neighbours
-from mace.problem import Problem
-from mace.solvers.regions import Range, Region
-from mace.space import Point, Value
+from mace.outliers import USUAL, Usual
+from mace.problem import Limits, Problem
+from mace.solvers.regions import Range, Region, guard_of, whole_region
+from mace.space import Categorical, Point, Value
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -219,12 +221,90 @@ class NeighboursCut:
         return snap(j, Fraction(value + step if goal > value else value - step), goal > value)
 
 
-Cut = NeighboursCut
+@dataclass(frozen=True)
+class UsualCut:
+    """Boxes are bounded by the nearest row that an isolation forest calls usual, which the tree lane finds.
+
+    A box is cut at an edge of the forest between the point that fails and that row, so that the points of either part are better alike.
+    """
+
+    condition: Usual
+    problem: Problem
+    deadline: float
+    nearest: Point | None = None
+
+    def narrow(self, region: Region) -> tuple[Region, UsualCut, Fraction] | None:
+        """Return the box, the nearest usual row of it, and that row's distance; ``None`` where no row of it is usual."""
+        from mace.solvers import trees
+
+        whole = whole_region(self.problem.space, self.problem.factual)
+        guards = [guard_of(name, left, whole[name]) for name, left in region.items() if left != whole[name]]
+        asked = replace(
+            self.problem,
+            form=self.condition.form,
+            ask=self.condition.reading.ask,
+            goal=USUAL,
+            conditions=tuple(map(GuardCondition, guards)),
+        )
+        if trees.supports(asked):
+            return region, self, Fraction(0)
+        found = trees.solve(asked, Limits(self.deadline))
+        if found.is_infeasible:
+            return None
+        return region, replace(self, nearest=found.point), found.lower
+
+    def sides(self, point: Point) -> None:
+        """Return ``None``: there is nothing to choose but where to cut."""
+
+    def places(self, point: Point) -> Iterator[tuple[str, Fraction, bool]]:
+        """Yield the edges of the forest between the point and the nearest usual row, those that lie next to the row first."""
+        form, names = self.condition.form, self.condition.space.names
+        if self.nearest is None:
+            return
+        for column_number, column in enumerate(form.columns):
+            here, there = point[column.feature], self.nearest[column.feature]
+            if here is None or there is None or here == there:
+                continue
+            if column.table is not None:
+                yield (
+                    names[column.feature],
+                    Fraction(here + there) / 2 if self._is_ordered(column.feature) else Fraction(here),
+                    here < there,
+                )
+                continue
+            edges = form.edge[(form.left >= 0) & (form.column == column_number)]
+            between = edges[(edges >= min(here, there)) & (edges < max(here, there))]
+            if len(between):
+                edge = float(between.max() if here < there else between.min())
+                # No float lies between an edge and this, so each is on one side.
+                yield (
+                    names[column.feature],
+                    (Fraction(edge) + Fraction(math.nextafter(edge, math.inf))) / 2,
+                    here < there,
+                )
+
+    def _is_ordered(self, feature: int) -> bool:
+        return not isinstance(list(self.condition.space.values())[feature], Categorical)
+
+    def repaired(self, point: Point, snap: Snap) -> Iterator[Point]:
+        """Yield the nearest usual row, and the changes of both joined."""
+        if self.nearest is not None:
+            yield self.nearest
+            ways = zip(self.nearest, point, self.problem.factual, strict=True)
+            yield tuple(here if there == own else there for there, here, own in ways)
+
+
+Cut = NeighboursCut | UsualCut
 """A condition that is no guard."""
 
 
-def cut_of(condition: Condition, problem: Problem) -> Cut | None:
+def cut_of(condition: Condition, problem: Problem, limits: Limits) -> Cut | None:
     """Return a condition of a problem as a cut; ``None`` where there is no such way."""
+    if isinstance(condition, Usual):
+        from mace.solvers import trees
+
+        trees.prepare()
+        return UsualCut(condition, problem, limits.deadline)
     if isinstance(condition, Neighbours):
         rows = len(condition.rows)
         return NeighboursCut(condition, problem, np.ones(rows, dtype=bool), np.zeros(rows, dtype=bool))

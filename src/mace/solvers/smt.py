@@ -11,6 +11,7 @@ from pysmt.environment import Environment
 from pysmt.exceptions import InternalSolverError, NoSolverAvailableError, SolverReturnedUnknownResultError
 
 from mace.errors import InvalidOption, MissingPackage
+from mace.forms import Composite, EffectsForm
 from mace.language import characteristic
 from mace.language.syntax import Compare, CompareName, Guard, Variable, conjunction, constant, negation
 from mace.problem import Answer, Bounds, Limits, Problem, Sat, Unknown, Unsat
@@ -25,8 +26,10 @@ BACK_ENDS = ("z3", "cvc5", "msat", "yices", "optimathsat")
 
 
 def supports(problem: Problem) -> str:
-    """Return why the lane cannot take a problem; empty, since it takes every one."""
-    return ""
+    """Return why the lane cannot take a problem: a sigmoid has no formula; it takes every other one."""
+    form = problem.form.inner if isinstance(problem.form, EffectsForm) else problem.form
+    curved = isinstance(form, Composite) and form.is_curved
+    return "a mean of sigmoids has no formula" if curved else ""
 
 
 def solve(problem: Problem, limits: Limits, *, back_end: str = "z3") -> Bounds:

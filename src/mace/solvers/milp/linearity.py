@@ -5,10 +5,11 @@ from __future__ import annotations
 from enum import IntEnum
 from weakref import WeakKeyDictionary
 
+from mace.causes import OfRow
 from mace.constraints import Condition
 from mace.constraints.condition import AtLeast, GuardCondition
 from mace.distances import NormMetric
-from mace.forms import Form, FunctionForm, Network, TreeEnsemble
+from mace.forms import Composite, EffectsForm, Form, FunctionForm, Network, ObliqueTrees, TreeEnsemble
 from mace.language import single_assignment
 from mace.language.naming import commands
 from mace.language.syntax import (
@@ -31,6 +32,7 @@ from mace.language.syntax import (
     Variable,
 )
 from mace.near import Neighbours
+from mace.outliers import Usual
 from mace.problem import Problem
 
 
@@ -64,8 +66,17 @@ _FORMS: WeakKeyDictionary[Form, str] = WeakKeyDictionary()
 
 
 def _why_not_form(form: Form) -> str:
-    if isinstance(form, TreeEnsemble | Network):
+    if isinstance(form, TreeEnsemble | Network | ObliqueTrees):
         return ""
+    if isinstance(form, EffectsForm):
+        try:
+            for equation in form.effects.equations:
+                _check_program(equation.program, "an equation")
+        except _NotLinear as reason:
+            return str(reason)
+        return _why_not_form(form.inner)
+    if isinstance(form, Composite):
+        return "a mean of sigmoids is not piecewise linear" if form.is_curved else ""
     if form not in _FORMS:
         try:
             _check_program(form.program(), "the function" if isinstance(form, FunctionForm) else "the model")
@@ -81,6 +92,10 @@ def _check_condition(condition: Condition) -> None:
             _check_guard(guard, {}, "a constraint")
         case AtLeast(program, _):
             _check_program(program, "a constraint")
+        case OfRow():
+            _check_condition(condition.condition)
+        case Usual():
+            raise _NotLinear("a forest of outliers is kept to by cutting boxes")
         case Neighbours() if condition.metrics[0].power != 1:
             raise _NotLinear("l2 in near_data is not piecewise linear")
 

@@ -10,7 +10,7 @@ from mace.constraints.condition import AtLeast
 from mace.distances import NormMetric
 from mace.diversity import CountDifferent
 from mace.forms import Box as Ranges
-from mace.forms import FunctionForm
+from mace.forms import EffectsForm, FunctionForm
 from mace.language import characteristic, ranges_of
 from mace.language.syntax import Guard, negation
 from mace.language.syntax import Program as Core
@@ -159,7 +159,7 @@ def build(
     if contracted is None:
         return None
     ranges = feature_ranges(problem, translator, box)
-    if isinstance(problem.form, FunctionForm):
+    if isinstance(problem.form, FunctionForm | EffectsForm):
         translator.know(problem.form.ranges(ranges))
     wanted = problem.form.certain if certain else problem.form.possible
     goal = translator.parts(problem.form.definitions(problem.goal)) + translator.parts(wanted(problem.goal, ranges))

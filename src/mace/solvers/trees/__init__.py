@@ -11,6 +11,7 @@ from functools import cache
 
 from mace.distances import NormMetric
 from mace.forms import TreeEnsemble
+from mace.joined import joined
 from mace.problem import Bounds, Limits, Problem
 from mace.solvers.allowed import unsupported_condition
 from mace.solvers.compiled import warm_up
@@ -22,6 +23,7 @@ from mace.solvers.trees.warmup import tiny_problem
 
 def supports(problem: Problem) -> str:
     """Return why the lane cannot take a problem; empty where it can."""
+    problem = joined(problem)
     if not isinstance(problem.form, TreeEnsemble):
         return "the model is not a tree ensemble"
     if not isinstance(problem.metric, NormMetric):
@@ -31,7 +33,7 @@ def supports(problem: Problem) -> str:
 
 def solve(problem: Problem, limits: Limits) -> Bounds:
     """Find the nearest counterfactual."""
-    return Search(problem, limits).run()
+    return Search(joined(problem), limits).run()
 
 
 @cache

@@ -107,8 +107,10 @@ def margin_values(form: TreeEnsemble, margins: tuple[Margin, ...], band: Fractio
     for k, margin in enumerate(margins):
         starts_at_zero = base[k] == 0 and margin.shift == 0
         is_exact_start = bool(_is_coarse(base[k : k + 1]).all()) and form.squash == 0 and margin.shift.denominator == 1
-        error = float_up(band + 32 * (len(form.roots) + 4) * UNIT * Fraction(float(sizes[k])))
-        if band == 0 and is_exact_start and coarse[form.left < 0].all():
+        error = float_up(band + margin.slack + 32 * (len(form.roots) + 4) * UNIT * Fraction(float(sizes[k])))
+        if margin.slack:
+            need[k], sure[k] = -error, error
+        elif band == 0 and is_exact_start and coarse[form.left < 0].all():
             need[k] = sure[k] = _least_in_goal(form, value[:, k], base[k], strict=margin.strict)
         elif band == 0 and starts_at_zero and len(form.roots) == 1:
             # The only sum is a leaf's own difference, whose sign is exact.

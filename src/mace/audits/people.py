@@ -1,0 +1,186 @@
+"""The people of an audit: what became of each row, without and with the protected features held."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from mace.batch import Batch
+from mace.batch.rows import point_of
+from mace.constraints import fixed
+from mace.errors import InvalidOption, MaceError, did_you_mean
+from mace.explainer import Explainer
+from mace.explanation import Explanation
+from mace.problem import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GRANTED, RECOURSE, NONE, UNKNOWN, ERROR = "granted", "recourse", "none", "unknown", "error"
+OUTCOMES = (GRANTED, RECOURSE, NONE, UNKNOWN, ERROR)
+"""At the target already; a counterfactual is in hand; proved that there is none; neither; the row cannot be explained."""
+
+MOST_GROUPS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """What an audit found out about one row.
+
+    Attributes
+    ----------
+    row : label
+        The row's index in the frame.
+    groups : dict
+        Group column to the person's value.
+    outcome : str
+        One of ``OUTCOMES``.
+    distance, lower : float
+        Of the nearest counterfactual in hand, and proved; NaN and 0 where there is none in hand.
+    changed : tuple of str
+        The features that it changes.
+    touches : tuple of str
+        Those of them that are protected.
+    held_outcome : str
+        The outcome with every protected feature held.
+    held_distance, held_lower : float
+        The distance then.
+    error : str
+        Why the row cannot be explained.
+    """
+
+    row: object
+    groups: dict[str, str]
+    outcome: str
+    distance: float = math.nan
+    lower: float = 0.0
+    changed: tuple[str, ...] = ()
+    touches: tuple[str, ...] = ()
+    held_outcome: str = ""
+    held_distance: float = math.nan
+    held_lower: float = 0.0
+    error: str = ""
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is proved that no counterfactual exists."""
+        return self.outcome == NONE
+
+    @property
+    def price(self) -> float:
+        """How much farther it is with the protected features held, NaN where one of the two is not in hand."""
+        return self.held_distance - self.distance
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the person as plain data for JSON."""
+        return {
+            "row": self.row if isinstance(self.row, int | str) else str(self.row),
+            "groups": self.groups,
+            "outcome": self.outcome,
+            "distance": _finite(self.distance),
+            "lower": self.lower,
+            "changed": list(self.changed),
+            "touches": list(self.touches),
+            "held_outcome": self.held_outcome,
+            "held_distance": _finite(self.held_distance),
+            "held_lower": self.held_lower,
+            "error": self.error,
+        }
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+Explain = Callable[[Any, Mapping[str, Any]], Batch]
+"""Explains some rows with some more options."""
+
+
+def people_of(
+    explainer: Explainer,
+    frame: pd.DataFrame,
+    groups: Sequence[str],
+    protected: Sequence[str],
+    question: Mapping[str, Any],
+    explain: Explain,
+) -> tuple[Person, ...]:
+    """Explain everyone who is not at the target, and once more, with the protected features held, those whose answer touches one.
+
+    An answer that touches no protected feature is the nearest with them held too, so nobody else need be asked again.
+    """
+    names = list(explainer.space)
+    labels = [_labels(frame, group) for group in groups]
+    members = [dict(zip(groups, values, strict=True)) for values in zip(*labels, strict=True)] or [{}] * len(frame)
+    rows = frame[names].to_dict("records")
+    outcomes = [_before(explainer, row, question["target"]) for row in rows]
+    asked = [number for number, outcome in enumerate(outcomes) if outcome == UNKNOWN]
+    people = [
+        Person(label, member, outcome if outcome in OUTCOMES else ERROR, error="" if outcome in OUTCOMES else outcome)
+        for label, member, outcome in zip(frame.index.tolist(), members, outcomes, strict=True)
+    ]
+    first = explain(frame[names].iloc[asked], question)
+    for number, explanation in zip(asked, first, strict=True):
+        people[number] = _person(people[number], explanation, protected)
+    touching = [number for number in asked if people[number].touches]
+    if touching:
+        held = {**question, "constraints": (*question["constraints"], fixed(*protected))}
+        second = explain(frame[names].iloc[touching], held)
+        for number, explanation in zip(touching, second, strict=True):
+            people[number] = _held(people[number], explanation)
+    return tuple(people)
+
+
+def _labels(frame: pd.DataFrame, group: str) -> list[str]:
+    if group not in frame.columns:
+        raise InvalidOption(f"groups: the frame has no column {group!r}.{did_you_mean(group, frame.columns)}")
+    values = frame[group].astype(object).where(frame[group].notna(), "missing")
+    if values.nunique() > MOST_GROUPS:
+        raise InvalidOption(
+            f"groups: {group!r} has {values.nunique()} values; at most {MOST_GROUPS}. "
+            f"Put them into classes first, e.g. frame.assign(group=pandas.cut(frame[{group!r}], 4))."
+        )
+    return [str(value) for value in values]
+
+
+def _before(explainer: Explainer, row: Any, target: object) -> str:
+    """Return whether a row is at the target already, is to be asked, or what is wrong with it."""
+    point = point_of(explainer.space, row)
+    if isinstance(point, MaceError):
+        return f"{type(point).__name__}: {point}"
+    return GRANTED if explainer.reaches(row, target) else UNKNOWN
+
+
+def _outcome(explanation: Explanation) -> str:
+    if explanation:
+        return RECOURSE
+    return {Status.INFEASIBLE: NONE, Status.ERROR: ERROR}.get(explanation.status, UNKNOWN)
+
+
+def _person(person: Person, explanation: Explanation, protected: Sequence[str]) -> Person:
+    outcome = _outcome(explanation)
+    changed = tuple(change.feature for change in explanation[0].changes) if explanation else ()
+    touches = tuple(name for name in changed if name in protected)
+    distance = explanation[0].distance if explanation else math.nan
+    return replace(
+        person,
+        outcome=outcome,
+        distance=distance,
+        lower=explanation.lower,
+        changed=changed,
+        touches=touches,
+        held_outcome="" if touches else outcome,
+        held_distance=math.nan if touches else distance,
+        held_lower=0.0 if touches else explanation.lower,
+        error=explanation.error,
+    )
+
+
+def _held(person: Person, explanation: Explanation) -> Person:
+    return replace(
+        person,
+        held_outcome=_outcome(explanation),
+        held_distance=explanation[0].distance if explanation else math.nan,
+        held_lower=explanation.lower,
+    )

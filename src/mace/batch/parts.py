@@ -1,0 +1,57 @@
+"""Parts of a cluster's data frame: a pandas frame in, the answers as a pandas frame out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mace.batch.asks import Explains
+from mace.batch.carriers import Carrier, receive
+from mace.batch.stream import Stream
+from mace.batch.table import Table
+from mace.errors import InvalidOption
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class PartTable:
+    """The columns of the answers to a part: those that are kept of the rows, then those of :class:`Table` but ``row``.
+
+    The number of a row in its part says nothing about the row; its index does, and a column that is kept.
+    """
+
+    table: Table
+    keep: tuple[str, ...]
+
+    @classmethod
+    def of(cls, explainer: Explains, keep: Sequence[str]) -> PartTable:
+        """Return the columns for an explainer; ``keep`` are columns of the rows that are no feature, an identifier, say."""
+        table = Table.of(explainer.space, explainer.classes)
+        kept = (keep,) if isinstance(keep, str) else tuple(keep)
+        for name in kept:
+            if name in table.columns:
+                raise InvalidOption(f"keep: {name!r} is a column of the answers already. Rename it in the data.")
+        return cls(table, kept)
+
+    def empty(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the answers to no rows at all, with the columns and types of any others."""
+        return self.answers(frame.iloc[:0], [])
+
+    def answers(self, frame: pd.DataFrame, explanations: Sequence[Any]) -> pd.DataFrame:
+        """Return the answers to the rows of a frame; a row's index stands at each of its answers."""
+        lines = [line for number, each in enumerate(explanations) for line in self.table.cells(number, each)]
+        made = self.table.frame(lines)
+        rows = frame.iloc[made["row"].to_numpy(dtype=int)]
+        made = made.drop(columns="row").set_axis(rows.index)
+        for place, name in enumerate(self.keep):
+            made.insert(place, name, rows[name])
+        return made
+
+
+def explained(frame: pd.DataFrame, sent: Carrier, columns: PartTable) -> pd.DataFrame:
+    """Return the answers to a part, in a worker."""
+    explainer, options = receive(sent)
+    return columns.answers(frame, list(Stream(explainer, options, n_jobs=1).answers(frame, remember=None)))

@@ -1,0 +1,55 @@
+"""Batches on Spark: a pandas function for ``mapInPandas``. Nothing here imports Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mace.batch.asks import Explains
+from mace.batch.carriers import Carrier, HeldBytes, packed, token_of
+from mace.batch.parts import PartTable, explained
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TYPES = {"text": "string", "whole": "bigint", "number": "double", "flag": "boolean"}
+
+
+class PandasFunction:
+    """A function from frames to frames of answers; each process reads the model once.
+
+    Attributes
+    ----------
+    schema : str
+        The columns of the answers, as Spark writes them.
+    """
+
+    def __init__(self, sent: Carrier, columns: PartTable, schema: str) -> None:
+        self.sent = sent
+        self.columns = columns
+        self.schema = schema
+
+    def __call__(self, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        """Yield the answers to each frame."""
+        for frame in frames:
+            yield explained(frame, self.sent, self.columns).reset_index(drop=True)
+
+
+def pandas_function(explainer: Explains, *, keep: Mapping[str, str] | None = None, **question: Any) -> PandasFunction:
+    """Return a function for ``mapInPandas``: ``rows.mapInPandas(function, function.schema)``.
+
+    Parameters
+    ----------
+    explainer : Explainer
+        Travels with the function.
+    keep : mapping of str to str
+        Columns to copy to the answers with their Spark types, ``{"id": "bigint"}``, say.
+    **question
+        What ``explain`` takes: ``target``, ``distance``, ``constraints``, ``count``, ``time_limit``, ...
+    """
+    kept = dict(keep or {})
+    columns = PartTable.of(explainer, list(kept))
+    data = packed(explainer, explainer.question(**question))
+    types = kept | {name: TYPES[kind] for name, kind in columns.table.columns.items() if name != "row"}
+    schema = ", ".join(f"`{name.replace('`', '``')}` {kind}" for name, kind in types.items())
+    return PandasFunction(Carrier(token_of(data), HeldBytes(data)), columns, schema)

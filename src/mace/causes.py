@@ -1,0 +1,166 @@
+"""Causal: structural equations, by which a change of causes moves their effects."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from graphlib import CycleError, TopologicalSorter
+
+from mace.constraints.condition import AtLeast, Condition, GuardCondition, Values
+from mace.distances import point_values
+from mace.errors import InvalidConstraint, InvalidProgram, did_you_mean
+from mace.forms import Effects, Equation
+from mace.language import Symbol, characteristic, divides_by_variable, parse, run, variables
+from mace.language.substitute import substitute_guard
+from mace.language.syntax import TRUE, Guard, Program, Variable
+from mace.space import RESERVED, FeatureSpace, Ordinal, Point, Real, Value
+
+MOST_EFFECTS = 8
+"""Every choice of the effects that are acted upon is tried."""
+
+
+class Causal:
+    """A structural causal model with additive noise: each effect is a function of its causes, plus what is the person's own.
+
+    Acting upon a feature sets it, whatever its causes; every effect that is not acted upon moves with its causes. Only actions cost.
+
+    Parameters
+    ----------
+    equations : mapping of names to functions
+        For each effect, a real feature without step, a function of the row in the core language, ``lambda x: 0.3 * x.income``, or its text.
+        It is parsed, never executed. What it leaves unexplained of the factual is kept.
+
+    Examples
+    --------
+    >>> Causal({"savings": "lambda x: 0.3 * x.income"})
+    Causal(savings)
+    """
+
+    def __init__(self, equations: Mapping[str, Callable[..., object] | str]) -> None:
+        if not isinstance(equations, Mapping) or not equations:
+            raise InvalidConstraint(f"Causal({equations!r}): give a dict from effects to functions of the row.")
+        if len(equations) > MOST_EFFECTS:
+            raise InvalidConstraint(f"Causal: {len(equations)} effects; at most {MOST_EFFECTS} can be gone through.")
+        self.equations = dict(equations)
+
+    def __repr__(self) -> str:
+        return f"Causal({', '.join(self.equations)})"
+
+    def programs(self, space: FeatureSpace) -> dict[str, Program]:
+        """Return the equations as programs, each after its causes."""
+        read = {name: self._read(name, space) for name in self.equations}
+        causes = {name: _inputs(program) & set(space) for name, program in read.items()}
+        for name, parents in causes.items():
+            lost = [each for each in (name, *sorted(parents)) if space[each].missing]
+            if lost:
+                raise InvalidConstraint(
+                    f"Causal: {lost[0]!r} may be missing, which an equation cannot take. Set missing=False."
+                )
+        try:
+            order = list(
+                TopologicalSorter({name: parents & set(read) for name, parents in causes.items()}).static_order()
+            )
+        except CycleError as error:
+            raise InvalidConstraint(
+                f"Causal: the equations go round in a circle: {', '.join(error.args[1])}."
+            ) from error
+        return {name: read[name] for name in order}
+
+    def _read(self, name: str, space: FeatureSpace) -> Program:
+        if name not in space:
+            raise InvalidConstraint(f"Causal: there is no feature {name!r}.{did_you_mean(name, space)}")
+        feature = space[name]
+        if not isinstance(feature, Real) or feature.step is not None:
+            raise InvalidConstraint(
+                f"Causal: the effect {name!r} is not a real feature without step, so an equation does not give it values that it may take. "
+                "Declare it as mace.real(low, high)."
+            )
+        symbols = {each: _symbol(space, each) for each in space}
+        try:
+            parsed = parse(self.equations[name], records=[symbols])
+        except InvalidProgram as error:
+            raise InvalidConstraint(f"Causal: cannot read the equation of {name!r}: {error}") from error
+        if parsed.labels is not None or divides_by_variable(parsed.program):
+            raise InvalidConstraint(
+                f"Causal: the equation of {name!r} must return a number, and divide by numbers only."
+            )
+        return Program(space.names, parsed.program.body)
+
+
+def _inputs(program: Program) -> frozenset[str]:
+    return variables(characteristic(program, result=f"{RESERVED}result", prefix=f"{RESERVED}result."))
+
+
+def _symbol(space: FeatureSpace, name: str) -> Symbol:
+    feature = space[name]
+    return Symbol(Variable(name), levels=getattr(feature, "levels", None), ordered=isinstance(feature, Ordinal))
+
+
+def effects_of(programs: Mapping[str, Program], space: FeatureSpace, factual: Point) -> Iterator[Effects]:
+    """Yield what follows from actions for every choice of the effects that are acted upon, the fewest first.
+
+    An effect's own part is abducted from the factual: what its equation leaves unexplained.
+    """
+    values = point_values(space, factual)
+    equations = [
+        Equation(name, program, Fraction(values[name] or 0) - run(program, values))
+        for name, program in programs.items()
+    ]
+    for count in range(len(equations) + 1):
+        for acted in itertools.combinations(equations, count):
+            yield Effects(space, tuple(equation for equation in equations if equation not in acted))
+
+
+@dataclass(frozen=True, eq=False)
+class OfRow:
+    """A condition on the row that actions lead to."""
+
+    condition: Condition
+    effects: Effects
+
+    def holds(self, values: Values) -> bool:
+        """Return whether it holds of the row, exactly."""
+        return self.condition.holds(
+            point_values(self.effects.space, self.effects.row(_point(self.effects.space, values)))
+        )
+
+    def formula(self, prefix: str) -> Guard:
+        """Return the condition over the variables of the effects."""
+        return substitute_guard(self.condition.formula(prefix), self.effects.named)
+
+
+@dataclass(frozen=True, eq=False)
+class InRanges:
+    """Every effect lies in the range of its feature."""
+
+    effects: Effects
+
+    def holds(self, values: Values) -> bool:
+        """Return whether the row's effects do."""
+        return self.effects.in_ranges(self.effects.row(_point(self.effects.space, values)))
+
+    def formula(self, prefix: str) -> Guard:
+        """Return nothing: the effects' own formula says so."""
+        return TRUE
+
+
+def _point(space: FeatureSpace, values: Values) -> Point:
+    """Return exact values as a point; those of real features are floats."""
+    return tuple(_value(space, name, values[name]) for name in space)
+
+
+def _value(space: FeatureSpace, name: str, number: Fraction | None) -> Value:
+    if number is None:
+        return None
+    return float(number) if isinstance(space[name], Real) else int(number)
+
+
+def check_conditions(conditions: tuple[Condition, ...]) -> None:
+    """Refuse conditions that cannot be put on the row that actions lead to."""
+    for condition in conditions:
+        if not isinstance(condition, GuardCondition | AtLeast):
+            raise InvalidConstraint(
+                "with causes, constraints are of the text form, rule(...) or the like; typical, near_data and robust cannot be kept there."
+            )

@@ -1,0 +1,80 @@
+"""``mace batch``: a CSV file in, a file of answers out, and a checkpoint in between."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mace.batch.sinks import check_sink, save
+from mace.batch.stream import Stream
+from mace.batch.table import Table
+from mace.cli.files import count_rows, read_rows
+from mace.errors import AlreadyThere, InvalidOption
+from mace.explainer import Explainer
+from mace.explanation import Explanation
+from mace.problem import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the rows: a line about it, and whether some row has neither an answer nor a proof that there is none."""
+
+    text: str
+    is_open: bool
+
+
+def run_batch(
+    explainer: Explainer,
+    data: Path,
+    out: Path,
+    question: dict[str, Any],
+    *,
+    jobs: int,
+    total_time_limit: float | None,
+    is_resumed: bool,
+) -> Outcome:
+    """Explain the rows of a CSV file into ``out``.
+
+    Each answer goes to ``<out>.checkpoint`` at once, and is given up only when ``out`` is whole and every row was reached. An old
+    checkpoint is neither used nor overwritten unless ``is_resumed`` says so.
+    """
+    check_sink(out)
+    checkpoint = out.with_name(f"{out.name}.checkpoint")
+    if checkpoint.exists() and not is_resumed:
+        raise InvalidOption(f"{checkpoint} is left from an earlier run: go on with --resume, or remove it.")
+    stream = Stream(
+        explainer,
+        explainer.question(**question),
+        total_time_limit=total_time_limit,
+        n_jobs=jobs,
+        checkpoint=checkpoint,
+        progress=True,
+    )
+    counts: Counter[str] = Counter()
+    rows = read_rows(data, explainer.space)
+    answers = _counted(stream.answers(rows, total=count_rows(data)), counts)
+    save(answers, out, Table.of(explainer.space, explainer.classes))
+    is_complete = not counts["not reached"]
+    if is_complete:
+        checkpoint.unlink(missing_ok=True)
+    described = ", ".join(f"{count} {status}" for status, count in counts.items()) or "none"
+    rest = "" if is_complete else f" Go on with --resume; the answers so far are in {checkpoint}."
+    is_open = bool(counts[str(Status.UNKNOWN)] or counts[str(Status.ERROR)] or counts["not reached"])
+    return Outcome(f"{counts.total()} rows: {described}. Answers are in {out}.{rest}", is_open)
+
+
+def _counted(answers: Iterable[Explanation], counts: Counter[str]) -> Iterator[Explanation]:
+    for explanation in answers:
+        counts[_word(explanation)] += 1
+        yield explanation
+
+
+def _word(explanation: Explanation) -> str:
+    """Return what became of a row, in a word or two."""
+    if explanation.status == Status.ERROR and explanation.error.startswith(AlreadyThere.__name__):
+        return "at the target already"
+    is_reached = explanation.prediction is not None or explanation.status != Status.UNKNOWN
+    return str(explanation.status) if is_reached else "not reached"

@@ -1,0 +1,143 @@
+"""A model behind structural equations: rows are what actions lead to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from mace.forms.decision import Goal
+from mace.forms.form import Box, Form
+from mace.forms.function import FunctionForm
+from mace.language import characteristic, run
+from mace.language.substitute import substitute_guard
+from mace.language.syntax import Binary, Compare, Expression, Guard, Program, Variable, conjunction, constant
+from mace.space import RESERVED, FeatureSpace, Point, Real
+
+
+@dataclass(frozen=True)
+class Equation:
+    """An effect is a program of other features, plus ``shift``, rounded to a float.
+
+    Attributes
+    ----------
+    name : str
+        The effect, a real feature.
+    program : Program
+        What its causes make of it.
+    shift : Fraction
+        What is the factual's own: what the program leaves unexplained.
+    """
+
+    name: str
+    program: Program
+    shift: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """What actions lead to: each effect that is not acted upon follows from its causes.
+
+    Attributes
+    ----------
+    space : FeatureSpace
+        The features.
+    equations : tuple of Equation
+        In the order in which they follow from each other.
+    """
+
+    space: FeatureSpace
+    equations: tuple[Equation, ...]
+
+    def row(self, actions: Point) -> Point:
+        """Return the row that some actions lead to; the actions' own values of effects do not count."""
+        values = {
+            name: None if value is None else Fraction(value) for name, value in zip(self.space, actions, strict=True)
+        }
+        row = list(actions)
+        for equation in self.equations:
+            found = float(run(equation.program, values) + equation.shift)
+            values[equation.name] = Fraction(found)
+            row[self.space.index(equation.name)] = found
+        return tuple(row)
+
+    @cached_property
+    def named(self) -> dict[str, Expression]:
+        """The variables that stand for the effects."""
+        return {equation.name: Variable(f"{RESERVED}effect({equation.name})") for equation in self.equations}
+
+    @cached_property
+    def formula(self) -> Guard:
+        """How the effects follow from the actions, each up to the rounding of a float, inside of its range."""
+        parts: list[Guard] = []
+        for equation in self.equations:
+            result = f"{RESERVED}equation({equation.name})"
+            made = characteristic(equation.program, result=result, prefix=f"{result}.")
+            parts.append(substitute_guard(made, self.named))
+            low, high = self.ends(equation.name)
+            effect, rounding = self.named[equation.name], max(abs(low), abs(high)) / 2**52
+            exact = Binary("+", Variable(result), constant(equation.shift))
+            off = Binary("-", effect, exact)
+            parts += [Compare("<=", off, constant(rounding)), Compare(">=", off, constant(-rounding))]
+            parts += [Compare(">=", effect, constant(low)), Compare("<=", effect, constant(high))]
+        return conjunction(parts)
+
+    def in_ranges(self, row: Point) -> bool:
+        """Return whether every effect lies in its range."""
+        at = dict(zip(self.space, row, strict=True))
+        ends = {equation.name: self.ends(equation.name) for equation in self.equations}
+        return all(low <= Fraction(at[name] or 0) <= high for name, (low, high) in ends.items())
+
+    def widened(self, box: Box) -> Box:
+        """Return a box of actions with the whole range of each effect."""
+        effects = {self.space.index(equation.name): self.ends(equation.name) for equation in self.equations}
+        return tuple(effects.get(index, ends) for index, ends in enumerate(box))
+
+    def ends(self, name: str) -> tuple[Fraction, Fraction]:
+        """Return the range of an effect."""
+        feature = self.space[name]
+        assert isinstance(feature, Real)
+        return Fraction(feature.low), Fraction(feature.high)
+
+
+@dataclass(frozen=True, eq=False)
+class EffectsForm:
+    """A model that is asked about the rows that actions lead to."""
+
+    inner: Form
+    effects: Effects
+
+    def program(self) -> Program:
+        """Return the model's own program, over the row that the actions lead to."""
+        return self.inner.program()
+
+    def definitions(self, goal: Goal) -> Guard:
+        """Return the model's definitions over the effects, and how these follow from the actions."""
+        return conjunction([self.effects.formula, self._over_effects(self.inner.definitions(goal))])
+
+    def possible(self, goal: Goal, box: Box) -> Guard:
+        """Return the model's formula over the effects."""
+        return self._over_effects(self.inner.possible(goal, self.effects.widened(box)))
+
+    def certain(self, goal: Goal, box: Box) -> Guard:
+        """Return the model's formula over the effects."""
+        return self._over_effects(self.inner.certain(goal, self.effects.widened(box)))
+
+    def _over_effects(self, guard: Guard) -> Guard:
+        return substitute_guard(guard, self.effects.named)
+
+    def ranges(self, box: Box) -> dict[str, tuple[Fraction | float, Fraction | float]]:
+        """Return the ends of the variables of a function's formulas."""
+        return self.inner.ranges(self.effects.widened(box)) if isinstance(self.inner, FunctionForm) else {}
+
+    def cell(self, point: Point) -> Guard | None:
+        """Return ``None``: nothing is known of a point's neighbours."""
+        return None
+
+    def is_settled(self, point: Point, goal: Goal) -> bool:
+        """Return what the model says of the row."""
+        return self.inner.is_settled(self.effects.row(point), goal)
+
+    def is_robust(self, point: Point, goal: Goal, box: Box) -> bool:
+        """Return what the model says of the row."""
+        return self.inner.is_robust(self.effects.row(point), goal, self.effects.widened(box))

@@ -1,0 +1,79 @@
+"""robust: counterfactuals that stay in the target wherever noise moves them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from mace.constraints.condition import Condition, Values, ordered_feature
+from mace.errors import InvalidConstraint
+from mace.language.syntax import TRUE, Guard
+from mace.space import FeatureSpace, Point
+
+Exact = tuple[Fraction | None, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Sturdy:
+    """Every plausible row that differs from this one by at most the radii is in the target too.
+
+    No formula says that; a search proves it of one point after the other and remembers those that it has proved.
+    """
+
+    space: FeatureSpace
+    radii: dict[str, Fraction]
+    proved: set[Exact] = field(default_factory=set)
+
+    def remember(self, point: Point) -> None:
+        """Take note that the box around a point was proved."""
+        self.proved.add(tuple(None if value is None else Fraction(value) for value in point))
+
+    def holds(self, values: Values) -> bool:
+        """Return whether the box around the row was proved."""
+        return tuple(values[name] for name in self.space) in self.proved
+
+    def formula(self, prefix: str) -> Guard:
+        """Return nothing: a search has to see to it."""
+        return TRUE
+
+
+@dataclass(frozen=True)
+class Robust:
+    """The target is reached on the whole box around the answer."""
+
+    noise: tuple[tuple[str, float], ...]
+
+    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
+        """Return the condition."""
+        for name, _ in self.noise:
+            ordered_feature(space, name, str(self))
+        return Sturdy(space, {name: Fraction(radius) for name, radius in self.noise})
+
+    def __str__(self) -> str:
+        return f"robust({dict(self.noise)})"
+
+
+def robust(noise: Mapping[str, float]) -> Robust:
+    """Want the target for every plausible row in the box around the answer, proved.
+
+    Parameters
+    ----------
+    noise : mapping of names to numbers
+        By how much each of these features may turn out otherwise, up or down, in its own unit (levels of an ordinal feature: so many
+        levels). The other features are as in the answer. Rows outside the ranges and grids of the space do not count.
+
+    Examples
+    --------
+    >>> print(robust({"income": 500}))
+    robust({'income': 500})
+    """
+    if not isinstance(noise, Mapping) or not noise:
+        raise InvalidConstraint(
+            f"robust: noise is {noise!r}; give a dict from features to radii, e.g. {{'income': 500}}."
+        )
+    for name, radius in noise.items():
+        if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 <= radius < math.inf:
+            raise InvalidConstraint(f"robust: the radius of {name!r} is {radius!r}; it must be a number of at least 0.")
+    return Robust(tuple(noise.items()))

@@ -1,0 +1,150 @@
+"""typical: only counterfactuals that an isolation forest does not call outliers."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mace.constraints.condition import AtLeast, Condition, Values
+from mace.errors import InvalidConstraint, UnsupportedModel
+from mace.forms import Outcomes, TreeEnsemble
+from mace.language.syntax import Guard, Program
+from mace.models import Reading, read
+from mace.space import FeatureSpace, Point
+from mace.space.frames import as_pandas
+
+USUAL = Outcomes(frozenset([Fraction(1)]))
+"""What the forest must say: the second of its classes, -1 and 1."""
+
+
+@dataclass(frozen=True)
+class Usual:
+    """An isolation forest, the real one, does not call the row an outlier."""
+
+    space: FeatureSpace
+    reading: Reading
+
+    @property
+    def form(self) -> TreeEnsemble:
+        """The forest as a sum of depths."""
+        assert isinstance(self.reading.form, TreeEnsemble)
+        return self.reading.form
+
+    def holds(self, values: Values) -> bool:
+        """Ask the forest."""
+        return USUAL.accepts(self.reading.ask([self._point(values)])[0])
+
+    def _point(self, values: Values) -> Point:
+        numbers = (values[name] for name in self.space)
+        return tuple(
+            None if number is None else float(number) if number.denominator != 1 else int(number) for number in numbers
+        )
+
+    def formula(self, prefix: str) -> Guard:
+        """Return that the depths add up to enough, widened by their rounding."""
+        return AtLeast(self.program, -self.form.band(USUAL)).formula(prefix)
+
+    @property
+    def program(self) -> Program:
+        """The program that adds up the depths, less the least that is enough."""
+        return replace(self.form, is_regressor=True).program()
+
+
+@dataclass(eq=False)
+class Typical:
+    """Only rows that an isolation forest does not call outliers."""
+
+    forest: Any
+    frame: Any = None
+    quantile: float | None = None
+    _read: dict[FeatureSpace, Usual] = field(default_factory=dict, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_read": {}}
+
+    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
+        """Return the condition; the same for every factual. The forest is fitted and read the first time."""
+        if space not in self._read:
+            try:
+                reading = read(self._forest(space), space)
+            except UnsupportedModel as error:
+                raise InvalidConstraint(f"typical: {error}") from error
+            if reading.family != "IsolationForest" or not isinstance(reading.form, TreeEnsemble):
+                raise InvalidConstraint(
+                    f"typical: {reading.family} is no IsolationForest. Give one, or a pipeline that ends in one."
+                )
+            self._read[space] = Usual(space, reading)
+        return self._read[space]
+
+    def _forest(self, space: FeatureSpace) -> Any:
+        """Return the forest to ask: the user's, one with another offset, or one that is fitted here."""
+        from sklearn.ensemble import IsolationForest
+        from sklearn.pipeline import make_pipeline
+
+        from mace.space.encoder import Encoder
+
+        forest = self.forest
+        if forest is not None and self.quantile is None:
+            return forest
+        lacking = [name for name in space if name not in self.frame.columns]
+        if lacking:
+            raise InvalidConstraint(
+                f"typical: the frame has no column {lacking[0]!r}. Give it every feature of the space."
+            )
+        rows = self.frame[list(space)]
+        fresh = make_pipeline(Encoder(space), IsolationForest(random_state=0))
+        forest = fresh.fit(rows) if forest is None else copy.deepcopy(forest)
+        final = forest[-1] if hasattr(forest, "steps") else forest
+        final.offset_ = float(np.quantile(forest.score_samples(rows), self.quantile or 0.0))
+        return forest
+
+    def __str__(self) -> str:
+        of = "a frame" if self.forest is None else "an isolation forest"
+        return f"typical({of}" + (")" if self.quantile is None else f", quantile={self.quantile:g})")
+
+
+def typical(forest: Any, quantile: float | None = None, *, frame: Any = None) -> Typical:
+    """Allow only counterfactuals that an isolation forest does not call outliers.
+
+    Parameters
+    ----------
+    forest : IsolationForest, a pipeline that ends in one, or a data frame
+        Fitted on the features of the space. Of a frame, a forest of scikit-learn's defaults is fitted here, behind :class:`~mace.Encoder`,
+        with ``random_state=0``.
+    quantile : float, optional
+        Rows that score below this quantile of the frame's own scores are outliers; without it a fitted forest's own ``predict`` decides
+        (its ``contamination``), and a frame's is 0.05.
+    frame : data frame, optional
+        The rows whose scores the quantile is of; needed with a fitted forest and a quantile.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> print(typical(pd.DataFrame({"age": [30, 40, 50], "income": [10, 20, 30]})))
+    typical(a frame, quantile=0.05)
+    """
+    if quantile is not None and (
+        isinstance(quantile, bool) or not isinstance(quantile, int | float) or not 0 <= quantile < 1
+    ):
+        raise InvalidConstraint(f"typical: quantile is {quantile!r}; it must be a number from 0 to 1, e.g. 0.05.")
+    forest = as_pandas(forest)
+    if hasattr(forest, "columns") and hasattr(forest, "itertuples"):
+        if frame is not None:
+            raise InvalidConstraint(
+                "typical: two frames are given. Give a fitted forest and a frame, or a frame alone."
+            )
+        return Typical(None, forest, 0.05 if quantile is None else float(quantile))
+    if not hasattr(forest, "predict"):
+        raise InvalidConstraint(
+            f"typical: {type(forest).__name__} is neither a fitted IsolationForest nor a data frame."
+        )
+    if quantile is not None and frame is None:
+        raise InvalidConstraint(
+            "typical: a fitted forest does not keep the scores that a quantile is of. Give frame=X_train too, or leave the quantile out: "
+            "then the forest's own predict decides."
+        )
+    return Typical(forest, as_pandas(frame), None if quantile is None else float(quantile))

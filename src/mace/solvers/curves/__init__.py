@@ -1,0 +1,30 @@
+"""The lane of curves: means of sigmoids, each replaced by polylines above and below it that come nearer round by round.
+
+What is left is a piecewise linear question of another lane (the network lane where all models are linear or networks, else the general
+one), whose proved bound is a bound here, because the polylines lie above the sigmoids.
+"""
+
+from __future__ import annotations
+
+from mace.forms import Composite
+from mace.problem import Bounds, Limits, Problem
+
+
+def supports(problem: Problem) -> str:
+    """Return why the lane cannot take a problem; empty where it can."""
+    is_curved = isinstance(problem.form, Composite) and problem.form.is_curved
+    return "" if is_curved else "the model is no mean of sigmoids"
+
+
+def solve(problem: Problem, limits: Limits) -> Bounds:
+    """Find the nearest counterfactual."""
+    from mace.solvers.curves.search import Search
+
+    return Search(problem, limits).run()
+
+
+def prepare() -> None:
+    """Compile the lane that answers where all models are networks."""
+    from mace.solvers import network
+
+    network.prepare()

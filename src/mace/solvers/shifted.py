@@ -1,0 +1,175 @@
+"""Copies of a network beside each other, each with its input moved by some offset: a point must bring all of them to the goal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.exact import UNIT
+from mace.forms import Alternatives, Goal, Margin, Network
+from mace.forms.scoring import column_values
+from mace.language.syntax import Guard
+from mace.problem import Problem
+from mace.space import Feature, Integer, Point, Real, Value
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What is added to a feature's number; or (``is_place``) what it is set to."""
+
+    number: Fraction
+    is_place: bool = False
+
+
+Moves = tuple[Move, ...]
+"""A move of each feature."""
+
+STAY = Move(Fraction(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Everywhere:
+    """A goal of one alternative, reached by every copy. An outcome is 1 where all reach it, else 0."""
+
+    goal: Goal
+    outputs: int
+    copies: int
+    slack: Fraction
+
+    def accepts(self, outcome: Fraction) -> bool:
+        """Return whether all copies reached the goal."""
+        return outcome == 1
+
+    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
+        """Return the margins of all copies."""
+        (margins,) = self.goal.alternatives(self.outputs, ties_last=ties_last)
+        return (tuple(self._of_copy(margin, copy) for copy in range(self.copies) for margin in margins),)
+
+    def _of_copy(self, margin: Margin, copy: int) -> Margin:
+        begin = copy * self.outputs
+        plus = None if margin.plus is None else margin.plus + begin
+        return replace(margin, plus=plus, minus=None if margin.minus is None else margin.minus + begin)
+
+    def of_result(self, result: str) -> Guard:
+        """Return the goal's formula of a result of one copy."""
+        return self.goal.of_result(result)
+
+
+def shifted(problem: Problem, moves: Sequence[Moves]) -> Problem:
+    """Return a problem about a network whose answers must also reach the goal when moved in each of these ways.
+
+    A value is moved in floats: the result is off by a rounding, and the network with it by what its weights make of that, which widens
+    the goal.
+    """
+    form, ask, goal = problem.form, problem.ask, problem.goal
+    assert isinstance(form, Network)
+    features = list(problem.space.values())
+    kept = [each for each in dict.fromkeys(moves) if any(move != STAY for move in each)]
+    if not kept:
+        return problem
+    every: list[Moves] = [(STAY,) * len(features), *kept]
+
+    def ask_all(points: Sequence[Point]) -> list[Fraction]:
+        said = ask([_moved(point, each, features) for point in points for each in every])
+        rows = [said[begin : begin + len(every)] for begin in range(0, len(said), len(every))]
+        return [Fraction(all(goal.accepts(outcome) for outcome in row)) for row in rows]
+
+    outputs = len(form.biases[-1])
+    most = [
+        max((abs(m.number) for m in each if not m.is_place), default=Fraction(0)) for each in zip(*every, strict=True)
+    ]
+    wide = tuple((low - more, high + more) for (low, high), more in zip(problem.box(), most, strict=True))
+    slack = goal.slack + form.rounding(_clipped(wide, problem)) + _lost(form, wide)
+    return replace(problem, form=_beside(form, every), ask=ask_all, goal=Everywhere(goal, outputs, len(every), slack))
+
+
+def _moved(point: Point, moves: Moves, features: Sequence[Feature]) -> Point:
+    """Return a point moved, in floats."""
+    moved: list[Value] = []
+    for value, move, feature in zip(point, moves, features, strict=True):
+        if value is None or move == STAY:
+            moved.append(value)
+        elif isinstance(feature, Integer):
+            moved.append(int(move.number if move.is_place else value + move.number))
+        else:
+            moved.append(float(move.number) if move.is_place else float(value) + float(move.number))
+    return tuple(moved)
+
+
+def _clipped(box: tuple[tuple[Fraction, Fraction], ...], problem: Problem) -> tuple[tuple[Fraction, Fraction], ...]:
+    """Return a box kept to the levels of features that have some."""
+    return tuple(
+        ends if isinstance(feature, Real | Integer) else whole
+        for feature, ends, whole in zip(problem.space.values(), box, problem.box(), strict=True)
+    )
+
+
+def _beside(form: Network, every: Sequence[Moves]) -> Network:
+    """Return the copies of a network as one."""
+    weights: list[Floats] = []
+    biases: list[Floats] = []
+    slopes: list[Floats] = []
+    sizes: list[Floats] = []
+    own_sizes = form.sizes if form.sizes is not None else tuple(np.abs(bias) for bias in form.biases)
+    for layer, (weight, bias) in enumerate(zip(form.weights, form.biases, strict=True)):
+        if layer == 0:
+            columns = [_columns(form, moves) for moves in every]
+            weights.append(np.vstack([weight * stays for _, stays in columns]))
+            biases.append(np.concatenate([bias + weight @ add for add, _ in columns]))
+            sizes.append(np.concatenate([own_sizes[0] + np.abs(weight) @ np.abs(add) for add, _ in columns]))
+        else:
+            weights.append(np.asarray(np.kron(np.eye(len(every)), weight), dtype=np.float64))
+            biases.append(np.tile(bias, len(every)))
+            sizes.append(np.tile(own_sizes[layer], len(every)))
+        if layer < len(form.slopes):
+            slopes.append(np.tile(form.slopes[layer], len(every)))
+    return replace(
+        form, weights=tuple(weights), biases=tuple(biases), slopes=tuple(slopes), sizes=tuple(sizes), link="none"
+    )
+
+
+def _columns(form: Network, moves: Moves) -> tuple[Floats, Floats]:
+    """Return what is added to each column, and 0 where its own value no longer counts."""
+    each = [STAY if column.table is not None else moves[column.feature] for column in form.columns]
+    return np.array([float(move.number) for move in each]), np.array([0.0 if move.is_place else 1.0 for move in each])
+
+
+def _lost(form: Network, wide: tuple[tuple[Fraction, Fraction], ...]) -> Fraction:
+    """Return how far a score may be off because values, and biases, were moved in floats; both sides of a margin, and to spare."""
+    ends = [(Fraction(0), Fraction(0)) if column.table is not None else wide[column.feature] for column in form.columns]
+    largest = np.array([float(max(abs(low), abs(high))) for low, high in ends])
+    unit = 8 * float(UNIT) * (2 + len(largest))
+    error = unit * (np.abs(form.weights[0]) @ largest + np.abs(form.biases[0]))
+    for weight in form.weights[1:]:
+        error = np.abs(weight) @ error
+    return 4 * Fraction(float(error.max()))
+
+
+def steepest(form: Network, margins: Sequence[Margin], point: Point) -> NDArray[np.int64]:
+    """Return for each feature whether its number raises (1) or lowers (-1) the least margin at a point; 0 where it does neither."""
+    active = column_values(form.columns, [point])[0]
+    slope = np.eye(len(active))
+    for layer, (weight, bias) in enumerate(zip(form.weights, form.biases, strict=True)):
+        active, slope = weight @ active + bias, weight @ slope
+        if layer < len(form.slopes):
+            bend = np.where(active >= 0, 1.0, form.slopes[layer])
+            active, slope = bend * active, bend[:, None] * slope
+
+    def of(values: NDArray[np.float64], margin: Margin) -> NDArray[np.float64]:
+        ahead = values[margin.plus] if margin.plus is not None else 0.0
+        behind = values[margin.minus] if margin.minus is not None else 0.0
+        return np.asarray(ahead - behind)
+
+    least = min(margins, key=lambda margin: float(of(active, margin)) + float(margin.shift))
+    by_column = of(slope, least)
+    signs = np.zeros(len(point), dtype=np.int64)
+    for column, value in zip(form.columns, by_column, strict=True):
+        if column.table is None:
+            signs[column.feature] = int(np.sign(value))
+    return signs

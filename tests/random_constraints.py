@@ -1,0 +1,171 @@
+"""Random finite problems under random constraints in the text form, nested in each other: brute force is the referee."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+
+import mace
+
+FAMILIES = ("forest", "boosting", "linear", "network", "vote")
+TOLERANCE = 1.1e-6
+
+
+@dataclass(frozen=True)
+class Constrained:
+    """A question: a model, a row, a distance and constraints."""
+
+    family: str
+    explainer: mace.Explainer
+    row: dict[str, Any]
+    distance: Any
+    constraints: list[str]
+
+
+def random_constrained(seed: int) -> Constrained | None:
+    """Return the question of a seed; ``None`` where its labels came out all alike."""
+    rng = np.random.default_rng([seed, 11])
+    space = _space(rng)
+    frame = pd.DataFrame([_row(rng, space) for _ in range(120)])
+    score = sum(rng.normal() * _numbers(space, frame, name) for name in space) + 0.4 * rng.normal(size=120)
+    labels = (score > np.median(score)).astype(int)
+    if labels.nunique() < 2:
+        return None
+    family = FAMILIES[seed % len(FAMILIES)]
+    model = make_pipeline(mace.Encoder(space), _estimator(family, seed)).fit(frame, labels)
+    distances = ("l1", "linf", "l0", mace.Distance(l0=0.25, l1=0.5, linf=0.25))
+    return Constrained(
+        family,
+        mace.Explainer(model, space),
+        _row(rng, space),
+        distances[int(rng.integers(4))],
+        [_text(rng, space, depth=2) for _ in range(int(rng.integers(1, 4)))],
+    )
+
+
+def _space(rng: np.random.Generator) -> mace.FeatureSpace:
+    features: dict[str, Any] = {
+        "a": mace.integer(0, int(rng.integers(2, 7))),
+        "b": mace.integer(-2, int(rng.integers(0, 4))),
+        "r": mace.real(0, 2, step=0.5),
+        "o": mace.ordinal(["low", "mid", "high"]),
+        "k": mace.categorical(["x", "y", "z"]),
+    }
+    kept = rng.permutation(list(features))[: int(rng.integers(3, 6))]
+    return mace.FeatureSpace({name: features[name] for name in features if name in kept})
+
+
+def _row(rng: np.random.Generator, space: mace.FeatureSpace) -> dict[str, Any]:
+    sizes = [feature.size for feature in space.values()]
+    point = tuple(
+        _value(feature, int(rng.integers(size or 1))) for feature, size in zip(space.values(), sizes, strict=True)
+    )
+    return space.values_of(point)
+
+
+def _value(feature: Any, k: int) -> Any:
+    return k if hasattr(feature, "levels") else feature.value_at(k)
+
+
+def _numbers(space: mace.FeatureSpace, frame: pd.DataFrame, name: str) -> Any:
+    levels = getattr(space[name], "levels", None)
+    return frame[name].map(list(levels).index) if levels else frame[name]
+
+
+def _estimator(family: str, seed: int) -> Any:
+    match family:
+        case "forest":
+            return RandomForestClassifier(4, max_depth=3, random_state=seed)
+        case "boosting":
+            return GradientBoostingClassifier(n_estimators=5, max_depth=2, random_state=seed)
+        case "linear":
+            return LogisticRegression()
+        case "network":
+            return MLPClassifier((4,), solver="lbfgs", max_iter=300, random_state=seed)
+    parts = [("f", RandomForestClassifier(3, max_depth=2, random_state=seed)), ("l", LogisticRegression())]
+    return VotingClassifier(parts, voting="soft" if seed % 2 else "hard", weights=[2, 1])
+
+
+# ---- texts
+
+
+def _text(rng: np.random.Generator, space: mace.FeatureSpace, depth: int) -> str:
+    kind = rng.random()
+    if depth == 0 or kind < 0.45:
+        return _atom(rng, space)
+    first, second = (_text(rng, space, depth - 1) for _ in range(2))
+    if kind < 0.6:
+        return f"if {first} then {second}" if "if " not in first + second else first
+    if kind < 0.75:
+        return f"({first}) or ({second})"
+    if kind < 0.9:
+        return f"({first}) and ({second})"
+    return f"not ({first})"
+
+
+def _atom(rng: np.random.Generator, space: mace.FeatureSpace) -> str:
+    names = list(space)
+    name = str(rng.choice(names))
+    numbers = [each for each in names if not hasattr(space[each], "levels")]
+    kind = int(rng.integers(7))
+    if kind == 0:
+        ordered = (
+            ""
+            if isinstance(space[name], type(mace.categorical(["x"])))
+            else str(rng.choice(["increases", "decreases"]))
+        )
+        return f"{name} {ordered or 'changes'}"
+    if kind == 1:
+        return f"{name} {rng.choice(['stays', 'changes'])}"
+    if kind == 2:
+        return f"at most {int(rng.integers(0, len(names)))} features change"
+    if kind == 3 and len(names) > 2:
+        some = ", ".join(map(str, rng.permutation(names)[:2]))
+        return f"{some} change together" if rng.random() < 0.5 else f"at most 1 of {some} change"
+    if kind == 4 and hasattr(space[name], "levels"):
+        level = rng.choice(list(space[name].levels))  # type: ignore[union-attr]
+        return f"{name} {rng.choice(['==', '!='])} '{level}'"
+    if len(numbers) >= 2:
+        first, second = (str(each) for each in rng.permutation(numbers)[:2])
+        sign = rng.choice(["<=", "<", ">=", ">"])
+        return str(
+            rng.choice(
+                [
+                    f"{first} {sign} {second} + {int(rng.integers(-2, 3))}",
+                    f"{first} + {second} {sign} old.{first} + {int(rng.integers(0, 3))}",
+                    f"abs({first} - old.{second}) <= {int(rng.integers(1, 4))}",
+                    f"2 * {first} - {second} {sign} {int(rng.integers(-2, 6))}",
+                    f"max({first}, {second}) {sign} {int(rng.integers(0, 4))}",
+                ]
+            )
+        )
+    return f"{name} stays"
+
+
+# ---- the referee
+
+
+def disagreement(case: Constrained, *, certify: bool = True) -> str | None:
+    """Return how the lane that ``auto`` takes and brute force differ, or what is wrong with the certificate; ``None`` where nothing is."""
+    question = {"distance": case.distance, "constraints": case.constraints}
+    answer = case.explainer.explain(case.row, certify=certify, time_limit=60, **question)
+    truth = case.explainer.explain(case.row, solver="enumerate", **question)
+    if answer.status != truth.status:
+        return f"status {answer.status} ({answer.reason}), brute force {truth.status}"
+    if len(truth):
+        if answer[0].lower > truth[0].distance:
+            return f"lower {answer[0].lower!r} above a point at {truth[0].distance!r}"
+        if abs(answer[0].distance - truth[0].distance) > TOLERANCE:
+            return f"distance {answer[0].distance!r}, brute force {truth[0].distance!r}"
+    proof = answer[0].certificate if len(answer) else answer.certificate
+    if proof is None:
+        return None
+    verdict = mace.verify(mace.Certificate.from_json(proof.to_json()), case.explainer.model)
+    return None if verdict.outcome != "refuted" else f"certificate: {verdict}"

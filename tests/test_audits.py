@@ -1,0 +1,264 @@
+"""Audits: every figure against brute force over a space small enough to list."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from html.parser import HTMLParser
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
+
+import mace
+from mace.audits.summary import means
+from mace.cli.main import run
+
+SPACE = mace.FeatureSpace(
+    {
+        "sex": mace.categorical(["f", "m"]),
+        "income": mace.integer(0, 20),
+        "housing": mace.categorical(["rent", "own"]),
+        "age": mace.integer(18, 30),
+    }
+)
+
+
+def decide(sex, income, housing, age):  # type: ignore[no-untyped-def]
+    if age < 20:
+        return "no"
+    if sex == "m":
+        return "yes" if income >= 8 else "no"
+    return "yes" if income >= 18 and housing == "own" else "no"
+
+
+POINTS = [dict(zip(SPACE, values, strict=True)) for values in product("fm", range(21), ["rent", "own"], range(18, 31))]
+TRAIN = pd.DataFrame(POINTS)
+MODEL = make_pipeline(mace.Encoder(SPACE, categorical="codes"), DecisionTreeClassifier(random_state=0)).fit(
+    TRAIN, [decide(**point) for point in POINTS]
+)
+EXPLAINER = mace.Explainer(MODEL, SPACE)
+PEOPLE = TRAIN.sample(90, random_state=0).assign(region=lambda frame: np.where(frame["age"] > 24, "north", "south"))
+AUDIT = mace.audit(
+    EXPLAINER, PEOPLE, ["sex", "region"], target="yes", constraints=["age stays"], protected=["sex"], resamples=200
+)
+
+
+def distance(a: Any, b: Any) -> float:
+    moved = (a["sex"] != b["sex"]) + (a["housing"] != b["housing"])
+    return float((moved + abs(a["income"] - b["income"]) / 20 + abs(a["age"] - b["age"]) / 12) / 4)
+
+
+def nearest(row: Any, *held: str) -> float:
+    fits = [p for p in POINTS if p["age"] == row["age"] and all(p[name] == row[name] for name in held)]
+    return min((distance(row, point) for point in fits if decide(**point) == "yes"), default=math.inf)
+
+
+def test_the_tree_is_the_rule() -> None:
+    assert MODEL.predict(TRAIN).tolist() == [decide(**point) for point in POINTS]
+
+
+def test_every_person_is_as_brute_force_says() -> None:
+    seen = set()
+    for person, (index, row) in zip(AUDIT.people, PEOPLE.iterrows(), strict=True):
+        assert person.row == index
+        assert person.groups == {"sex": row["sex"], "region": row["region"]}
+        own = {name: row[name] for name in SPACE}
+        free, held = nearest(own), nearest(own, "sex")
+        if decide(**own) == "yes":
+            assert person.outcome == "granted"
+        elif free == math.inf:
+            assert person.outcome == person.held_outcome == "none"
+            assert person.is_fixed
+        else:
+            assert person.outcome == "recourse"
+            assert person.distance == pytest.approx(free)
+            assert person.held_outcome == ("none" if held == math.inf else "recourse")
+            assert person.held_distance == pytest.approx(held)
+            assert person.price == pytest.approx(held - free)
+            assert bool(person.touches) == ("sex" in person.changed)
+        seen.add((person.outcome, bool(person.touches)))
+    assert seen == {("granted", False), ("none", False), ("recourse", False), ("recourse", True)}
+
+
+def test_the_figures_of_a_group_are_those_of_its_people() -> None:
+    assert [group.name for group in AUDIT.groups] == ["sex f", "sex m", "region north", "region south"]
+    for group in (AUDIT.everyone, *AUDIT.groups):
+        people = [p for p in AUDIT.people if not group.column or p.groups[group.column] == group.value]
+        found = [p for p in people if p.outcome == "recourse"]
+        assert group.people == len(people)
+        assert group.outcomes["none"] == sum(p.is_fixed for p in people)
+        assert group.proved_nearest == len(found)
+        assert group.measures["distance"].value == pytest.approx(np.mean([p.distance for p in found]))
+        assert group.distances["50%"] == pytest.approx(np.median([p.distance for p in found]))
+        assert group.lowers["mean"] <= group.distances["mean"]
+        assert group.levers["income"] == pytest.approx(np.mean(["income" in p.changed for p in found]))
+        assert list(group.levers.values()) == sorted(group.levers.values(), reverse=True)
+        assert group.protected["sex"] == pytest.approx(np.mean([bool(p.touches) for p in found]))
+        touching = [p for p in found if p.touches]
+        assert sum(group.held.values()) == len(touching)
+        if touching:
+            assert group.relative_price == pytest.approx(np.mean([p.price / p.distance for p in touching]))
+    assert len(AUDIT.fixed) == AUDIT.everyone.outcomes["none"] > 0
+
+
+def test_disparities_are_differences_of_means_against_the_largest_group() -> None:
+    largest = PEOPLE["sex"].value_counts().idxmax()
+    made = [each for each in AUDIT.disparities if each.column == "sex"]
+    assert {each.reference for each in made} == {largest}
+    by_name = {group.value: group for group in AUDIT.groups if group.column == "sex"}
+    for each in made:
+        own, other = by_name[each.value].measures[each.measure], by_name[largest].measures[each.measure]
+        assert each.difference.value == pytest.approx(own.value - other.value)
+        if not math.isnan(each.difference.low):
+            assert each.difference.low <= each.difference.high
+    granted = next(each for each in made if each.measure == "granted")
+    assert granted.is_clear, "women are granted far less often by this model"
+
+
+def test_the_bootstrap_covers_and_is_seeded() -> None:
+    values = np.random.default_rng(0).normal(3.0, 1.0, 400)
+    first, again, other = means(values, 2000, 1), means(values, 2000, 1), means(values, 2000, 2)
+    assert (first == again).all()
+    assert (first != other).any()
+    assert np.std(first) == pytest.approx(values.std() / 20, rel=0.1)
+    options: dict[str, Any] = {"target": "yes", "constraints": ["age stays"], "protected": ["sex"], "resamples": 200}
+    assert mace.audit(EXPLAINER, PEOPLE, ["sex", "region"], **options).to_json() == AUDIT.to_json()
+
+
+def test_few_people_get_no_interval() -> None:
+    audit = mace.audit(EXPLAINER, PEOPLE.head(12), ["sex"], target="yes", resamples=20)
+    assert all(math.isnan(each.difference.low) for each in audit.disparities)
+    assert not any(each.is_clear for each in audit.disparities)
+    assert "(few: " in str(audit)
+
+
+def test_protected_are_the_groups_that_are_features_where_not_given() -> None:
+    audit = mace.audit(EXPLAINER, PEOPLE.head(20), ["sex", "region"], target="yes", resamples=10)
+    assert audit.protected == ("sex",)
+    assert mace.audit(EXPLAINER, PEOPLE.head(5), target="yes", resamples=10).groups == ()
+
+
+def test_a_bad_row_is_counted_and_loses_no_other() -> None:
+    people = PEOPLE.head(20).reset_index(drop=True)
+    people.loc[3, "income"] = 999
+    audit = mace.audit(EXPLAINER, people, ["sex"], target="yes", resamples=10)
+    assert audit.everyone.outcomes["error"] == 1
+    assert "999" in audit.people[3].error
+    assert audit.everyone.people == 20
+
+
+def test_a_row_out_of_time_is_undecided_and_not_fixed() -> None:
+    audit = mace.audit(EXPLAINER, PEOPLE, ["sex"], target="yes", solver="smt", time_limit=0.001, resamples=10)
+    assert audit.everyone.outcomes["unknown"] > 0
+    assert "undecided" in str(audit)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"groups": ["sexx"]}, "no column 'sexx'"),
+        ({"protected": ["sexx"]}, "no feature 'sexx'"),
+        ({"target": None}, "which outcome"),
+        ({"resamples": 0}, "resamples=0"),
+        ({"frame": [1]}, "data frame"),
+        ({"frame": PEOPLE.drop(columns="income")}, "'income'"),
+        ({"frame": PEOPLE.assign(id=range(90)), "groups": ["id"]}, "at most 50"),
+    ],
+)
+def test_a_wrong_audit_is_refused(options: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"frame": PEOPLE, "groups": ["sex"], "target": "yes", **options}
+    with pytest.raises(mace.InvalidOption, match=message):
+        mace.audit(EXPLAINER, **given)
+
+
+class Balanced(HTMLParser):
+    """Checks that every element is closed, and nothing is fetched from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+        for name, value in attributes:
+            assert name not in ("src",), value
+            assert name not in ("href", "xlink:href") or (value or "").startswith("#"), value
+            assert not name.startswith("on")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_needs_nothing_else(tmp_path: Path) -> None:
+    AUDIT.save(tmp_path / "audit.html")
+    text = (tmp_path / "audit.html").read_text()
+    parser = Balanced()
+    parser.feed(text)
+    assert parser.open == []
+    assert text.count("<svg") == 3
+    assert AUDIT.to_html() == AUDIT.to_html()
+    assert AUDIT._repr_html_().count("<svg") == 0
+    with pytest.raises(mace.InvalidOption, match="unknown kind"):
+        AUDIT.save(tmp_path / "audit.pdf")
+
+
+def test_what_people_are_called_is_escaped() -> None:
+    people = PEOPLE.head(20).assign(region="<script>alert(1)</script>")
+    page = mace.audit(EXPLAINER, people, ["region"], target="yes", resamples=10).to_html()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_json_and_terminal_say_the_same() -> None:
+    data = json.loads(AUDIT.to_json())
+    assert data["everyone"]["outcomes"] == AUDIT.everyone.outcomes
+    assert len(data["people"]) == 90
+    assert f"{AUDIT.everyone.outcomes['none']} are proved to have none" in str(AUDIT)
+    assert "Decisions that are fixed" in str(AUDIT)
+    from rich.console import Console
+
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(AUDIT)
+    assert "The price of protection" in console.export_text()
+    assert "90 people" in repr(AUDIT)
+
+
+def test_the_command_line_audits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    skops.io.dump(MODEL, tmp_path / "model.skops")
+    (tmp_path / "space.json").write_text(SPACE.to_json())
+    PEOPLE.to_csv(tmp_path / "people.csv", index=False)
+    paths = ["--data", "people.csv", "--model", "model.skops", "--space", "space.json", "--out", "report.json"]
+    options = [str(tmp_path / each) if "." in each else each for each in paths]
+    more = [
+        "--target",
+        "yes",
+        "--groups",
+        "sex,region",
+        "--rule",
+        "age stays",
+        "--protect",
+        "sex",
+        "--resamples",
+        "200",
+    ]
+    assert run(["audit", *options, *more]) == 0
+    assert "The price of protection" in capsys.readouterr().out
+    found, wanted = json.loads((tmp_path / "report.json").read_text()), json.loads(AUDIT.to_json())
+    for each in (found, wanted):
+        for person in each["people"]:
+            del person["row"]
+    assert found == wanted
+    assert run(["audit", *options, *more, "--rows", "10"]) == 0
+    assert "10 people" in capsys.readouterr().out
+    assert run(["audit", *options, "--target", "yes", "--groups", "sexx"]) == 2
+    assert "Did you mean 'sex'" in capsys.readouterr().err
+    assert run(["audit", *options, "--target", "yes", "--out", str(tmp_path / "report.pdf")]) == 2
