@@ -142,7 +142,7 @@ CASES: dict[str, dict[str, Callable[[], Any]]] = {
         "a function of your own": lambda: explain(fitted(tree(), FunctionTransformer(np.asarray))),
         "a function that is not monotone": lambda: explain(fitted(tree(), FunctionTransformer(np.sin))),
         "imputation from other rows": lambda: explain(fitted(tree(), KNNImputer())),
-        "PCA before trees": lambda: explain(fitted(make_pipeline(PCA(1), tree()))),
+        "a curve before PCA": lambda: explain(fitted(make_pipeline(PCA(1), tree()), FunctionTransformer(np.log1p), ("income",))),
         "bins of a real number before a network": lambda: explain(
             fitted(MLPClassifier((2,), max_iter=5), KBinsDiscretizer(3, strategy="uniform"), ("income",))
         ),

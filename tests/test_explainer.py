@@ -239,7 +239,12 @@ def test_rich_and_html_show_the_same_and_escape() -> None:
     space = FeatureSpace({"<b>": categorical(["<i>", "&"]), "x": real(0, 1)})
     explanation = Explainer(lambda row: 1 if row["<b>"] == "&" else 0, space).explain({"<b>": "<i>", "x": 0.5})
     html = explanation._repr_html_()
-    assert "<td>&lt;b&gt;</td><td>&lt;i&gt;</td><td><b>&amp;</b></td>" in html
+    assert ">&lt;b&gt;</td>" in html
+    assert ">&lt;i&gt;</td>" in html
+    assert "><b>&amp;</b></td>" in html
+    assert "<i>" not in html
+    assert "\u2192" in html
+    assert ">proved nearest</span>" in html
     console = Console(file=io.StringIO(), width=100)
     console.print(explanation)
     assert "proved nearest" in console.file.getvalue()  # type: ignore[attr-defined]

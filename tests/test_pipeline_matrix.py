@@ -120,6 +120,9 @@ PIPELINES: dict[str, Any] = {
     ),
     "minmax, one-hot, mlp": make_pipeline(split(MinMaxScaler(), hot()), MLP),
     "standard, svd, logistic": make_pipeline(split(StandardScaler(), hot()), TruncatedSVD(6, random_state=0), LOGISTIC),
+    "standard, svd, tree": make_pipeline(
+        split(StandardScaler(), hot()), TruncatedSVD(4, random_state=0), DecisionTreeClassifier(max_depth=4, random_state=0)
+    ),
     "search of depths": GridSearchCV(
         make_pipeline(split(MaxAbsScaler(), codes()), TREE), {"decisiontreeclassifier__max_depth": [3, 6]}, cv=2
     ),
@@ -144,6 +147,7 @@ NUMBERS: dict[str, Any] = {
     "standard, forest": make_pipeline(StandardScaler(), FOREST),
     "quantile normal, tree": make_pipeline(QuantileTransformer(n_quantiles=40, output_distribution="normal"), TREE),
     "pca, logistic": make_pipeline(StandardScaler(), PCA(3), LOGISTIC),
+    "pca, forest": make_pipeline(StandardScaler(), PCA(3), RandomForestClassifier(6, max_depth=3, random_state=0)),
     "variance, hist": make_pipeline(VarianceThreshold(0.01), MinMaxScaler(), HIST),
     "k best, ridge": make_pipeline(StandardScaler(), SelectKBest(f_classif, k=3), RidgeClassifier()),
     "log, boosting": make_pipeline(FunctionTransformer(np.log1p), BOOST),

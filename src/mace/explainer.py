@@ -92,6 +92,11 @@ class Explainer:
         """Return what the real model says of a row."""
         return self._reading.label(self._reading.ask([self.space.point(row)])[0])
 
+    def predict_many(self, rows: Sequence[Row]) -> list[Any]:
+        """Return what the real model says of rows, asked in one call."""
+        points = [self.space.point(row) for row in rows]
+        return [self._reading.label(outcome) for outcome in self._reading.ask(points)]
+
     def reaches(self, row: Row, target: object) -> bool:
         """Return whether the real model puts a row in the target already, so that there is nothing to change."""
         factual = self.space.point(row)
@@ -614,6 +619,7 @@ class _Search:
             exhausted=exhausted,
             solver="; ".join(dict.fromkeys(lanes)),
             certificate=certificate,
+            space=problem.space,
         )
 
     def nearest(self, problem: Problem) -> Counterfactual | None:

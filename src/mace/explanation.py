@@ -7,13 +7,15 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from mace.certify.certificate import Certificate
 from mace.errors import InvalidOption
 from mace.problem import Status
 from mace.region import RecourseRegion
-from mace.space import Scalar
+from mace.registry import resolve
+from mace.space import FeatureSpace, Scalar
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -31,6 +33,13 @@ class Change:
 
     def __str__(self) -> str:
         return f"{self.feature}: {show_value(self.before)} -> {show_value(self.after)}"
+
+    @property
+    def arrow(self) -> str:
+        """Up or down for a number, across for anything else."""
+        if isinstance(self.before, str | bool) or isinstance(self.after, str | bool):
+            return "\u2192"
+        return "\u25b2" if self.after > self.before else "\u25bc" if self.after < self.before else "\u2192"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +191,8 @@ class Explanation(Sequence[Counterfactual]):
         Which lane answered, and why that one.
     error : str
         In a batch: why the row was not explained; empty otherwise.
+    space : FeatureSpace, optional
+        The features; not in the JSON.
     certificate : Certificate, optional
         With ``certify=True``: the proof that there is no (further) counterfactual, or none nearer than ``lower``.
     """
@@ -199,6 +210,7 @@ class Explanation(Sequence[Counterfactual]):
     solver: str = ""
     error: str = ""
     certificate: Certificate | None = field(default=None, repr=False)
+    space: FeatureSpace | None = field(default=None, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.counterfactuals)
@@ -258,18 +270,76 @@ class Explanation(Sequence[Counterfactual]):
         return Group(*parts)
 
     def _repr_html_(self) -> str:
-        tables = []
+        parts = [f'<p style="margin:.25em 0"><b>{escape(self.headline())}</b></p>']
         for counterfactual in self:
-            rows = "".join(
-                f"<tr><td>{escape(counterfactual.named(c))}</td><td>{escape(show_value(c.before))}</td>"
-                f"<td><b>{escape(show_value(c.after))}</b></td></tr>"
-                for c in counterfactual.changes
+            heads = "".join(f'<th style="text-align:left">{head}</th>' for head in ("feature", "now", "", "instead"))
+            rows = "".join(_html_row(counterfactual.named(change), change) for change in counterfactual.changes)
+            parts.append(
+                f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+                f'<p style="margin:.25em 0">{_badges(counterfactual)} {escape(counterfactual.summary())}</p>'
             )
-            tables.append(
-                "<table><thead><tr><th>feature</th><th>now</th><th>instead</th></tr></thead>"
-                f"<tbody>{rows}</tbody></table><p>{escape(counterfactual.summary())}</p>"
-            )
-        return f"<div><p><b>{escape(self.headline())}</b></p>{''.join(tables)}</div>"
+        if self.status == Status.INFEASIBLE:
+            parts.append(_badge("proved: none exists", PROVED_COLOUR))
+        return f"<div>{''.join(parts)}</div>"
+
+    def plot(
+        self, number: int = 1, *, space: FeatureSpace | None = None, population: Any = None, ax: Any = None
+    ) -> Any:
+        """Draw what to change: each change against the feature's range and the people of ``population``, a frame.
+
+        Parameters
+        ----------
+        number : int
+            Which counterfactual, 1 for the nearest.
+        space : FeatureSpace, optional
+            Needed only where the explanation was read from JSON.
+        population : data frame, optional
+            People to compare with.
+        ax : matplotlib axes, optional
+            Where to draw; new ones where not given.
+
+        Returns
+        -------
+        ChangesDisplay
+            See :mod:`mace.plots`; its ``ax_`` and ``figure_`` are matplotlib's.
+        """
+        made = resolve("mace.plots:ChangesDisplay").from_explanation(
+            self, number, space=space or self.space, population=population
+        )
+        return made.plot(ax)
+
+    def letter(
+        self,
+        template: str | Path | None = None,
+        *,
+        html: bool = False,
+        names: Mapping[str, str] | None = None,
+        units: Mapping[str, str] | None = None,
+        number: int = 1,
+        **fields: object,
+    ) -> str:
+        """Return a letter to the person in plain words: what would have to change, by how much, and what stays.
+
+        The values are those of the answer, to the last digit: they are confirmed by the model, and a letter that rounded them could be
+        wrong. For short ones ask for ``explain(digits=...)``, which rounds and asks the model again.
+
+        Parameters
+        ----------
+        template : str or Path, optional
+            A Jinja2 template, as text or as a file; see ``docs/reports.md`` for what it may use.
+        html : bool
+            Whether the letter is HTML, in which everything is escaped, rather than text.
+        names, units : mapping of str to str, optional
+            What features are called, and what they are counted in.
+        number : int
+            Which counterfactual, 1 for the nearest.
+        **fields
+            Further names for the template: ``name="Ms Miller"``, ``sender="The bank"``.
+        """
+        made: str = resolve("mace.letters:letter")(
+            self, template, html=html, names=names or {}, units=units or {}, number=number, fields=fields
+        )
+        return made
 
     # ---- for programs
 
@@ -332,6 +402,31 @@ class Explanation(Sequence[Counterfactual]):
     def to_json(self, indent: int | None = 2) -> str:
         """Return the explanation as JSON text."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+PROVED_COLOUR, OPEN_COLOUR, CHANGE_COLOUR = "#1f8a5b", "#c77414", "#3d7fd9"
+"""Of middling lightness, so that they are read on white and on black."""
+
+
+def _html_row(name: str, change: Change) -> str:
+    cells = [
+        escape(name),
+        escape(show_value(change.before)),
+        f'<span style="color:{CHANGE_COLOUR}">{change.arrow}</span>',
+        f"<b>{escape(show_value(change.after))}</b>",
+    ]
+    return "<tr>" + "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells) + "</tr>"
+
+
+def _badges(counterfactual: Counterfactual) -> str:
+    is_proved = counterfactual.status == Status.OPTIMAL
+    made = _badge("proved nearest", PROVED_COLOUR) if is_proved else _badge("not proved nearest", OPEN_COLOUR)
+    return made if counterfactual.certificate is None else f"{made} {_badge('certificate', PROVED_COLOUR)}"
+
+
+def _badge(text: str, colour: str) -> str:
+    style = f"color:{colour};border:1px solid {colour};border-radius:.6em;padding:0 .5em;white-space:nowrap"
+    return f'<span style="{style}">{escape(text)}</span>'
 
 
 def show_value(value: object) -> str:

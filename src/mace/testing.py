@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mace.errors import InvalidOption
-from mace.forms import Box, Composite, Network, Outcomes, TreeEnsemble, clearance
+from mace.forms import Box, Composite, Interval, Network, ObliqueTrees, Outcomes, TreeEnsemble, clearance
 from mace.models import Reading, read
 from mace.space import FeatureSpace, Integer, Point, Real, Value
 from mace.space.frames import as_pandas
@@ -96,7 +96,7 @@ def check_model(
         edges = _edges(form, rng)
         near = [point for feature, edge in edges for point in _beside(space, rng, feature, edge)]
         met = len(edges)
-    elif isinstance(form, Network | Composite):
+    elif isinstance(form, Network | Composite | ObliqueTrees):
         near, met = _at_boundary(reading, space, points[-count:])
     else:
         return Conformance(reading.family, 0, 0, 0)
@@ -117,11 +117,18 @@ def _each(rows: Iterable[Any] | None) -> list[Any]:
     return list(rows)
 
 
-def _agrees(reading: Reading, form: TreeEnsemble | Network | Composite, point: Point, outcome: Fraction) -> bool:
+def _agrees(
+    reading: Reading, form: TreeEnsemble | Network | Composite | ObliqueTrees, point: Point, outcome: Fraction
+) -> bool:
     """Return whether the form alone decides a point; assert that it then decides as the model."""
-    if isinstance(form, Composite) and not form.is_regressor:
-        return _composite_agrees(reading, form, point, outcome)
+    if isinstance(form, Composite | ObliqueTrees) and not form.is_regressor:
+        return _joint_agrees(reading, form, point, outcome)
+    if isinstance(form, ObliqueTrees) and not form.is_robust(
+        point, Interval(None, None, 0, None, None), _around(point)
+    ):
+        return False
     scores = form.exact_scores(point)
+    form = form.trees if isinstance(form, ObliqueTrees) else form
     row = form.space.values_of(point)
     if form.is_regressor:
         scale = len(form.roots) if isinstance(form, TreeEnsemble) and form.link == "mean" else 1
@@ -148,7 +155,7 @@ def _agrees(reading: Reading, form: TreeEnsemble | Network | Composite, point: P
     return True
 
 
-def _composite_agrees(reading: Reading, form: Composite, point: Point, outcome: Fraction) -> bool:
+def _joint_agrees(reading: Reading, form: Composite | ObliqueTrees, point: Point, outcome: Fraction) -> bool:
     if not form.is_robust(point, Outcomes(frozenset([outcome])), _around(point)):
         return False
     predicted = Fraction(form.predicted(point))

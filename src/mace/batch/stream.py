@@ -194,6 +194,8 @@ class _Run:
 
     def _ask(self, asked: dict[Point, list[int]], found: dict[int, Explanation]) -> None:
         """Answer each distinct row once, and give the answer to all that are equal to it."""
+        if time.time() >= self.until:
+            return
         by_number = {numbers[0]: point for point, numbers in asked.items()}
         for answered in self.solve(list(by_number.items()), self.until):
             point = by_number[answered.number]

@@ -6,6 +6,7 @@ from mace.forms.effects import Effects, EffectsForm, Equation
 from mace.forms.form import PREFIX, RESULT, Box, Form
 from mace.forms.function import FunctionForm
 from mace.forms.network import Network
+from mace.forms.oblique import ObliqueTrees
 from mace.forms.polyline import Polyline
 from mace.forms.trees import TreeEnsemble
 
@@ -26,6 +27,7 @@ __all__ = [
     "Lead",
     "Margin",
     "Network",
+    "ObliqueTrees",
     "Outcomes",
     "Part",
     "Polyline",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,8 @@ SIGMOID = 64
 
 _EACH = Interval(None, None, 0, None, None)
 """A goal that asks for each score by itself."""
+
+_FORMULAS: WeakKeyDictionary[Scored, dict[tuple[int, bool], tuple[Guard, tuple[Expression, ...]]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +162,7 @@ class Composite:
             raise UnsupportedModel(
                 "a mean of sigmoids has no program: the core language has no exponential. Ask for its counterfactuals instead."
             )
-        commands, terms = [self._commands], []
+        commands, terms = [command for command, _ in self._computed], []
         for number, part in enumerate(self.parts):
             command, added = self._added(number, part)
             commands.append(command)
@@ -179,7 +182,7 @@ class Composite:
 
     def _added(self, number: int, part: Part) -> tuple[Command, list[Expression]]:
         """Return the commands that compute what a part adds, and that, one expression an output."""
-        scores = self._plain_scores[number]
+        scores = self._computed[number][1]
         match part:
             case Weighted():
                 return sequence([]), [_weighted(part, scores, k) for k in range(self.outputs)]
@@ -201,39 +204,39 @@ class Composite:
                 return command, [_times(float(factor), Variable(name)) for factor in part.factors]
 
     def definitions(self, goal: Goal) -> Guard:
-        """Return the characteristic formula of every model's scores."""
-        return self._formula
+        """Return the characteristic formulas of every model's scores."""
+        return conjunction({id(formula): formula for formula, _ in self._formulas}.values())
+
+    def prepare(self) -> None:
+        """Make the formulas of trees, which takes a while where they are many, before any question is asked."""
+        if any(isinstance(part.form, TreeEnsemble) for part in self.parts):
+            _ = self._formulas
 
     @cached_property
-    def _formula(self) -> Guard:
-        program = Program(self.space.names, sequence([self._commands, Return(ZERO)]))
-        return characteristic(program, result=RESULT, prefix=PREFIX)
+    def _formulas(self) -> tuple[tuple[Guard, tuple[Expression, ...]], ...]:
+        """For each part the formula of its model's scores, and these; models are told apart by number, one that comes again is not."""
+        numbers: dict[tuple[int, bool], int] = {}
+        found = []
+        for part in self.parts:
+            is_folded = isinstance(part, Voting)
+            number = numbers.setdefault((id(part.form), is_folded), len(numbers))
+            found.append(_formula(part.form, number, is_folded))
+        return tuple(found)
+
+    def _scores(self, number: int) -> tuple[Expression, ...]:
+        """Return the scores of a part's model in the variables of the definitions."""
+        return self._formulas[number][1]
 
     @cached_property
     def _computed(self) -> list[tuple[Command, tuple[Expression, ...]]]:
         """The commands of each model, its variables told apart from the others', and its scores."""
         found = []
         for number, part in enumerate(self.parts):
-            command, scores = part.form.computed(_asked(part))
+            command, scores = part.form.computed(_asked(isinstance(part, Voting)))
             new = {name: f"{RESERVED}{number} {name.removeprefix(RESERVED)}" for name in assigned(command)}
             values: dict[str, Expression] = {name: Variable(other) for name, other in new.items()}
             found.append((rename(command, new), tuple(substitute(score, values) for score in scores)))
         return found
-
-    @property
-    def _commands(self) -> Command:
-        return sequence(command for command, _ in self._computed)
-
-    @property
-    def _plain_scores(self) -> list[tuple[Expression, ...]]:
-        return [scores for _, scores in self._computed]
-
-    def _scores(self, number: int) -> tuple[Expression, ...]:
-        """Return a model's scores in the variables of the definitions."""
-        return tuple(
-            Variable(PREFIX + score.name) if isinstance(score, Variable) else score
-            for score in self._plain_scores[number]
-        )
 
     def possible(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the sums of what the models may add, widened by the rounding of the sums over ``box``."""
@@ -314,9 +317,23 @@ def _classes(form: Scored) -> int:
     return max(2, len(form.biases[-1]) if isinstance(form, Network) else form.outputs)
 
 
-def _asked(part: Part) -> Goal:
-    """Return the goal by which a part's scores are folded: votes of two classes need their difference only."""
-    return Outcomes(frozenset([Fraction(0)])) if isinstance(part, Voting) else _EACH
+def _asked(is_folded: bool) -> Goal:
+    """Return a goal by which scores are folded: votes of two classes need their difference only; or one that needs each."""
+    return Outcomes(frozenset([Fraction(0)])) if is_folded else _EACH
+
+
+def _formula(form: Scored, number: int, is_folded: bool) -> tuple[Guard, tuple[Expression, ...]]:
+    """Return the characteristic formula of a model's scores, and these in its variables; made once for a model and a number."""
+    made = _FORMULAS.setdefault(form, {})
+    if (number, is_folded) not in made:
+        command, scores = form.computed(_asked(is_folded))
+        prefix = f"{PREFIX}{number} "
+        program = Program(form.space.names, sequence([command, Return(ZERO)]))
+        made[number, is_folded] = (
+            characteristic(program, result=RESULT, prefix=prefix),
+            tuple(Variable(prefix + score.name) if isinstance(score, Variable) else score for score in scores),
+        )
+    return made[number, is_folded]
 
 
 def _wins(form: Scored, c: int) -> Alternatives:

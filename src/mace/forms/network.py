@@ -103,6 +103,11 @@ class Network:
         most |W| e + γ_{n+2} (|W| (|h| + e) + |b|), in any order of summation, fused or not; a unit that multiplies adds one rounding.
         Columns are exact in float64 and lose one rounding in float32. The bound itself is computed in floats and widened by 2^-20.
         """
+        worst = Fraction(float(self.errors(box).max())) * (1 + Fraction(1, 2**20))
+        return (1 if self.is_binary else 2) * worst + self.squash
+
+    def errors(self, box: Box) -> NDArray[np.float64]:
+        """Return by how much each score, as it is computed, may differ from the exact one for inputs in ``box``."""
         largest = np.array([max(abs(float(low)), abs(float(high))) for low, high in self._column_box(box)])
         error = np.zeros_like(largest) if self.unit == UNIT else float(self.unit) * largest
         sizes = self.sizes if self.sizes is not None else tuple(np.abs(bias) for bias in self.biases)
@@ -112,8 +117,7 @@ class Network:
             through = np.abs(weight) @ error
             largest = np.abs(weight) @ largest + size
             error = through + relative * (largest + through) + tiny * (1 + weight.shape[1])
-        worst = Fraction(float(error.max())) * (1 + Fraction(1, 2**20))
-        return (1 if self.is_binary else 2) * worst + self.squash
+        return error * (1 + 2.0**-20)
 
     def score_bounds(self, box: Box) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return numbers that no score is below, or above, for inputs in ``box``: intervals, layer by layer, widened for their rounding."""

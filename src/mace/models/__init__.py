@@ -279,6 +279,11 @@ def ground(form: Form, space: FeatureSpace) -> Form:
 
     if isinstance(form, Composite):
         parts: Any = tuple(replace(part, form=ground(part.form, space)) for part in form.parts)  # type: ignore[arg-type]
+        if not all(isinstance(part.form, TreeEnsemble | Network) for part in parts):
+            raise UnsupportedModel(
+                "cannot read a vote or mean of other models with trees behind a projection (PCA). Put the projection before linear models "
+                "only, or vote among trees."
+            )
         return replace(form, space=space, parts=parts)
     assert isinstance(form, TreeEnsemble | Network)
     if not any(isinstance(column, Traced) for column in form.columns):
@@ -307,8 +312,11 @@ def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:
 
 
 def _reading(family: str, form: Form, deployed: Deployed, rows: Any, *, is_probed: bool = False) -> Reading:
+    from mace.forms import Composite
     from mace.models.deployed import ask_deployed, rate_deployed
 
+    if isinstance(form, Composite):
+        form.prepare()
     reading = Reading(
         family=family,
         form=form,

@@ -13,9 +13,9 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.errors import UnsupportedModel
-from mace.forms import TreeEnsemble
+from mace.forms import ObliqueTrees, TreeEnsemble
 from mace.models.crossings import sides
+from mace.models.ground_oblique import ground_oblique
 from mace.models.traced import Floats, Traced, is_leveled
 from mace.space import Column, FeatureSpace
 
@@ -33,18 +33,14 @@ class Split:
     """Where a missing value goes; ``None`` where the model decides, as for NaN."""
 
 
-def ground_trees(form: TreeEnsemble, space: FeatureSpace) -> TreeEnsemble:
-    """Return the ensemble over the features themselves."""
+def ground_trees(form: TreeEnsemble, space: FeatureSpace) -> TreeEnsemble | ObliqueTrees:
+    """Return the ensemble over the features themselves, or over mixtures of them."""
     columns = cast(tuple[Traced, ...], form.columns)
     features = list(space.values())
     inner = form.left >= 0
     used = np.unique(form.column[inner])
-    mixed = next((columns[k] for k in used if columns[k].is_mixed), None)
-    if mixed is not None:
-        raise UnsupportedModel(
-            f"cannot read {mixed.where} before trees: a split of a mixture of features has no exact cell, because the sum before the "
-            "comparison is rounded. Put the trees on the features themselves, or a linear model behind it."
-        )
+    if any(columns[k].is_mixed for k in used):
+        return ground_oblique(form, space)
     leveled = np.array([is_leveled(features[column.feature]) for column in columns])
     form = _with_subsets(form, columns, leveled)
     kept = [int(k) for k in used if leveled[k]]

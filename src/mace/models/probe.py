@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.forms import Composite, Network, Outcomes, TreeEnsemble
+from mace.forms import Composite, Interval, Network, ObliqueTrees, Outcomes, TreeEnsemble
 from mace.forms.scoring import column_values
 from mace.models.reading import Reading
 from mace.space import Feature, FeatureSpace, Integer, Point, Real, Value
@@ -25,7 +25,7 @@ def check_agrees(reading: Reading) -> Reading:
     """Return the reading of a network or ensemble that agrees with the real model wherever rounding leaves no doubt; others
     are refused."""
     form = reading.form
-    assert isinstance(form, Network | TreeEnsemble | Composite)
+    assert isinstance(form, Network | TreeEnsemble | Composite | ObliqueTrees)
     points = _points(form.space)
     try:
         with warnings.catch_warnings():
@@ -36,8 +36,8 @@ def check_agrees(reading: Reading) -> Reading:
             f"the model refuses a row of the space, {form.space.values_of(points[0])} or its like: {type(error).__name__}: "
             f"{str(error)[:300]} Narrow the space to what the model accepts."
         ) from error
-    if isinstance(form, Composite):
-        return _check_composite(reading, form, points, asked)
+    if isinstance(form, Composite | ObliqueTrees):
+        return _check_joint(reading, form, points, asked)
     scores = _float_scores(form, points) if isinstance(form, Network) else _sums(form, points)
     for point, score, answer in zip(points, scores, asked, strict=True):
         # Twice: once for the library, once for the sums here.
@@ -46,13 +46,19 @@ def check_agrees(reading: Reading) -> Reading:
     return reading
 
 
-def _check_composite(reading: Reading, form: Composite, points: list[Point], asked: list[Fraction]) -> Reading:
+def _check_joint(
+    reading: Reading, form: Composite | ObliqueTrees, points: list[Point], asked: list[Fraction]
+) -> Reading:
     for point, answer in zip(points, asked, strict=True):
         box = tuple((Fraction(value or 0), Fraction(value or 0)) for value in point)
-        if form.is_regressor:
+        if not form.is_regressor:
+            fits = form.predicted(point) == answer or not form.is_robust(point, Outcomes(frozenset([answer])), box)
+        elif isinstance(form, Composite):
             fits = abs(form.exact_scores(point)[0] - answer) <= 2 * form.rounding(box)
         else:
-            fits = form.predicted(point) == answer or not form.is_robust(point, Outcomes(frozenset([answer])), box)
+            scale = len(form.trees.roots) if form.trees.link == "mean" else 1
+            near = abs(form.exact_scores(point)[0] - answer * scale) <= 2 * _slack(form.trees, point)
+            fits = near or not form.is_robust(point, Interval(None, None, 0, None, None), box)
         if not fits:
             raise _differs(reading, point, answer)
     return reading

@@ -3,6 +3,17 @@
 A display's ``plot(ax)`` draws on the axes given, or on new ones, and keeps them as ``ax_`` and ``figure_``.
 """
 
+from mace.plots.changes import ChangesDisplay
 from mace.plots.groups import DistancesDisplay, LeversDisplay, OutcomesDisplay
+from mace.plots.menu import MenuDisplay
+from mace.plots.search import BoundaryDisplay, BoundsDisplay
 
-__all__ = ["DistancesDisplay", "LeversDisplay", "OutcomesDisplay"]
+__all__ = [
+    "BoundaryDisplay",
+    "BoundsDisplay",
+    "ChangesDisplay",
+    "DistancesDisplay",
+    "LeversDisplay",
+    "MenuDisplay",
+    "OutcomesDisplay",
+]

@@ -9,7 +9,7 @@ from mace.causes import OfRow
 from mace.constraints import Condition
 from mace.constraints.condition import AtLeast, GuardCondition
 from mace.distances import NormMetric
-from mace.forms import Composite, EffectsForm, Form, FunctionForm, Network, TreeEnsemble
+from mace.forms import Composite, EffectsForm, Form, FunctionForm, Network, ObliqueTrees, TreeEnsemble
 from mace.language import single_assignment
 from mace.language.naming import commands
 from mace.language.syntax import (
@@ -66,7 +66,7 @@ _FORMS: WeakKeyDictionary[Form, str] = WeakKeyDictionary()
 
 
 def _why_not_form(form: Form) -> str:
-    if isinstance(form, TreeEnsemble | Network):
+    if isinstance(form, TreeEnsemble | Network | ObliqueTrees):
         return ""
     if isinstance(form, EffectsForm):
         try:

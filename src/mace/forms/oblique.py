@@ -1,0 +1,192 @@
+"""Tree ensembles over mixtures of features: a split compares a sum, so that no feature by itself decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.forms.decision import Goal, Interval, clearance, reaches, winner
+from mace.forms.form import PREFIX, Box
+from mace.forms.network import Network
+from mace.forms.scoring import pick_class
+from mace.forms.trees import TreeEnsemble
+from mace.language.syntax import (
+    ZERO,
+    Assign,
+    Command,
+    Compare,
+    Constant,
+    Expression,
+    Guard,
+    If,
+    Indicator,
+    Program,
+    Return,
+    Variable,
+    conjunction,
+    disjunction,
+    sequence,
+    total,
+)
+from mace.space import RESERVED, FeatureSpace, Point
+
+
+@dataclass(frozen=True, eq=False)
+class ObliqueTrees:
+    """Trees whose columns are the scores of a network.
+
+    A computed column may differ from the exact score by rounding; within that distance of a split's edge a row may take either side.
+
+    Attributes
+    ----------
+    space : FeatureSpace
+        The features.
+    inputs : Network
+        The columns, one score each, over the features.
+    trees : TreeEnsemble
+        The trees, whose column k is the score k; its own ``columns`` are only names.
+    """
+
+    space: FeatureSpace
+    inputs: Network
+    trees: TreeEnsemble
+
+    @property
+    def is_regressor(self) -> bool:
+        """Whether the outcome is a number."""
+        return self.trees.is_regressor
+
+    # ---- programs and formulas
+
+    def program(self) -> Program:
+        """Return the mixtures, the trees as nested conditionals, the sums and the outcome."""
+        commands, columns = self.inputs.computed(_EACH)
+        grown = [self._command(int(root), number, columns) for number, root in enumerate(self.trees.roots)]
+        names = tuple(f"{RESERVED}sum_{k}" for k in range(self.trees.outputs))
+        sums = [Assign(name, self._sum(k, "")) for k, name in enumerate(names)]
+        return Program(self.space.names, sequence([commands, *grown, *sums, self._outcome(names)]))
+
+    def _outcome(self, names: tuple[str, ...]) -> Command:
+        if self.trees.is_regressor:
+            return Return(Variable(names[0]))
+        if len(names) == 1:
+            return Return(Indicator(Compare(">=" if self.trees.ties_last else ">", Variable(names[0]), ZERO)))
+        return pick_class(names)
+
+    def _command(self, node: int, number: int, columns: Sequence[Expression]) -> Command:
+        trees = self.trees
+        if trees.left[node] < 0:
+            return sequence(
+                Assign(_leaf(number, k), Constant(Fraction(float(value)))) for k, value in enumerate(trees.value[node])
+            )
+        goes_left = Compare("<=", columns[trees.column[node]], _number(trees.edge[node]))
+        left, right = int(trees.left[node]), int(trees.right[node])
+        return If(goes_left, self._command(left, number, columns), self._command(right, number, columns))
+
+    def definitions(self, goal: Goal) -> Guard:
+        """Return the characteristic formula of the mixtures."""
+        return self.inputs.definitions(goal)
+
+    def possible(self, goal: Goal, box: Box) -> Guard:
+        """Return ``goal`` over the sums of leaves that rounding may lead to in ``box``, widened by the rounding of the sums."""
+        return self._reaches(goal, self.inputs.errors(box), self.trees.band(goal))
+
+    def certain(self, goal: Goal, box: Box) -> Guard:
+        """Return ``goal`` over the sums of leaves that are reached whatever the rounding, narrowed by the rounding of the sums."""
+        return self._reaches(goal, -4 * self.inputs.errors(box), -self.trees.band(goal))
+
+    def _reaches(self, goal: Goal, room: NDArray[np.float64], slack: Fraction) -> Guard:
+        columns = self.inputs.scores(goal)
+        paths = [self._path(int(root), number, columns, room) for number, root in enumerate(self.trees.roots)]
+        sums = [self._sum(k, PREFIX) for k in range(self.trees.outputs)]
+        alternatives = goal.alternatives(self.trees.outputs, ties_last=self.trees.ties_last)
+        return conjunction([*paths, reaches(sums, alternatives, slack)])
+
+    def _path(self, node: int, number: int, columns: Sequence[Expression], room: NDArray[np.float64]) -> Guard:
+        """Return that a row goes down from a node to some leaf, each edge moved by the room of its column, and what the leaf adds."""
+        trees = self.trees
+        if trees.left[node] < 0:
+            return conjunction(
+                Compare("==", Variable(PREFIX + _leaf(number, k)), Constant(Fraction(float(value))))
+                for k, value in enumerate(trees.value[node])
+            )
+        column = int(trees.column[node])
+        edge, wide = Fraction(float(trees.edge[node])), Fraction(float(room[column]))
+        left = self._path(int(trees.left[node]), number, columns, room)
+        right = self._path(int(trees.right[node]), number, columns, room)
+        return disjunction(
+            [
+                conjunction([Compare("<=", columns[column], Constant(edge + wide)), left]),
+                conjunction([Compare(">=", columns[column], Constant(edge - wide)), right]),
+            ]
+        )
+
+    def _sum(self, k: int, prefix: str) -> Expression:
+        leaves: list[Expression] = [Variable(prefix + _leaf(t, k)) for t in range(len(self.trees.roots))]
+        start = Fraction(float(self.trees.base[k]))
+        return total([Constant(start), *leaves] if start else leaves)
+
+    # ---- evaluation
+
+    def exact_scores(self, point: Point) -> tuple[Fraction, ...]:
+        """Return each output's sum, columns and sums in exact arithmetic."""
+        return self._walked(point)[0]
+
+    def predicted(self, point: Point) -> int:
+        """Return the class of a point, rounding aside."""
+        scores = self.exact_scores(point)
+        if len(scores) > 1:
+            return winner(scores)
+        return int(scores[0] > 0 or (self.trees.ties_last and scores[0] == 0))
+
+    def _walked(self, point: Point) -> tuple[tuple[Fraction, ...], dict[int, Fraction]]:
+        """Return the sums of a point, and for each column the least distance to an edge that it is compared with on the way."""
+        trees, columns = self.trees, self.inputs.exact_scores(point)
+        sums = [Fraction(float(base)) for base in trees.base]
+        nearest: dict[int, Fraction] = {}
+        for root in trees.roots:
+            node = int(root)
+            while trees.left[node] >= 0:
+                column = int(trees.column[node])
+                ahead = columns[column] - Fraction(float(trees.edge[node]))
+                nearest[column] = min(abs(ahead), nearest.get(column, abs(ahead)))
+                node = int(trees.left[node] if ahead <= 0 else trees.right[node])
+            sums = [value + Fraction(float(added)) for value, added in zip(sums, trees.value[node], strict=True)]
+        return tuple(sums), nearest
+
+    def cell(self, point: Point) -> Guard | None:
+        """Return ``None``: no two points surely share the rounding of their columns."""
+        return None
+
+    def is_settled(self, point: Point, goal: Goal) -> bool:
+        """Return whether the order of summation is fixed, or cannot matter at this point."""
+        return self.trees.fixed_order or self.is_robust(point, goal, _around(point))
+
+    def is_robust(self, point: Point, goal: Goal, box: Box) -> bool:
+        """Return whether every edge on the way, and the goal, are farther off than rounding can move the row."""
+        errors = self.inputs.errors(box)
+        scores, nearest = self._walked(point)
+        if any(distance <= Fraction(float(errors[column])) for column, distance in nearest.items()):
+            return False
+        band = self.trees.band(goal)
+        alternatives = goal.alternatives(self.trees.outputs, ties_last=self.trees.ties_last)
+        return band == 0 or abs(clearance(scores, alternatives)) > band
+
+
+_EACH = Interval(None, None, 0, None, None)
+
+
+def _leaf(tree: int, output: int) -> str:
+    return f"{RESERVED}leaf_{tree}_{output}"
+
+
+def _number(edge: float) -> Constant:
+    return Constant(Fraction(float(edge)))
+
+
+def _around(point: Point) -> Box:
+    return tuple((Fraction(value or 0), Fraction(value or 0)) for value in point)
