@@ -216,7 +216,7 @@ def test_an_equation_that_no_float_fulfils_is_an_honest_gap() -> None:
         assert answer.reason
 
 
-# 46: a contradiction over a grid whose certificate was refused; 355, 501, 628, 663, 672: "at most" in an alternative lost rows; 890, 941: left open.
+# 46: a contradiction over a grid whose certificate was refused; 355 to 672: "at most" in an alternative lost rows; 890, 941: left open.
 CAUGHT = (46, 355, 501, 628, 663, 672, 890, 941)
 
 

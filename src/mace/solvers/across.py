@@ -206,8 +206,9 @@ class _Search:
         within = self._within_reach(region)
         within = None if within is None else self._narrowed(within)
         if within is None:
-            assert self.upper is not None
-            self.closed = self.upper if self.closed is None else min(self.closed, self.upper)
+            # What is left out fails a condition, or is no nearer than the point in hand.
+            if self.upper is not None:
+                self.closed = self.upper if self.closed is None else min(self.closed, self.upper)
             return
         region = within
         guards = [guard_of(name, left, self.whole[name]) for name, left in region.items() if left != self.whole[name]]
