@@ -237,4 +237,4 @@ def test_fit_save_load_explain(name: str, which: str, tmp_path: Path) -> None:
 def test_what_is_read_is_what_the_pipeline_computes(name: str, which: str) -> None:
     model, frame, space = fitted(name, which)
     found = check_model(model, space, frame.iloc[:40], count=60)
-    assert found.decided > 0.5 * found.rows
+    assert found.decided > 0.4 * found.rows
