@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mace.distances import Distance
     from mace.diversity import differ
     from mace.errors import (
+        AlreadyThere,
         DatasetUnavailable,
         InvalidCertificate,
         InvalidConstraint,
@@ -89,6 +90,7 @@ _HOMES = {
     "mace.distances": ("Distance",),
     "mace.diversity": ("differ",),
     "mace.errors": (
+        "AlreadyThere",
         "DatasetUnavailable",
         "InvalidCertificate",
         "InvalidConstraint",
@@ -117,6 +119,7 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AlreadyThere",
     "Audit",
     "Batch",
     "Causal",

@@ -28,6 +28,10 @@ class InvalidTarget(MaceError, ValueError):
     """The target is unknown to the model, or the row is already there."""
 
 
+class AlreadyThere(InvalidTarget):
+    """The row is predicted as the target as it is: there is nothing to change."""
+
+
 class InvalidConstraint(MaceError, ValueError):
     """A constraint does not fit the feature space."""
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from mace.errors import InvalidTarget
+from mace.errors import AlreadyThere, InvalidTarget
 from mace.exact import UNIT
 from mace.forms import Composite, FunctionForm, Goal, Interval, Lead, Network, ObliqueTrees, Outcomes, TreeEnsemble
 from mace.models.reading import Ask, Reading
@@ -128,14 +128,16 @@ def as_goal(target: object, reading: Reading, factual: Point, current: Fraction)
     Raises
     ------
     InvalidTarget
-        A label is unknown, the model reports no such number, or the row is there already.
+        A label is unknown, or the model reports no such number.
+    AlreadyThere
+        The row is there already.
     """
     goal, ask = goal_of(target, reading, current)
     if target is None:
         return goal, ask
     outcome = current if ask is reading.ask else ask([factual])[0]
     if goal.accepts(outcome):
-        raise InvalidTarget(
+        raise AlreadyThere(
             f"The row is already predicted {_shown(target, goal, reading, current, outcome)}, which is what the target asks for; "
             "nothing to change. Ask for another target, or None for any other outcome."
         )

@@ -12,7 +12,7 @@ from mace.batch.sinks import check_sink, save
 from mace.batch.stream import Stream
 from mace.batch.table import Table
 from mace.cli.files import count_rows, read_rows
-from mace.errors import InvalidOption
+from mace.errors import AlreadyThere, InvalidOption
 from mace.explainer import Explainer
 from mace.explanation import Explanation
 from mace.problem import Status
@@ -68,6 +68,13 @@ def run_batch(
 
 def _counted(answers: Iterable[Explanation], counts: Counter[str]) -> Iterator[Explanation]:
     for explanation in answers:
-        is_reached = explanation.prediction is not None or explanation.status != Status.UNKNOWN
-        counts[str(explanation.status) if is_reached else "not reached"] += 1
+        counts[_word(explanation)] += 1
         yield explanation
+
+
+def _word(explanation: Explanation) -> str:
+    """Return what became of a row, in a word or two."""
+    if explanation.status == Status.ERROR and explanation.error.startswith(AlreadyThere.__name__):
+        return "at the target already"
+    is_reached = explanation.prediction is not None or explanation.status != Status.UNKNOWN
+    return str(explanation.status) if is_reached else "not reached"

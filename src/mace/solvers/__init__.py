@@ -100,7 +100,9 @@ def _first_that_can(problem: Problem) -> Lane:
         if not obstacle:
             return lane
         passed.append(f"; not {name}: {obstacle}")
-    raise AssertionError("the last lane takes every problem")
+    raise InvalidOption(
+        f"no solver can take this problem{''.join(passed)}. Leave a constraint out, or explain a part of the model."
+    )
 
 
 def _lane(name: str, problem: Problem, why: str) -> tuple[str, Lane]:
