@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from fractions import Fraction
 from typing import Any
@@ -392,6 +393,30 @@ def test_every_row_around_a_robust_answer_reaches_the_target(estimator: Any) -> 
         plain = explainer.explain(row, target=1)[0]
         assert plain.distance <= answer[0].distance
         assert answer.status == "optimal", (answer.reason, answer[0].lower, answer[0].distance)
+
+
+@pytest.mark.parametrize(
+    "estimator", [RandomForestClassifier(4, max_depth=4, random_state=0), LogisticRegression()], ids=str
+)
+@pytest.mark.parametrize("radius", [2, 3, 7])
+def test_noise_keeps_to_the_steps_of_a_grid(estimator: Any, radius: int) -> None:
+    """The last step of ``n`` is 9, not its end, 10."""
+    space = mace.FeatureSpace({"n": mace.integer(0, 10, step=3), "m": mace.integer(0, 8)})
+    points = list(itertools.product([0, 3, 6, 9], range(9)))
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(points * 3, columns=["n", "m"])
+    labels = (frame.n + 1.5 * frame.m + rng.normal(0, 2, len(frame)) > 9).astype(int)
+    model = estimator.fit(frame, labels)
+    explainer = mace.Explainer(model, space)
+    said = dict(zip(points, model.predict(pd.DataFrame(points, columns=["n", "m"])), strict=True))
+    for row in [point for point in points if said[point] == 0][:6]:
+        answer = explainer.explain(row, target=1, constraints=[mace.robust({"n": radius})])
+        costs = [
+            (abs(n - row[0]) / 10 + abs(m - row[1]) / 8) / 2
+            for n, m in points
+            if all(said[other, m] == 1 for other in (0, 3, 6, 9) if abs(other - n) <= radius)
+        ]
+        assert (answer.status == "infeasible") if not costs else answer[0].distance == pytest.approx(min(costs))
 
 
 def test_what_noise_always_undoes_is_infeasible_and_a_deadline_is_kept() -> None:

@@ -21,9 +21,9 @@ GRAIN = 2.0**24
 
 @dataclass(frozen=True, eq=False)
 class Joined(TreeEnsemble):
-    """An ensemble with one output more, the sum of another's single output.
+    """An ensemble with more outputs: the sum of another's single output, or copies of its own.
 
-    How far its own margins may be off is what it was before; the further margin carries its own slack.
+    How far its own margins may be off is what it was before; the margin of another ensemble carries its own slack.
     """
 
     first: TreeEnsemble | None = None
@@ -31,7 +31,7 @@ class Joined(TreeEnsemble):
     def band(self, goal: Goal) -> Fraction:
         """Return the band of the first ensemble."""
         assert self.first is not None
-        return self.first.band(goal.goal if isinstance(goal, Both) else goal)
+        return self.first.band(getattr(goal, "goal", goal))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from mace.models import Reading, read
 from mace.space import FeatureSpace, Point
 from mace.space.frames import as_pandas
 
+MOST_SAID = 10_000
+"""So many answers of a forest are kept."""
+
 USUAL = Outcomes(frozenset([Fraction(1)]))
 """What the forest must say: the second of its classes, -1 and 1."""
 
@@ -27,6 +30,7 @@ class Usual:
 
     space: FeatureSpace
     reading: Reading
+    said: dict[Point, bool] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def form(self) -> TreeEnsemble:
@@ -35,8 +39,13 @@ class Usual:
         return self.reading.form
 
     def holds(self, values: Values) -> bool:
-        """Ask the forest."""
-        return USUAL.accepts(self.reading.ask([self._point(values)])[0])
+        """Ask the forest, about each row once."""
+        point = self._point(values)
+        if point not in self.said:
+            if len(self.said) >= MOST_SAID:
+                self.said.clear()
+            self.said[point] = USUAL.accepts(self.reading.ask([point])[0])
+        return self.said[point]
 
     def _point(self, values: Values) -> Point:
         numbers = (values[name] for name in self.space)

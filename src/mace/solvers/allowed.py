@@ -109,10 +109,12 @@ def _allowed(name: str, feature: Feature, own: Value, guards: list[Guard]) -> Al
         return whole_domain(feature)
     low, high = ends(feature)
     constants = sorted({float(c) for guard in guards for c in (compared_with(guard) or []) if low <= c <= high})
+    listed = [values for guard in guards if (values := _listed(guard)) is not None]
+    others = [guard for guard in guards if _listed(guard) is None]
     spans: list[Span] = []
     for span in _segments(low, high, constants):
         inside = Fraction(span[0]) if span[0] == span[1] else (Fraction(span[0]) + Fraction(span[1])) / 2
-        if all(holds(guard, {name: inside}) for guard in guards):
+        if all(inside in values for values in listed) and all(holds(guard, {name: inside}) for guard in others):
             if spans and math.nextafter(spans[-1][1], math.inf) == span[0]:
                 spans[-1] = (spans[-1][0], span[1])
             else:
@@ -121,6 +123,20 @@ def _allowed(name: str, feature: Feature, own: Value, guards: list[Guard]) -> Al
         spans = [(math.ceil(a), math.floor(b)) for a, b in spans if math.ceil(a) <= math.floor(b)]
     missing = feature.missing and all(holds(guard, {name: None}) for guard in guards)
     return Allowed(tuple(spans), missing)
+
+
+def _listed(guard: Guard) -> frozenset[Fraction] | None:
+    """Return the values that a guard lists, where it is a list of values and nothing else."""
+    if not isinstance(guard, Or):
+        return None
+    values = []
+    for part in guard.parts:
+        match part:
+            case Compare("==", Variable(), Constant(value)):
+                values.append(value)
+            case _:
+                return None
+    return frozenset(values)
 
 
 def ends(feature: Feature) -> Span:

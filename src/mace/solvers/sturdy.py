@@ -13,18 +13,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mace.constraints.condition import GuardCondition
 from mace.distances import as_distance
 from mace.exact import float_down, float_up
-from mace.forms import Network, Outcomes
+from mace.forms import Network, Outcomes, TreeEnsemble
 from mace.noise import Sturdy
 from mace.problem import Bounds, Limits, Problem
 from mace.solvers.regions import Range, Region, guard_of, whole_region
-from mace.solvers.shifted import Move, Moves, shifted, steepest
+from mace.solvers.shifted import Move, Moves, Offset, kept_inside, shifted, shifted_trees, span, steepest
 from mace.space import Integer, Point, Real, Value
-
-Offset = tuple[Fraction, ...]
-"""By how much each feature's number is moved."""
 
 Choose = Callable[[Problem], Callable[[Problem, Limits], Bounds]]
 """Gives the lane of a problem."""
@@ -33,7 +33,10 @@ HALVINGS = 6
 """How often the end of a box of refused rows is looked for between two."""
 
 MOST_OFFSETS = 6
-"""So many shifted copies of a network are asked for together."""
+"""So many shifted copies of a model are asked for together."""
+
+MOST_TREES = 700
+"""So many trees at most, all copies together."""
 
 FIRMER = 1 + Fraction(1, 2**24)
 """By how much the noise of a point is raised that shall stand it in any rounding."""
@@ -122,7 +125,9 @@ class _Search:
                 self._push(lower, piece)
             return
         asked = self._inside(self.rest, region)
-        if self.offsets:
+        if self.offsets and isinstance(self.problem.form, TreeEnsemble):
+            asked = shifted_trees(asked, self.offsets)
+        elif self.offsets:
             asked = shifted(asked, [self._fitting(offset, region) for offset in self.offsets])
         found = self._ask(asked)
         if found.is_infeasible:
@@ -144,7 +149,8 @@ class _Search:
         if self._shift(found.point, beside.point):
             self._push(lower, region)
             return
-        if self.offsets and self._try_firmer(region) and self._is_beaten(lower):
+        is_network = isinstance(self.problem.form, Network)
+        if is_network and self.offsets and self._try_firmer(region) and self._is_beaten(lower):
             self._close(lower)
             return
         refused = self._refused(beside.point, region)
@@ -267,25 +273,39 @@ class _Search:
     # ---- shifted copies
 
     def _shift(self, point: Point, refused: Point) -> bool:
-        """Ask for one more shifted copy of a network; return whether that is something new."""
-        form = self.problem.form
-        if not isinstance(form, Network) or len(self.offsets) >= MOST_OFFSETS or not self._can_shift():
+        """Ask for one more shifted copy of the model; return whether that is something new."""
+        form, goal = self.problem.form, self.problem.goal
+        if not isinstance(form, Network | TreeEnsemble) or len(self.offsets) >= MOST_OFFSETS or not self._can_shift():
             return False
-        goal = self.problem.goal
-        alternatives = goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
+        outputs = len(form.biases[-1]) if isinstance(form, Network) else form.outputs
+        alternatives = goal.alternatives(outputs, ties_last=form.ties_last)
         if len(alternatives) != 1:
             return False
-        signs = steepest(form, alternatives[0], refused)
-        radii = self._steps()
-        offset = tuple(-sign * radius for sign, radius in zip(signs, radii, strict=True))
-        moved = tuple(
-            _moved(feature, value, each)
-            for feature, value, each in zip(self.problem.space.values(), point, offset, strict=True)
-        )
-        if offset in self.offsets or goal.accepts(self.problem.ask([moved])[0]):
+        if isinstance(form, Network):
+            tried = [self._corner(-steepest(form, alternatives[0], refused))]
+        elif (len(self.offsets) + 2) * len(form.roots) > MOST_TREES:
             return False
-        self.offsets.append(offset)
-        return True
+        else:
+            apart = self._apart(point, refused)
+            tried = [self._corner(np.sign([float(each) for each in apart]).astype(np.int64)), apart]
+        for offset in tried:
+            moved = kept_inside(point, offset, list(self.problem.space.values()))
+            if any(offset) and offset not in self.offsets and not goal.accepts(self.problem.ask([moved])[0]):
+                self.offsets.append(offset)
+                return True
+        return False
+
+    def _corner(self, signs: NDArray[np.int64]) -> Offset:
+        """Return the offset to a corner of the noise."""
+        return tuple(int(sign) * step for sign, step in zip(signs, self._steps(), strict=True))
+
+    def _apart(self, point: Point, refused: Point) -> Offset:
+        """Return the offset from a point to a refused row, no longer than may be moved."""
+        found = []
+        for here, there, most in zip(point, refused, self._steps(), strict=True):
+            apart = Fraction(0) if here is None or there is None else Fraction(there) - Fraction(here)
+            found.append(min(max(apart, -most), most))
+        return tuple(found)
 
     def _try_firmer(self, region: Region) -> bool:
         """Ask for the nearest point that stands a little more noise than wanted, which rounding does not disturb; accept it if proved."""
@@ -336,7 +356,7 @@ class _Search:
             assert isinstance(feature, Real | Integer)
             turn, left = _turn(feature, each), region[name]
             if (left.high <= turn) if each < 0 else (left.low >= turn):
-                moves.append(Move(Fraction(feature.low if each < 0 else feature.high), is_place=True))
+                moves.append(Move(span(feature)[each > 0], is_place=True))
             else:
                 moves.append(Move(each * FIRMER if firmer and isinstance(feature, Real) else each))
         return tuple(moves)
@@ -344,7 +364,7 @@ class _Search:
     def _at_turns(self, region: Region) -> list[Region]:
         """Return a box cut where an offset would leave the domain."""
         parts = [region]
-        for offset in self.offsets:
+        for offset in self.offsets if isinstance(self.problem.form, Network) else ():
             for (name, feature), each in zip(self.problem.space.items(), offset, strict=True):
                 if each:
                     turn = _turn(feature, each)
@@ -355,7 +375,7 @@ class _Search:
 def _turn(feature: object, offset: Fraction) -> Fraction:
     """Return the value from which on an offset leads out of the range of a feature."""
     assert isinstance(feature, Real | Integer)
-    return (Fraction(feature.low) if offset < 0 else Fraction(feature.high)) - offset
+    return span(feature)[offset > 0] - offset
 
 
 def _sides(left: Range, turn: Fraction, *, below: bool) -> list[Range]:
@@ -408,11 +428,3 @@ def _after(high: Fraction, left: Range) -> Fraction:
 
 def _on_grid(feature: Real | Integer, own: Value) -> bool:
     return isinstance(feature, Integer) and own is not None and feature.has(own)
-
-
-def _moved(feature: object, value: Value, offset: Fraction) -> Value:
-    """Return a value moved by an offset, kept inside of the feature's range."""
-    if value is None or not offset or not isinstance(feature, Real | Integer):
-        return value
-    moved = min(max(Fraction(value) + offset, Fraction(feature.low)), Fraction(feature.high))
-    return int(moved) if isinstance(feature, Integer) else float(moved)
