@@ -53,10 +53,8 @@ def solve(problem: Problem, limits: Limits) -> Bounds:
             if search is not None:
                 search.reason, search.floor = reason, floor
             break
-    if search is None:
-        bounds = Bounds(Fraction(0), is_infeasible=is_complete, reason=reason)
-    else:
-        bounds = search.bounds(complete=is_complete)
+    nothing = Bounds(Fraction(0), is_infeasible=is_complete, reason=reason)
+    bounds = nothing if search is None else search.bounds(complete=is_complete)
     is_proof_due = limits.record and (bounds.is_infeasible or bounds.lower > 0)
     return replace(bounds, evidence={"lane": "network", "missing": NO_PROOF}) if is_proof_due else bounds
 
