@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from fractions import Fraction
 from typing import Any
@@ -238,6 +239,23 @@ def test_a_condition_across_features_that_may_be_missing_is_answered_by_another_
     assert explanation.status == "optimal"
     best = explanation[0].values
     assert pd.isna(best["a"]) or best["a"] + best["z"] <= 14 + 1e-9
+
+
+def test_a_time_limit_is_kept_between_many_quick_ways() -> None:
+    rng = np.random.default_rng(0)
+    names = [f"x{k}" for k in range(10)]
+    frame = pd.DataFrame(rng.random((300, 10)), columns=names).mask(rng.random((300, 10)) < 0.1)
+    labels = np.where(frame.fillna(0.5).sum(axis=1) > 5, "yes", "no")
+    model = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), LogisticRegression()).fit(frame, labels)
+    explainer = mace.Explainer(model, FeatureSpace({name: real(0, 1, missing=True) for name in names}))
+    row, far = frame.iloc[[0]], mace.at_least(1 - 1e-12)
+    explainer.explain(row)
+    begun = time.monotonic()
+    explanation = explainer.explain(row, target=far, time_limit=0.1)
+    assert time.monotonic() - begun < 1
+    assert explanation.status in ("feasible", "unknown")
+    assert explanation.reason == "time limit reached"
+    assert 0 < explanation.lower <= 1
 
 
 def test_more_ways_than_can_be_tried_are_an_honest_gap(monkeypatch: pytest.MonkeyPatch) -> None:

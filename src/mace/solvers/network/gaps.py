@@ -33,27 +33,35 @@ def solve(problem: Problem, limits: Limits) -> Bounds:
     assert isinstance(form, Network)
     alternatives = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
     allowed = free_values(problem)
-    search, is_complete = None, True
+    search, is_complete, reason = None, True, ""
     for (floor, pattern), (next_floor, _) in itertools.pairwise(_in_order(Ways(problem, allowed))):
         if search is not None and floor >= search.best_cost:
             break
-        if pattern is None:
-            is_complete = False
-            if search is not None:
-                search.reason, search.floor = TOO_MANY, floor
-            break
-        search = Search(problem, limits, part_of(problem, allowed, pattern), earlier=search)
-        search.elsewhere = next_floor
-        is_complete = search.search_all(alternatives)
-        if not is_complete:
+        reason = TOO_MANY if pattern is None else _late(search, limits)
+        if pattern is not None and not reason:
+            try:
+                search = Search(problem, limits, part_of(problem, allowed, pattern), earlier=search)
+                search.elsewhere = next_floor
+                is_complete = search.search_all(alternatives)
+            except KeyboardInterrupt:
+                reason = "interrupted"
+        if search is not None and not is_complete:
             search.floor = min(max(search.floor, floor), next_floor)
             break
-    if search is None:
-        bounds = Bounds(Fraction(0), is_infeasible=is_complete, reason="" if is_complete else TOO_MANY)
-    else:
-        bounds = search.bounds(complete=is_complete)
+        if reason:
+            is_complete = False
+            if search is not None:
+                search.reason, search.floor = reason, floor
+            break
+    nothing = Bounds(Fraction(0), is_infeasible=is_complete, reason=reason)
+    bounds = nothing if search is None else search.bounds(complete=is_complete)
     is_proof_due = limits.record and (bounds.is_infeasible or bounds.lower > 0)
     return replace(bounds, evidence={"lane": "network", "missing": NO_PROOF}) if is_proof_due else bounds
+
+
+def _late(search: Search | None, limits: Limits) -> str:
+    """Return that time is up, once a first part was searched; empty where it is not."""
+    return "time limit reached" if search is not None and limits.remaining() <= 0 else ""
 
 
 def _in_order(ways: Ways) -> Iterator[tuple[float, Pattern | None]]:

@@ -30,6 +30,9 @@ from mace.space import Categorical, Column, Feature, FeatureSpace, Filled, Integ
 SHARE = 2.0**-40
 """How much of its part in a maximum a filled feature keeps."""
 
+MOST_KEPT = 64
+"""Networks of so many ways of being missing are kept for the next question."""
+
 LEVELS = ("known", "missing")
 MISSING = Allowed(((1.0, 1.0),), False)
 """Of two levels only the second."""
@@ -113,6 +116,8 @@ def _network(form: Network, pattern: Pattern, dummies: int) -> Network:
     known = _NETWORKS.setdefault(form, {})
     key = pattern.tobytes(), dummies
     if key not in known:
+        if len(known) >= MOST_KEPT:
+            known.clear()
         known[key] = _made(form, pattern, dummies)
     return known[key]
 
