@@ -27,7 +27,7 @@ LAYERS = (
     {"joined"},
     {"solvers", "certify"},
     {"explanation", "conflicts"},
-    {"levers", "batch", "letters", "recourse"},
+    {"answers", "levers", "batch", "letters", "recourse"},
     {"plots"},
     {"explainer"},
     {"baselines", "datasets", "audits"},

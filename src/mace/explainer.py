@@ -4,38 +4,61 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from mace.answers import Search, check_options, decimals, target_text, why_none
 from mace.causes import Causal, check_conditions
-from mace.certify.certificate import VERSION, Certificate
 from mace.certify.fingerprint import fingerprint
-from mace.certify.statement import Statement, as_target, check_can_state, row_of
-from mace.conflicts import Undecided, smallest_conflict
+from mace.certify.statement import Statement, as_target, check_can_state
+from mace.conflicts import Undecided
 from mace.constraints import Constraint, as_constraints, changes, fixed
 from mace.distances import Distance, FunctionDistance, as_distance
 from mace.diversity import Differ, differ
 from mace.errors import InvalidOption, InvalidSpace, did_you_mean
-from mace.exact import float_down, float_up
+from mace.exact import float_down
 from mace.explanation import Change, Counterfactual, Explanation
 from mace.forms import Effects, Goal
 from mace.levers import Lever, Levers, minimal_sets
 from mace.models import Ask, Reading, read
-from mace.problem import Bounds, Limits, Problem, Progress, Status
+from mace.problem import Limits, Problem, Progress, Status
 from mace.region import RecourseRegion, Widening
-from mace.solvers import Lane, choose
+from mace.solvers import choose
 from mace.solvers.tidy import shortened, tidy
-from mace.space import FeatureSpace, Point, Real, Row, Scalar
+from mace.space import FeatureSpace, Point, Row, Scalar
 from mace.targets import as_goal, goal_of
 
 if TYPE_CHECKING:
     from mace.batch import Batch, OnProgress
+    from mace.batch.stream import Stream
 
-MOST_SECONDS_FOR_A_CONFLICT = 10.0
-"""How long to look, where no counterfactual exists, for the constraints that are to blame."""
+
+class RunningOptions(TypedDict, total=False):
+    """How a batch is run."""
+
+    total_time_limit: float | None
+    n_jobs: int | None
+    checkpoint: str | os.PathLike[str] | None
+    on_progress: OnProgress | None
+    progress: bool
+
+
+class BatchOptions(RunningOptions, total=False):
+    """How a batch is run, and what it asks of every row."""
+
+    target: object
+    distance: object
+    constraints: Iterable[Constraint | str] | Constraint | str | None
+    count: int
+    diversity: Differ | None
+    accuracy: float
+    time_limit: float | None
+    solver: str
+    certify: bool
+    digits: int | Mapping[str, int] | None
 
 
 class Explainer:
@@ -156,7 +179,7 @@ class Explainer:
             A sequence of counterfactuals, nearest first. Empty with status ``infeasible`` (proved) or ``unknown``.
         """
         started = time.monotonic()
-        _check_options(count, accuracy, time_limit, certify, solver, diversity)
+        check_options(count, accuracy, time_limit, certify, solver, diversity)
         if on_progress is not None and not callable(on_progress):
             raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
         metric = as_distance(distance)
@@ -176,13 +199,13 @@ class Explainer:
         # Refuse a solver that cannot, and let its lane compile, before the clock starts.
         choose(solver, problem)
         limits = Limits.of(time_limit, on_progress, record=certify)
-        search = _Search(
-            self._reading, solver, limits, metric, diversity, statement, _digits(digits, self.space), self.region
+        search = Search(
+            self._reading, solver, limits, metric, diversity, statement, decimals(digits, self.space), self.region
         )
-        made = search.run(problem, count, _target_text(target), self._reading.label(current), started)
+        made = search.run(problem, count, target_text(target), self._reading.label(current), started)
         if made.status != Status.INFEASIBLE or not wanted:
             return made
-        return replace(made, reason=_why_none(problem, wanted, solver, limits), seconds=time.monotonic() - started)
+        return replace(made, reason=why_none(problem, wanted, solver, limits), seconds=time.monotonic() - started)
 
     def _intervention(
         self,
@@ -203,16 +226,16 @@ class Explainer:
         found: tuple[Counterfactual, ...] = ()
         if bounds.point is not None:
             point = tidy(made.problem, bounds.point, bounds.lower, limits)
-            point = shortened(made.problem, point, _digits(digits, self.space), limits)
-            search = _Search(self._reading, solver, limits, metric, differ(), None, {}, self.region)
-            acted = search._counterfactual(made.problem, made.lane, bounds, point, time.monotonic() - started)
+            point = shortened(made.problem, point, decimals(digits, self.space), limits)
+            search = Search(self._reading, solver, limits, metric, differ(), None, {}, self.region)
+            acted = search.counterfactual(made.problem, made.lane, bounds, point, time.monotonic() - started)
             found = (self._of_row(acted, problem.factual, point, made.effects),)
         return Explanation(
             counterfactuals=found,
             status=found[0].status if found else bounds.status(problem.accuracy),
             factual=self.space.values_of(problem.factual),
             prediction=self._reading.label(current),
-            target=_target_text(target),
+            target=target_text(target),
             distance=str(metric),
             lower=float_down(bounds.lower),
             reason=bounds.reason,
@@ -236,26 +259,7 @@ class Explainer:
             actions=tuple(name for name in self.space if name in chosen),
         )
 
-    def explain_many(
-        self,
-        frame: Any,
-        target: object = None,
-        distance: object = "l1",
-        constraints: Iterable[Constraint | str] | Constraint | str | None = (),
-        *,
-        count: int = 1,
-        diversity: Differ | None = None,
-        accuracy: float = 1e-6,
-        time_limit: float | None = None,
-        total_time_limit: float | None = None,
-        solver: str = "auto",
-        certify: bool = False,
-        digits: int | Mapping[str, int] | None = None,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        on_progress: OnProgress | None = None,
-        progress: bool = False,
-    ) -> Batch:
+    def explain_many(self, frame: Any, **options: Unpack[BatchOptions]) -> Batch:
         """Explain every row of a frame, in order; a row that cannot be explained is an answer of status ``error``.
 
         Parameters
@@ -283,50 +287,10 @@ class Explainer:
             A sequence of explanations. After Ctrl-C it holds what was answered; the other rows are ``unknown``.
         """
         from mace.batch import Batch
-        from mace.batch.stream import Stream
 
-        stream = Stream(
-            self,
-            self.question(
-                target,
-                distance,
-                constraints,
-                count=count,
-                diversity=diversity,
-                accuracy=accuracy,
-                time_limit=time_limit,
-                solver=solver,
-                certify=certify,
-                digits=digits,
-            ),
-            total_time_limit=total_time_limit,
-            n_jobs=n_jobs,
-            checkpoint=checkpoint,
-            on_progress=on_progress,
-            progress=progress,
-        )
-        return Batch.of(stream, frame)
+        return Batch.of(self._stream(options), frame)
 
-    def explain_each(
-        self,
-        frames: Any,
-        target: object = None,
-        distance: object = "l1",
-        constraints: Iterable[Constraint | str] | Constraint | str | None = (),
-        *,
-        count: int = 1,
-        diversity: Differ | None = None,
-        accuracy: float = 1e-6,
-        time_limit: float | None = None,
-        total_time_limit: float | None = None,
-        solver: str = "auto",
-        certify: bool = False,
-        digits: int | Mapping[str, int] | None = None,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        on_progress: OnProgress | None = None,
-        progress: bool = False,
-    ) -> Iterator[Explanation]:
+    def explain_each(self, frames: Any, **options: Unpack[BatchOptions]) -> Iterator[Explanation]:
         """Give the explanations of :meth:`explain_many` one after the other, without keeping them: for more rows than fit in memory.
 
         Parameters
@@ -334,32 +298,17 @@ class Explainer:
         frames : iterable of data frames or rows, or one data frame
             Read as far as the answers are: ``pandas.read_csv(path, chunksize=1000)``, say. Equal rows are solved once where few other
             rows lie between them.
-        target, distance, and all others
+        options
             As for :meth:`explain_many`. Ctrl-C gives what is answered and is raised then.
         """
+        return self._stream(options).answers(frames)
+
+    def _stream(self, options: BatchOptions) -> Stream:
         from mace.batch.stream import Stream
 
-        stream = Stream(
-            self,
-            self.question(
-                target,
-                distance,
-                constraints,
-                count=count,
-                diversity=diversity,
-                accuracy=accuracy,
-                time_limit=time_limit,
-                solver=solver,
-                certify=certify,
-                digits=digits,
-            ),
-            total_time_limit=total_time_limit,
-            n_jobs=n_jobs,
-            checkpoint=checkpoint,
-            on_progress=on_progress,
-            progress=progress,
-        )
-        return stream.answers(frames)
+        running: Any = {name: value for name, value in options.items() if name in RunningOptions.__annotations__}
+        asked: Any = {name: value for name, value in options.items() if name not in running}
+        return Stream(self, self.question(**asked), **running)
 
     def question(
         self,
@@ -376,8 +325,8 @@ class Explainer:
         digits: int | Mapping[str, int] | None = None,
     ) -> dict[str, Any]:
         """Return the arguments of :meth:`explain` but the row, checked: the question that a batch asks of every row."""
-        _check_options(count, accuracy, time_limit, certify, solver, diversity)
-        _digits(digits, self.space)
+        check_options(count, accuracy, time_limit, certify, solver, diversity)
+        decimals(digits, self.space)
         return {
             "target": target,
             "distance": as_distance(distance),
@@ -455,12 +404,12 @@ class Explainer:
         """
         if self.causes is not None:
             raise InvalidOption("levers: not with causes. Use an explainer without them.")
-        _check_options(most, accuracy, time_limit)
+        check_options(most, accuracy, time_limit)
         metric = as_distance(distance)
         problem, _ = self._problem(row, target, metric, as_constraints(constraints), accuracy)
         choose(solver, problem)
         limits = Limits.of(time_limit)
-        search = _Search(self._reading, solver, limits, metric, differ(), None, {}, self.region)
+        search = Search(self._reading, solver, limits, metric, differ(), None, {}, self.region)
 
         def nearest(
             allowed: frozenset[str] | None, excluded: Sequence[frozenset[str]]
@@ -566,198 +515,3 @@ class Explainer:
             conditions=tuple(constraint.bind(self.space, factual) for constraint in wanted),
             accuracy=Fraction(accuracy),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Search:
-    """Asks for counterfactual after counterfactual; each further one has a condition more, which may need another lane."""
-
-    reading: Reading
-    solver: str
-    limits: Limits
-    metric: Distance | FunctionDistance
-    diversity: Differ
-    statement: Statement | None
-    digits: dict[int, int]
-    widen: Callable[..., RecourseRegion]
-
-    def run(self, problem: Problem, count: int, target: str, prediction: Scalar, started: float) -> Explanation:
-        found: list[Counterfactual] = []
-        lower, reason, exhausted = 0.0, "", False
-        lanes: list[str] = []
-        asked, stated, certificate = problem, self.statement, None
-        while len(found) < count:
-            lane = choose(self.solver, asked)
-            lanes.append(f"{lane.name}: {lane.why}")
-            begun = time.monotonic()
-            bounds = lane.solve(asked, self.limits)
-            if not found:
-                lower = float_down(bounds.lower)
-            if bounds.point is None:
-                exhausted = bounds.is_infeasible
-                certificate = _certificate(stated, lane, bounds, asked, None)
-                reason = reason if exhausted else _which(bounds.reason, found, count)
-                break
-            seconds = time.monotonic() - begun
-            point = shortened(asked, tidy(asked, bounds.point, bounds.lower, self.limits), self.digits, self.limits)
-            answer = self._counterfactual(asked, lane, bounds, point, seconds)
-            found.append(replace(answer, certificate=_certificate(stated, lane, bounds, asked, point)))
-            if found[-1].status != Status.OPTIMAL:
-                reason = reason or bounds.reason or ("the answer was rounded" if self.digits else "")
-            asked = self._further(asked, point)
-            stated = None if stated is None else stated.after(point)
-        return Explanation(
-            counterfactuals=tuple(found),
-            status=_overall(found, exhausted, count),
-            factual=problem.space.values_of(problem.factual),
-            prediction=prediction,
-            target=target,
-            distance=str(self.metric),
-            lower=lower,
-            reason=reason,
-            seconds=time.monotonic() - started,
-            exhausted=exhausted,
-            solver="; ".join(dict.fromkeys(lanes)),
-            certificate=certificate,
-            space=problem.space,
-        )
-
-    def nearest(self, problem: Problem) -> Counterfactual | None:
-        """Return the nearest answer, ``None`` where there is proved to be none; raise where neither is found in time."""
-        lane = choose(self.solver, problem)
-        begun = time.monotonic()
-        bounds = lane.solve(problem, self.limits)
-        if bounds.is_infeasible:
-            return None
-        if bounds.point is None:
-            raise Undecided(bounds.reason)
-        point = tidy(problem, bounds.point, bounds.lower, self.limits)
-        return self._counterfactual(problem, lane, bounds, point, time.monotonic() - begun)
-
-    def _further(self, problem: Problem, point: Point) -> Problem:
-        """Return the problem of a further counterfactual, different from ``point`` too."""
-        condition = self.diversity.bind(problem.space, problem.factual, point, self.metric)
-        return replace(problem, conditions=(*problem.conditions, condition))
-
-    def _counterfactual(
-        self, problem: Problem, lane: Lane, bounds: Bounds, point: Point, seconds: float
-    ) -> Counterfactual:
-        """Return a point as an answer, after asking the real model and every condition once more."""
-        outcome = problem.ask([point])[0]
-        if not problem.goal.accepts(outcome) or not problem.is_plausible(point):
-            raise AssertionError(f"{lane.name} returned a point that is not valid: {point}")
-        bounds = replace(bounds, upper=problem.distance(point))
-        values = problem.space.values_of(point)
-        before = problem.space.values_of(problem.factual)
-        return Counterfactual(
-            values=values,
-            changes=tuple(
-                Change(name, before[name], values[name])
-                for name, new, old in zip(problem.space, point, problem.factual, strict=True)
-                if new != old
-            ),
-            distance=float_up(problem.distance(point)),
-            lower=float_down(bounds.lower),
-            status=bounds.status(problem.accuracy),
-            prediction=self.reading.label(outcome if problem.ask is self.reading.ask else self.reading.ask([point])[0]),
-            solver=lane.name,
-            seconds=seconds,
-            calls=bounds.calls,
-            widen=self.widen,
-        )
-
-
-def _digits(digits: object, space: FeatureSpace) -> dict[int, int]:
-    """Return how many decimals the answers of real features shall have, by position."""
-    if digits is None:
-        return {}
-    given: dict[str, Any] = dict(digits) if isinstance(digits, Mapping) else dict.fromkeys(space, digits)
-    for name, number in given.items():
-        if name not in space:
-            raise InvalidOption(f"digits names {name!r}, which is not a feature.{did_you_mean(name, space)}")
-        if isinstance(number, bool) or not isinstance(number, int) or not -300 <= number <= 300:
-            raise InvalidOption(f"digits={number!r}; give a whole number of decimals, e.g. digits=2.")
-    return {space.index(name): number for name, number in given.items() if isinstance(space[name], Real)}
-
-
-def _overall(found: list[Counterfactual], exhausted: bool, count: int) -> Status:
-    if not found:
-        return Status.INFEASIBLE if exhausted else Status.UNKNOWN
-    complete = exhausted or len(found) == count
-    return Status.OPTIMAL if complete and all(c.status == Status.OPTIMAL for c in found) else Status.FEASIBLE
-
-
-def _which(reason: str, found: list[Counterfactual], count: int) -> str:
-    return f"{reason}, after {len(found)} of {count} counterfactuals" if found else reason
-
-
-def _certificate(
-    statement: Statement | None, lane: Lane, bounds: Bounds, problem: Problem, point: Point | None
-) -> Certificate | None:
-    """Return the certificate of an answer, or of there being none; ``None`` where none was asked for."""
-    if statement is None:
-        return None
-    upper = None if point is None else problem.distance(point)
-    status = replace(bounds, upper=upper).status(problem.accuracy)
-    claim = {
-        "status": str(status),
-        "lower": None if bounds.is_infeasible else float_down(bounds.lower),
-        "upper": None if upper is None else float_up(upper),
-        "counterfactual": None if point is None else row_of(problem.space, point),
-    }
-    missing = {"lane": lane.name, "missing": "this lane records no proof of this problem"}
-    evidence = missing if bounds.evidence is None else bounds.evidence
-    return Certificate(VERSION, statement.to_dict(), claim, evidence)
-
-
-def _why_none(problem: Problem, wanted: tuple[Constraint, ...], solver: str, limits: Limits) -> str:
-    """Say which of the constraints, as few as possible, rule out every counterfactual."""
-    deadline = min(limits.deadline, time.monotonic() + MOST_SECONDS_FOR_A_CONFLICT)
-
-    def is_conflict(chosen: Sequence[Constraint]) -> bool:
-        conditions = tuple(constraint.bind(problem.space, problem.factual) for constraint in chosen)
-        asked = replace(problem, conditions=conditions)
-        bounds = choose(solver, asked).solve(asked, Limits(deadline))
-        if not bounds.is_infeasible and bounds.point is None:
-            raise Undecided
-        return bounds.is_infeasible
-
-    conflict, is_smallest = smallest_conflict(wanted, is_conflict)
-    if not conflict:
-        return "no point of the space reaches the target, whatever the constraints"
-    named = "; ".join(map(str, conflict))
-    if len(conflict) == 1:
-        return f"no counterfactual fulfils {named}"
-    return f"no counterfactual fulfils all of: {named}" + ("" if is_smallest else " (perhaps fewer would do)")
-
-
-def _check_options(
-    count: int,
-    accuracy: float,
-    time_limit: float | None,
-    certify: bool = False,
-    solver: str = "auto",
-    diversity: Differ | None = None,
-) -> None:
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise InvalidOption(f"count={count!r}; it must be a whole number of at least 1.")
-    if isinstance(accuracy, bool) or not isinstance(accuracy, int | float) or not 1e-15 <= accuracy <= 1e6:
-        raise InvalidOption(f"accuracy={accuracy!r}; it must be a number from 1e-15 to 1e6, e.g. 1e-6.")
-    if time_limit is not None and (
-        isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 < time_limit <= 1e9
-    ):
-        raise InvalidOption(
-            f"time_limit={time_limit!r}; it must be a positive number of seconds (at most 1e9), or None."
-        )
-    if not isinstance(certify, bool):
-        raise InvalidOption(f"certify={certify!r}; it must be True or False.")
-    if not isinstance(solver, str):
-        raise InvalidOption(f"solver={solver!r}; give a name, e.g. 'auto'.")
-    if diversity is not None and not isinstance(diversity, Differ):
-        raise InvalidOption(f"diversity={diversity!r}; make it with mace.differ(...).")
-
-
-def _target_text(target: object) -> str:
-    if target is None:
-        return "any other outcome"
-    return str(target)

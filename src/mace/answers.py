@@ -1,0 +1,225 @@
+"""Asking lane after lane for counterfactuals, and making answers of what they prove."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mace.certify.certificate import VERSION, Certificate
+from mace.certify.statement import Statement, row_of
+from mace.conflicts import Undecided, smallest_conflict
+from mace.constraints import Constraint
+from mace.distances import Distance, FunctionDistance
+from mace.diversity import Differ
+from mace.errors import InvalidOption, did_you_mean
+from mace.exact import float_down, float_up
+from mace.explanation import Change, Counterfactual, Explanation
+from mace.models import Reading
+from mace.problem import Bounds, Limits, Problem, Status
+from mace.region import RecourseRegion
+from mace.solvers import Lane, choose
+from mace.solvers.tidy import shortened, tidy
+from mace.space import FeatureSpace, Point, Real, Scalar
+
+MOST_SECONDS_FOR_A_CONFLICT = 10.0
+"""How long to look, where no counterfactual exists, for the constraints that are to blame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Asks for counterfactual after counterfactual; each further one has a condition more, which may need another lane."""
+
+    reading: Reading
+    solver: str
+    limits: Limits
+    metric: Distance | FunctionDistance
+    diversity: Differ
+    statement: Statement | None
+    digits: dict[int, int]
+    widen: Callable[..., RecourseRegion]
+
+    def run(self, problem: Problem, count: int, target: str, prediction: Scalar, started: float) -> Explanation:
+        """Return up to ``count`` answers, nearest first."""
+        found: list[Counterfactual] = []
+        lower, reason, exhausted = 0.0, "", False
+        lanes: list[str] = []
+        asked, stated, certificate = problem, self.statement, None
+        while len(found) < count:
+            lane = choose(self.solver, asked)
+            lanes.append(f"{lane.name}: {lane.why}")
+            begun = time.monotonic()
+            bounds = lane.solve(asked, self.limits)
+            if not found:
+                lower = float_down(bounds.lower)
+            if bounds.point is None:
+                exhausted = bounds.is_infeasible
+                certificate = _certificate(stated, lane, bounds, asked, None)
+                reason = reason if exhausted else _which(bounds.reason, found, count)
+                break
+            seconds = time.monotonic() - begun
+            point = shortened(asked, tidy(asked, bounds.point, bounds.lower, self.limits), self.digits, self.limits)
+            answer = self.counterfactual(asked, lane, bounds, point, seconds)
+            found.append(replace(answer, certificate=_certificate(stated, lane, bounds, asked, point)))
+            if found[-1].status != Status.OPTIMAL:
+                reason = reason or bounds.reason or ("the answer was rounded" if self.digits else "")
+            asked = self._further(asked, point)
+            stated = None if stated is None else stated.after(point)
+        return Explanation(
+            counterfactuals=tuple(found),
+            status=_overall(found, exhausted, count),
+            factual=problem.space.values_of(problem.factual),
+            prediction=prediction,
+            target=target,
+            distance=str(self.metric),
+            lower=lower,
+            reason=reason,
+            seconds=time.monotonic() - started,
+            exhausted=exhausted,
+            solver="; ".join(dict.fromkeys(lanes)),
+            certificate=certificate,
+            space=problem.space,
+        )
+
+    def nearest(self, problem: Problem) -> Counterfactual | None:
+        """Return the nearest answer, ``None`` where there is proved to be none; raise where neither is found in time."""
+        lane = choose(self.solver, problem)
+        begun = time.monotonic()
+        bounds = lane.solve(problem, self.limits)
+        if bounds.is_infeasible:
+            return None
+        if bounds.point is None:
+            raise Undecided(bounds.reason)
+        point = tidy(problem, bounds.point, bounds.lower, self.limits)
+        return self.counterfactual(problem, lane, bounds, point, time.monotonic() - begun)
+
+    def _further(self, problem: Problem, point: Point) -> Problem:
+        """Return the problem of a further counterfactual, different from ``point`` too."""
+        condition = self.diversity.bind(problem.space, problem.factual, point, self.metric)
+        return replace(problem, conditions=(*problem.conditions, condition))
+
+    def counterfactual(
+        self, problem: Problem, lane: Lane, bounds: Bounds, point: Point, seconds: float
+    ) -> Counterfactual:
+        """Return a point as an answer, after asking the real model and every condition once more."""
+        outcome = problem.ask([point])[0]
+        if not problem.goal.accepts(outcome) or not problem.is_plausible(point):
+            raise AssertionError(f"{lane.name} returned a point that is not valid: {point}")
+        bounds = replace(bounds, upper=problem.distance(point))
+        values = problem.space.values_of(point)
+        before = problem.space.values_of(problem.factual)
+        return Counterfactual(
+            values=values,
+            changes=tuple(
+                Change(name, before[name], values[name])
+                for name, new, old in zip(problem.space, point, problem.factual, strict=True)
+                if new != old
+            ),
+            distance=float_up(problem.distance(point)),
+            lower=float_down(bounds.lower),
+            status=bounds.status(problem.accuracy),
+            prediction=self.reading.label(outcome if problem.ask is self.reading.ask else self.reading.ask([point])[0]),
+            solver=lane.name,
+            seconds=seconds,
+            calls=bounds.calls,
+            widen=self.widen,
+        )
+
+
+def decimals(digits: object, space: FeatureSpace) -> dict[int, int]:
+    """Return how many decimals the answers of real features shall have, by position."""
+    if digits is None:
+        return {}
+    given: dict[str, Any] = dict(digits) if isinstance(digits, Mapping) else dict.fromkeys(space, digits)
+    for name, number in given.items():
+        if name not in space:
+            raise InvalidOption(f"digits names {name!r}, which is not a feature.{did_you_mean(name, space)}")
+        if isinstance(number, bool) or not isinstance(number, int) or not -300 <= number <= 300:
+            raise InvalidOption(f"digits={number!r}; give a whole number of decimals, e.g. digits=2.")
+    return {space.index(name): number for name, number in given.items() if isinstance(space[name], Real)}
+
+
+def _overall(found: list[Counterfactual], exhausted: bool, count: int) -> Status:
+    if not found:
+        return Status.INFEASIBLE if exhausted else Status.UNKNOWN
+    complete = exhausted or len(found) == count
+    return Status.OPTIMAL if complete and all(c.status == Status.OPTIMAL for c in found) else Status.FEASIBLE
+
+
+def _which(reason: str, found: list[Counterfactual], count: int) -> str:
+    return f"{reason}, after {len(found)} of {count} counterfactuals" if found else reason
+
+
+def _certificate(
+    statement: Statement | None, lane: Lane, bounds: Bounds, problem: Problem, point: Point | None
+) -> Certificate | None:
+    """Return the certificate of an answer, or of there being none; ``None`` where none was asked for."""
+    if statement is None:
+        return None
+    upper = None if point is None else problem.distance(point)
+    status = replace(bounds, upper=upper).status(problem.accuracy)
+    claim = {
+        "status": str(status),
+        "lower": None if bounds.is_infeasible else float_down(bounds.lower),
+        "upper": None if upper is None else float_up(upper),
+        "counterfactual": None if point is None else row_of(problem.space, point),
+    }
+    missing = {"lane": lane.name, "missing": "this lane records no proof of this problem"}
+    evidence = missing if bounds.evidence is None else bounds.evidence
+    return Certificate(VERSION, statement.to_dict(), claim, evidence)
+
+
+def why_none(problem: Problem, wanted: tuple[Constraint, ...], solver: str, limits: Limits) -> str:
+    """Say which of the constraints, as few as possible, rule out every counterfactual."""
+    deadline = min(limits.deadline, time.monotonic() + MOST_SECONDS_FOR_A_CONFLICT)
+
+    def is_conflict(chosen: Sequence[Constraint]) -> bool:
+        conditions = tuple(constraint.bind(problem.space, problem.factual) for constraint in chosen)
+        asked = replace(problem, conditions=conditions)
+        bounds = choose(solver, asked).solve(asked, Limits(deadline))
+        if not bounds.is_infeasible and bounds.point is None:
+            raise Undecided
+        return bounds.is_infeasible
+
+    conflict, is_smallest = smallest_conflict(wanted, is_conflict)
+    if not conflict:
+        return "no point of the space reaches the target, whatever the constraints"
+    named = "; ".join(map(str, conflict))
+    if len(conflict) == 1:
+        return f"no counterfactual fulfils {named}"
+    return f"no counterfactual fulfils all of: {named}" + ("" if is_smallest else " (perhaps fewer would do)")
+
+
+def check_options(
+    count: int,
+    accuracy: float,
+    time_limit: float | None,
+    certify: bool = False,
+    solver: str = "auto",
+    diversity: Differ | None = None,
+) -> None:
+    """Refuse options outside of what is accepted."""
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise InvalidOption(f"count={count!r}; it must be a whole number of at least 1.")
+    if isinstance(accuracy, bool) or not isinstance(accuracy, int | float) or not 1e-15 <= accuracy <= 1e6:
+        raise InvalidOption(f"accuracy={accuracy!r}; it must be a number from 1e-15 to 1e6, e.g. 1e-6.")
+    if time_limit is not None and (
+        isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 < time_limit <= 1e9
+    ):
+        raise InvalidOption(
+            f"time_limit={time_limit!r}; it must be a positive number of seconds (at most 1e9), or None."
+        )
+    if not isinstance(certify, bool):
+        raise InvalidOption(f"certify={certify!r}; it must be True or False.")
+    if not isinstance(solver, str):
+        raise InvalidOption(f"solver={solver!r}; give a name, e.g. 'auto'.")
+    if diversity is not None and not isinstance(diversity, Differ):
+        raise InvalidOption(f"diversity={diversity!r}; make it with mace.differ(...).")
+
+
+def target_text(target: object) -> str:
+    """Return a target in words."""
+    if target is None:
+        return "any other outcome"
+    return str(target)
