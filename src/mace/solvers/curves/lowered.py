@@ -17,8 +17,9 @@ from mace.space import Column, Filled
 def lowered(form: Composite) -> Network | None:
     """Return a composite as one network; ``None`` where it holds trees, votes or sigmoids.
 
-    A polyline is its first height and a unit a knot, times the change of slope there. These numbers are rounded to floats, which the
-    network's own bound on rounding covers: each is computed with fewer roundings than are counted.
+    A polyline is its first height and a unit a knot, times the change of slope there. Slopes that are rounded to floats move it by at most
+    3u times its rise, which its padding covers; differences of floats and products with the factors are off by a few u of themselves, which
+    the network's own bound on rounding covers.
     """
     networks: list[Network] = []
     for part in form.parts:
