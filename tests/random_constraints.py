@@ -1,4 +1,4 @@
-"""Random finite problems under random constraints in the text form, nested in each other: brute force is the referee."""
+"""Random problems under random constraints in the text form, nested in each other: brute force or SMT is the referee."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Constrained:
     constraints: list[str]
 
 
-def random_constrained(seed: int) -> Constrained | None:
+def random_constrained(seed: int, *, finite: bool = True) -> Constrained | None:
     """Return the question of a seed; ``None`` where its labels came out all alike."""
     rng = np.random.default_rng([seed, 11])
-    space = _space(rng)
+    space = _space(rng, finite=finite)
     frame = pd.DataFrame([_row(rng, space) for _ in range(120)])
     score = sum(rng.normal() * _numbers(space, frame, name) for name in space) + 0.4 * rng.normal(size=120)
     labels = (score > np.median(score)).astype(int)
@@ -50,27 +50,28 @@ def random_constrained(seed: int) -> Constrained | None:
     )
 
 
-def _space(rng: np.random.Generator) -> mace.FeatureSpace:
+def _space(rng: np.random.Generator, *, finite: bool) -> mace.FeatureSpace:
     features: dict[str, Any] = {
         "a": mace.integer(0, int(rng.integers(2, 7))),
         "b": mace.integer(-2, int(rng.integers(0, 4))),
-        "r": mace.real(0, 2, step=0.5),
+        "r": mace.real(0, 2, step=0.5 if finite else None),
         "o": mace.ordinal(["low", "mid", "high"]),
         "k": mace.categorical(["x", "y", "z"]),
     }
+    if not finite:
+        features["s"] = mace.real(-1, 3)
     kept = rng.permutation(list(features))[: int(rng.integers(3, 6))]
     return mace.FeatureSpace({name: features[name] for name in features if name in kept})
 
 
 def _row(rng: np.random.Generator, space: mace.FeatureSpace) -> dict[str, Any]:
-    sizes = [feature.size for feature in space.values()]
-    point = tuple(
-        _value(feature, int(rng.integers(size or 1))) for feature, size in zip(space.values(), sizes, strict=True)
-    )
-    return space.values_of(point)
+    return space.values_of(tuple(_value(rng, feature) for feature in space.values()))
 
 
-def _value(feature: Any, k: int) -> Any:
+def _value(rng: np.random.Generator, feature: Any) -> Any:
+    if feature.size is None:
+        return float(np.round(rng.uniform(feature.low, feature.high), int(rng.integers(1, 4))))
+    k = int(rng.integers(feature.size))
     return k if hasattr(feature, "levels") else feature.value_at(k)
 
 
@@ -152,18 +153,26 @@ def _atom(rng: np.random.Generator, space: mace.FeatureSpace) -> str:
 # ---- the referee
 
 
-def disagreement(case: Constrained, *, certify: bool = True) -> str | None:
-    """Return how the lane that ``auto`` takes and brute force differ, or what is wrong with the certificate; ``None`` where nothing is."""
-    question = {"distance": case.distance, "constraints": case.constraints}
-    answer = case.explainer.explain(case.row, certify=certify, time_limit=60, **question)
-    truth = case.explainer.explain(case.row, solver="enumerate", **question)
+def disagreement(case: Constrained, *, referee: str = "enumerate", seconds: float = 60) -> str | None:
+    """Return how the lane that ``auto`` takes and a referee differ, or what is wrong with the certificate; ``None`` where nothing is.
+
+    ``"skipped"`` where the referee gave up.
+    """
+    question = {"distance": case.distance, "constraints": case.constraints, "time_limit": seconds}
+    answer = case.explainer.explain(case.row, certify=True, **question)
+    truth = case.explainer.explain(case.row, solver=referee, **question)
+    if len(answer) and truth.status == "infeasible":
+        return "an answer where none exists"
+    if len(truth) and (answer.status == "infeasible" or answer.lower > truth[0].distance):
+        return f"{answer.status}, lower {answer.lower!r}, above a point at {truth[0].distance!r}"
+    if len(answer) and truth.lower > answer[0].distance:
+        return f"distance {answer[0].distance!r} below a proved bound of {truth.lower!r}"
+    if truth.status not in ("optimal", "infeasible"):
+        return "skipped"
     if answer.status != truth.status:
-        return f"status {answer.status} ({answer.reason}), brute force {truth.status}"
-    if len(truth):
-        if answer[0].lower > truth[0].distance:
-            return f"lower {answer[0].lower!r} above a point at {truth[0].distance!r}"
-        if abs(answer[0].distance - truth[0].distance) > TOLERANCE:
-            return f"distance {answer[0].distance!r}, brute force {truth[0].distance!r}"
+        return f"status {answer.status} ({answer.reason}), {referee} {truth.status}"
+    if len(truth) and abs(answer[0].distance - truth[0].distance) > 2 * TOLERANCE:
+        return f"distance {answer[0].distance!r}, {referee} {truth[0].distance!r}"
     proof = answer[0].certificate if len(answer) else answer.certificate
     if proof is None:
         return None

@@ -47,8 +47,7 @@ def random_pipeline(seed: int, *, finite: bool = True) -> Case:
     """Return a random pipeline with a question; the same seed gives the same one."""
     rng = np.random.default_rng([seed, 99])
     family = MODELS[seed % len(MODELS)]
-    is_network = family in ("logistic", "mlp", "pca logistic")
-    space = _space(rng, finite=finite, missing=not is_network)
+    space = _space(rng, finite=finite)
     rows = [_missing(rng, space, _row(rng, space)) for _ in range(150)]
     frame = space.frame_of([space.point(row) for row in rows])
     labels = _labels(rng, space, frame)
@@ -66,13 +65,13 @@ def random_pipeline(seed: int, *, finite: bool = True) -> Case:
     return Case(family, model, space, rows[0], question)
 
 
-def _space(rng: np.random.Generator, *, finite: bool, missing: bool) -> mace.FeatureSpace:
+def _space(rng: np.random.Generator, *, finite: bool) -> mace.FeatureSpace:
     features: dict[str, Any] = {}
     for index in range(int(rng.integers(2, 5))):
         kind = rng.choice(["integer", "ordinal", "categorical", "step", "binary", "number levels"])
         low = int(rng.integers(0, 5))
         name = f"{kind}_{index}"
-        may_miss = bool(missing and rng.random() < 0.4)
+        may_miss = bool(rng.random() < 0.4)
         if kind == "integer":
             features[name] = mace.integer(low, low + int(rng.integers(1, 7)), missing=may_miss)
         elif kind == "ordinal":

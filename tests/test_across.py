@@ -216,9 +216,13 @@ def test_an_equation_that_no_float_fulfils_is_an_honest_gap() -> None:
         assert answer.reason
 
 
-@pytest.mark.parametrize("seed", [*range(25), 46])
+# 46: a contradiction over a grid whose certificate was refused; 355 to 672: "at most" in an alternative lost rows; 890, 941: left open.
+CAUGHT = (46, 355, 501, 628, 663, 672, 890, 941)
+
+
+@pytest.mark.parametrize("seed", [*range(16), *CAUGHT])
 def test_random_constraints_of_all_kinds_equal_brute_force(seed: int) -> None:
-    """A sample of ``tests/campaigns/constraints.py``; 46 is a contradiction over a grid whose certificate was once refused."""
+    """A sample of ``tests/campaigns/constraints.py``, and what it found."""
     case = random_constrained(seed)
     assert case is not None
     assert disagreement(case) is None

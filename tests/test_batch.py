@@ -85,6 +85,39 @@ def test_an_explainer_that_was_pickled_answers_bit_for_bit_the_same(estimator: A
     assert again._fingerprint == explainer._fingerprint
 
 
+def xgboost_model(X: Any, y: Any) -> Any:
+    from xgboost import XGBClassifier
+
+    return XGBClassifier(n_estimators=5, max_depth=3).fit(X, y)
+
+
+def lightgbm_model(X: Any, y: Any) -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(n_estimators=5, verbose=-1).fit(X, y)
+
+
+def catboost_model(X: Any, y: Any) -> Any:
+    from catboost import CatBoostClassifier
+
+    return CatBoostClassifier(iterations=5, depth=3, verbose=False, allow_writing_files=False).fit(X, y)
+
+
+def onnx_model(X: Any, y: Any) -> Any:
+    import skl2onnx
+
+    return skl2onnx.to_onnx(LogisticRegression().fit(X, y), X[:1].astype(np.float32), options={"zipmap": False})
+
+
+@pytest.mark.parametrize("make", [xgboost_model, lightgbm_model, catboost_model, onnx_model])
+def test_explainers_of_other_libraries_models_pickle(make: Any) -> None:
+    X = np.random.default_rng(0).uniform(0, 10, (200, 2))
+    model = make(X, (X.sum(axis=1) > 9).astype(int))
+    explainer = mace.Explainer(model, mace.FeatureSpace({"a": mace.real(0, 10), "b": mace.real(0, 10)}))
+    again = pickle.loads(pickle.dumps(explainer))
+    assert timeless(again.explain([2.0, 3.0])) == timeless(explainer.explain([2.0, 3.0]))
+
+
 def test_an_explainer_of_a_function_pickles() -> None:
     again = pickle.loads(pickle.dumps(SMALL))
     assert timeless(again.explain((30, 10))) == timeless(SMALL.explain((30, 10)))
@@ -389,11 +422,11 @@ def kill_a_worker(progress: Progress) -> None:
 
 def test_a_worker_killed_mid_run_loses_nothing_and_nothing_comes_twice(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    frame = GERMAN.frame.head(300)
+    frame = GERMAN.frame.head(120)
     batch = EXPLAINER.explain_many(frame, n_jobs=2, on_progress=kill_a_worker, checkpoint=path)
     assert all_of(batch) == all_of(EXPLAINER.explain_many(frame))
     numbers = [json.loads(line)["row"] for line in path.read_text().splitlines()[1:]]
-    assert sorted(numbers) == list(range(300))
+    assert sorted(numbers) == list(range(120))
 
 
 class Deadly(mace.Explainer):

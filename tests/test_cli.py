@@ -305,7 +305,7 @@ def test_a_batch_killed_mid_run_is_resumed_with_every_row_exactly_once(
     command += ["--data", str(tmp_path / "rows.csv"), "--model", str(folder / "model.skops")]
     command += ["--space", str(folder / "space.json"), "--resume"]
     process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while process.poll() is None and time.monotonic() < until:
         if checkpoint.exists() and checkpoint.read_bytes().count(b"\n") > 20:
             break

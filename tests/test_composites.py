@@ -28,6 +28,7 @@ from mace.forms.polyline import PAD, above_sigmoid, below_sigmoid, sigmoid
 from mace.language import run
 from mace.models import read
 from mace.space import Point
+from random_composites import against_brute_force, against_samples, random_composite
 
 SPACE = FeatureSpace({"x": real(-3, 3), "n": integer(0, 6), "cat": categorical(["a", "b", "c"]), "y": real(-2, 2)})
 GRID = SPACE.replace(x=real(-3, 3, step=0.5), y=real(-2, 2, step=0.5))
@@ -283,3 +284,16 @@ def test_an_optimum_by_votes_can_be_certified_and_one_by_curves_is_unchecked() -
     model, frame = fitted("calibrated svcs")
     answer = mace.Explainer(model, SPACE).explain(frame.iloc[0], certify=True)[0]
     assert mace.verify(answer.certificate, model).outcome == "unchecked"
+
+
+@pytest.mark.parametrize("seed", range(50_000, 50_012))
+def test_random_composites_are_answered_as_brute_force_does(seed: int) -> None:
+    case = random_composite(seed)
+    assert case is None or against_brute_force(case) is None
+
+
+# The first ones end in ties of counted votes, or of a leaf's shares: no gap may be left there.
+@pytest.mark.parametrize("seed", [10_018, 10_051, 10_066, 10_092, *range(60_000, 60_006)])
+def test_no_row_nearer_than_lower_reaches_the_target_of_a_random_composite(seed: int) -> None:
+    case = random_composite(seed, finite=False)
+    assert case is None or against_samples(case, np.random.default_rng(seed)) is None

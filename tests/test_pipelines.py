@@ -283,6 +283,7 @@ BEFORE_NETWORKS: dict[str, Any] = {
     "curve of whole numbers": ColumnTransformer([("power", PowerTransformer(), ["n"]), ("x", StandardScaler(), ["x"])]),
     "negative": only(make_pipeline(FunctionTransformer(np.negative), StandardScaler()), ["x", "z"]),
     "polynomial": make_pipeline(encoded(StandardScaler()), PolynomialFeatures(1)),
+    "absolute": only(make_pipeline(StandardScaler(), FunctionTransformer(np.abs), MinMaxScaler()), ["x", "z", "n"]),
 }  # fmt: skip
 
 
@@ -504,13 +505,3 @@ def test_a_certificate_of_a_pipeline_is_verified_with_the_pipeline() -> None:
     assert mace.verify(best.certificate, model).outcome == "valid"
     other = make_pipeline(encoded(PowerTransformer()), RandomForestClassifier(4, max_depth=5, random_state=1))
     assert mace.verify(best.certificate, other.fit(frame, labels)).outcome == "refuted"
-
-
-def test_missing_values_before_a_linear_model_are_refused_though_an_imputer_fills_them() -> None:
-    frame, labels = training(MISSING)
-    before = ColumnTransformer([("numbers", SimpleImputer(), ["a", "b"]), ("levels", OneHotEncoder(), ["c"])])
-    model = make_pipeline(before, LogisticRegression(max_iter=500)).fit(frame, labels)
-    with pytest.raises(UnsupportedModel, match="'a' may be missing, and a linear model or network has no place"):
-        read(model, MISSING)
-    whole = FeatureSpace({"a": real(0, 10), "b": integer(0, 20), "c": categorical(["u", "v"])})
-    assert mace.Explainer(model, whole).explain({"a": 1.5, "b": 3, "c": "u"}).status == "optimal"

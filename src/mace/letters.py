@@ -38,7 +38,7 @@ We have proved that no smaller change leads to this decision, as we measure chan
 There may be a smaller change that leads to this decision; we have proved only that none is less than {{ share }} of this one.
 {% endif %}
 {% else %}
-We have proved that no change{% if reason %} within the rules ({{ reason }}){% endif %} would have led to {{ target }}.
+We have proved that no change would have led to {{ target }}{% if reason %}: {{ reason }}{% endif %}.
 {% endif %}
 {% if sender is defined %}
 
@@ -67,7 +67,7 @@ HTML = """\
 <p>There may be a smaller change that leads to this decision; we have proved only that none is less than {{ share }} of this one.</p>
 {% endif %}
 {% else %}
-<p>We have proved that no change{% if reason %} within the rules ({{ reason }}){% endif %} would have led to {{ target }}.</p>
+<p>We have proved that no change would have led to {{ target }}{% if reason %}: {{ reason }}{% endif %}.</p>
 {% endif %}
 {% if sender is defined %}
 <p>{{ sender }}</p>

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from mace.errors import InvalidOption
-from mace.forms import Box, Composite, Interval, Network, ObliqueTrees, Outcomes, TreeEnsemble, clearance
+from mace.forms import Composite, Interval, Network, ObliqueTrees, Outcomes, TreeEnsemble, clearance
+from mace.forms.form import box_at
 from mace.models import Reading, read
 from mace.space import FeatureSpace, Integer, Point, Real, Value
 from mace.space.frames import as_pandas
@@ -123,9 +124,7 @@ def _agrees(
     """Return whether the form alone decides a point; assert that it then decides as the model."""
     if isinstance(form, Composite | ObliqueTrees) and not form.is_regressor:
         return _joint_agrees(reading, form, point, outcome)
-    if isinstance(form, ObliqueTrees) and not form.is_robust(
-        point, Interval(None, None, 0, None, None), _around(point)
-    ):
+    if isinstance(form, ObliqueTrees) and not form.is_robust(point, Interval(None, None, 0, None, None), box_at(point)):
         return False
     scores = form.exact_scores(point)
     form = form.trees if isinstance(form, ObliqueTrees) else form
@@ -156,17 +155,13 @@ def _agrees(
 
 
 def _joint_agrees(reading: Reading, form: Composite | ObliqueTrees, point: Point, outcome: Fraction) -> bool:
-    if not form.is_robust(point, Outcomes(frozenset([outcome])), _around(point)):
+    if not form.is_robust(point, Outcomes(frozenset([outcome])), box_at(point)):
         return False
     predicted = Fraction(form.predicted(point))
     assert predicted == outcome, (
         f"{reading.family} predicts {reading.label(outcome)!r} for {form.space.values_of(point)}, the form {reading.label(predicted)!r}"
     )
     return True
-
-
-def _around(point: Point) -> Box:
-    return tuple((Fraction(value or 0), Fraction(value or 0)) for value in point)
 
 
 def _tied(form: TreeEnsemble | Network, scores: Sequence[Fraction]) -> int:
@@ -176,7 +171,7 @@ def _tied(form: TreeEnsemble | Network, scores: Sequence[Fraction]) -> int:
 
 
 def _rounding(form: TreeEnsemble | Network | Composite, point: Point) -> Fraction:
-    return form.rounding if isinstance(form, TreeEnsemble) else form.rounding(_around(point))
+    return form.rounding if isinstance(form, TreeEnsemble) else form.rounding(box_at(point))
 
 
 # ---- points

@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -209,8 +210,9 @@ class _Run:
 
     def _known(self, number: int, point: Point) -> Explanation | None:
         if self.checkpoint is not None:
-            kept = self.checkpoint.get(number, point)
-            if kept is not None:
+            found = self.checkpoint.get(number, point)
+            if found is not None:
+                kept = replace(found, space=self.space)
                 self._keep(point, kept)
                 return kept
         same = self.remembered.get(point)

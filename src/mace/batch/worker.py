@@ -76,9 +76,11 @@ def not_asked(space: FeatureSpace, point: Point, options: Options, reason: str) 
     return Explanation((), Status.UNKNOWN, space.values_of(point), None, *_asked(options), lower=0.0, reason=reason)
 
 
-def failed(factual: dict[str, Scalar], options: Options, error: Exception) -> Explanation:
-    """Return the explanation of a row that cannot be explained."""
-    text = f"{type(error).__name__}: {error}" if isinstance(error, MaceError) else f"internal error: {error!r}"
+def failed(factual: dict[str, Scalar], options: Options, error: Exception | str) -> Explanation:
+    """Return the explanation of a row that cannot be explained, and why."""
+    if isinstance(error, MaceError):
+        error = f"{type(error).__name__}: {error}"
+    text = error if isinstance(error, str) else f"internal error: {error!r}"
     return Explanation((), Status.ERROR, factual, None, *_asked(options), lower=0.0, error=text)
 
 

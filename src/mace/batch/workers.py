@@ -51,8 +51,9 @@ class Workers:
         for number, point in list(missing.items()):
             yield from self._round(alone := {number: point}, 1, until)
             if alone:
-                error = RuntimeError("the worker died, also when it had this row alone: killed, or out of memory")
-                yield Answered(number, failed(self.explainer.space.values_of(point), self.options, error), True)
+                died = "the worker died, also when it had this row alone: killed, or out of memory"
+                explanation = failed(self.explainer.space.values_of(point), self.options, died)
+                yield Answered(number, explanation, is_final=True)
 
     def _round(self, missing: dict[int, Point], size: int, until: float) -> Iterator[Answered]:
         """Ask for the rows that are missing, and strike off those that are answered, until all are or a worker dies."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
 from mace.exact import gamma
-from mace.forms.decision import Alternatives, Goal, Interval, Outcomes, clearance, reaches, winner
+from mace.forms.decision import Alternatives, Goal, Interval, Outcomes, clearance, grain_of, reaches, separated, winner
 from mace.forms.form import PREFIX, RESULT, Box
 from mace.forms.network import Network
 from mace.forms.polyline import Polyline, sigmoid
@@ -137,9 +137,9 @@ class Composite:
         """Return the most by which rounding may change a difference of two outputs, or of one and a number, in ``box``.
 
         Each model's score has its own bound; a sigmoid's slope is at most 1/4, a polyline's its steepest. The sum of n terms, in any
-        order, weighted and divided, adds γ_{n+8} of their absolute values. Counted votes of whole weights are exact.
+        order, weighted and divided, adds γ_{n+8} of their absolute values. Counted votes of whole weights, or halves, are exact.
         """
-        if self._counts_exactly:
+        if self._grain:
             return Fraction(0)
         error, size = Fraction(0), Fraction(float(np.abs(self.base).max()))
         for part in self.parts:
@@ -148,11 +148,13 @@ class Composite:
         return 2 * (error + gamma(len(self.parts) + 8) * (error + size)) * (1 + Fraction(1, 2**20))
 
     @cached_property
-    def _counts_exactly(self) -> bool:
+    def _grain(self) -> Fraction:
+        """What counted votes are multiples of, where they are counted exactly; otherwise 0."""
         if not all(isinstance(part, Voting) for part in self.parts):
-            return False
+            return Fraction(0)
         numbers = np.concatenate([self.base, *(part.added.ravel() for part in self.parts)])  # type: ignore[union-attr]
-        return bool((numbers == np.round(numbers)).all() and np.abs(numbers).max() * len(self.parts) < 2**50)
+        grain = grain_of(numbers)
+        return grain if np.abs(numbers).max() * len(self.parts) < 2**20 * grain * 2**8 else Fraction(0)
 
     # ---- programs and formulas
 
@@ -241,12 +243,14 @@ class Composite:
     def possible(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the sums of what the models may add, widened by the rounding of the sums over ``box``."""
         parts, outputs = self._sums(box, 1)
-        return conjunction([*parts, reaches(outputs, self._alternatives(goal), self.rounding(box) + goal.slack)])
+        slack = self.rounding(box) + goal.slack
+        return conjunction([*parts, reaches(outputs, separated(self._alternatives(goal), self._grain), slack)])
 
     def certain(self, goal: Goal, box: Box) -> Guard:
         """Return ``goal`` over the sums of what the models surely add, narrowed by four times the rounding over ``box``."""
         parts, outputs = self._sums(box, -4)
-        return conjunction([*parts, reaches(outputs, self._alternatives(goal), -4 * (self.rounding(box) + goal.slack))])
+        slack = -4 * (self.rounding(box) + goal.slack)
+        return conjunction([*parts, reaches(outputs, separated(self._alternatives(goal), self._grain), slack)])
 
     def _sums(self, box: Box, widen: int) -> tuple[list[Guard], list[Expression]]:
         """Return what holds of what the parts add, and the outputs; a vote is widened by so many times its model's rounding."""

@@ -7,9 +7,12 @@ lane works with these, so a decision rule is written once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mace.language.syntax import (
     Compare,
@@ -220,6 +223,30 @@ def reaches(scores: Sequence[Expression], alternatives: Alternatives, slack: Fra
     than the slack (in each margin) may fulfil it. A negative slack narrows it: wherever it holds, all such scores fulfil it.
     """
     return disjunction(conjunction(m.formula(scores, slack) for m in margins) for margins in alternatives)
+
+
+def separated(alternatives: Alternatives, grain: Fraction) -> Alternatives:
+    """Return the same margins over scores that are multiples of ``grain``, each half a grain away from what it tells apart.
+
+    An exact tie then needs no strict inequality, which a lane with tolerances could not keep.
+    """
+    half = grain / 2
+    return tuple(
+        tuple(
+            replace(m, shift=-half if m.strict else half, strict=False) if m.shift == 0 and grain else m
+            for m in margins
+        )
+        for margins in alternatives
+    )
+
+
+def grain_of(values: NDArray[np.float64]) -> Fraction:
+    """Return a power of two, from 1 down to 2^-24, that all values are multiples of; 0 where there is none."""
+    for bits in (0, 1, 2, 4, 8, 16, 24):
+        scaled = values * 2.0**bits
+        if (scaled == np.round(scaled)).all():
+            return Fraction(1, 2**bits)
+    return Fraction(0)
 
 
 def clearance(scores: Sequence[Fraction], alternatives: Alternatives) -> Fraction:

@@ -18,6 +18,11 @@ RESULT = f"{RESERVED}model"
 PREFIX = f"{RESULT}."
 
 
+def box_at(point: Point) -> Box:
+    """Return the box of a single point; a missing value counts as 0."""
+    return tuple((Fraction(value or 0), Fraction(value or 0)) for value in point)
+
+
 class Form(Protocol):
     """A model as mathematics, with a bound on how far the deployed arithmetic strays from it."""
 

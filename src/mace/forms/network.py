@@ -25,6 +25,7 @@ from mace.language.syntax import (
     Guard,
     If,
     Indicator,
+    Missing,
     Program,
     Return,
     Variable,
@@ -32,7 +33,7 @@ from mace.language.syntax import (
     sequence,
     total,
 )
-from mace.space import RESERVED, Column, FeatureSpace, Point
+from mace.space import RESERVED, Column, FeatureSpace, Filled, Point
 
 UNDERFLOW, UNDERFLOW_SINGLE = 1e-300, 1e-36
 """More than one operation of float64 or float32 can lose by underflow."""
@@ -140,6 +141,9 @@ class Network:
             if column.table is not None:
                 reachable = column.table[int(low) : int(high) + 1]
                 bounds.append((min(reachable), max(reachable)))
+            elif isinstance(column, Filled):
+                known = (0.0, 0.0) if column.is_flag else (float(low), float(high))
+                bounds.append((min(known[0], column.missing), max(known[1], column.missing)))
             else:
                 bounds.append((float(low), float(high)))
         return bounds
@@ -209,8 +213,8 @@ class Network:
         )
 
     def _layers(self) -> Command:
-        commands: list[Command] = []
-        inputs = [self._column_expression(column) for column in self.columns]
+        commands = [_fill(self.space, k, column) for k, column in enumerate(self.columns) if isinstance(column, Filled)]
+        inputs = [self._column_expression(k, column) for k, column in enumerate(self.columns)]
         last = len(self.weights) - 1
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             names = (
@@ -231,8 +235,10 @@ class Network:
                     inputs.append(Variable(active))
         return sequence(commands)
 
-    def _column_expression(self, column: Column) -> Expression:
+    def _column_expression(self, k: int, column: Column) -> Expression:
         name = self.space.names[column.feature]
+        if isinstance(column, Filled):
+            return Variable(_filled_name(k))
         if column.table is None:
             return Variable(name)
         values = sorted(set(column.table))
@@ -268,6 +274,17 @@ def affine(weights: NDArray[np.float64], inputs: list[Expression], shift: float)
         Binary("*", constant(float(weight)), term) for weight, term in zip(weights, inputs, strict=True) if weight != 0
     ]
     return total([*terms, Constant(Fraction(shift))] if shift or not terms else terms)
+
+
+def _filled_name(k: int) -> str:
+    return f"{RESERVED}filled_{k}"
+
+
+def _fill(space: FeatureSpace, k: int, column: Filled) -> Command:
+    """Return the assignment of a column: of a number or 0, or of what stands for it where it is missing."""
+    name, filled = space.names[column.feature], _filled_name(k)
+    known = ZERO if column.is_flag else Variable(name)
+    return If(Missing(name), Assign(filled, constant(column.missing)), Assign(filled, known))
 
 
 def _bend(source: str, slope: float, name: str) -> Command:

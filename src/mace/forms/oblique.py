@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.forms.decision import Goal, Interval, clearance, reaches, winner
+from mace.forms.decision import Alternatives, Goal, Interval, Margin, clearance, grain_of, reaches, separated, winner
 from mace.forms.form import PREFIX, Box
 from mace.forms.network import Network
 from mace.forms.scoring import pick_class
@@ -26,6 +27,7 @@ from mace.language.syntax import (
     Indicator,
     Program,
     Return,
+    Truth,
     Variable,
     conjunction,
     disjunction,
@@ -101,14 +103,38 @@ class ObliqueTrees:
 
     def _reaches(self, goal: Goal, room: NDArray[np.float64], slack: Fraction) -> Guard:
         columns = self.inputs.scores(goal)
+        alternatives = goal.alternatives(self.trees.outputs, ties_last=self.trees.ties_last)
+        if slack == 0 and len(self.trees.roots) == 1:
+            return self._path(int(self.trees.roots[0]), 0, columns, room, alternatives)
         paths = [self._path(int(root), number, columns, room) for number, root in enumerate(self.trees.roots)]
         sums = [self._sum(k, PREFIX) for k in range(self.trees.outputs)]
-        alternatives = goal.alternatives(self.trees.outputs, ties_last=self.trees.ties_last)
-        return conjunction([*paths, reaches(sums, alternatives, slack)])
+        return conjunction([*paths, reaches(sums, separated(alternatives, self._grain), slack)])
 
-    def _path(self, node: int, number: int, columns: Sequence[Expression], room: NDArray[np.float64]) -> Guard:
-        """Return that a row goes down from a node to some leaf, each edge moved by the room of its column, and what the leaf adds."""
+    @cached_property
+    def _grain(self) -> Fraction:
+        """What the sums are multiples of, where they are exact; otherwise 0."""
+        leaves = self.trees.value[self.trees.left < 0]
+        return grain_of(np.concatenate([leaves.ravel(), self.trees.base])) if self.trees.has_exact_sums else Fraction(0)
+
+    def _path(
+        self,
+        node: int,
+        number: int,
+        columns: Sequence[Expression],
+        room: NDArray[np.float64],
+        wanted: Alternatives | None = None,
+    ) -> Guard:
+        """Return that a row goes down from a node to some leaf, each edge moved by the room of its column, and what the leaf adds.
+
+        With ``wanted``, to a leaf whose values fulfil it: where there is one tree, these alone decide.
+        """
         trees = self.trees
+        if trees.left[node] < 0 and wanted is not None:
+            scores = [
+                Fraction(float(base)) + Fraction(float(value))
+                for base, value in zip(trees.base, trees.value[node], strict=True)
+            ]
+            return Truth(any(all(_holds(m, scores) for m in margins) for margins in wanted))
         if trees.left[node] < 0:
             return conjunction(
                 Compare("==", Variable(PREFIX + _leaf(number, k)), Constant(Fraction(float(value))))
@@ -116,8 +142,8 @@ class ObliqueTrees:
             )
         column = int(trees.column[node])
         edge, wide = Fraction(float(trees.edge[node])), Fraction(float(room[column]))
-        left = self._path(int(trees.left[node]), number, columns, room)
-        right = self._path(int(trees.right[node]), number, columns, room)
+        left = self._path(int(trees.left[node]), number, columns, room, wanted)
+        right = self._path(int(trees.right[node]), number, columns, room, wanted)
         return disjunction(
             [
                 conjunction([Compare("<=", columns[column], Constant(edge + wide)), left]),
@@ -178,6 +204,11 @@ class ObliqueTrees:
 
 
 _EACH = Interval(None, None, 0, None, None)
+
+
+def _holds(margin: Margin, scores: Sequence[Fraction]) -> bool:
+    value = margin.value(scores)
+    return value > 0 if margin.strict else value >= 0
 
 
 def _leaf(tree: int, output: int) -> str:

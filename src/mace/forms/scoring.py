@@ -28,7 +28,7 @@ from mace.language.syntax import (
     negation,
     sequence,
 )
-from mace.space import RESERVED, Column, FeatureSpace, Point
+from mace.space import RESERVED, Column, FeatureSpace, Filled, Point
 
 
 def split_guard(space: FeatureSpace, column: Column, edge: float, missing_left: bool) -> Guard:
@@ -83,11 +83,12 @@ def column_values(columns: Sequence[Column], points: Sequence[Point]) -> NDArray
 
 def encode_numbers(columns: Sequence[Column], numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the columns of a matrix of features' numbers."""
-    return np.column_stack(
-        [
-            numbers[:, column.feature]
-            if column.table is None
-            else np.array(column.table)[numbers[:, column.feature].astype(np.intp)]
-            for column in columns
-        ]
-    )
+    return np.column_stack([_encoded(column, numbers[:, column.feature]) for column in columns])
+
+
+def _encoded(column: Column, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    if column.table is not None:
+        return np.array(column.table)[numbers.astype(np.intp)]
+    if not isinstance(column, Filled):
+        return numbers
+    return np.where(np.isnan(numbers), column.missing, 0.0 if column.is_flag else numbers)

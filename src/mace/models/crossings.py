@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.models.traced import Floats, Traced, all_values, ends_of
+from mace.models.traced import Floats, Traced, all_values, dtype_of, ends_of
 from mace.space import FeatureSpace, Integer, Real
 
 MOST_ASKED = 200_000
@@ -137,8 +137,10 @@ def _confirm(column: Traced, space: FeatureSpace, thresholds: Floats, found: Sid
     below = np.repeat(found.first, counts) ^ (turn % 2 == 1)
     limit = np.repeat(thresholds, counts)
     after = np.nextafter(edges, np.inf)
-    if isinstance(list(space.values())[column.feature], Integer):
-        edges, after = np.floor(edges).astype(np.int64), np.floor(edges).astype(np.int64) + 1
+    feature = list(space.values())[column.feature]
+    if isinstance(feature, Integer):
+        edges = np.floor(edges).astype(dtype_of(feature))
+        after = edges + 1
     _confirm_alone(column, space, edges)
     for x, side in ((edges, below), (after, ~below)):
         if not np.array_equal(finite(column, space, x) <= limit, side):

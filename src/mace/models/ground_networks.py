@@ -21,8 +21,8 @@ from mace.forms import Network
 from mace.models.crossings import finite
 from mace.models.piecewise import Lowering, largest_values
 from mace.models.rows import Floats, Tensor
-from mace.models.traced import Traced, all_values, is_leveled
-from mace.space import Column, FeatureSpace, Integer
+from mace.models.traced import Traced, all_values, ends_of, is_leveled
+from mace.space import Column, FeatureSpace, Filled, Integer
 
 MOST_BENDS = 256
 """A column of whole numbers may bend so often."""
@@ -32,33 +32,32 @@ class Ground:
     """The features as sources, and the traced columns as rows over them."""
 
     def __init__(self, columns: Sequence[Traced], space: FeatureSpace) -> None:
-        absent = next((name for name, feature in space.items() if feature.missing), None)
-        if absent is not None:
-            raise UnsupportedModel(
-                f"{absent!r} may be missing, and a linear model or network has no place for that, though the pipeline fills it. "
-                "Set missing=False for it and fill the row, or use trees."
-            )
         self.space = space
         self._features = list(space.values())
         self._rows: dict[tuple[int, int], Tensor] = {}
         self._groups: dict[int, Tensor] = {}
         tables = self._tables(columns)
         numeric = sorted({c.feature for c in _roots(columns) if not is_leveled(self._features[c.feature])})
+        absent = [j for j in numeric if self._features[j].missing]
+        self._stand_in = {j: _fill_of(columns, j, self._features[j]) for j in absent}
         self.columns: tuple[Column, ...] = (
-            *(Column(space.names[j], j, None) for j in numeric),
+            *(self._number(j) for j in numeric),
+            *(Filled(f"{space.names[j]} is missing", j, None, missing=1.0, is_flag=True) for j in absent),
             *(Column(c.name, c.feature, c.table) for c in tables),
         )
         self._numeric = {j: position for position, j in enumerate(numeric)}
+        self._flags = {j: len(numeric) + position for position, j in enumerate(absent)}
         self.lowering = Lowering(largest_values(space, self.columns), UNIT)
         self._sources = self.lowering.columns()
         for position, column in enumerate(tables):
-            self._rows[_key(column)] = self._source(len(numeric) + position)
+            self._rows[_key(column)] = self._source(len(numeric) + len(absent) + position)
 
     def of(self, column: Traced) -> Tensor:
         """Return a traced column as a row."""
         key = _key(column)
         if key not in self._rows:
-            self._rows[key] = self._made(column)
+            made, at_stand_in = self._made(column)
+            self._rows[key] = made if at_stand_in is None else self._filled(column, made, at_stand_in)
         return self._rows[key]
 
     def feature(self, index: int) -> Tensor:
@@ -70,6 +69,19 @@ class Ground:
         if id(key) not in self._groups:
             self._groups[id(key)] = make(self)
         return self._groups[id(key)]
+
+    def _number(self, j: int) -> Column:
+        name = self.space.names[j]
+        return Filled(name, j, None, missing=self._stand_in[j]) if j in self._stand_in else Column(name, j, None)
+
+    def _filled(self, column: Traced, made: Tensor, at_stand_in: Fraction) -> Tensor:
+        """Return a column that steps fill, right where the value is missing too: there its row has the value of the stand-in, and the
+        flag adds what is lacking."""
+        lacking = float(Fraction(_at_missing(column)) - at_stand_in)
+        if lacking == 0:
+            return made
+        flag = self._source(self._flags[column.feature])
+        return self.lowering.add(made, self.lowering.scale(flag, lacking))
 
     def _source(self, position: int) -> Tensor:
         return self._sources.arranged(np.array([[position]]))
@@ -91,10 +103,12 @@ class Ground:
                 )
         return found
 
-    def _made(self, column: Traced) -> Tensor:
+    def _made(self, column: Traced) -> tuple[Tensor, Fraction | None]:
+        """Return a column's row; where it fills missing values by another way than its row, also the row's value at the stand-in."""
         feature = self._features[column.feature]
         if column.lower is not None:
-            return column.lower(self)
+            made = column.lower(self)
+            return made, self._at_stand_in(column, made)
         if isinstance(feature, Integer) and feature.size * (feature.step or 1) <= 4096:
             return self._bent(column, feature)
         kind = type(feature).__name__.lower()
@@ -104,8 +118,22 @@ class Ground:
             "integer or levels if it is."
         )
 
-    def _bent(self, column: Traced, feature: Integer) -> Tensor:
-        """Return the line through a column's values at whole numbers."""
+    def _at_stand_in(self, column: Traced, made: Tensor) -> Fraction | None:
+        """Return the value at the stand-in of the row of a column that is the first to fill missing values; ``None`` of others."""
+        j = column.feature
+        if column.is_mixed or j not in self._stand_in or not column.parents:
+            return None
+        if np.isnan(_at_missing(column)) or not np.isnan(_at_missing(column.parents[0])):
+            return None
+        own = self._numeric[j]
+        if np.flatnonzero(made.weights[0]).tolist() not in ([], [own]):
+            raise UnsupportedModel(
+                f"cannot read {column.where}: it fills {self.space.names[j]!r} after a clip. Fill missing values first."
+            )
+        return Fraction(float(made.weights[0, own])) * Fraction(self._stand_in[j]) + Fraction(float(made.shift[0]))
+
+    def _bent(self, column: Traced, feature: Integer) -> tuple[Tensor, Fraction | None]:
+        """Return the line through a column's values at whole numbers, and its value at the stand-in for missing values."""
         numbers = all_values(feature)
         values = finite(column, self.space, numbers)
         slopes = np.diff(values)
@@ -122,7 +150,11 @@ class Ground:
         changes = np.array([slopes[0] if len(slopes) else 0.0, *(slopes[turns] - slopes[turns - 1])])
         made = lowering.dense(lowering.concatenate(parts, 1), changes[:, None], values[:1])
         wrong = float(_most_wrong(values, numbers[turns] - numbers[0], changes)) / float(UNIT) * (1 + 2.0**-20)
-        return Tensor(made.shape, made.weights, made.shift, made.size + wrong, made.steps)
+        made = Tensor(made.shape, made.weights, made.shift, made.size + wrong, made.steps)
+        if column.feature not in self._stand_in:
+            return made, None
+        away = Fraction(self._stand_in[column.feature]) - int(numbers[0])
+        return made, _line_at(away, values, numbers[turns] - numbers[0], changes)
 
 
 def ground_network(form: Network, space: FeatureSpace) -> Network:
@@ -140,6 +172,33 @@ def ground_network(form: Network, space: FeatureSpace) -> Network:
         link=form.link,
         is_regressor=form.is_regressor,
     )
+
+
+def _at_missing(column: Traced) -> float:
+    """Return what a column holds where its feature is missing; NaN where it is missing there too."""
+    return float(np.asarray(column.values(np.array([np.nan])), dtype=np.float64)[0])
+
+
+def _fill_of(columns: Sequence[Traced], j: int, feature: Any) -> float:
+    """Return a number to stand for the missing values of a feature: what an imputer puts there, where it comes first."""
+    pending = [column for column in columns if column.is_mixed or column.feature == j]
+    while pending:
+        column = pending.pop()
+        pending += [each for each in column.parents if each.is_mixed or each.feature == j]
+        if column.is_mixed or not column.parents or column.parents[0].parents:
+            continue
+        ends, fill = ends_of(feature), _at_missing(column)
+        if np.isfinite(fill) and column.lower is not None and np.array_equal(column.values(ends), ends):
+            return fill
+    return float(feature.low)
+
+
+def _line_at(away: Fraction, values: Floats, turns: NDArray[np.int64], changes: Floats) -> Fraction:
+    """Return the height of the bent line so far after its first number."""
+    height = Fraction(float(values[0])) + Fraction(float(changes[0])) * away
+    for turn, change in zip(turns, changes[1:], strict=True):
+        height += Fraction(float(change)) * max(Fraction(0), away - int(turn))
+    return height
 
 
 def _most_wrong(values: Floats, turns: NDArray[np.int64], changes: Floats) -> Fraction:

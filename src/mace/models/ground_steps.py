@@ -28,7 +28,7 @@ from mace.forms import Network, TreeEnsemble
 from mace.forms.network import UNDERFLOW
 from mace.forms.trees import Link
 from mace.models.crossings import MOST_ASKED, finite, sides
-from mace.models.traced import Floats, Traced, all_values, is_leveled
+from mace.models.traced import Floats, Traced, all_values, dtype_of, is_leveled
 from mace.space import Column, FeatureSpace, Integer, Real
 
 MOST_CELLS = 8192
@@ -190,7 +190,7 @@ def _asked(
             np.concatenate([edges, [feature.high]]),
         )
     middles = lows + (highs - lows) / 2
-    kind = np.int64 if isinstance(feature, Integer) else np.float64
+    kind = dtype_of(feature)
     asked = [np.column_stack([finite(c, space, x.astype(kind)) for c in columns]) for x in (lows, highs, middles)]
     if not (np.array_equal(asked[0], asked[1]) and np.array_equal(asked[0], asked[2])):
         raise UnsupportedModel(

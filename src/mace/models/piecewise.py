@@ -46,7 +46,7 @@ from mace.errors import UnsupportedModel
 from mace.exact import UNIT
 from mace.forms import Network
 from mace.models.rows import Floats, Tensor, broadcast, check_size, folded, products, wide
-from mace.space import Column, FeatureSpace
+from mace.space import Column, FeatureSpace, Filled
 
 UNIT32 = Fraction(1, 2**24)
 """Unit roundoff of float32."""
@@ -408,6 +408,8 @@ def largest_values(space: FeatureSpace, columns: tuple[Column, ...]) -> Floats:
     for column in columns:
         feature = features[column.feature]
         ends = column.table if column.table is not None else (feature.low, feature.high)  # type: ignore[union-attr]
+        if isinstance(column, Filled):
+            ends = (column.missing,) if column.is_flag else (*ends, column.missing)
         found.append(max(abs(float(end)) for end in ends))
     return np.array(found)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
 from mace.forms import Composite, Interval, Network, ObliqueTrees, Outcomes, TreeEnsemble
+from mace.forms.form import box_at
 from mace.forms.scoring import column_values
 from mace.models.reading import Reading
 from mace.space import Feature, FeatureSpace, Integer, Point, Real, Value
@@ -50,7 +51,7 @@ def _check_joint(
     reading: Reading, form: Composite | ObliqueTrees, points: list[Point], asked: list[Fraction]
 ) -> Reading:
     for point, answer in zip(points, asked, strict=True):
-        box = tuple((Fraction(value or 0), Fraction(value or 0)) for value in point)
+        box = box_at(point)
         if not form.is_regressor:
             fits = form.predicted(point) == answer or not form.is_robust(point, Outcomes(frozenset([answer])), box)
         elif isinstance(form, Composite):
@@ -75,7 +76,7 @@ def _differs(reading: Reading, point: Point, answer: Fraction) -> UnsupportedMod
 def _slack(form: Network | TreeEnsemble, point: Point) -> float:
     if isinstance(form, TreeEnsemble):
         return float(form.rounding) + 2.0**-40 * float(form.magnitude.max())
-    return float(form.rounding(tuple((Fraction(value), Fraction(value)) for value in point)))  # type: ignore[arg-type]
+    return float(form.rounding(box_at(point)))
 
 
 def _fits(form: Network | TreeEnsemble, score: NDArray[np.float64], answer: float, slack: float) -> bool:

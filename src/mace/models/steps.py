@@ -316,10 +316,29 @@ def function_transformer(step: Step) -> list[Traced]:
         )
     if name == "negative":
         return _affine(step, _negated)
+    if name == "positive":
+        return identity(step)
+    if name in ("absolute", "fabs"):
+        return [replace(made, lower=_size_of(made)) for made in _shaped(step, _COURSES[name])]
     shape = _COURSES.get(name)
     if shape is None:
         raise step.refuse(f"np.{name} is not known to be monotone.")
+    return _shaped(step, shape)
+
+
+def _shaped(step: Step, shape: Shape) -> list[Traced]:
     return [step.output(i, i, source.name, shape=shape) for i, source in enumerate(step.inputs)]
+
+
+def _size_of(made: Traced) -> Lower:
+    """Return the greater of a column and its negative, which no library rounds."""
+
+    def lower(ground: Any) -> Tensor:
+        tensor = ground.of(made.parents[0])
+        size: Tensor = ground.lowering.maximum(tensor, ground.lowering.scale(tensor, -1.0))
+        return size
+
+    return lower
 
 
 def _negated(i: int, below: Lower) -> Lower:

@@ -16,6 +16,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Protocol
 
+import numpy as np
+
 from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.distances import point_values
@@ -38,6 +40,7 @@ from mace.language.syntax import (
     variables,
 )
 from mace.problem import Bounds, Evidence, Limits, Problem
+from mace.solvers.allowed import on_grid
 from mace.solvers.bisection import BAND
 from mace.solvers.cuts import Cut, cut_of
 from mace.solvers.linear import linear
@@ -121,6 +124,11 @@ class _Search:
         self.cuts = cuts
         self.whole = whole_region(problem.space, problem.factual)
         self.is_finite = all(feature.size is not None for feature in problem.space.values())
+        self.stepped = [
+            (name, feature, own)
+            for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True)
+            if isinstance(feature, Real | Integer) and feature.step is not None and feature.size != 1
+        ]
         self.upper: Fraction | None = None
         self.point: Point | None = None
         self.closed: Fraction | None = None
@@ -152,9 +160,7 @@ class _Search:
 
     def _push(self, lower: Fraction, region: Region, cuts: tuple[Cut, ...], proved: _Proved | None) -> None:
         """Put what the conditions leave of a box in the queue, with the lower bound of the box that it is a part of."""
-        left: Region | None = region
-        for guard in self.guards:
-            left = None if left is None else narrow(guard, left)
+        left = self._narrowed(region)
         kept: list[Cut] = []
         for cut in cuts:
             made = None if left is None else cut.narrow(left)
@@ -170,6 +176,16 @@ class _Search:
             return
         self.seen.add(tuple(left.values()))
         heapq.heappush(self.waiting, (lower, next(self.serial), left, tuple(kept), proved))
+
+    def _narrowed(self, region: Region) -> Region | None:
+        """Return what grids and guards leave of a box; ``None`` where that is nothing."""
+        left: Region | None = region
+        for name, feature, own in self.stepped:
+            if left is not None:
+                left = _on_grid(left, name, feature, own)
+        for guard in self.guards:
+            left = None if left is None else narrow(guard, left)
+        return left
 
     def _is_beaten(self, lower: Fraction) -> bool:
         if self.upper is None:
@@ -188,9 +204,11 @@ class _Search:
     def _box(self, lower: Fraction, region: Region, cuts: tuple[Cut, ...], proved: _Proved | None) -> None:
         """Ask the lane about a box; close it, or cut it. ``lower`` is what was ``proved`` of a box around it."""
         within = self._within_reach(region)
+        within = None if within is None else self._narrowed(within)
         if within is None:
-            assert self.upper is not None
-            self.closed = self.upper if self.closed is None else min(self.closed, self.upper)
+            # What is left out fails a condition, or is no nearer than the point in hand.
+            if self.upper is not None:
+                self.closed = self.upper if self.closed is None else min(self.closed, self.upper)
             return
         region = within
         guards = [guard_of(name, left, self.whole[name]) for name, left in region.items() if left != self.whole[name]]
@@ -258,10 +276,12 @@ class _Search:
     def _parts(self, region: Region, point: Point, failing: Guard) -> list[Region] | None:
         """Return the parts of a box, cut where the point fails a guard; ``None`` where it is too narrow to be cut."""
         at = dict(zip(self.problem.space, point, strict=True))
-        for atom in self._failing_atoms(failing, point):
-            parts = _choices(atom, region, point_values(self.problem.space, point))
+        values = point_values(self.problem.space, point)
+        for atom in _needed(failing):
+            parts = _choices(atom, region, values) if _is_false(atom, values) else None
             if parts is not None:
                 return parts
+        for atom in self._failing_atoms(failing, point):
             for name, shift in self._shifts(atom, at):
                 value = at[name]
                 assert value is not None
@@ -402,6 +422,31 @@ def _beside(cuts: tuple[Cut, ...], parts: list[Region] | None) -> list[Node] | N
     return None if parts is None else [(part, cuts) for part in parts]
 
 
+def _on_grid(region: Region, name: str, feature: Real | Integer, own: Value) -> Region | None:
+    """Return a box with the range of a feature as narrow as the values of its grid, and the factual's own, in it."""
+    left = region[name]
+    if not left.has_values:
+        return region
+    first, last = on_grid(feature, np.array([float_up(left.low)]), np.array([float_down(left.high)]))
+    low, high = float(first[0]), float(last[0])
+    if own is not None and left.low <= own <= left.high:
+        low, high = min(low, own), max(high, own)
+    kept = left.between(Fraction(low), Fraction(high)) if low <= high else left.nothing_but_missing()
+    return None if kept.is_empty else region if kept == left else region | {name: kept}
+
+
+def _needed(guard: Guard) -> Iterator[Compare]:
+    """Yield the comparisons without which a guard does not hold."""
+    match guard:
+        case Compare():
+            yield guard
+        case And(parts):
+            for part in parts:
+                yield from _needed(part)
+        case Not(Compare() | Or() | Not() as part):
+            yield from _needed(negation(part))
+
+
 def _choices(atom: Compare, region: Region, values: dict[str, Fraction | None]) -> list[Region] | None:
     """Where an atom says that at most so many of some tests hold, return parts with every such row of a region, but not the point.
 
@@ -425,8 +470,9 @@ def _choices(atom: Compare, region: Region, values: dict[str, Fraction | None]) 
     else:
         first = [test for test in free if not _is_false(test, values)][:most]
         failing = [*([test] for test in first), [test for test in free if test not in first]]
-    parts = (narrow(conjunction(map(negation, each)), region) for each in failing)
-    return [part for part in parts if part is not None]
+    parts = [narrow(conjunction(map(negation, each)), region) for each in failing]
+    # A part that is no smaller than the region would be cut for ever.
+    return None if region in parts else [part for part in parts if part is not None]
 
 
 def _tests(expression: Expression) -> list[Guard] | None:

@@ -1,6 +1,6 @@
 """Features, feature spaces and their encodings (:mod:`mace.space.encoder` needs scikit-learn; nothing else here does)."""
 
-from mace.space.columns import Column, encoded_columns, numeric_columns
+from mace.space.columns import Column, Filled, encoded_columns, numeric_columns
 from mace.space.features import (
     Categorical,
     Feature,
@@ -24,6 +24,7 @@ __all__ = [
     "Column",
     "Feature",
     "FeatureSpace",
+    "Filled",
     "Integer",
     "Level",
     "Number",

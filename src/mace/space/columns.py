@@ -33,6 +33,22 @@ class Column:
     table: tuple[float, ...] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Filled(Column):
+    """A column of a number that may be missing, for a model that is given another number then.
+
+    Attributes
+    ----------
+    missing : float
+        What the column holds where the value is missing.
+    is_flag : bool
+        Whether it holds 0 where the value is known, rather than the value.
+    """
+
+    missing: float = 0.0
+    is_flag: bool = False
+
+
 def encoded_columns(
     space: FeatureSpace, *, categorical: CategoricalEncoding = "onehot", ordinal: OrdinalEncoding = "thermometer"
 ) -> tuple[Column, ...]:

@@ -185,6 +185,9 @@ class FeatureSpace(Mapping[str, Feature]):
                 cells = [feature.levels[int(point[j] or 0)] for point in points]
                 is_numeric = all(isinstance(level, int | float) for level in feature.levels)
                 frame[name] = pd.Series(cells, dtype="float64" if is_numeric else object, index=frame.index)
+            elif feature.missing:
+                # Numbers with gaps are floats, in rows without a gap too.
+                frame[name] = frame[name].astype("float64")
         return frame
 
     def _cells(self, row: Row) -> dict[str, object]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,7 @@ from mace.exact import UNIT
 from mace.forms import Composite, Curved, Network, Polyline, Voting, Weighted
 from mace.models.piecewise import Lowering, largest_values
 from mace.models.rows import Tensor
-from mace.space import Column
+from mace.space import Column, Filled
 
 
 def lowered(form: Composite) -> Network | None:
@@ -24,12 +26,12 @@ def lowered(form: Composite) -> Network | None:
         if isinstance(part, Voting) or is_sigmoid or not isinstance(part.form, Network) or part.form.unit != UNIT:
             return None
         networks.append(part.form)
-    place: dict[tuple[int, tuple[float, ...] | None], int] = {}
+    place: dict[Column, int] = {}
     columns: list[Column] = []
     for column in (column for network in networks for column in network.columns):
-        if (column.feature, column.table) not in place:
-            place[column.feature, column.table] = len(columns)
-            columns.append(Column(column.name, column.feature, column.table))
+        if _unnamed(column) not in place:
+            place[_unnamed(column)] = len(columns)
+            columns.append(column)
     lowering = Lowering(largest_values(form.space, tuple(columns)), UNIT)
     inputs, scores = lowering.columns(), dict[int, Tensor]()
     terms: list[Tensor] = []
@@ -37,7 +39,7 @@ def lowered(form: Composite) -> Network | None:
     base = form.base.copy()
     for part, network in zip(form.parts, networks, strict=True):
         if id(network) not in scores:
-            order = np.array([[place[column.feature, column.table] for column in network.columns]])
+            order = np.array([[place[_unnamed(column)] for column in network.columns]])
             scores[id(network)] = lowering.run(inputs.arranged(order), network)
         score = scores[id(network)]
         match part:
@@ -52,3 +54,8 @@ def lowered(form: Composite) -> Network | None:
                 base = base + heights[0] * factor
     made = lowering.dense(lowering.concatenate(terms, 1), np.concatenate(factors), base, steps=4)
     return lowering.network(made, form.space, tuple(columns))
+
+
+def _unnamed(column: Column) -> Column:
+    """Return a column without its name, by which two that hold the same differ."""
+    return replace(column, name="") if isinstance(column, Filled) else Column("", column.feature, column.table)

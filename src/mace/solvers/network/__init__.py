@@ -13,7 +13,7 @@ from mace.distances import NormMetric
 from mace.forms import Network
 from mace.problem import Bounds, Limits, Problem
 from mace.solvers.compiled import warm_up
-from mace.solvers.network import kernels
+from mace.solvers.network import gaps, kernels
 from mace.solvers.network.conditions import unsupported_condition
 from mace.solvers.network.prepared import grid_error
 from mace.solvers.network.search import Search
@@ -40,8 +40,6 @@ def supports(problem: Problem) -> str:
     if any(max(part.jump, part.slope, part.square, part.peak) < NARROWEST for part in problem.metric.parts):
         return "the weights of the distance lie too far apart for floats"
     for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True):
-        if feature.missing:
-            return f"{name!r} may be missing"
         if isinstance(feature, Real) and (
             max(abs(feature.low), abs(feature.high)) > LARGEST or 0 < feature.range < NARROWEST
         ):
@@ -67,7 +65,7 @@ def supports(problem: Problem) -> str:
 
 def solve(problem: Problem, limits: Limits) -> Bounds:
     """Find the nearest counterfactual."""
-    return Search(problem, limits).run()
+    return gaps.solve(problem, limits) if gaps.may_miss(problem) else Search(problem, limits).run()
 
 
 @cache

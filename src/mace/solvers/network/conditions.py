@@ -29,6 +29,8 @@ def unsupported_condition(conditions: Iterable[Condition], space: FeatureSpace) 
             if len(variables(part)) <= 1:
                 if compared_with(part) is None:
                     return "a condition compares a feature with something other than a number"
+            elif any(space[name].missing for name in variables(part)):
+                return "a condition joins features that may be missing"
             elif not isinstance(part, Compare) or part.name == "!=" or linear(part) is None:
                 return "a condition joins several features in another way than by a linear inequality"
             elif part.name == "==" and any(space[name].size is None for name in variables(part)):

@@ -269,13 +269,18 @@ def costs(made: Prepared, metric: NormMetric) -> Costs:
     """Return each feature's jump, slope, square and peak, and how they add up; made once for a distance."""
     parts = metric.parts
     if id(parts) not in made.costs:
-        jump, slope, square, peak = metric.costs
-        if peak.any():
-            sort = kernels.MIXED if jump.any() or slope.any() or square.any() else kernels.PEAK
-        else:
-            sort = kernels.SQUARE if square.any() else kernels.SUM
-        made.costs[id(parts)] = Costs(parts, jump, slope, square, peak, np.array([sort, 0], dtype=np.int64))
+        made.costs[id(parts)] = Costs(parts, *metric.costs, sort_of(metric))
     return made.costs[id(parts)]
+
+
+def sort_of(metric: NormMetric) -> Ints:
+    """Return how the costs of features add up, as the kernels say it."""
+    jump, slope, square, peak = metric.costs
+    if peak.any():
+        sort = kernels.MIXED if jump.any() or slope.any() or square.any() else kernels.PEAK
+    else:
+        sort = kernels.SQUARE if square.any() else kernels.SUM
+    return np.array([sort, 0], dtype=np.int64)
 
 
 def make_desk(made: Prepared, fields: dict[str, NDArray[Any]]) -> Desk:

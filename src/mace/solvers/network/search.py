@@ -17,11 +17,12 @@ from mace.exact import UNIT, float_up
 from mace.forms import Margin, Network
 from mace.forms.decision import Alternatives
 from mace.problem import Bounds, Evidence, Limits, Problem
-from mace.solvers.allowed import Allowed, Span, alike, allowed_values, on_grid
+from mace.solvers.allowed import Allowed, Span, alike, on_grid
 from mace.solvers.bisection import BAND
 from mace.solvers.network import kernels, proof
 from mace.solvers.network.conditions import Row, linear_rows
-from mace.solvers.network.prepared import Desk, Flags, Floats, costs, make_desk, prepared
+from mace.solvers.network.parts import Part, whole
+from mace.solvers.network.prepared import Desk, Flags, Floats, make_desk
 from mace.space import Feature, Integer, Point, Real, Value
 
 SHARE = 0.8
@@ -42,24 +43,32 @@ REFUSED = "the real model refused a point that its reading puts in the goal"
 
 
 class Search:
-    """One question."""
+    """One question, or one part of it; what an ``earlier`` part found is kept."""
 
-    def __init__(self, problem: Problem, limits: Limits) -> None:
+    def __init__(
+        self, problem: Problem, limits: Limits, part: Part | None = None, earlier: Search | None = None
+    ) -> None:
         assert isinstance(problem.form, Network)
         assert isinstance(problem.metric, NormMetric)
         self.problem = problem
         self.form = problem.form
         self.metric = problem.metric
         self.limits = limits
-        self.made = prepared(problem.form)
+        self.part = whole(problem) if part is None else part
+        self.made = self.part.made
+        self.costs = self.part.costs
+        self.factual = self.part.factual
         self.features = self.made.features
-        self.best_cost = math.inf
-        self.best: Point | None = None
-        self.open = math.inf
-        self.floor = self.gap = 0.0
-        self.nodes = self.asked = 0
+        self.best_cost: float = math.inf if earlier is None else earlier.best_cost
+        self.best: Point | None = None if earlier is None else earlier.best
+        self.open: float = math.inf if earlier is None else earlier.open
+        self.gap: float = 0.0 if earlier is None else earlier.gap
+        self.nodes: int = 0 if earlier is None else earlier.nodes
+        self.asked: int = 0 if earlier is None else earlier.asked
+        self.floor = 0.0
+        self.elsewhere = math.inf
         self.is_single = True
-        self.is_plain = not problem.conditions and not any(self._is_stray(j) for j in self.made.stepped)
+        self.is_plain = self.part.is_plain and not any(self._is_stray(j) for j in self.made.stepped)
         self.reason = ""
 
     def run(self) -> Bounds:
@@ -105,20 +114,24 @@ class Search:
             self._give_back(desk, margins)
 
     def _run(self, alternatives: Alternatives) -> Bounds:
+        return self.bounds(complete=self.search_all(alternatives))
+
+    def search_all(self, alternatives: Alternatives) -> bool:
+        """Search every alternative; False where time or memory ran out."""
         self.is_single = len(alternatives) == 1
         for margins in alternatives:
             desk = self._desk(margins)
             is_done = self._is_empty(desk) or self._search(desk)
             self._give_back(desk, margins)
             if not is_done:
-                return self._bounds(complete=False)
-        return self._bounds(complete=True)
+                return False
+        return True
 
     # ---- arrays
 
     def _is_stray(self, j: int) -> bool:
         """Return whether a factual's own number lies off the feature's grid."""
-        feature, own = self.features[j], self.problem.factual[j]
+        feature, own = self.features[j], self.factual[j]
         return isinstance(feature, Real | Integer) and own is not None and not feature.has(own)
 
     def _desk(self, margins: tuple[Margin, ...]) -> Desk:
@@ -138,17 +151,17 @@ class Search:
             self.made.desks.setdefault(self._key(margins), []).append(desk)
 
     def _key(self, margins: tuple[Margin, ...]) -> tuple[int, int]:
-        return len(margins), id(costs(self.made, self.metric).parts)
+        return len(margins), id(self.costs.parts)
 
     def _fields(self, margins: int) -> dict[str, NDArray[Any]]:
         problem, layout = self.problem, self.made.layout
         size, units = len(self.features), self.made.shape[2]
-        allowed = allowed_values(problem) if problem.conditions else self.made.free
+        allowed = self.made.free if self.part.allowed is None else self.part.allowed
         rows = linear_rows(problem)
         earlier = sum(isinstance(condition, CountDifferent) for condition in problem.conditions)
-        spans = [_spans(*each) for each in zip(self.features, allowed, problem.factual, strict=True)]
+        spans = [_spans(*each) for each in zip(self.features, allowed, self.factual, strict=True)]
         flat = np.array([span for each in spans for span in each], dtype=np.float64).reshape(-1, 2)
-        cost = costs(self.made, self.metric)
+        cost = self.costs
         may = np.ones(layout.slots, dtype=np.bool_)
         for j in np.flatnonzero(layout.is_table):
             for k in range(layout.levels[j]):
@@ -201,14 +214,14 @@ class Search:
         return slots
 
     def _row_at_factual(self, row: Row) -> Fraction:
-        own = dict(zip(self.problem.space.names, self.problem.factual, strict=True))
+        own = dict(zip(self.problem.space.names, self.factual, strict=False))
         terms = (value * Fraction(own[name] or 0) for name, value in row.coefficients.items())
         return row.constant + sum(terms, Fraction(0))
 
     def _is_empty(self, desk: Desk) -> bool:
         """Lay the question out; return whether some feature has no allowed value."""
         layout, fields = self.made.layout, desk.fields
-        factual = np.array(self.problem.factual, dtype=np.float64)
+        factual = np.array(self.factual, dtype=np.float64)
         may: Flags = fields["may"]
         if not kernels.lay_out(
             factual,
@@ -231,6 +244,10 @@ class Search:
 
     def _alike(self, fields: dict[str, NDArray[Any]], condition: CountDifferent, j: int) -> tuple[float, float]:
         """Return the range of feature j, in entries where it is a table, that counts as alike."""
+        pattern = self.part.pattern
+        if pattern is not None and (j >= len(pattern) or pattern[j]):
+            is_alike = j >= len(pattern) or condition.earlier[j] is None
+            return (-math.inf, math.inf) if is_alike else (math.inf, -math.inf)
         span = alike(self.features[j], condition.earlier[j], condition.by)
         if span is None:
             return math.inf, -math.inf
@@ -242,7 +259,7 @@ class Search:
 
     def _around(self, span: Span, j: int) -> Span:
         """Return a range about the values of a grid that lie in a span, with room for how the kernels round them."""
-        feature, own = self.features[j], self.problem.factual[j]
+        feature, own = self.features[j], self.factual[j]
         assert isinstance(feature, Real)
         low, high = (float(ends[0]) for ends in on_grid(feature, np.array([span[0]]), np.array([span[1]])))
         if own is not None and span[0] <= own <= span[1]:
@@ -259,11 +276,12 @@ class Search:
         is_finite = bool((layout.is_table | layout.is_grid | (desk.lo == desk.hi)).all())
         accuracy = float(self.problem.accuracy)
         desk.fields["form"][1] = is_finite
-        self.gap = EXACT if is_finite else SHARE * accuracy
+        gap = EXACT if is_finite else SHARE * accuracy
+        self.gap = max(self.gap, gap)
         registers[:] = 0
         reals[kernels.BEST] = self.best_cost
         reals[kernels.OPEN] = math.inf
-        reals[kernels.GAP] = self.gap
+        reals[kernels.GAP] = gap
         reals[kernels.TOLERANCE] = 1e-15 if is_finite else 0.01 * accuracy
         reals[kernels.SMALL] = 0.02 * accuracy / len(self.features)
         desk.tree.start(desk.lo, desk.hi, registers)
@@ -341,15 +359,19 @@ class Search:
     def _point(self, v: Floats, desk: Desk) -> Point:
         """Return a point of the kernels as numbers of the features."""
         slot, off = desk.fields["entry_slot"], desk.fields["off"]
-        return tuple(
+        found = tuple(
             self._number(feature, value, j)
             if isinstance(feature, Real | Integer)
             else int(slot[off[j] + int(value)] - self.made.layout.slot_from[j])
             for j, (feature, value) in enumerate(zip(self.features, v.tolist(), strict=True))
         )
+        pattern = self.part.pattern
+        if pattern is None:
+            return found
+        return tuple(None if is_missing else each for each, is_missing in zip(found, pattern, strict=False))
 
     def _number(self, feature: Real | Integer, value: float, j: int) -> int | float:
-        own = self.problem.factual[j]
+        own = self.factual[j]
         assert own is not None
         if value == own:
             return own
@@ -365,13 +387,14 @@ class Search:
     def _report(self, desk: Desk) -> None:
         if self.limits.on_progress is not None:
             power = 1 / self.metric.power
-            floor = min(self._floor(desk), float(desk.reals[kernels.OPEN])) - 1e-13 - self._stray_cost()
+            floor = min(self._floor(desk), float(desk.reals[kernels.OPEN]), self.elsewhere)
+            floor -= 1e-13 + self._stray_cost()
             floor = max(floor, 0.0) if self.is_single else 0.0
             self.limits.on_progress(
                 floor**power, self.best_cost**power, self.nodes + int(desk.registers[kernels.NODES])
             )
 
-    def _bounds(self, complete: bool) -> Bounds:
+    def bounds(self, complete: bool) -> Bounds:
         """Confirm the point with the real model, and return what is proved."""
         problem, metric, point = self.problem, self.metric, self.best
         notes = {"nodes": self.nodes, "asked": self.asked}
@@ -390,7 +413,7 @@ class Search:
 
     def _stray_cost(self) -> float:
         """Return how far the costs of the kernels may be off because they round the values of grids."""
-        cost, layout = costs(self.made, self.metric), self.made.layout
+        cost, layout = self.costs, self.made.layout
         return 2.0 * float((cost.slope + cost.square + cost.peak) @ (layout.stray * layout.inverse))
 
     def _proved(self, complete: bool) -> Fraction:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +16,7 @@ from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import Floats, Ints, make_grid
 from mace.solvers.trees.prepared import Values, allowed_ends, margin_values, prepared
 from mace.solvers.trees.question import needs_refining, plain_view, refined_view
+from mace.solvers.ways import Ways
 from mace.space import Integer, Point, Real
 
 
@@ -73,12 +72,7 @@ class Tables:
         self.jump, self.slope, self.square, self.peak = problem.metric.costs
         self.inverse, self.is_category, self.mask_of = made.inverse, made.is_category, made.mask_of
         self.ends = allowed_ends(self.allowed, self.grid.is_mask) if problem.conditions else made.ends
-        self.was_missing = np.array([value is None for value in problem.factual])
-        self.free = [
-            j
-            for j, (feature, each) in enumerate(zip(problem.space.values(), self.allowed, strict=True))
-            if feature.missing and (each.spans if self.was_missing[j] else each.missing)
-        ]
+        self.ways = Ways(problem, self.allowed)
 
     def alternatives(self) -> list[Values]:
         """Return the leaf values for each alternative of the goal."""
@@ -96,24 +90,6 @@ class Tables:
                 self.cache[margins, band] = margin_values(self.form, margins, band)
             made.append((number, self.cache[margins, band]))
         return made
-
-    def missing_costs(self, count: int) -> float:
-        """Return the least that ``count`` changes from or to a missing value cost."""
-        add, peak = self._missing
-        return float(np.sort(add)[:count].sum() + np.sort(peak)[:count].max(initial=0.0))
-
-    def patterns(self, count: int) -> Iterator[tuple[float, NDArray[np.bool_]]]:
-        """Yield the ways of being missing that differ from the factual in ``count`` features, each with the least it costs."""
-        add, peak = self._missing
-        for chosen in itertools.combinations(range(len(self.free)), count):
-            pattern = self.was_missing.copy()
-            pattern[[self.free[k] for k in chosen]] ^= True
-            if all(self.allowed[j].missing if pattern[j] else self.allowed[j].spans for j in range(len(pattern))):
-                yield float(add[list(chosen)].sum() + peak[list(chosen)].max(initial=0.0)), pattern
-
-    @property
-    def _missing(self) -> tuple[Floats, Floats]:
-        return (self.jump + self.slope + self.square)[self.free], self.peak[self.free]
 
     def part(self, pattern: NDArray[np.bool_], values: Values) -> Part | None:
         """Return one part; ``None`` where no point is allowed."""
@@ -141,7 +117,7 @@ class Tables:
         add, top, rep = np.empty(cells), np.empty(cells), np.empty(cells)
         own, lo, hi, mask = (np.zeros(size, dtype=np.int64) for _ in range(4))
         fits = kernels.cost_tables(
-            factual, self.was_missing, pattern, grid.is_mask,
+            factual, self.ways.factual, pattern, grid.is_mask,
             self.is_category, view.off, view.low, view.high, *self.ends,
             self.inverse, self.jump, self.slope, self.square, self.peak, add, top, rep, own, lo, hi, mask,
         )  # fmt: skip

@@ -148,7 +148,7 @@ class Search:
             floor, _, item = heapq.heappop(waiting)
             match item:
                 case Changes(count):
-                    patterns = list(itertools.islice(self.tables.patterns(count), MOST_PARTS + 1))
+                    patterns = list(itertools.islice(self.tables.ways.of(count), MOST_PARTS + 1))
                     made += len(patterns)
                     if made > MOST_PARTS:
                         self.reason = "too many ways of being missing to try them all"
@@ -156,8 +156,8 @@ class Search:
                     for cost, pattern in patterns:
                         for values in alternatives:
                             put(cost, Unmade(pattern, values))
-                    if count < len(self.tables.free):
-                        put(self.tables.missing_costs(count + 1), Changes(count + 1))
+                    if count < len(self.tables.ways.free):
+                        put(self.tables.ways.least_cost(count + 1), Changes(count + 1))
                 case Unmade(pattern, values):
                     part = self.tables.part(pattern, values)
                     if part is not None:
@@ -175,7 +175,7 @@ class Search:
     def exercise(self) -> None:
         """Run every kernel once, for all of them to be compiled."""
         self.run()
-        part = self.tables.part(self.tables.was_missing, self.tables.alternatives()[0])
+        part = self.tables.part(self.tables.ways.factual, self.tables.alternatives()[0])
         if part is not None:
             self._seek(part)
 

@@ -1,0 +1,86 @@
+"""Questions in which values may be missing: one part for each way of being missing, the cheapest first."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from mace.forms import Network
+from mace.problem import Bounds, Limits, Problem
+from mace.solvers.network.parts import free_values, part_of
+from mace.solvers.network.search import Search
+from mace.solvers.ways import Pattern, Ways
+
+MOST_WAYS = 4096
+"""Ways of being missing that are tried before the search gives up on a proof."""
+
+TOO_MANY = "too many ways of being missing to try them all"
+NO_PROOF = "the network lane records no proof where values may be missing"
+
+
+def may_miss(problem: Problem) -> bool:
+    """Return whether some value of a row may be missing."""
+    return any(feature.missing for feature in problem.space.values()) or None in problem.factual
+
+
+def solve(problem: Problem, limits: Limits) -> Bounds:
+    """Search the ways of being missing in the order of what they cost, until the best point costs no more than any that is left."""
+    form = problem.form
+    assert isinstance(form, Network)
+    alternatives = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
+    allowed = free_values(problem)
+    search, is_complete, reason = None, True, ""
+    for (floor, pattern), (next_floor, _) in itertools.pairwise(_in_order(Ways(problem, allowed))):
+        if search is not None and floor >= search.best_cost:
+            break
+        reason = TOO_MANY if pattern is None else _late(search, limits)
+        if pattern is not None and not reason:
+            try:
+                search = Search(problem, limits, part_of(problem, allowed, pattern), earlier=search)
+                search.elsewhere = next_floor
+                is_complete = search.search_all(alternatives)
+            except KeyboardInterrupt:
+                reason = "interrupted"
+        if search is not None and not is_complete:
+            search.floor = min(max(search.floor, floor), next_floor)
+            break
+        if reason:
+            is_complete = False
+            if search is not None:
+                search.reason, search.floor = reason, floor
+            break
+    nothing = Bounds(Fraction(0), is_infeasible=is_complete, reason=reason)
+    bounds = nothing if search is None else search.bounds(complete=is_complete)
+    is_proof_due = limits.record and (bounds.is_infeasible or bounds.lower > 0)
+    return replace(bounds, evidence={"lane": "network", "missing": NO_PROOF}) if is_proof_due else bounds
+
+
+def _late(search: Search | None, limits: Limits) -> str:
+    """Return that time is up, once a first part was searched; empty where it is not."""
+    return "time limit reached" if search is not None and limits.remaining() <= 0 else ""
+
+
+def _in_order(ways: Ways) -> Iterator[tuple[float, Pattern | None]]:
+    """Yield ways of being missing by the least that they cost, after them an infinite cost; ``None`` where they become too many."""
+    serial = itertools.count()
+    waiting: list[tuple[float, int, int | Pattern]] = [(0.0, next(serial), 0)]
+    made = 0
+    while waiting:
+        floor, _, item = heapq.heappop(waiting)
+        if not isinstance(item, int):
+            yield floor, item
+            continue
+        found = list(itertools.islice(ways.of(item), MOST_WAYS + 1))
+        made += len(found)
+        if made > MOST_WAYS:
+            yield floor, None
+            break
+        for cost, pattern in found:
+            heapq.heappush(waiting, (cost, next(serial), pattern))
+        if item < len(ways.free):
+            heapq.heappush(waiting, (ways.least_cost(item + 1), next(serial), item + 1))
+    yield math.inf, None
