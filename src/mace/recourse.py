@@ -72,6 +72,9 @@ def nearest_intervention(
         if not made.bounds.is_infeasible:
             lowers.append(made.bounds.lower)
             reasons += [made.bounds.reason] if made.bounds.reason else []
+        if made.bounds.reason == "interrupted":
+            lowers.append(Fraction(0))
+            break
     assert best is not None
     if not lowers:
         return replace(best, bounds=replace(best.bounds, calls=calls))

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.exact import UNIT
+from mace.exact import UNIT, float_down
 from mace.forms import Alternatives, Goal, Margin, Network, TreeEnsemble
 from mace.forms.scoring import column_values
 from mace.joined import Joined
@@ -286,10 +286,8 @@ def _moved_edge(edge: float, offset: Fraction, feature: Real | Integer) -> float
         return math.nextafter(low, -math.inf)
     if isinstance(feature, Integer):
         return float(math.floor(edge) - offset)
+    # A sum is rounded to the edge or below up to half way to the next float, where it may go either way.
     step = float(offset)
-    found = edge - step
-    while found + step > edge:
-        found = math.nextafter(found, -math.inf)
-    while math.nextafter(found, math.inf) + step <= edge:
-        found = math.nextafter(found, math.inf)
-    return found
+    half_way = (Fraction(edge) + Fraction(math.nextafter(edge, math.inf))) / 2
+    found = float_down(half_way - Fraction(step))
+    return found if found + step <= edge else math.nextafter(found, -math.inf)

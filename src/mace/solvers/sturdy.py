@@ -32,8 +32,8 @@ Choose = Callable[[Problem], Callable[[Problem, Limits], Bounds]]
 HALVINGS = 6
 """How often the end of a box of refused rows is looked for between two."""
 
-MOST_OFFSETS = 6
-"""So many shifted copies of a model are asked for together."""
+MOST_OFFSETS = (6, 12)
+"""So many shifted copies of a network, or of trees, are asked for together."""
 
 MOST_TREES = 700
 """So many trees at most, all copies together."""
@@ -45,6 +45,7 @@ SHARE = Fraction(9, 10)
 """How much of the accuracy a box may lie below the point in hand and still be closed."""
 
 MOST_OPEN = 100_000
+INTERRUPTED = "interrupted"
 OPEN = "the box around points between lower and upper is neither proved nor refuted"
 
 
@@ -84,7 +85,10 @@ class _Search:
             if self.limits.remaining() <= 0 or len(self.waiting) > MOST_OPEN:
                 self.reason = "time limit reached" if self.limits.remaining() <= 0 else "memory limit reached"
             elif not self._is_beaten(lower):
-                self._box(lower, region)
+                try:
+                    self._box(lower, region)
+                except KeyboardInterrupt:
+                    self.reason = INTERRUPTED
                 if not self.reason:
                     continue
             self._close(lower)
@@ -132,6 +136,8 @@ class _Search:
         found = self._ask(asked)
         if found.is_infeasible:
             return
+        if found.reason == INTERRUPTED:
+            raise KeyboardInterrupt
         lower = max(lower, found.lower)
         if found.point is None or self._is_beaten(lower):
             self._close(lower)
@@ -275,7 +281,11 @@ class _Search:
     def _shift(self, point: Point, refused: Point) -> bool:
         """Ask for one more shifted copy of the model; return whether that is something new."""
         form, goal = self.problem.form, self.problem.goal
-        if not isinstance(form, Network | TreeEnsemble) or len(self.offsets) >= MOST_OFFSETS or not self._can_shift():
+        if (
+            not isinstance(form, Network | TreeEnsemble)
+            or len(self.offsets) >= MOST_OFFSETS[isinstance(form, TreeEnsemble)]
+            or not self._can_shift()
+        ):
             return False
         outputs = len(form.biases[-1]) if isinstance(form, Network) else form.outputs
         alternatives = goal.alternatives(outputs, ties_last=form.ties_last)
