@@ -296,3 +296,21 @@ def test_random_composites_are_answered_as_brute_force_does(seed: int) -> None:
 def test_no_row_nearer_than_lower_reaches_the_target_of_a_random_composite(seed: int) -> None:
     case = random_composite(seed, finite=False)
     assert case is None or against_samples(case, np.random.default_rng(seed)) is None
+
+
+@pytest.mark.parametrize("voting", ["soft", "hard"])
+def test_votes_of_boosters_are_counted_in_their_own_arithmetic(voting: str) -> None:
+    lightgbm, xgboost = pytest.importorskip("lightgbm"), pytest.importorskip("xgboost")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2)).round(1)
+    y = (X[:, 0] + X[:, 1] ** 2 > 0.5).astype(int)
+    space = FeatureSpace({"x": real(-3, 3, step=0.1), "y": real(-3, 3, step=0.1)})
+    single = [xgboost.XGBClassifier(n_estimators=n, max_depth=2) for n in (2, 3)]
+    mixed = [lightgbm.LGBMClassifier(n_estimators=3, verbose=-1), LogisticRegression()]
+    for members in (single, mixed):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = VotingClassifier([(str(k), member) for k, member in enumerate(members)], voting=voting).fit(X, y)
+            explainer = mace.Explainer(model, space)
+            found, truth = (explainer.explain(X[0].tolist(), solver=solver) for solver in ("auto", "enumerate"))
+        assert found[0].distance == truth[0].distance
