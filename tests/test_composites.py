@@ -129,7 +129,7 @@ def test_beyond_its_band_the_form_decides_as_the_model(name: str) -> None:
     form = reading.form
     assert isinstance(form, Composite)
     rng = np.random.default_rng(1)
-    points = [draw(SPACE, rng) for _ in range(200)]
+    points = [draw(SPACE, rng) for _ in range(120)]
     sure = 0
     for point, code in zip(points, reading.ask(points), strict=True):
         box = tuple((Fraction(value), Fraction(value)) for value in point)
@@ -137,7 +137,7 @@ def test_beyond_its_band_the_form_decides_as_the_model(name: str) -> None:
             assert form.predicted(point) == code
             sure += 1
         assert form.rounding(box) < Fraction(1, 10**9)
-    assert sure > 150
+    assert sure > 90
     assert mace.testing.check_model(model, SPACE, count=40).decided > 50
 
 
@@ -183,7 +183,7 @@ def test_a_mean_of_sigmoids_has_no_program_and_no_formula() -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("distance", ["l0", "l1", "linf"])
+@pytest.mark.parametrize("distance", ["l1", "linf"])
 def test_no_sampled_row_is_nearer_than_the_proved_optimum(name: str, distance: str) -> None:
     model, frame = fitted(name)
     explainer = mace.Explainer(model, SPACE)
@@ -204,9 +204,8 @@ def test_no_sampled_row_is_nearer_than_the_proved_optimum(name: str, distance: s
         x, n, cat, y = np.clip(kept, low, high).tolist()
         points.append((x, round(n), round(cat), y))
     near = [point for point in points if metric.measure(point) < Fraction(best.lower)]
-    assert len(near) > 100 or distance == "l0"
-    if near:
-        assert (model.predict(SPACE.frame_of(near)) != best.prediction).all()
+    assert len(near) > 100
+    assert (model.predict(SPACE.frame_of(near)) != best.prediction).all()
 
 
 @pytest.mark.parametrize("name", ["calibrated svcs", "soft votes, one an mlp", "soft votes, one a forest"])
@@ -297,3 +296,21 @@ def test_random_composites_are_answered_as_brute_force_does(seed: int) -> None:
 def test_no_row_nearer_than_lower_reaches_the_target_of_a_random_composite(seed: int) -> None:
     case = random_composite(seed, finite=False)
     assert case is None or against_samples(case, np.random.default_rng(seed)) is None
+
+
+@pytest.mark.parametrize("voting", ["soft", "hard"])
+def test_votes_of_boosters_are_counted_in_their_own_arithmetic(voting: str) -> None:
+    lightgbm, xgboost = pytest.importorskip("lightgbm"), pytest.importorskip("xgboost")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2)).round(1)
+    y = (X[:, 0] + X[:, 1] ** 2 > 0.5).astype(int)
+    space = FeatureSpace({"x": real(-3, 3, step=0.1), "y": real(-3, 3, step=0.1)})
+    single = [xgboost.XGBClassifier(n_estimators=n, max_depth=2) for n in (2, 3)]
+    mixed = [lightgbm.LGBMClassifier(n_estimators=3, verbose=-1), LogisticRegression()]
+    for members in (single, mixed):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = VotingClassifier([(str(k), member) for k, member in enumerate(members)], voting=voting).fit(X, y)
+            explainer = mace.Explainer(model, space)
+            found, truth = (explainer.explain(X[0].tolist(), solver=solver) for solver in ("auto", "enumerate"))
+        assert found[0].distance == truth[0].distance

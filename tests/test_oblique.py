@@ -87,7 +87,7 @@ def test_trees_behind_a_projection_are_explained_as_brute_force_does(name: str, 
     model, frame = fitted(BINARY[name], classes)
     explainer = mace.Explainer(model, SPACE)
     assert isinstance(read(model, SPACE).form, ObliqueTrees)
-    for row in (0, 1, 2):
+    for row in (0, 1):
         for distance in ("l1", "linf"):
             found, truth = (
                 explainer.explain(frame.iloc[row], distance=distance, solver=s) for s in ("auto", "enumerate")

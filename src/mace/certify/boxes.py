@@ -139,7 +139,8 @@ class Span:
             parts = [replace(self, levels=one), replace(self, levels=self.levels - one)]
         else:
             middle = self.low + (self.high - self.low) / 2
-            middle = float(math.floor(middle)) if self.is_whole else middle
+            # The sum may be rounded up to the end itself.
+            middle = float(math.floor(middle)) if self.is_whole else middle if middle < self.high else self.low
             parts = [replace(self, high=middle), replace(self, low=self.after(middle))]
         return [part for part in parts if not part.is_empty]
 
@@ -270,6 +271,10 @@ class _Cover:
 
     def _somewhere(self, piece: Piece) -> list[Piece]:
         """Return a piece that no box meets in two; raise where it is a single row as far as the conditions can tell."""
+        for j in self.asked:
+            parts = self._own_apart(j, piece[j])
+            if len(parts) > 1:
+                return [(*piece[:j], span, *piece[j + 1 :]) for span in parts]
         sizes = {j: self._size(j, piece[j]) for j in self.asked}
         for j in sorted(sizes, key=lambda j: -sizes[j]):
             parts = piece[j].halves()
@@ -279,6 +284,14 @@ class _Cover:
             f"{name} {self._shown(span)}" for name, span in zip(self.names, piece, strict=True) if not span.missing
         )
         raise Refuted(f"evidence.boxes: rows that fulfil the conditions lie in no box: {shown:.300}")
+
+    def _own_apart(self, j: int, span: Span) -> list[Span]:
+        """Return a span with the factual's own value cut out: conditions ask whether a feature changes."""
+        own = self.factual[j]
+        if own is None or span.levels is not None or not span.low <= own <= span.high:
+            return [span]
+        alone = replace(span, low=float(own), high=float(own), missing=False)
+        return [alone, *span.outside(alone)]
 
     def _size(self, j: int, span: Span) -> float:
         """Return how much of a feature a span holds."""

@@ -145,7 +145,7 @@ class Composite:
         for part in self.parts:
             wrong, largest = _error(part, box)
             error, size = error + wrong, size + largest
-        return 2 * (error + gamma(len(self.parts) + 8) * (error + size)) * (1 + Fraction(1, 2**20))
+        return 2 * (error + gamma(len(self.parts) + 8, self.unit) * (error + size)) * (1 + Fraction(1, 2**20))
 
     @cached_property
     def _grain(self) -> Fraction:
