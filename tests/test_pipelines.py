@@ -45,7 +45,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import mace
 from mace import FeatureSpace, UnsupportedModel, categorical, integer, ordinal, real
-from mace.forms import Network, TreeEnsemble, winner
+from mace.forms import Network, ObliqueTrees, TreeEnsemble, winner
 from mace.models import read
 from mace.space import Point
 from random_pipelines import random_pipeline
@@ -442,11 +442,10 @@ def test_curves_of_real_numbers_are_refused_before_a_linear_model(before: Any, m
         read(make_pipeline(before, LogisticRegression()).fit(frame, labels), SPACE)
 
 
-def test_a_projection_is_refused_before_trees() -> None:
+def test_a_projection_before_trees_is_read_as_splits_of_mixtures() -> None:
     frame, labels = training()
     model = make_pipeline(encoded(StandardScaler(), sparse_threshold=0), PCA(2), DecisionTreeClassifier(max_depth=3))
-    with pytest.raises(UnsupportedModel, match="PCA before trees: a split of a mixture"):
-        read(model.fit(frame, labels), SPACE)
+    assert isinstance(read(model.fit(frame, labels), SPACE).form, ObliqueTrees)
 
 
 def test_an_unseen_level_is_refused_where_the_encoder_refuses_it() -> None:
