@@ -271,7 +271,7 @@ def test_the_time_of_a_row_and_of_the_whole_batch_are_kept() -> None:
 def test_ctrl_c_keeps_what_is_answered(tmp_path: Path) -> None:
     def interrupt(progress: Progress) -> None:
         if progress.done == 7:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
 
     path = tmp_path / "rows.jsonl"
     batch = EXPLAINER.explain_many(FRAME, on_progress=interrupt, checkpoint=path)
