@@ -293,7 +293,7 @@ def test_a_file_without_usable_rows_is_refused(tmp_path: Path) -> None:
 
 # A user's own copy, as its publisher gives it.
 
-SHEET = Path(__file__).parent / "files" / "credit.xls"  # six invented people, in the publisher's layout
+SHEET = Path(__file__).parent / "files" / "invented_people.xls"  # six of them, made by a random generator, in the layout of the publisher of Credit
 
 
 def embedded(name: str) -> str:

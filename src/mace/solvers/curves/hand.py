@@ -10,7 +10,7 @@ from fractions import Fraction
 from mace.diversity import CountDifferent
 from mace.exact import float_down, float_up
 from mace.forms import Alternatives, Composite, Network, clearance
-from mace.language.syntax import Guard
+from mace.language.syntax import ONE, Compare, Guard, Variable
 from mace.problem import Bounds, Limits, Problem
 from mace.solvers.bisection import BAND
 from mace.solvers.milp.polish import nudge
@@ -40,8 +40,8 @@ class Stated:
         return self.stated
 
     def of_result(self, result: str) -> Guard:
-        """Not for forms that are functions."""
-        raise NotImplementedError
+        """Return that an outcome counts."""
+        return Compare("==", Variable(result), ONE)
 
 
 class Hand:
