@@ -61,7 +61,8 @@ def paths() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def client(paths: None) -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed")
+    import distributed
+
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
         distributed.Client(cluster) as client,
@@ -113,7 +114,8 @@ def test_a_dask_frame_gives_the_same_answers_also_where_a_worker_is_killed(clien
 
 @pytest.fixture(scope="module")
 def ray(paths: None) -> Iterator[Any]:
-    ray = pytest.importorskip("ray")
+    import ray
+
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
     yield ray
     ray.shutdown()

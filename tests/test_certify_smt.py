@@ -20,7 +20,9 @@ from random_networks import random_network
 from random_problems import random_case
 from tampering import REFUTED, outcome_of, parts_of
 
-pytest.importorskip("cvc5", reason="cvc5 is the second solver of these tests")
+pytest.importorskip(
+    "cvc5", reason="NOT TESTED: cvc5, the second solver of these tests, is not installed (pip install mace-xai[cvc5])"
+)
 
 LANES = ("smt", "milp")
 

@@ -300,7 +300,9 @@ def test_no_row_nearer_than_lower_reaches_the_target_of_a_random_composite(seed:
 
 @pytest.mark.parametrize("voting", ["soft", "hard"])
 def test_votes_of_boosters_are_counted_in_their_own_arithmetic(voting: str) -> None:
-    lightgbm, xgboost = pytest.importorskip("lightgbm"), pytest.importorskip("xgboost")
+    import lightgbm
+    import xgboost
+
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 2)).round(1)
     y = (X[:, 0] + X[:, 1] ** 2 > 0.5).astype(int)

@@ -293,7 +293,7 @@ def test_a_file_without_usable_rows_is_refused(tmp_path: Path) -> None:
 
 # A user's own copy, as its publisher gives it.
 
-SHEET = Path(__file__).parent / "files" / "invented_people.xls"  # six of them, made by a random generator, in the layout of the publisher of Credit
+SHEET = Path(__file__).parent / "files" / "invented_people.xls"  # six random people in the publisher's layout
 
 
 def embedded(name: str) -> str:

@@ -181,7 +181,6 @@ def test_arrows() -> None:
 
 
 def test_a_letter_says_what_the_explanation_says() -> None:
-    pytest.importorskip("jinja2")
     letter = EXPLANATION.letter(
         name="Ms Miller", sender="The bank", names={"income": "yearly income"}, units={"income": "kEUR"}
     )
@@ -204,20 +203,17 @@ def test_differences_are_those_of_decimals() -> None:
 
 
 def test_a_further_answer_is_not_said_to_be_the_smallest() -> None:
-    pytest.importorskip("jinja2")
     letter = SEVERAL.letter(number=2)
     assert "We have proved" not in letter
     assert "other ways to this decision that change less" in letter
 
 
 def test_a_letter_where_none_exists_says_that_it_is_proved() -> None:
-    pytest.importorskip("jinja2")
     assert "We have proved that no change" in NONE.letter()
     assert "<p>We have proved that no change" in NONE.letter(html=True)
 
 
 def test_an_open_gap_is_said() -> None:
-    pytest.importorskip("jinja2")
     from dataclasses import replace
 
     answer = replace(EXPLANATION[0], status=mace.Status.FEASIBLE, lower=EXPLANATION[0].distance / 2)
@@ -227,13 +223,11 @@ def test_an_open_gap_is_said() -> None:
 
 
 def test_html_is_escaped_and_text_is_not() -> None:
-    pytest.importorskip("jinja2")
     assert "Dear &lt;b&gt; &amp; co," in EXPLANATION.letter(html=True, name="<b> & co")
     assert "Dear <b> & co," in EXPLANATION.letter(name="<b> & co")
 
 
 def test_templates_are_the_users_own_and_sandboxed(tmp_path: Path) -> None:
-    pytest.importorskip("jinja2")
     template = "{{ who }}: {% for c in changes %}{{ c.feature }} {{ c.direction }}{% endfor %}"
     assert EXPLANATION.letter(template, who="you") == "you: income more\n"
     (tmp_path / "letter.txt").write_text(template)
