@@ -17,6 +17,7 @@ from mace.conflicts import Undecided
 from mace.constraints import Condition
 from mace.distances import Distance, FunctionDistance
 from mace.diversity import Differ
+from mace.errors import InvalidOption
 from mace.exact import float_down, float_up
 from mace.explanation import Change, Counterfactual, Explanation
 from mace.forms import Effects
@@ -30,6 +31,9 @@ from mace.space import Point, Scalar
 
 MOST_CASES = 32
 """How many choices of levels are gone through one by one, so that effects have a single cause in each."""
+
+MOST_OF_GRID = 1000
+"""How many values of an effect with a grid a formula lists."""
 
 GENERAL = ("milp", "smt")
 """Lanes that take equations as formulas."""
@@ -124,8 +128,20 @@ def _answered(
         made = _inside(asked, effects, solver, silent) or _by_cases(problem, effects, further, solver, silent)
         if made is not None:
             return replace(made, problem=asked, effects=effects)
+    _check_grids(effects, solver)
     lane = choose(solver, asked)
     return Intervention(lane.solve(asked, silent), asked, effects, (lane,))
+
+
+def _check_grids(effects: Effects, solver: str) -> None:
+    """Refuse effects with very many values of a grid where a formula would have to list them."""
+    for equation in effects.equations:
+        size = equation.feature.size or 0
+        if equation.is_rounded and size > MOST_OF_GRID and solver != "enumerate":
+            raise InvalidOption(
+                f"the effect {equation.name!r} has {size:,} values, and its equation before this model needs a lane that lists them, "
+                f"at most {MOST_OF_GRID}. Declare it as mace.real(low, high) without step, or give it a single cause before trees."
+            )
 
 
 def _inside(asked: Problem, effects: Effects, solver: str, limits: Limits) -> Intervention | None:
