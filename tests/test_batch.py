@@ -513,6 +513,21 @@ def test_an_unknown_kind_of_file_or_folder_is_refused(tmp_path: Path, name: str)
         EXPLAINER.explain_many(FRAME.head(1)).save(tmp_path / name)
 
 
+def test_an_interrupt_that_a_solver_does_not_tell_of_still_ends_the_batch() -> None:
+    class Closing(mace.Explainer):
+        def explain(self, row: Any, **options: Any) -> Explanation:
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                return super().explain(row, **options)
+            raise AssertionError("the signal was not raised")
+
+    batch = Closing(decide, PEOPLE).explain_many(pd.DataFrame({"age": [20, 30, 40], "income": [10, 20, 30]}))
+    assert batch.interrupted
+    assert [each.status for each in batch] == ["optimal", "unknown", "unknown"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_functions_typed_into_a_notebook_are_read_in_other_processes() -> None:
     text = "def typed(age, income):\n    return 'grant' if 2 * income + age >= 150 else 'refuse'\nlimit = lambda new, old: new.age <= 40\n"
     cell = "<ipython-input-7>"
