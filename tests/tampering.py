@@ -102,13 +102,14 @@ def is_true(certificate: Certificate, model: Any) -> bool:
             return False
     nearer = [
         point
-        for point in _points(problem)
+        for point in every_point(problem)
         if (lower is None or problem.distance(point) < Fraction(lower)) and problem.is_plausible(point)
     ]
     return not nearer or not any(problem.goal.accepts(outcome) for outcome in problem.ask(nearer))
 
 
-def _points(problem: Problem) -> Any:
+def every_point(problem: Problem) -> Any:
+    """Return every point of a finite space."""
     domains = []
     for feature, own in zip(problem.space.values(), problem.factual, strict=True):
         values: list[Any] = [*grid_values(feature), own, *([None] if feature.missing else [])]
