@@ -24,6 +24,7 @@ from mace.distances import point_values
 from mace.errors import InvalidProgram
 from mace.exact import float_down, float_up
 from mace.language import evaluate, holds
+from mace.language.linear import linear
 from mace.language.syntax import (
     And,
     Binary,
@@ -43,7 +44,6 @@ from mace.problem import Bounds, Evidence, Limits, Problem
 from mace.solvers.allowed import on_grid
 from mace.solvers.bisection import BAND
 from mace.solvers.cuts import Cut, cut_of
-from mace.solvers.linear import linear
 from mace.solvers.regions import Range, Region, guard_of, narrow, whole_region
 from mace.space import Integer, Point, Real, Value
 
