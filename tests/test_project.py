@@ -25,6 +25,7 @@ LAYERS = (
     {"targets", "testing"},
     {"problem", "causes", "diversity", "near", "noise", "outliers", "region"},
     {"joined"},
+    {"copies"},
     {"solvers", "certify"},
     {"explanation", "conflicts"},
     {"answers", "levers", "batch", "letters", "recourse"},
