@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
 
-from mace.constraints.condition import AtLeast, Condition, GuardCondition, Values
+from mace.constraints.condition import AtLeast, Condition, GuardCondition, Values, compare
 from mace.distances import point_values
 from mace.errors import InvalidConstraint, InvalidProgram, did_you_mean
-from mace.forms import Effects, Equation
+from mace.forms import Effects, EffectsForm, Equation
 from mace.language import Symbol, characteristic, divides_by_variable, parse, run, variables
+from mace.language.given import given
+from mace.language.source import find_source
 from mace.language.substitute import substitute_guard
 from mace.language.syntax import TRUE, Guard, Program, Variable
+from mace.problem import Problem
 from mace.space import RESERVED, FeatureSpace, Ordinal, Point, Real, Value
 
 MOST_EFFECTS = 8
@@ -48,10 +52,14 @@ class Causal:
     def __repr__(self) -> str:
         return f"Causal({', '.join(self.equations)})"
 
+    def __reduce__(self) -> tuple[type[Causal], tuple[dict[str, str]]]:
+        """Pickle the texts of the equations, which are read anew, and refused there where they need names from outside."""
+        return type(self), ({name: _text_of(equation) for name, equation in self.equations.items()},)
+
     def programs(self, space: FeatureSpace) -> dict[str, Program]:
         """Return the equations as programs, each after its causes."""
         read = {name: self._read(name, space) for name in self.equations}
-        causes = {name: _inputs(program) & set(space) for name, program in read.items()}
+        causes = {name: inputs_of(program) & set(space) for name, program in read.items()}
         for name, parents in causes.items():
             lost = [each for each in (name, *sorted(parents)) if space[each].missing]
             if lost:
@@ -67,6 +75,20 @@ class Causal:
                 f"Causal: the equations go round in a circle: {', '.join(error.args[1])}."
             ) from error
         return {name: read[name] for name in order}
+
+    def texts(self, space: FeatureSpace) -> dict[str, str]:
+        """Return the text of each equation; it must mean the same without the names around it."""
+        made = {name: _text_of(equation) for name, equation in self.equations.items()}
+        try:
+            same = Causal(made).programs(space) == self.programs(space)
+        except InvalidConstraint:
+            same = False
+        if not same:
+            raise InvalidConstraint(
+                "certify: an equation uses names from outside of it, so its text alone does not say what it is. "
+                "Write the numbers into it, or pass it as text."
+            )
+        return made
 
     def _read(self, name: str, space: FeatureSpace) -> Program:
         if name not in space:
@@ -86,10 +108,15 @@ class Causal:
             raise InvalidConstraint(
                 f"Causal: the equation of {name!r} must return a number, and divide by numbers only."
             )
-        return Program(space.names, parsed.program.body)
+        return given(Program(space.names, parsed.program.body), {})
 
 
-def _inputs(program: Program) -> frozenset[str]:
+def _text_of(equation: Callable[..., object] | str) -> str:
+    return equation if isinstance(equation, str) else ast.unparse(find_source(equation).node)
+
+
+def inputs_of(program: Program) -> frozenset[str]:
+    """Return the features that a program reads."""
     return variables(characteristic(program, result=f"{RESERVED}result", prefix=f"{RESERVED}result."))
 
 
@@ -111,6 +138,62 @@ def effects_of(programs: Mapping[str, Program], space: FeatureSpace, factual: Po
     for count in range(len(equations) + 1):
         for acted in itertools.combinations(equations, count):
             yield Effects(space, tuple(equation for equation in equations if equation not in acted))
+
+
+def through(problem: Problem, effects: Effects, further: tuple[Condition, ...] = ()) -> Problem:
+    """Return the question about actions: the model, and every condition but the ``further`` ones, see the row that these lead to.
+
+    Actions leave an effect that follows from its causes at the factual's own value; ``further`` conditions are on the actions.
+    """
+    conditions = (*problem.conditions, *further)
+    if not effects.equations:
+        return replace(problem, conditions=conditions)
+    ask = problem.ask
+
+    def ask_rows(points: Sequence[Point]) -> list[Fraction]:
+        return ask([effects.row(point) for point in points])
+
+    own = dict(zip(problem.space, problem.factual, strict=True))
+    still = [GuardCondition(compare(problem.space, each.name, "==", own[each.name])) for each in effects.equations]
+    seen = [OfRow(condition, effects) for condition in problem.conditions]
+    return replace(
+        problem,
+        form=EffectsForm(problem.form, effects),
+        ask=ask_rows,
+        conditions=(*still, InRanges(effects), *seen, *further),
+    )
+
+
+def cases_of(effects: Effects) -> tuple[str, ...]:
+    """Return the features with few levels beside which effects have other causes: given their levels, fewer causes are left."""
+    mixed = {
+        name
+        for equation in effects.equations
+        if len(causes := inputs_of(equation.program) & set(effects.space)) > 1
+        for name in causes
+        if hasattr(effects.space[name], "levels")
+    }
+    return tuple(name for name in effects.space if name in mixed)
+
+
+def in_case(effects: Effects, levels: Mapping[str, int]) -> Effects:
+    """Return what follows from actions wherever some features have these levels, by their positions."""
+    values = {name: Fraction(level) for name, level in levels.items()}
+    return replace(
+        effects, equations=tuple(replace(each, program=given(each.program, values)) for each in effects.equations)
+    )
+
+
+def of_levels(space: FeatureSpace, levels: Mapping[str, int]) -> tuple[Condition, ...]:
+    """Return that features have these levels."""
+    return tuple(GuardCondition(compare(space, name, "==", level)) for name, level in levels.items())
+
+
+def levels_of(space: FeatureSpace, names: Sequence[str]) -> Iterator[dict[str, int]]:
+    """Yield every choice of a level for each of some features."""
+    sizes = [range(len(getattr(space[name], "levels", ()))) for name in names]
+    for chosen in itertools.product(*sizes):
+        yield dict(zip(names, chosen, strict=True))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
+from mace.certify import actions
 from mace.certify.certificate import Certificate
 from mace.certify.statement import Statement
 from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict
@@ -59,8 +61,15 @@ def verify(certificate: Certificate | Mapping[str, Any], model: Any, *, progress
     statement = Statement.from_dict(certificate.statement)
     try:
         problem, _ = statement.problem(model)
-        _check_claim(problem, certificate.claim)
-        _check_proof(problem, certificate, progress or _silent)
+        if ("actions" in certificate.claim) != (statement.causes is not None):
+            raise Refuted("claim.actions: there are actions where the statement has causes, and only there")
+        if statement.causes is None:
+            _check_claim(problem, certificate.claim, _check_counterfactual)
+            _check_proof(problem, certificate, progress or _silent, _check_lane)
+        else:
+            causal = actions.Question(problem, statement, certificate.claim["actions"])
+            _check_claim(problem, certificate.claim, causal.check_counterfactual)
+            _check_proof(problem, certificate, progress or _silent, partial(causal.check_proof, check_lane=_check_lane))
     except Refuted as verdict:
         return Verdict("refuted", str(verdict))
     except Unchecked as verdict:
@@ -72,7 +81,9 @@ def _silent(share: float) -> None:
     """Tell nobody."""
 
 
-def _check_claim(problem: Problem, claim: dict[str, Any]) -> None:
+def _check_claim(
+    problem: Problem, claim: dict[str, Any], check_counterfactual: Callable[[Problem, dict[str, Any]], Fraction]
+) -> None:
     """Ask the real model about the counterfactual, and check it, its distance and the status."""
     status, lower, upper, row = claim["status"], claim["lower"], claim["upper"], claim["counterfactual"]
     if status == "infeasible":
@@ -87,7 +98,7 @@ def _check_claim(problem: Problem, claim: dict[str, Any]) -> None:
         return
     if upper is None or row is None:
         raise Refuted(f"claim: with status {status} there is a counterfactual and its distance, upper")
-    distance = _check_counterfactual(problem, row)
+    distance = check_counterfactual(problem, row)
     if upper != float_up(distance):
         raise Refuted(f"claim.upper: {upper!r} is not the distance of the counterfactual, {float_up(distance)!r}")
     if lower > upper:
@@ -127,21 +138,25 @@ def _why_implausible(problem: Problem, row: dict[str, Any]) -> str:
     return "it is not plausible"
 
 
-def _check_proof(problem: Problem, certificate: Certificate, progress: Progress) -> None:
-    """Hand the proof to the checker of its lane; a lower bound of 0 needs none."""
-    evidence, claimed = certificate.evidence, certificate.claim["lower"]
+def _check_proof(problem: Problem, certificate: Certificate, progress: Progress, check: Callable[..., None]) -> None:
+    """Have a proof checked; a lower bound of 0 needs none."""
+    claimed = certificate.claim["lower"]
     if claimed == 0:
         return
-    lane = evidence["lane"]
-    if "missing" in evidence:
-        raise Unchecked(f"the {lane!s:.40} lane gave no proof of lower: {evidence['missing']!s:.300}")
-    if lane not in CHECKERS:
-        raise Unchecked(f"no checker for proofs of the lane {lane!r:.60}; known: {', '.join(CHECKERS)}")
-    checker = resolve(CHECKERS[lane])
     try:
-        checker(problem, None if claimed is None else Fraction(claimed), evidence, progress)
+        check(problem, None if claimed is None else Fraction(claimed), certificate.evidence, progress)
     except (Refuted, Unchecked):
         raise
     except Exception as error:
         # Whatever damaged evidence provokes, it proves nothing.
         raise Refuted(f"evidence: it cannot be followed ({type(error).__name__}: {str(error)[:200]})") from error
+
+
+def _check_lane(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
+    """Hand a proof to the checker of its lane."""
+    lane = evidence["lane"]
+    if "missing" in evidence:
+        raise Unchecked(f"the {lane!s:.40} lane gave no proof of lower: {evidence['missing']!s:.300}")
+    if lane not in CHECKERS:
+        raise Unchecked(f"no checker for proofs of the lane {lane!r:.60}; known: {', '.join(CHECKERS)}")
+    resolve(CHECKERS[lane])(problem, lower, evidence, progress)

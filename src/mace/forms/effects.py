@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,8 +11,9 @@ from mace.forms.decision import Goal
 from mace.forms.form import Box, Form
 from mace.forms.function import FunctionForm
 from mace.language import characteristic, run
+from mace.language.linear import Linear, linear_expression
 from mace.language.substitute import substitute_guard
-from mace.language.syntax import Binary, Compare, Expression, Guard, Program, Variable, conjunction, constant
+from mace.language.syntax import Binary, Compare, Expression, Guard, Program, Return, Variable, conjunction, constant
 from mace.space import RESERVED, FeatureSpace, Point, Real
 
 
@@ -32,6 +34,21 @@ class Equation:
     name: str
     program: Program
     shift: Fraction
+
+    @cached_property
+    def sum(self) -> Linear | None:
+        """What its causes make of it as a linear form, without the shift; ``None`` where it is none."""
+        body = self.program.body
+        return linear_expression(body.value) if isinstance(body, Return) else None
+
+    def value(self, values: Mapping[str, Fraction | None]) -> float:
+        """Return the effect of its causes: the exact number, rounded once."""
+        if self.sum is None:
+            return float(run(self.program, values) + self.shift)
+        total = self.sum[1] + self.shift
+        for name, share in self.sum[0].items():
+            total += share * (values[name] or 0)
+        return float(total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +73,7 @@ class Effects:
         }
         row = list(actions)
         for equation in self.equations:
-            found = float(run(equation.program, values) + equation.shift)
+            found = equation.value(values)
             values[equation.name] = Fraction(found)
             row[self.space.index(equation.name)] = found
         return tuple(row)
