@@ -15,7 +15,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import mace
-from mace.certify.boxes import Span, _check_cover, may_hold
+from mace.certify.cover import check_cover
+from mace.certify.pieces import may_hold
+from mace.certify.spans import Span
 from mace.certify.verdict import Refuted
 from mace.distances import point_values
 from mace.language import holds
@@ -205,9 +207,9 @@ def test_rows_up_to_the_very_bound_must_lie_in_a_box() -> None:
     step = Fraction(1, 4 * 6)
     for reach in (0, 1, 2):
         near = (Span(3 - reach, 3 + reach, None, True, False), None, None, None)
-        _check_cover(problem, step * (reach + 1) * (1 - Fraction(1, 10**9)), [near])
+        check_cover(problem, step * (reach + 1) * (1 - Fraction(1, 10**9)), [near])
         with pytest.raises(Refuted, match="lie in no box"):
-            _check_cover(problem, step * (reach + 1) * Fraction(101, 100), [near])
+            check_cover(problem, step * (reach + 1) * Fraction(101, 100), [near])
 
 
 # ---- conditions on a piece

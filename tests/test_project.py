@@ -25,7 +25,7 @@ LAYERS = (
     {"targets", "testing"},
     {"problem", "diversity", "near", "noise", "outliers", "region"},
     {"joined", "causes"},
-    {"actions"},
+    {"actions", "copies"},
     {"solvers", "certify"},
     {"explanation", "conflicts"},
     {"answers", "levers", "batch", "letters"},

@@ -10,6 +10,7 @@ import bisect
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,7 +111,7 @@ def make_axes(problem: Problem, cuts: list[Floats]) -> list[Axis]:
         add, top = cell_costs(feature, own, parts, low, high)
         is_missing_allowed = feature.missing and _all_hold(guards.get(name, []), name, None) and not never
         lost = np.array([own is not None])
-        missing_add, missing_top = _costs(parts, lost.astype(np.float64), lost)
+        missing_add, missing_top = change_costs(parts, lost.astype(np.float64), lost)
         axes.append(
             Axis(
                 low=low,
@@ -202,7 +203,7 @@ def _alike_borders(feature: Real | Integer, earlier: Value, by: Fraction) -> lis
 
 def cell_costs(feature: Feature, own: Value, parts: Parts, low: Floats, high: Floats) -> tuple[Ints, Ints]:
     """Return the least that a value of each cell adds to the sum of a distance, and its share in the maximum, in units of 1 / SCALE."""
-    return _costs(parts, *_changes(feature, own, low, high))
+    return change_costs(parts, *_changes(feature, own, low, high))
 
 
 def _changes(feature: Feature, own: Value, low: Floats, high: Floats) -> tuple[Floats, Flags]:
@@ -217,9 +218,15 @@ def _changes(feature: Feature, own: Value, low: Floats, high: Floats) -> tuple[F
     return np.abs(nearest - float(own)) / float(feature.range), np.asarray(nearest != own)
 
 
-def _costs(parts: Parts, deltas: Floats, changed: Flags) -> tuple[Ints, Ints]:
+@lru_cache(maxsize=4096)
+def rounded_down(parts: Parts) -> tuple[float, float, float, float]:
+    """Return jump, slope, square and peak as floats that are not above them."""
+    return float_down(parts.jump), float_down(parts.slope), float_down(parts.square), float_down(parts.peak)
+
+
+def change_costs(parts: Parts, deltas: Floats, changed: Flags) -> tuple[Ints, Ints]:
     """Return what changes cost, rounded down: jump + slope δ + square δ² in the sum, peak δ in the maximum."""
-    slope, square, peak = (float_down(part) for part in (parts.slope, parts.square, parts.peak))
+    _, slope, square, peak = rounded_down(parts)
     add = np.floor((slope + square * deltas) * deltas * ROOM * SCALE).astype(np.int64)
     add += math.floor(parts.jump * SCALE)
     top = np.floor(peak * deltas * ROOM * SCALE).astype(np.int64)

@@ -52,6 +52,9 @@ SHARE = Fraction(9, 10)
 
 MOST_OPEN = 100_000
 
+MOST_COMPARED = 500
+"""So many boxes of a proof are compared with each other."""
+
 FINEST = Fraction(1, 10**13)
 """A number whose range is down to this share of the whole is not cut further: floats may have no value there at all."""
 
@@ -104,10 +107,22 @@ def solve(problem: Problem, limits: Limits, lane: Lane) -> Bounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Proved:
-    """A box that the lane was asked about, and its proof of the box's lower bound."""
+    """A box, the lower bound that was proved of it (``None``: it holds nothing at all), and the proof."""
 
     region: Region
+    lower: Fraction | None
     evidence: Evidence | None
+
+    def is_enough(self, lower: Fraction | None) -> bool:
+        """Return whether it proves a lower bound; ``None`` is that there is nothing at all."""
+        return self.lower is None or (lower is not None and self.lower >= lower)
+
+
+def _better(first: _Proved | None, second: _Proved | None) -> _Proved | None:
+    """Return which of two proofs proves more; the first where they are alike."""
+    if first is None or second is None:
+        return first or second
+    return first if first.is_enough(second.lower) else second
 
 
 class _Search:
@@ -216,8 +231,8 @@ class _Search:
         found = self.lane.solve(asked, Limits(self.limits.deadline, record=self.limits.record))
         self.boxes += 1
         self.calls += found.calls
-        if found.is_infeasible or found.lower >= lower:
-            lower, proved = found.lower, _Proved(region, found.evidence)
+        mine = _Proved(region, None if found.is_infeasible else found.lower, found.evidence)
+        lower, proved = max(lower, found.lower), _better(mine, proved)
         if found.is_infeasible:
             self._keep(proved)
             return
@@ -388,27 +403,51 @@ class _Search:
     def _bounds(self) -> Bounds:
         notes = {"boxes": self.boxes}
         if self.upper is None and self.closed is None:
-            return Bounds(Fraction(0), is_infeasible=True, calls=self.calls, notes=notes, evidence=self._evidence())
+            evidence = self._evidence(None)
+            return Bounds(Fraction(0), is_infeasible=True, calls=self.calls, notes=notes, evidence=evidence)
         lowers = [self.closed] if self.closed is not None else []
         lowers += [self.upper] if self.upper is not None else []
         lower = min(lowers)
         gap = self.upper is None or self.upper - lower > self.problem.accuracy
         reason = (self.reason or (NARROW if self.narrow else BAND)) if gap else ""
         return Bounds(
-            lower, self.upper, self.point, reason=reason, calls=self.calls, notes=notes, evidence=self._evidence()
+            lower, self.upper, self.point, reason=reason, calls=self.calls, notes=notes, evidence=self._evidence(lower)
         )
 
-    def _evidence(self) -> Evidence | None:
-        """Return the boxes that no part of was asked about again, each with its proof; ``None`` where one has none."""
-        if self.cuts:
+    def _evidence(self, lower: Fraction | None) -> Evidence | None:
+        """Return the boxes that no part of was asked about again, each with its proof; ``None`` where one has none.
+
+        A box whose proof does not reach ``lower`` was closed by its distance from data, which a checker finds itself.
+        """
+        if not self.limits.record:
             return None
+        enough = [proved for proved in self.proofs.values() if proved is not None and proved.is_enough(lower)]
         boxes = []
-        for proved in self.proofs.values():
-            if proved is None or proved.evidence is None:
+        for proved in _largest(enough):
+            if proved.evidence is None:
                 return None
             ranges = {name: _range_dict(left) for name, left in proved.region.items() if left != self.whole[name]}
             boxes.append({"ranges": ranges, "proof": proved.evidence})
-        return {"lane": "boxes", "boxes": boxes} if self.limits.record else None
+        return {"lane": "boxes", "boxes": boxes}
+
+
+def _largest(proofs: list[_Proved]) -> list[_Proved]:
+    """Return proofs without those of boxes that lie in another's; all of them where they are many."""
+    if len(proofs) > MOST_COMPARED:
+        return proofs
+    kept: list[_Proved] = []
+    for proved in proofs:
+        if not any(_lies_in(proved.region, other.region) for other in kept):
+            kept = [other for other in kept if not _lies_in(other.region, proved.region)]
+            kept.append(proved)
+    return kept
+
+
+def _lies_in(region: Region, other: Region) -> bool:
+    return all(
+        left is around or left.joined(around) == around
+        for left, around in zip(region.values(), other.values(), strict=True)
+    )
 
 
 def _range_dict(left: Range) -> dict[str, Any]:
