@@ -257,9 +257,9 @@ def few_values(space: FeatureSpace, name: str) -> range:
     return range(len(getattr(feature, "levels", ())))
 
 
-def in_case(effects: Effects, levels: Mapping[str, int]) -> Effects:
+def in_case(effects: Effects, levels: Mapping[str, Value]) -> Effects:
     """Return what follows from actions wherever some features have these levels, by their positions, or numbers."""
-    values = {name: Fraction(level) for name, level in levels.items()}
+    values = {name: Fraction(level or 0) for name, level in levels.items()}
     return replace(
         effects, equations=tuple(replace(each, program=given(each.program, values)) for each in effects.equations)
     )
@@ -289,7 +289,7 @@ def _expression(form: Linear) -> Expression:
     return total([*terms, Constant(form[1])])
 
 
-def of_levels(space: FeatureSpace, levels: Mapping[str, int]) -> tuple[Condition, ...]:
+def of_levels(space: FeatureSpace, levels: Mapping[str, Value]) -> tuple[Condition, ...]:
     """Return that features have these levels, or numbers."""
     return tuple(GuardCondition(compare(space, name, "==", level)) for name, level in levels.items())
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from mace.actions import OutOfTime, over_actions
 from mace.answers import certificate_of, overall, which
-from mace.causes import OfRow, cases_of, effects_of, in_case, in_pieces, levels_of, of_levels, through
+from mace.causes import OfRow, cases_of, effects_of, in_case, in_pieces, inputs_of, levels_of, of_levels, through
 from mace.certify.statement import Statement
 from mace.conflicts import Undecided
 from mace.constraints import Condition
@@ -92,8 +92,13 @@ def nearest_intervention(
         else:
             found.add(number, made)
     for number in waiting:
-        if not found.is_stopped:
-            found.add(number, _general_lane(problem, choices[number], further, solver, found.limits, found.upper))
+        if found.is_stopped:
+            break
+        try:
+            made = _general_lane(problem, choices[number], further, solver, found.limits, found.upper)
+        except OutOfTime:
+            made = _too_late(problem, choices[number], further)
+        found.add(number, made)
     return found.together(len(choices))
 
 
@@ -186,12 +191,42 @@ def _general_lane(
     """Ask a lane that takes formulas; nothing farther than a point in hand is looked at."""
     _check_grids(effects, solver)
     asked = through(problem, effects, further)
-    near = asked if upper is None else replace(asked, conditions=(*asked.conditions, *_within(asked, upper)))
+    hint = _one_cause_at_a_time(asked, problem, effects, further, limits) if solver in OWN else None
+    uppers = [each for each in (upper, None if hint is None else hint.upper) if each is not None]
+    nearest = min(uppers, default=None)
+    near = asked if nearest is None else replace(asked, conditions=(*asked.conditions, *_within(asked, nearest)))
     lane = choose(solver, near)
     bounds = lane.solve(near, limits)
-    if bounds.is_infeasible and upper is not None:
-        bounds = replace(bounds, lower=upper, is_infeasible=False)
+    if bounds.is_infeasible and nearest is not None:
+        bounds = replace(bounds, lower=nearest, is_infeasible=False)
+    if hint is not None and _is_nearer(hint, bounds):
+        closed = hint.upper is not None and hint.upper - bounds.lower <= problem.accuracy
+        bounds = replace(bounds, point=hint.point, upper=hint.upper, reason="" if closed else bounds.reason)
     return Intervention(bounds, asked, effects, (lane,))
+
+
+def _one_cause_at_a_time(
+    asked: Problem, problem: Problem, effects: Effects, further: tuple[Condition, ...], limits: Limits
+) -> Bounds | None:
+    """Return a near point, where effects with several causes are moved by one of them alone; nothing is proved by it."""
+    follow = {equation.name for equation in effects.equations}
+    causes = [inputs_of(equation.program) & set(problem.space) - follow for equation in effects.equations]
+    mixed = sorted(set().union(*(each for each in causes if len(each) > 1)), key=problem.space.index)
+    own = dict(zip(problem.space, problem.factual, strict=True))
+    best: Bounds | None = None
+    for kept in mixed if len(mixed) <= MOST_CASES else ():
+        levels = {name: own[name] for name in mixed if name != kept}
+        held = through(problem, in_case(effects, levels), (*further, *of_levels(problem.space, levels)))
+        plain = over_actions(held, limits)
+        lane = None if plain is None else choose("auto", plain)
+        if plain is None or lane is None or lane.name not in OWN:
+            continue
+        found = lane.solve(plain, replace(limits, record=False))
+        point = found.point
+        if point is not None and asked.is_plausible(point) and asked.is_reached(point):
+            made = Bounds(Fraction(0), asked.distance(point), point)
+            best = made if best is None or _is_nearer(made, best) else best
+    return best
 
 
 def _within(problem: Problem, upper: Fraction) -> list[Condition]:
