@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from mace.certify import actions
+from mace.certify import actions, robust
 from mace.certify.certificate import Certificate
 from mace.certify.statement import Statement
 from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict
 from mace.errors import InvalidRow
 from mace.exact import float_up
+from mace.noise import Sturdy
 from mace.problem import Problem
 from mace.registry import resolve
 
@@ -63,9 +65,13 @@ def verify(certificate: Certificate | Mapping[str, Any], model: Any, *, progress
         problem, _ = statement.problem(model)
         if ("actions" in certificate.claim) != (statement.causes is not None):
             raise Refuted("claim.actions: there are actions where the statement has causes, and only there")
+        rest, sturdy = robust.without_noise(problem)
         if statement.causes is None:
-            _check_claim(problem, certificate.claim, _check_counterfactual)
-            _check_proof(problem, certificate, progress or _silent, _check_lane)
+            check_lane = _check_lane if sturdy is None else partial(robust.check, sturdy, check_lane=_check_lane)
+            _check_claim(rest, certificate.claim, _check_counterfactual)
+            if sturdy is not None:
+                _check_noise(rest, sturdy, certificate)
+            _check_proof(rest, certificate, progress or _silent, check_lane)
         else:
             causal = actions.Question(problem, statement, certificate.claim["actions"])
             _check_claim(problem, certificate.claim, causal.check_counterfactual)
@@ -143,12 +149,27 @@ def _check_proof(problem: Problem, certificate: Certificate, progress: Progress,
     claimed = certificate.claim["lower"]
     if claimed == 0:
         return
-    try:
+    with _following():
         check(problem, None if claimed is None else Fraction(claimed), certificate.evidence, progress)
+
+
+def _check_noise(problem: Problem, sturdy: Sturdy, certificate: Certificate) -> None:
+    """Be convinced that noise does not undo the counterfactual."""
+    row = certificate.claim["counterfactual"]
+    if row is None:
+        return
+    with _following():
+        robust.check_around(sturdy, problem, problem.space.point(row), certificate.evidence, _check_lane)
+
+
+@contextmanager
+def _following() -> Iterator[None]:
+    """Refute what damaged evidence provokes: whatever it is, it proves nothing."""
+    try:
+        yield
     except (Refuted, Unchecked):
         raise
     except Exception as error:
-        # Whatever damaged evidence provokes, it proves nothing.
         raise Refuted(f"evidence: it cannot be followed ({type(error).__name__}: {str(error)[:200]})") from error
 
 

@@ -156,9 +156,10 @@ class Search:
         """Return rows beside a point that are refused; ``None`` where there are none and the point is taken; or why that is not known."""
         region = around(self.rest, self.sturdy, point)
         ends = {j: left.floats() if left.has_values else None for j, left in enumerate(region.values())}
-        # What does not vary is decided in the narrowed ensemble, and no condition need say it.
         varies = [name for name, left in region.items() if not left.is_single]
-        asked = Copies(beside(self.rest, self.sturdy, point, varies), {}, ends).at(())
+        # What does not vary is decided in the narrowed ensemble, and no condition need say it.
+        said = {*varies, *(name for name, feature in self.rest.space.items() if feature.missing)}
+        asked = Copies(beside(self.rest, self.sturdy, point, said), {}, ends).at(())
         assert isinstance(asked.form, TreeEnsemble)
         inner = {
             self.rest.space.index(each): (float_up(region[each].low), float_down(region[each].high)) for each in varies
