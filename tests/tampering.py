@@ -128,7 +128,11 @@ def noise_around(problem: Problem, sturdy: Sturdy, point: Any) -> Any:
     domains = []
     for (name, feature), value in zip(problem.space.items(), point, strict=True):
         radius = sturdy.radii.get(name, 0)
-        near = [v for v in grid_values(feature) if value is not None and radius and abs(Fraction(v) - Fraction(value)) <= radius]
+        near = [
+            v
+            for v in grid_values(feature)
+            if value is not None and radius and abs(Fraction(v) - Fraction(value)) <= radius
+        ]
         domains.append([value, *(v for v in near if v != value)])
     return product(*domains)
 

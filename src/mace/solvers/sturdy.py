@@ -57,13 +57,13 @@ def unsupported(problem: Problem) -> str:
     return ""
 
 
-def solve(problem: Problem, limits: Limits, choose: Choose) -> Bounds:
-    """Find the nearest counterfactual that noise does not undo."""
+def solve(problem: Problem, limits: Limits, choose: Choose, lane: str) -> Bounds:
+    """Find the nearest counterfactual that noise does not undo, with a lane that takes the problem without noise."""
     if isinstance(problem.form, TreeEnsemble):
         sturdy = next(each for each in problem.conditions if isinstance(each, Sturdy))
         rest = replace(problem, conditions=tuple(each for each in problem.conditions if each is not sturdy))
         with suppress(NoCopies):
-            return places.Search(rest, sturdy, limits, choose).run()
+            return places.Search(rest, sturdy, limits, choose, narrows=lane == "trees").run()
     return _Search(problem, limits, choose).run()
 
 
