@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import copy
 import itertools
+import json
 import math
 import operator
 import pickle
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
@@ -22,6 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 import mace
 from mace.actions import Traced
 from mace.causes import effects_of
+from mace.cli.main import run
 from mace.constraints.condition import GuardCondition
 from mace.distances import as_distance
 from mace.language.parse import parse
@@ -63,11 +67,15 @@ def frame_of(rng: np.random.Generator, rows: int) -> pd.DataFrame:
     )
 
 
-def fitted(estimator: Any, seed: int) -> Any:
+WHOLE = SPACE.replace(savings=mace.integer(-10, 30, step=2), debt=mace.real(-20, 20, step=2.5))
+"""The same with effects that are rounded to the values of a grid."""
+
+
+def fitted(estimator: Any, seed: int, space: mace.FeatureSpace = SPACE) -> Any:
     rng = np.random.default_rng(seed)
     frame = frame_of(rng, 150)
     score = frame.age * rng.normal() + frame.savings * 0.5 - frame.debt * 0.3 + 4 * (frame.job == "boss")
-    return make_pipeline(mace.Encoder(SPACE), estimator).fit(frame, (score > score.median()).astype(int))
+    return make_pipeline(mace.Encoder(space), estimator).fit(frame, (score > score.median()).astype(int))
 
 
 def edges_of(model: Any) -> dict[str, set[float]]:
@@ -87,6 +95,7 @@ def cheapest(
     causes: dict[str, str],
     allowed: Any = lambda row: True,
     more: tuple[float, ...] = (),
+    space: mace.FeatureSpace = SPACE,
 ) -> float:
     """Return the least cost of actions that lead to class 1, by going through all that matter: l1 is least at an edge or beside it."""
     equations = {name: eval(text, {"max": max}) for name, text in causes.items()}
@@ -104,6 +113,8 @@ def cheapest(
             # The trees compare in float32: beside an edge, a few of its units are enough to be on either side.
             for step in (-1e-5, 1e-5):
                 values.add(edge + step)
+        if space is WHOLE:
+            values = {WHOLE[name].value_at(place) for place in range(WHOLE[name].size)}
         near[name] = sorted(value for value in values if SPACE[name].low <= value <= SPACE[name].high)
     rows, costs = [], []
     for acted in itertools.chain.from_iterable(itertools.combinations(near, k) for k in range(3)):
@@ -123,6 +134,9 @@ def cheapest(
                 if name not in acted:
                     own = row[name] - equations[name](Bunch(row))
                     made[name] = equations[name](Bunch(made)) + own
+                    if space is WHOLE:
+                        grain = float(WHOLE[name].step)
+                        made[name] = grain * math.floor(made[name] / grain + 0.5)
             inside = all(SPACE[name].low <= made[name] <= SPACE[name].high for name in near)
             if inside and allowed(made):
                 rows.append(made)
@@ -164,6 +178,29 @@ def test_no_actions_are_cheaper_than_the_answer(number: int) -> None:
             assert answer[0].lower <= best + 1e-12
             assert best - answer[0].distance <= 4e-6
             assert explainer.predict(answer[0].values) == 1
+
+
+@pytest.mark.parametrize("number", [0, 3, 5, DIAMOND])
+def test_no_actions_are_cheaper_where_effects_are_rounded(number: int) -> None:
+    causes = CAUSES[number]
+    model = fitted(RandomForestClassifier(3, max_depth=3, random_state=number), number, WHOLE)
+    explainer = mace.Explainer(model, WHOLE, mace.Causal(causes))
+    seen = 0
+    for _, row in frame_of(np.random.default_rng(number), 8).iterrows():
+        row = dict(row) | {"savings": 2 * round(row.savings / 2), "debt": 2.5 * round(row.debt / 2.5)}
+        if seen == 2 or explainer.predict(row) == 1:
+            continue
+        answer = explainer.explain(row, target=1, certify=True)
+        best = cheapest(model, row, causes, space=WHOLE)
+        seen += 1
+        assert answer.status == "optimal"
+        assert answer[0].lower <= best + 1e-12
+        assert best - answer[0].distance <= 1e-9
+        assert explainer.predict(answer[0].values) == 1
+        if number != DIAMOND:
+            assert mace.verify(answer[0].certificate, model).valid
+    with pytest.raises(mace.InvalidRow, match="off the grid"):
+        explainer.explain(row | {"savings": 3}, target=None)
 
 
 def test_constraints_on_effects_bind_the_row() -> None:
@@ -542,6 +579,64 @@ def test_a_batch_with_causes_is_the_same_in_processes() -> None:
     assert [each[0].actions for each in batch] == [each[0].actions for each in alone]
     again = pickle.loads(pickle.dumps(explainer))
     assert again.explain(dict(rows.iloc[0]))[0].values == alone[0][0].values
+
+
+# ---- texts, files and the command line
+
+
+def test_an_equation_may_be_an_expression_over_the_features() -> None:
+    row = {"age": 1, "job": "clerk", "savings": 0.0, "debt": 0.0}
+    model = fitted(FOREST, 1)
+    plain = {"savings": "max(0.9 * age, 1) + (4 if job == 'boss' else 0)", "debt": "2 - savings / 2"}
+    other = {
+        "savings": "lambda x: max(0.9 * x.age, 1) + (4 if x.job == 'boss' else 0)",
+        "debt": "lambda x: 2 - x.savings / 2",
+    }
+    first, second = (mace.Explainer(model, SPACE, mace.Causal(each)).explain(row, target=1) for each in (plain, other))
+    assert first[0].values == second[0].values
+    for text in ("0.3 *", "ages * 2", "x.age", "1 / age"):
+        with pytest.raises(mace.InvalidConstraint, match="savings"):
+            mace.Explainer(model, SPACE, mace.Causal({"savings": text}))
+
+
+def test_causes_of_a_file_and_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = fitted(FOREST, 1)
+    row = {"age": 1, "job": "clerk", "savings": 0.0, "debt": 0.0}
+    skops.io.dump(model, tmp_path / "model.skops")
+    (tmp_path / "space.json").write_text(SPACE.to_json())
+    pd.DataFrame([row]).to_csv(tmp_path / "rows.csv", index=False)
+    (tmp_path / "rules.toml").write_text(
+        'constraints = ["job stays"]\n[causes]\nsavings = "2.7 * age"\ndebt = "3 - 0.5 * savings"\n'
+    )
+    explainer = mace.Explainer(model, SPACE, mace.Causal.load(tmp_path / "rules.toml"))
+    wanted = explainer.explain(row, target=1, constraints=mace.load_constraints(tmp_path / "rules.toml", SPACE))
+    files = ["--data", "rows.csv", "--model", "model.skops", "--space", "space.json"]
+    paths = [each if each.startswith("--") else str(tmp_path / each) for each in files]
+    common = [*paths, "--target", "1"]
+    certificate = str(tmp_path / "answer.json")
+    code = run(
+        ["explain", *common, "--json", "--constraints", str(tmp_path / "rules.toml"), "--certificate", certificate]
+    )
+    assert code == 0
+    found = json.loads(capsys.readouterr().out)["counterfactuals"][0]
+    assert found["values"] == wanted[0].values
+    assert found["actions"] == list(wanted[0].actions)
+    assert run(["verify", certificate, "--model", str(tmp_path / "model.skops")]) == 0
+    capsys.readouterr()
+    options = ["--cause", "savings = 2.7 * age", "--cause", "debt = 3 - 0.5 * savings", "--fix", "job"]
+    assert run(["explain", *common, "--json", *options]) == 0
+    assert json.loads(capsys.readouterr().out)["counterfactuals"][0]["values"] == wanted[0].values
+    assert run(["batch", *common, *options, "--out", str(tmp_path / "out.jsonl")]) == 0
+    assert json.loads((tmp_path / "out.jsonl").read_text())["counterfactuals"][0]["values"] == wanted[0].values
+    for wrong in ("savings", "savings == 2 * age", "debts = 2"):
+        assert run(["explain", *common, "--cause", wrong]) == 2
+    assert run(["audit", *common, "--constraints", str(tmp_path / "rules.toml")]) == 2
+    assert "an audit is of rows" in capsys.readouterr().err
+    (tmp_path / "odd.toml").write_text("[causes]\nsavings = 3\n")
+    with pytest.raises(mace.InvalidConstraint, match="causes"):
+        mace.Causal.load(tmp_path / "odd.toml")
+    (tmp_path / "none.toml").write_text("constraints = []\n")
+    assert mace.Causal.load(tmp_path / "none.toml") is None
 
 
 def test_the_conditions_on_actions_are_guards() -> None:

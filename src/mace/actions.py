@@ -151,7 +151,7 @@ class Traced:
         self.chains[name] = [link for link in self.effects.equations if link.name in behind]
         levels = getattr(self.space[root], "levels", None)
         if levels is not None:
-            table = tuple(self.value(name, root, k) for k in range(len(levels)))
+            table = tuple(float(self.value(name, root, k)) for k in range(len(levels)))
             self.roots[name] = Root(root, table)
             return
         low, high = (float(end) for end in self._ends(root))
@@ -184,7 +184,7 @@ class Traced:
         """Return an effect as it is computed where its root has some value."""
         values = dict.fromkeys(self.space.names) | {root: Fraction(at)}
         for equation in self.chains[name]:
-            found = equation.value(values)
+            found = float(equation.value(values))
             values[equation.name] = Fraction(found)
         return found
 
@@ -223,7 +223,9 @@ class Traced:
     # ---- sums
 
     def _add_up(self, equation: Equation) -> None:
-        if equation.sum is None or any(name in self.names and name not in self.sums for name in equation.sum[0]):
+        if equation.sum is None or equation.is_rounded:
+            return
+        if any(name in self.names and name not in self.sums for name in equation.sum[0]):
             return
         made: Row = {"": equation.sum[1] + equation.shift}
         low, high = self.effects.ends(equation.name)

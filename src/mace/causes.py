@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 
 from mace.constraints.condition import AtLeast, Condition, GuardCondition, Values, compare
+from mace.constraints.files import read_toml
 from mace.distances import point_values
-from mace.errors import InvalidConstraint, InvalidProgram, did_you_mean
+from mace.errors import InvalidConstraint, InvalidProgram, InvalidRow, did_you_mean
 from mace.forms import Effects, EffectsForm, Equation
 from mace.language import Symbol, characteristic, divides_by_variable, parse, run, variables
 from mace.language.given import given
@@ -19,7 +21,7 @@ from mace.language.source import find_source
 from mace.language.substitute import substitute_guard
 from mace.language.syntax import TRUE, Guard, Program, Variable
 from mace.problem import Problem
-from mace.space import RESERVED, FeatureSpace, Ordinal, Point, Real, Value
+from mace.space import RESERVED, FeatureSpace, Integer, Ordinal, Point, Real, Value
 
 MOST_EFFECTS = 8
 """Every choice of the effects that are acted upon is tried."""
@@ -33,13 +35,14 @@ class Causal:
     Parameters
     ----------
     equations : mapping of names to functions
-        For each effect, a real feature without step, a function of the row in the core language, ``lambda x: 0.3 * x.income``, or its text.
-        It is parsed, never executed. What it leaves unexplained of the factual is kept.
+        For each effect, a real or integer feature, a function of the row in the core language, ``lambda x: 0.3 * x.income``, its text, or
+        an expression over the features, ``"0.3 * income"``. It is parsed, never executed. What it leaves unexplained of the factual is
+        kept. An effect with whole numbers, or a step, takes the value of its grid that is nearest to the sum, the greater of two.
 
     Examples
     --------
-    >>> Causal({"savings": "lambda x: 0.3 * x.income"})
-    Causal(savings)
+    >>> Causal({"savings": "0.3 * income", "debt": "max(0, 20 - savings)"})
+    Causal(savings, debt)
     """
 
     def __init__(self, equations: Mapping[str, Callable[..., object] | str]) -> None:
@@ -48,6 +51,19 @@ class Causal:
         if len(equations) > MOST_EFFECTS:
             raise InvalidConstraint(f"Causal: {len(equations)} effects; at most {MOST_EFFECTS} can be gone through.")
         self.equations = dict(equations)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Causal | None:
+        """Return the equations of the table ``[causes]`` of a TOML file, ``savings = "0.3 * income"``; ``None`` where it has none.
+
+        The file may be one of constraints, which :func:`mace.load_constraints` reads.
+        """
+        table = read_toml(path).get("causes")
+        if table is None:
+            return None
+        if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
+            raise InvalidConstraint(f'{path}: [causes] must have lines such as savings = "0.3 * income".')
+        return cls(table)
 
     def __repr__(self) -> str:
         return f"Causal({', '.join(self.equations)})"
@@ -94,14 +110,13 @@ class Causal:
         if name not in space:
             raise InvalidConstraint(f"Causal: there is no feature {name!r}.{did_you_mean(name, space)}")
         feature = space[name]
-        if not isinstance(feature, Real) or feature.step is not None:
+        if not isinstance(feature, Real | Integer):
             raise InvalidConstraint(
-                f"Causal: the effect {name!r} is not a real feature without step, so an equation does not give it values that it may take. "
-                "Declare it as mace.real(low, high)."
+                f"Causal: the effect {name!r} has levels, and an equation gives numbers. Declare it as mace.real or mace.integer."
             )
         symbols = {each: _symbol(space, each) for each in space}
         try:
-            parsed = parse(self.equations[name], records=[symbols])
+            parsed = parse(_as_function(self.equations[name], space), records=[symbols])
         except InvalidProgram as error:
             raise InvalidConstraint(f"Causal: cannot read the equation of {name!r}: {error}") from error
         if parsed.labels is not None or divides_by_variable(parsed.program):
@@ -109,6 +124,39 @@ class Causal:
                 f"Causal: the equation of {name!r} must return a number, and divide by numbers only."
             )
         return given(Program(space.names, parsed.program.body), {})
+
+
+class _OfRecord(ast.NodeTransformer):
+    """Turns the names of features into fields of a record; names of functions stay."""
+
+    def __init__(self, space: FeatureSpace, record: str) -> None:
+        self.space, self.record = space, record
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self.space:
+            return node
+        return ast.Attribute(ast.Name(self.record, ast.Load()), node.id, ast.Load())
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        node.args = [self.visit(each) for each in node.args]
+        return node
+
+
+def _as_function(equation: Callable[..., object] | str, space: FeatureSpace) -> Callable[..., object] | str:
+    """Return an expression over the features as the text of a function of the row; anything else as it is."""
+    if not isinstance(equation, str) or equation.lstrip().startswith(("lambda", "def ", "@")):
+        return equation
+    try:
+        tree = ast.parse(equation.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise InvalidProgram(f"{equation!r:.80} is not an expression: {error}") from error
+    record = "row"
+    while record in space:
+        record += "_"
+    try:
+        return f"lambda {record}: {ast.unparse(_OfRecord(space, record).visit(tree))}"
+    except RecursionError as error:
+        raise InvalidProgram(f"{equation!r:.80} is nested too deeply.") from error
 
 
 def _text_of(equation: Callable[..., object] | str) -> str:
@@ -131,10 +179,13 @@ def effects_of(programs: Mapping[str, Program], space: FeatureSpace, factual: Po
     An effect's own part is abducted from the factual: what its equation leaves unexplained.
     """
     values = point_values(space, factual)
-    equations = [
-        Equation(name, program, Fraction(values[name] or 0) - run(program, values))
-        for name, program in programs.items()
-    ]
+    equations = []
+    for name, program in programs.items():
+        feature, own = space[name], Fraction(values[name] or 0)
+        assert isinstance(feature, Real | Integer)
+        if not feature.has(float(own)):
+            raise InvalidRow(f"{name!r} is {float(own)!r}, off the grid of its feature, and an effect cannot be that.")
+        equations.append(Equation(name, program, own - run(program, values), feature))
     for count in range(len(equations) + 1):
         for acted in itertools.combinations(equations, count):
             yield Effects(space, tuple(equation for equation in equations if equation not in acted))

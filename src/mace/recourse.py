@@ -15,14 +15,17 @@ from mace.causes import cases_of, effects_of, in_case, levels_of, of_levels, thr
 from mace.certify.statement import Statement
 from mace.conflicts import Undecided
 from mace.constraints import Condition
+from mace.constraints.condition import GuardCondition
 from mace.distances import Distance, FunctionDistance
 from mace.diversity import Differ
+from mace.errors import InvalidOption
 from mace.exact import float_down, float_up
 from mace.explanation import Change, Counterfactual, Explanation
 from mace.forms import Effects
 from mace.language import Program
+from mace.language.syntax import Compare, Variable, conjunction, constant
 from mace.models import Reading
-from mace.problem import Bounds, Evidence, Limits, Problem, Status
+from mace.problem import Bounds, Limits, Problem, Status
 from mace.region import RecourseRegion
 from mace.solvers import Lane, choose
 from mace.solvers.tidy import shortened, tidy
@@ -30,6 +33,9 @@ from mace.space import Point, Scalar
 
 MOST_CASES = 32
 """How many choices of levels are gone through one by one, so that effects have a single cause in each."""
+
+MOST_OF_GRID = 1000
+"""How many values of an effect with a grid a formula lists."""
 
 GENERAL = ("milp", "smt")
 """Lanes that take equations as formulas."""
@@ -68,25 +74,60 @@ def nearest_intervention(
 
     ``further`` conditions are on the actions.
     """
-    best: Intervention | None = None
-    every: list[Bounds] = []
-    proofs: list[Evidence] = []
-    lanes: list[Lane] = []
-    for effects in effects_of(programs, problem.space, problem.factual):
-        made = _answered(problem, effects, further, solver, limits)
-        every.append(made.bounds)
-        proofs.append(made.bounds.evidence or {"lane": made.lanes[0].name, "missing": "it records no proof"})
-        lanes += made.lanes
-        if best is None or _is_nearer(made.bounds, best.bounds):
-            best = made
-        _report(limits, best.bounds, every)
-        if made.bounds.reason == "interrupted":
-            every.append(Bounds(Fraction(0)))
+    found = _Found(problem, limits)
+    choices = list(effects_of(programs, problem.space, problem.factual))
+    waiting: list[int] = []
+    for number, effects in enumerate(choices):
+        if found.is_stopped:
             break
-    assert best is not None
-    bounds = _together(best.bounds, every, problem.accuracy)
-    evidence = {"lane": "causes", "choices": proofs} if limits.record else None
-    return replace(best, bounds=replace(bounds, evidence=evidence), lanes=(best.lanes[0], *lanes))
+        made = None if solver in GENERAL else _own_lane(problem, effects, further, solver, found.limits)
+        if made is None:
+            waiting.append(number)
+        else:
+            found.add(number, made)
+    for number in waiting:
+        if not found.is_stopped:
+            found.add(number, _general_lane(problem, choices[number], further, solver, found.limits, found.upper))
+    return found.together(len(choices))
+
+
+class _Found:
+    """What is known of the choices of the effects that are acted upon, by their numbers."""
+
+    def __init__(self, problem: Problem, limits: Limits) -> None:
+        self.accuracy, self.record, self.on_progress = problem.accuracy, limits.record, limits.on_progress
+        self.limits = replace(limits, on_progress=None)
+        self.made: dict[int, Intervention] = {}
+        self.best: int | None = None
+        self.is_stopped = False
+
+    @property
+    def upper(self) -> Fraction | None:
+        """The distance of the nearest point in hand."""
+        return None if self.best is None else self.made[self.best].bounds.upper
+
+    def add(self, number: int, made: Intervention) -> None:
+        self.made[number] = made
+        if self.best is None or _is_nearer(made.bounds, self.made[self.best].bounds, number < self.best):
+            self.best = number
+        self.is_stopped = made.bounds.reason == "interrupted"
+        if self.on_progress is not None:
+            upper = math.inf if self.upper is None else float_up(self.upper)
+            self.on_progress(0.0, upper, sum(each.bounds.calls for each in self.made.values()))
+
+    def together(self, choices: int) -> Intervention:
+        """Return the best of all choices with what is proved of them together."""
+        assert self.best is not None
+        best = self.made[self.best]
+        every = [each.bounds for each in self.made.values()]
+        if len(every) < choices:
+            every.append(Bounds(Fraction(0)))
+        bounds = _together(best.bounds, every, self.accuracy)
+        missing = {"lane": "causes", "missing": "it was not asked about"}
+        proofs = [self.made[k].bounds.evidence or missing if k in self.made else missing for k in range(choices)]
+        evidence = {"lane": "causes", "choices": proofs} if self.record else None
+        lanes = (*best.lanes, *(lane for each in self.made.values() for lane in each.lanes))
+        return replace(best, bounds=replace(bounds, evidence=evidence), lanes=lanes)
 
 
 def _together(best: Bounds, every: list[Bounds], accuracy: Fraction) -> Bounds:
@@ -102,30 +143,65 @@ def _together(best: Bounds, every: list[Bounds], accuracy: Fraction) -> Bounds:
     return replace(best, lower=lower, is_infeasible=False, reason=reason, calls=calls)
 
 
-def _is_nearer(one: Bounds, other: Bounds) -> bool:
+def _is_nearer(one: Bounds, other: Bounds, is_first: bool = False) -> bool:
     if one.upper is None:
         return other.is_infeasible and not one.is_infeasible
-    return other.upper is None or one.upper < other.upper
+    return other.upper is None or one.upper < other.upper or (is_first and one.upper == other.upper)
 
 
-def _report(limits: Limits, best: Bounds, every: list[Bounds]) -> None:
-    if limits.on_progress is not None:
-        upper = math.inf if best.upper is None else float_up(best.upper)
-        limits.on_progress(0.0, upper, sum(each.calls for each in every))
-
-
-def _answered(
+def _own_lane(
     problem: Problem, effects: Effects, further: tuple[Condition, ...], solver: str, limits: Limits
-) -> Intervention:
-    """Ask a lane of our own about trees or a network with the equations in it, where that can be done; else one that takes formulas."""
-    silent = replace(limits, on_progress=None)
+) -> Intervention | None:
+    """Ask a lane of our own about trees or a network with the equations in it; ``None`` where that cannot be done."""
     asked = through(problem, effects, further)
-    if solver not in GENERAL:
-        made = _inside(asked, effects, solver, silent) or _by_cases(problem, effects, further, solver, silent)
-        if made is not None:
-            return replace(made, problem=asked, effects=effects)
-    lane = choose(solver, asked)
-    return Intervention(lane.solve(asked, silent), asked, effects, (lane,))
+    if not effects.equations:
+        lane = choose(solver, asked)
+        return Intervention(lane.solve(asked, limits), asked, effects, (lane,))
+    made = _inside(asked, effects, solver, limits) or _by_cases(problem, effects, further, solver, limits)
+    return None if made is None else replace(made, problem=asked, effects=effects)
+
+
+def _general_lane(
+    problem: Problem,
+    effects: Effects,
+    further: tuple[Condition, ...],
+    solver: str,
+    limits: Limits,
+    upper: Fraction | None,
+) -> Intervention:
+    """Ask a lane that takes formulas; nothing farther than a point in hand is looked at."""
+    _check_grids(effects, solver)
+    asked = through(problem, effects, further)
+    near = asked if upper is None else replace(asked, conditions=(*asked.conditions, *_within(asked, upper)))
+    lane = choose(solver, near)
+    bounds = lane.solve(near, limits)
+    if bounds.is_infeasible and upper is not None:
+        bounds = replace(bounds, lower=upper, is_infeasible=False)
+    return Intervention(bounds, asked, effects, (lane,))
+
+
+def _within(problem: Problem, upper: Fraction) -> list[Condition]:
+    """Return that no feature changes more than it can within a distance."""
+    made: list[Condition] = []
+    for name, (low, high), whole in zip(problem.space, problem.box(upper), problem.box(), strict=True):
+        feature = problem.space[name]
+        if (low, high) == whole or feature.missing:
+            continue
+        at = Variable(name)
+        guards = [Compare(">=", at, constant(low)), Compare("<=", at, constant(high))]
+        made.append(GuardCondition(conjunction(guards) if low < high else Compare("==", at, constant(low))))
+    return made
+
+
+def _check_grids(effects: Effects, solver: str) -> None:
+    """Refuse effects with very many values of a grid where a formula would have to list them."""
+    for equation in effects.equations:
+        size = equation.feature.size or 0
+        if equation.is_rounded and size > MOST_OF_GRID and solver != "enumerate":
+            raise InvalidOption(
+                f"the effect {equation.name!r} has {size:,} values, and its equation before this model needs a lane that lists them, "
+                f"at most {MOST_OF_GRID}. Declare it as mace.real(low, high) without step, or give it a single cause before trees."
+            )
 
 
 def _inside(asked: Problem, effects: Effects, solver: str, limits: Limits) -> Intervention | None:

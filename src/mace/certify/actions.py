@@ -301,12 +301,18 @@ def _followed(
 ) -> tuple[dict[str, Fraction], Fraction, Fraction, list[tuple[tuple[int, Any], Fraction]]]:
     """Return an effect over actions: a sum with its constant and rounding, or a table over levels."""
     equation = follow[name]
-    if equation.sum is None or any(hasattr(effects.space[cause], "levels") for cause in equation.sum[0]):
+    if (
+        equation.sum is None
+        or equation.is_rounded
+        or any(hasattr(effects.space[cause], "levels") for cause in equation.sum[0])
+    ):
         causes = inputs_of(equation.program) & set(effects.space)
         if len(causes) != 1:
             raise Refuted(f"{name!r} is no sum over its causes, and has several")
         (cause,) = causes
         levels = range(len(getattr(effects.space[cause], "levels", ())))
+        if not levels:
+            raise Refuted(f"{name!r} is no sum over its causes")
         table = tuple(equation.value({**dict.fromkeys(names), cause: Fraction(level)}) for level in levels)
         return {}, Fraction(0), Fraction(0), [((names.index(cause), table), Fraction(1))]
     low, high = effects.ends(name)

@@ -23,6 +23,7 @@ CHECKERS = {
     "trees": "mace.certify.trees:check",
     "network": "mace.certify.network:check",
     "boxes": "mace.certify.boxes:check",
+    "curves": "mace.certify.curves:check",
     "enumerate": "mace.certify.enumerate:check",
     "smt": "mace.certify.smt:check",
     "milp": "mace.certify.milp:check",

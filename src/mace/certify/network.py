@@ -52,7 +52,14 @@ LARGEST = Fraction(10) ** 150
 """Numbers and ranges whose products floats can hold."""
 
 
-def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
+def check(
+    problem: Problem,
+    lower: Fraction | None,
+    evidence: dict[str, Any],
+    progress: Progress,
+    *,
+    most_cuts: int = MOST_CUTS,
+) -> None:
     """Be convinced that no plausible point nearer than ``lower`` (at any distance, where ``None``) reaches the goal, or raise."""
     form, metric = problem.form, problem.metric
     if not isinstance(form, Network):
@@ -69,7 +76,7 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
             raise Refuted(f"evidence.lane: the column {column.name!r} reads a number through a table")
     alternatives = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
     trees = _ways(evidence, len(problem.space)) if may_miss(problem) else {frozenset(): evidence.get("parts")}
-    work = _Work()
+    work = _Work(most_cuts)
     with np.errstate(all="ignore"):
         for number, missing in enumerate(ways(problem, lower)):
             where = "evidence" if not may_miss(problem) else f"evidence.ways{sorted(missing)}"
@@ -132,9 +139,9 @@ def _tree(part: object, where: str, features: int) -> tuple[Places, Floats]:
 class _Work:
     """What the checker has done itself, in all ways of being missing together."""
 
+    most_cuts: int
     cuts: int = 0
     asked: int = 0
-    most_cuts: int = MOST_CUTS
 
 
 class _Proof:

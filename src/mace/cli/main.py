@@ -14,6 +14,7 @@ from mace.certify.verdict import Verdict
 from mace.cli.options import (
     Accuracy,
     AnyTarget,
+    Causes,
     ConstraintsFile,
     Decrease,
     Fix,
@@ -27,7 +28,7 @@ from mace.cli.options import (
     SpaceFile,
     Trust,
 )
-from mace.errors import MaceError
+from mace.errors import InvalidOption, MaceError
 from mace.explanation import Explanation
 from mace.problem import Status
 
@@ -117,6 +118,7 @@ def explain(
     decrease: Decrease = "",
     rule: Rules = None,
     constraints: ConstraintsFile = None,
+    cause: Causes = None,
     count: Annotated[int, typer.Option(help="How many counterfactuals.")] = 1,
     accuracy: Accuracy = 1e-6,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for the whole answer.")] = None,
@@ -129,12 +131,12 @@ def explain(
     ] = None,
 ) -> int:
     """Explain one row of a CSV file."""
-    from mace.cli.files import label_of, read_row, read_space, save_certificates
+    from mace.cli.files import label_of, read_causes, read_row, read_space, save_certificates
     from mace.explainer import Explainer
     from mace.models.files import load_model
 
     features = read_space(space)
-    explainer = Explainer(load_model(model, trust=trust), features)
+    explainer = Explainer(load_model(model, trust=trust), features, read_causes(cause, constraints))
     explanation = explainer.explain(
         read_row(data, row, features),
         target=None if target is None else label_of(explainer, target),
@@ -167,6 +169,7 @@ def batch(
     decrease: Decrease = "",
     rule: Rules = None,
     constraints: ConstraintsFile = None,
+    cause: Causes = None,
     count: Annotated[int, typer.Option(help="How many counterfactuals a row.")] = 1,
     accuracy: Accuracy = 1e-6,
     time_limit: SecondsForRow = None,
@@ -180,12 +183,12 @@ def batch(
 ) -> int:
     """Explain every row of a CSV file; a run that was killed goes on with --resume."""
     from mace.cli.batches import run_batch
-    from mace.cli.files import label_of, read_space
+    from mace.cli.files import label_of, read_causes, read_space
     from mace.explainer import Explainer
     from mace.models.files import load_model
 
     features = read_space(space)
-    explainer = Explainer(load_model(model, trust=trust), features)
+    explainer = Explainer(load_model(model, trust=trust), features, read_causes(cause, constraints))
     question = {
         "target": None if target is None else label_of(explainer, target),
         "distance": distance,
@@ -235,11 +238,13 @@ def audit(
 ) -> int:
     """Compare groups: who has recourse, how far, by which features, and at what price for protecting some of them."""
     from mace.audits import audit as make
-    from mace.cli.files import check_reports, label_of, read_people, read_space
+    from mace.cli.files import check_reports, label_of, read_causes, read_people, read_space
     from mace.explainer import Explainer
     from mace.models.files import load_model
 
     check_reports(out or ())
+    if read_causes(None, constraints) is not None:
+        raise InvalidOption(f"{constraints}: an audit is of rows, without [causes]. Leave that table out.")
     features = read_space(space)
     explainer = Explainer(load_model(model, trust=trust), features)
     people = read_people(data, features, _listed(groups))

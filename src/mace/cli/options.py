@@ -19,7 +19,16 @@ Decrease = Annotated[str, typer.Option(help="Features that may only decrease, co
 Rules = Annotated[
     list[str] | None, typer.Option(help='A constraint in words, e.g. "age >= old.age"; may be given several times.')
 ]
-ConstraintsFile = Annotated[Path | None, typer.Option(help="A TOML file of constraints.")]
+ConstraintsFile = Annotated[
+    Path | None, typer.Option(help="A TOML file of constraints; equations in its table [causes], as --cause has them.")
+]
+Causes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cause",
+        help='An equation by which an effect follows, e.g. "savings = 0.3 * income"; may be given several times. Only actions cost then.',
+    ),
+]
 Accuracy = Annotated[float, typer.Option(help="How far apart the bounds may stay.")]
 SecondsForRow = Annotated[float | None, typer.Option(help="Seconds for a row.")]
 Solver = Annotated[str, typer.Option(help="auto, or a name from `mace list solvers`.")]

@@ -39,7 +39,7 @@ def solve(problem: Problem, limits: Limits) -> Bounds:
     the proof that is asked for."""
     if not limits.record:
         return _searched(problem, limits)[0]
-    bounds, search = _searched(problem, proof.first_half(limits))
+    bounds, search = _searched(problem, limits.first_half())
     return replace(bounds, evidence=_proof(problem, bounds, search, limits))
 
 

@@ -6,10 +6,8 @@ checker finds its own.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -57,13 +55,6 @@ def radii(metric: NormMetric, lower: Fraction, best: float, gap: float) -> list[
     exact = min(float_up(lower), end)
     beyond = min(exact + BEYOND * gap, end) if end - exact < gap else exact
     return [max(distance, 0.0) ** power for distance in dict.fromkeys((beyond, exact))]
-
-
-def first_half(limits: Limits) -> Limits:
-    """Return the limits of a search that leaves half of the time for the proof."""
-    if math.isinf(limits.deadline):
-        return limits
-    return replace(limits, deadline=limits.deadline - max(0.0, limits.remaining()) / 2)
 
 
 def first_that_ends(

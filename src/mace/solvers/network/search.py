@@ -77,7 +77,7 @@ class Search:
         if not self.limits.record:
             return self._run(alternatives)
         whole = self.limits
-        self.limits = proof.first_half(whole)
+        self.limits = whole.first_half()
         bounds = self._run(alternatives)
         return replace(bounds, evidence=self._proof(alternatives, bounds, whole))
 
