@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from mace.constraints.condition import AtLeast, Condition, Values
+from mace.constraints.condition import AtLeast, Values
 from mace.errors import InvalidConstraint, UnsupportedModel
 from mace.forms import Outcomes, TreeEnsemble
 from mace.language.syntax import Guard, Program
@@ -19,6 +20,9 @@ from mace.space.frames import as_pandas
 
 MOST_SAID = 10_000
 """So many answers of a forest are kept."""
+
+MOST_TEXT = 200
+"""Characters of a fingerprint, or of what is shown of a forest."""
 
 USUAL = Outcomes(frozenset([Fraction(1)]))
 """What the forest must say: the second of its classes, -1 and 1."""
@@ -65,21 +69,31 @@ class Usual:
 
 @dataclass(eq=False)
 class Typical:
-    """Only rows that an isolation forest does not call outliers."""
+    """Only rows that an isolation forest does not call outliers.
+
+    Attributes
+    ----------
+    forest, frame, quantile
+        As for :func:`typical`.
+    named : dict, optional
+        The fingerprint of a forest that is not at hand, as a certificate has it.
+    """
 
     forest: Any
     frame: Any = None
     quantile: float | None = None
+    named: dict[str, str] | None = None
     _read: dict[FeatureSpace, Usual] = field(default_factory=dict, repr=False)
+    _made: dict[FeatureSpace, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_read": {}}
+        return self.__dict__ | {"_read": {}, "_made": {}}
 
-    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
+    def bind(self, space: FeatureSpace, factual: Point) -> Usual:
         """Return the condition; the same for every factual. The forest is fitted and read the first time."""
         if space not in self._read:
             try:
-                reading = read(self._forest(space), space)
+                reading = read(self.fitted(space), space)
             except UnsupportedModel as error:
                 raise InvalidConstraint(f"typical: {error}") from error
             if reading.family != "IsolationForest" or not isinstance(reading.form, TreeEnsemble):
@@ -89,8 +103,18 @@ class Typical:
             self._read[space] = Usual(space, reading)
         return self._read[space]
 
+    def fitted(self, space: FeatureSpace) -> Any:
+        """Return the forest that is asked, to keep it: the user's own, one with another offset, or one that is fitted here on a frame.
+
+        :func:`mace.verify` needs it to check a certificate.
+        """
+        if self.named is not None:
+            raise InvalidConstraint(f"{self}: only its fingerprint is known. Give the forest itself.")
+        if space not in self._made:
+            self._made[space] = self._forest(space)
+        return self._made[space]
+
     def _forest(self, space: FeatureSpace) -> Any:
-        """Return the forest to ask: the user's, one with another offset, or one that is fitted here."""
         from sklearn.ensemble import IsolationForest
         from sklearn.pipeline import make_pipeline
 
@@ -112,6 +136,8 @@ class Typical:
         return forest
 
     def __str__(self) -> str:
+        if self.named is not None:
+            return self.named["shown"]
         of = "a frame" if self.forest is None else "an isolation forest"
         return f"typical({of}" + (")" if self.quantile is None else f", quantile={self.quantile:g})")
 
@@ -140,6 +166,8 @@ def typical(forest: Any, quantile: float | None = None, *, frame: Any = None) ->
         isinstance(quantile, bool) or not isinstance(quantile, int | float) or not 0 <= quantile < 1
     ):
         raise InvalidConstraint(f"typical: quantile is {quantile!r}; it must be a number from 0 to 1, e.g. 0.05.")
+    if isinstance(forest, Mapping):
+        return _named(forest)
     forest = as_pandas(forest)
     if hasattr(forest, "columns") and hasattr(forest, "itertuples"):
         if frame is not None:
@@ -157,3 +185,13 @@ def typical(forest: Any, quantile: float | None = None, *, frame: Any = None) ->
             "then the forest's own predict decides."
         )
     return Typical(forest, as_pandas(frame), None if quantile is None else float(quantile))
+
+
+def _named(given: Mapping[Any, Any]) -> Typical:
+    """Return what a certificate says of a forest: its fingerprint, and what was shown of it."""
+    keys = ("form", "parameters", "shown")
+    if set(given) != set(keys) or any(not isinstance(given[key], str) or len(given[key]) > MOST_TEXT for key in keys):
+        raise InvalidConstraint(
+            f"typical: {given!r:.80} is no fingerprint of a forest; its keys are {', '.join(keys)}."
+        )
+    return Typical(None, named={key: given[key] for key in keys})

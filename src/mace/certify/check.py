@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -30,7 +30,13 @@ target by the real model, or raise :class:`Refuted` or :class:`Unchecked`.
 """
 
 
-def verify(certificate: Certificate | Mapping[str, Any], model: Any, *, progress: Progress | None = None) -> Verdict:
+def verify(
+    certificate: Certificate | Mapping[str, Any],
+    model: Any,
+    *,
+    forests: Iterable[Any] = (),
+    progress: Progress | None = None,
+) -> Verdict:
     """Check a certificate against the model that it is about, without any solver.
 
     Parameters
@@ -39,6 +45,8 @@ def verify(certificate: Certificate | Mapping[str, Any], model: Any, *, progress
         What is to be checked.
     model : estimator, pipeline or function
         The model as deployed.
+    forests : list of isolation forests, pipelines or :func:`~mace.typical` constraints
+        Those that the ``typical`` constraints of the certificate are about, in any order.
     progress : callable, optional
         Receives the share of the proof that is checked.
 
@@ -46,7 +54,8 @@ def verify(certificate: Certificate | Mapping[str, Any], model: Any, *, progress
     -------
     Verdict
         ``valid``: the counterfactual is plausible, at its distance, and predicted as the target, and nothing nearer than ``lower`` is.
-        ``refuted``: something does not hold. ``unchecked``: there is no proof of ``lower``, or none that can be checked here.
+        ``refuted``: something does not hold. ``unchecked``: there is no proof of ``lower``, or none that can be checked here; or a
+        forest that it is about was not given.
 
     Raises
     ------
@@ -57,7 +66,7 @@ def verify(certificate: Certificate | Mapping[str, Any], model: Any, *, progress
         certificate = Certificate.from_dict(certificate)
     statement = Statement.from_dict(certificate.statement)
     try:
-        problem, _ = statement.problem(model)
+        problem, _ = statement.with_forests(list(forests)).problem(model)
         _check_claim(problem, certificate.claim)
         _check_proof(problem, certificate, progress or _silent)
     except Refuted as verdict:

@@ -15,6 +15,7 @@ import numpy as np
 from mace.certify.axes import Axis, Flags, Floats, Ints
 from mace.exact import UNIT
 from mace.forms import Goal, Interval, Margin, TreeEnsemble
+from mace.joined import Both
 from mace.space import Column
 
 COARSE_BITS = 24
@@ -215,7 +216,7 @@ def make_gains(form: TreeEnsemble, goal: Goal, margins: tuple[Margin, ...]) -> G
 
 
 def _margin_gains(form: TreeEnsemble, goal: Goal, margin: Margin) -> tuple[Ints, int, int, int]:
-    leaf, trees, band = form.left < 0, len(form.roots), form.band(goal)
+    leaf, trees, band = form.left < 0, len(form.roots), form.band(goal) + margin.slack
     ahead, behind = _column(form.value, margin.plus), _column(form.value, margin.minus)
     base_ahead, base_behind = _column(form.base[None, :], margin.plus), _column(form.base[None, :], margin.minus)
     no_start = base_ahead[0] == base_behind[0] and margin.shift == 0
@@ -239,7 +240,7 @@ def _margin_gains(form: TreeEnsemble, goal: Goal, margin: Margin) -> tuple[Ints,
         if is_exact and margin.shift.denominator == 1:
             need = _least_sum(gain, leaf, form.roots, start, need)
         return gain, start, need, bits
-    if _has_real_ties(form, goal, margin) and bits >= COARSE_BITS:
+    if not margin.slack and _has_real_ties(form, goal, margin) and bits >= COARSE_BITS:
         # A sum of coarse leaves alone is exact, and so is the decision; every other leaf may bring rounding in.
         return gain + np.where(leaf & ~coarse, slack + 1, 0), start, 1 if margin.strict else 0, bits
     return gain, start, -slack, bits
@@ -276,6 +277,8 @@ def _is_coarse(values: Floats) -> Flags:
 
 def _has_real_ties(form: TreeEnsemble, goal: Goal, margin: Margin) -> bool:
     """Return whether a sum of coarse leaves alone decides exactly: float64 sums from a coarse start, then at most a division."""
+    while isinstance(goal, Both):
+        goal = goal.goal
     plain_link = form.link in ("mean", "identity") if isinstance(goal, Interval) else form.squash == 0
     return (
         plain_link

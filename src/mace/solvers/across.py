@@ -39,6 +39,7 @@ from mace.language.syntax import (
     negation,
     variables,
 )
+from mace.outliers import Usual
 from mace.problem import Bounds, Evidence, Limits, Problem
 from mace.solvers.allowed import on_grid
 from mace.solvers.bisection import BAND
@@ -107,11 +108,15 @@ def solve(problem: Problem, limits: Limits, lane: Lane) -> Bounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Proved:
-    """A box, the lower bound that was proved of it (``None``: it holds nothing at all), and the proof."""
+    """A box, the lower bound that was proved of it (``None``: it holds nothing at all), and the proof.
+
+    The proof is about the model, or, where ``forest`` is a number, about that one of the isolation forests.
+    """
 
     region: Region
     lower: Fraction | None
     evidence: Evidence | None
+    forest: int | None = None
 
     def is_enough(self, lower: Fraction | None) -> bool:
         """Return whether it proves a lower bound; ``None`` is that there is nothing at all."""
@@ -178,12 +183,18 @@ class _Search:
         left = self._narrowed(region)
         kept: list[Cut] = []
         for cut in cuts:
-            made = None if left is None else cut.narrow(left)
-            if made is None:
+            if left is None:
                 return
-            left, cut, floor = made
-            lower = max(lower, floor)
-            kept.append(cut)
+            made = cut.narrow(left)
+            if made.proof is not None:
+                floor = None if made.region is None else made.floor
+                proved = _better(proved, _Proved(left, floor, made.proof, self._number_of(cut)))
+            if made.region is None:
+                if proved is not None and proved.lower is None:
+                    self._keep(proved)
+                return
+            left, lower = made.region, max(lower, made.floor)
+            kept.append(made.cut)
         if left is None:
             return
         # What is left of a cut may differ where the ranges do not.
@@ -191,6 +202,11 @@ class _Search:
             return
         self.seen.add(tuple(left.values()))
         heapq.heappush(self.waiting, (lower, next(self.serial), left, tuple(kept), proved))
+
+    def _number_of(self, cut: Cut) -> int:
+        """Return which of the isolation forests of the problem a cut is about."""
+        forests = [condition for condition in self.problem.conditions if isinstance(condition, Usual)]
+        return next(number for number, condition in enumerate(forests) if condition is cut.condition)
 
     def _narrowed(self, region: Region) -> Region | None:
         """Return what grids and guards leave of a box; ``None`` where that is nothing."""
@@ -317,6 +333,8 @@ class _Search:
 
     def _sides(self, region: Region, cuts: tuple[Cut, ...], point: Point, failing: Cut) -> list[Node] | None:
         """Return the parts of a box where a condition that is no guard fails; ``None`` where it is too narrow to be cut."""
+        if all(left.is_single for left in region.values()):
+            return []
         sides = failing.sides(point)
         if sides is not None:
             return [(region, tuple(side if cut is failing else cut for cut in cuts)) for side in sides]
@@ -422,12 +440,17 @@ class _Search:
         if not self.limits.record:
             return None
         enough = [proved for proved in self.proofs.values() if proved is not None and proved.is_enough(lower)]
-        boxes = []
+        boxes: list[dict[str, Any]] = []
         for proved in _largest(enough):
             if proved.evidence is None:
                 return None
             ranges = {name: _range_dict(left) for name, left in proved.region.items() if left != self.whole[name]}
-            boxes.append({"ranges": ranges, "proof": proved.evidence})
+            about = {} if proved.forest is None else {"forest": proved.forest}
+            boxes.append({"ranges": ranges, **about, "proof": proved.evidence})
+        if any(box["proof"]["lane"] == "milp" for box in boxes):
+            # Such proofs are checked by asking the whole question again.
+            excluded = [row for box in boxes for row in box["proof"].get("excluded", ())]
+            return {"lane": "milp", "excluded": excluded}
         return {"lane": "boxes", "boxes": boxes}
 
 

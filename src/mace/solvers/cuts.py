@@ -18,7 +18,7 @@ from mace.constraints.condition import GuardCondition
 from mace.distances import NormMetric
 from mace.near import UNSURE, Neighbours
 from mace.outliers import USUAL, Usual
-from mace.problem import Limits, Problem
+from mace.problem import Evidence, Limits, Problem
 from mace.solvers.regions import Range, Region, guard_of, whole_region
 from mace.space import Categorical, Point, Value
 
@@ -27,6 +27,28 @@ Flags = NDArray[np.bool_]
 
 FINEST = 1e-13
 """A number is not moved by less than this share of its range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a condition leaves of a box.
+
+    Attributes
+    ----------
+    region : Region, optional
+        The box, or a part of it with every row that fulfils the condition; ``None`` where there is no such row.
+    cut : Cut
+        What is left to hold on it.
+    floor : Fraction
+        No row of the box that fulfils the condition is nearer than this.
+    proof : Evidence, optional
+        The tree lane's proof of the floor, or that there is no such row, where it has one.
+    """
+
+    region: Region | None
+    cut: Cut
+    floor: Fraction = Fraction(0)
+    proof: Evidence | None = None
 
 
 Snap = Callable[[int, Fraction, bool], Value]
@@ -65,16 +87,13 @@ class NeighboursCut:
         """What a whole change of each feature adds to the distance at least."""
         return self.condition.metrics[0].costs.slope
 
-    def narrow(self, region: Region) -> tuple[Region, NeighboursCut, Fraction] | None:
-        """Return what the condition leaves of a box or a little more, the rows that still count, and a bound on the distance there.
-
-        ``None`` where no row of the box fulfils the condition.
-        """
+    def narrow(self, region: Region) -> Left:
+        """Return what the condition leaves of a box or a little more, the rows that still count, and a bound on the distance there."""
         least = self._changes(region)
         nearest = self.condition.measures(least)
         alive = self.alive & (nearest <= self.limit + UNSURE)
         if int(alive.sum()) < self.condition.least or (self.needed & ~alive).any():
-            return None
+            return Left(None, self)
         left = dict(region)
         room = (self.limit - nearest + 2 * UNSURE)[:, None]
         with np.errstate(divide="ignore"):
@@ -86,9 +105,9 @@ class NeighboursCut:
             for j, name in enumerate(region):
                 left[name] = self._within(j, left[name], self.condition.numbers[rows, j], reach[rows, j])
                 if left[name].is_empty:
-                    return None
+                    return Left(None, self)
         kept = region if all(left[name] == each for name, each in region.items()) else left
-        return kept, replace(self, alive=alive), self._floor(region, alive, least)
+        return Left(kept, replace(self, alive=alive), self._floor(region, alive, least))
 
     @property
     def _reach(self) -> Floats:
@@ -230,11 +249,11 @@ class UsualCut:
 
     condition: Usual
     problem: Problem
-    deadline: float
+    limits: Limits
     nearest: Point | None = None
 
-    def narrow(self, region: Region) -> tuple[Region, UsualCut, Fraction] | None:
-        """Return the box, the nearest usual row of it, and that row's distance; ``None`` where no row of it is usual."""
+    def narrow(self, region: Region) -> Left:
+        """Return the box, the nearest usual row of it, and that row's distance; no box where no row of it is usual."""
         from mace.solvers import trees
 
         whole = whole_region(self.problem.space, self.problem.factual)
@@ -247,11 +266,11 @@ class UsualCut:
             conditions=tuple(map(GuardCondition, guards)),
         )
         if trees.supports(asked):
-            return region, self, Fraction(0)
-        found = trees.solve(asked, Limits(self.deadline))
+            return Left(region, self)
+        found = trees.solve(asked, self.limits)
         if found.is_infeasible:
-            return None
-        return region, replace(self, nearest=found.point), found.lower
+            return Left(None, self, proof=found.evidence)
+        return Left(region, replace(self, nearest=found.point), found.lower, found.evidence)
 
     def sides(self, point: Point) -> None:
         """Return ``None``: there is nothing to choose but where to cut."""
@@ -304,7 +323,7 @@ def cut_of(condition: Condition, problem: Problem, limits: Limits) -> Cut | None
         from mace.solvers import trees
 
         trees.prepare()
-        return UsualCut(condition, problem, limits.deadline)
+        return UsualCut(condition, problem, Limits(limits.deadline, record=limits.record))
     if isinstance(condition, Neighbours):
         rows = len(condition.rows)
         return NeighboursCut(condition, problem, np.ones(rows, dtype=bool), np.zeros(rows, dtype=bool))
