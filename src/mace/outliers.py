@@ -6,12 +6,16 @@ import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mace.constraints.condition import AtLeast, Values
+from mace.distances import point_values
 from mace.errors import InvalidConstraint, UnsupportedModel
+from mace.exact import float_up
 from mace.forms import Outcomes, TreeEnsemble
 from mace.language.syntax import Guard, Program
 from mace.models import Reading, read
@@ -50,6 +54,24 @@ class Usual:
                 self.said.clear()
             self.said[point] = USUAL.accepts(self.reading.ask([point])[0])
         return self.said[point]
+
+    def depths(self, points: list[Point]) -> NDArray[np.float64]:
+        """Return by how much the depths of rows are more than enough, in floats, without asking the forest."""
+        form = self.form
+        coded = {column.feature for column in form.columns if column.table is not None}
+        if any(point[feature] is None for point in points for feature in coded):
+            return np.array([float(form.exact_scores(point)[0]) for point in points])
+        return np.asarray(form.value[form.leaves(points), 0].sum(axis=1) + float(form.base[0]))
+
+    @cached_property
+    def unsure(self) -> float:
+        """How near to 0 these may be for the forest itself to see it otherwise: twice its band."""
+        return 2 * float_up(self.form.band(USUAL))
+
+    def expected(self, point: Point) -> bool:
+        """Return what the forest says of a row, as its depths tell; where these do not, it is asked."""
+        depths = float(self.depths([point])[0])
+        return depths > 0 if abs(depths) > self.unsure else self.holds(point_values(self.space, point))
 
     def _point(self, values: Values) -> Point:
         numbers = (values[name] for name in self.space)

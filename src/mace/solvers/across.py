@@ -23,6 +23,9 @@ from mace.constraints.condition import GuardCondition
 from mace.distances import point_values
 from mace.errors import InvalidProgram
 from mace.exact import float_down, float_up
+from mace.forms import Network
+from mace.forms.decision import clearance
+from mace.forms.scoring import column_values
 from mace.language import evaluate, holds
 from mace.language.syntax import (
     And,
@@ -52,6 +55,9 @@ SHARE = Fraction(9, 10)
 """How much of the accuracy a box may lie below the point in hand and still be closed."""
 
 MOST_OPEN = 100_000
+
+FAR_OFF = Fraction(1, 1000)
+"""A score that lies so far outside of the goal is no matter of rounding."""
 
 MOST_COMPARED = 500
 """So many boxes of a proof are compared with each other."""
@@ -157,6 +163,9 @@ class _Search:
         self.narrow = False
         self.waiting: list[tuple[Fraction, int, Region, tuple[Cut, ...], _Proved | None]] = []
         self.proofs: dict[int, _Proved | None] = {}
+        self.tried: set[Point] = set()
+        plain = tuple(condition for condition in problem.conditions if not isinstance(condition, Usual))
+        self.without_forests = replace(problem, conditions=plain)
         self.seen: set[tuple[Range, ...]] = set()
         self.serial = itertools.count()
 
@@ -293,13 +302,19 @@ class _Search:
         for guard in self.guards:
             if not holds(guard, values):
                 return guard
-        return next((cut for cut in cuts if not cut.condition.holds(values)), None)
+        return next((cut for cut in cuts if not cut.may_hold(point, values)), None)
 
     def _accept(self, point: Point) -> None:
+        if point in self.tried:
+            return
+        self.tried.add(point)
         distance = self.problem.distance(point)
         if self.upper is not None and distance >= self.upper:
             return
-        if self.problem.is_plausible(point) and self.problem.is_reached(point):
+        if _is_refused(self.problem, point) or not self.without_forests.is_plausible(point):
+            return
+        # A forest of outliers takes longer than most models.
+        if self.problem.is_reached(point) and self.problem.is_plausible(point):
             self.upper, self.point = distance, point
 
     # ---- cuts
@@ -478,6 +493,22 @@ def _range_dict(left: Range) -> dict[str, Any]:
     if left.levels is not None:
         return {"levels": sorted(left.levels), "missing": left.missing}
     return {"low": float_up(left.low), "high": float_down(left.high), "missing": left.missing}
+
+
+def _is_refused(problem: Problem, point: Point) -> bool:
+    """Return whether a network's scores, in floats, are so far from the goal that there is no need to ask."""
+    form = problem.form
+    if not isinstance(form, Network):
+        return False
+    active = column_values(form.columns, [point])[0]
+    for layer, (weight, bias) in enumerate(zip(form.weights, form.biases, strict=True)):
+        if layer:
+            active = np.where(active >= 0, active, form.slopes[layer - 1] * active)
+        active = weight @ active + bias
+    if not np.isfinite(active).all():
+        return False
+    alternatives = problem.goal.alternatives(len(active), ties_last=form.ties_last)
+    return clearance([Fraction(float(score)) for score in active], alternatives) < -FAR_OFF
 
 
 def _beside(cuts: tuple[Cut, ...], parts: list[Region] | None) -> list[Node] | None:
