@@ -236,7 +236,7 @@ def _margin_gains(form: TreeEnsemble, goal: Goal, margin: Margin) -> tuple[Ints,
     coarse = _is_coarse(ahead) & _is_coarse(behind)
     if band == 0:
         need = 1 if margin.strict else 0
-        is_exact = bits >= COARSE_BITS and bool(coarse[leaf].all()) and bool(_is_coarse(form.base).all())
+        is_exact = bits >= COARSE_BITS and bool(coarse[leaf].all()) and _starts_coarsely(form, margin)
         if is_exact and margin.shift.denominator == 1:
             need = _least_sum(gain, leaf, form.roots, start, need)
         return gain, start, need, bits
@@ -275,6 +275,10 @@ def _is_coarse(values: Floats) -> Flags:
     return np.asarray((moved == np.floor(moved)) & (np.abs(values) < COARSE_MOST))
 
 
+def _starts_coarsely(form: TreeEnsemble, margin: Margin) -> bool:
+    return all(bool(_is_coarse(form.base[[side]]).all()) for side in (margin.plus, margin.minus) if side is not None)
+
+
 def _has_real_ties(form: TreeEnsemble, goal: Goal, margin: Margin) -> bool:
     """Return whether a sum of coarse leaves alone decides exactly: float64 sums from a coarse start, then at most a division."""
     while isinstance(goal, Both):
@@ -285,7 +289,7 @@ def _has_real_ties(form: TreeEnsemble, goal: Goal, margin: Margin) -> bool:
         and form.squash == 0
         and form.unit == UNIT
         and len(form.roots) <= COARSE_TREES
-        and bool(_is_coarse(form.base).all())
+        and _starts_coarsely(form, margin)
         and margin.shift.denominator == 1
         and abs(margin.shift) < COARSE_MOST * len(form.roots)
     )
