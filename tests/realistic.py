@@ -80,8 +80,9 @@ def every_point() -> list[Point]:
 
 @cache
 def outcomes(explainer: mace.Explainer) -> dict[Point, Any]:
-    """Return what the model says of every point, each asked alone."""
-    return {point: explainer.predict(SPACE.values_of(point)) for point in every_point()}
+    """Return what the model says of every point."""
+    said = explainer.predict_many([SPACE.values_of(point) for point in every_point()])
+    return dict(zip(every_point(), said, strict=True))
 
 
 def brute(
@@ -102,7 +103,8 @@ def brute(
 
 def rows_of(explainer: mace.Explainer, prediction: Any, count: int) -> list[dict[str, Any]]:
     """Return some rows that the model puts in a class."""
-    found = [row for row in frame_of(7).to_dict("records") if explainer.predict(row) == prediction]
+    rows = frame_of(7).to_dict("records")
+    found = [row for row, said in zip(rows, explainer.predict_many(rows), strict=True) if said == prediction]
     return found[:count]
 
 

@@ -14,7 +14,7 @@ import copy
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -25,6 +25,7 @@ import mace
 from mace.certify.certificate import Certificate
 from mace.certify.statement import Statement
 from mace.certify.verdict import Refuted
+from mace.noise import Sturdy
 from mace.problem import Problem, in_domain
 from mace.space import grid_values
 
@@ -92,23 +93,52 @@ def is_true(certificate: Certificate, model: Any, forests: Sequence[Any] = ()) -
         problem, _ = Statement.from_dict(certificate.statement).with_forests(forests).problem(model)
     except Refuted:
         return False
+    problem, sturdy = without_noise(problem)
     lower = certificate.claim["lower"]
     row = certificate.claim["counterfactual"]
     if row is not None:
         point = problem.space.point(row)
         if not problem.is_plausible(point) or not problem.is_reached(point):
             return False
+        if sturdy is not None and not all(map(problem.is_reached, noise_around(problem, sturdy, point))):
+            return False
         if problem.distance(point) > Fraction(certificate.claim["upper"]):
             return False
     nearer = [
         point
-        for point in _points(problem)
+        for point in every_point(problem)
         if (lower is None or problem.distance(point) < Fraction(lower)) and problem.is_plausible(point)
     ]
-    return not nearer or not any(problem.goal.accepts(outcome) for outcome in problem.ask(nearer))
+    accepted = nearer and [
+        point for point, said in zip(nearer, problem.ask(nearer), strict=True) if problem.goal.accepts(said)
+    ]
+    if sturdy is None:
+        return not accepted
+    return not any(all(map(problem.is_reached, noise_around(problem, sturdy, point))) for point in accepted)
 
 
-def _points(problem: Problem) -> Any:
+def without_noise(problem: Problem) -> tuple[Problem, Sturdy | None]:
+    """Return a problem without what it says of noise, and that."""
+    rest = tuple(each for each in problem.conditions if not isinstance(each, Sturdy))
+    return replace(problem, conditions=rest), next((c for c in problem.conditions if isinstance(c, Sturdy)), None)
+
+
+def noise_around(problem: Problem, sturdy: Sturdy, point: Any) -> Any:
+    """Return every row that noise makes of a point of a finite space."""
+    domains = []
+    for (name, feature), value in zip(problem.space.items(), point, strict=True):
+        radius = sturdy.radii.get(name, 0)
+        near = [
+            v
+            for v in grid_values(feature)
+            if value is not None and radius and abs(Fraction(v) - Fraction(value)) <= radius
+        ]
+        domains.append([value, *(v for v in near if v != value)])
+    return product(*domains)
+
+
+def every_point(problem: Problem) -> Any:
+    """Return every point of a finite space."""
     domains = []
     for feature, own in zip(problem.space.values(), problem.factual, strict=True):
         values: list[Any] = [*grid_values(feature), own, *([None] if feature.missing else [])]

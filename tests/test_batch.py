@@ -26,6 +26,7 @@ from mace.batch.checkpoint import Checkpoint
 from mace.batch.stream import BLOCK, Stream
 from mace.batch.workers import Workers
 from mace.explanation import Explanation
+from mace.language.source import remember_typed
 
 GERMAN = mace.datasets.load("german")
 MODEL = make_pipeline(
@@ -510,3 +511,32 @@ def test_a_stream_goes_to_a_file_that_appears_when_it_is_whole(tmp_path: Path) -
 def test_an_unknown_kind_of_file_or_folder_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(mace.InvalidOption):
         EXPLAINER.explain_many(FRAME.head(1)).save(tmp_path / name)
+
+
+def test_an_interrupt_that_a_solver_does_not_tell_of_still_ends_the_batch() -> None:
+    class Closing(mace.Explainer):
+        def explain(self, row: Any, **options: Any) -> Explanation:
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                return super().explain(row, **options)
+            raise AssertionError("the signal was not raised")
+
+    batch = Closing(decide, PEOPLE).explain_many(pd.DataFrame({"age": [20, 30, 40], "income": [10, 20, 30]}))
+    assert batch.interrupted
+    assert [each.status for each in batch] == ["optimal", "unknown", "unknown"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_functions_typed_into_a_notebook_are_read_in_other_processes() -> None:
+    text = "def typed(age, income):\n    return 'grant' if 2 * income + age >= 150 else 'refuse'\nlimit = lambda new, old: new.age <= 40\n"
+    cell = "<ipython-input-7>"
+    remember_typed({cell: text.splitlines(keepends=True)})
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(text, cell, "exec"), names)
+    explainer = mace.Explainer(names["typed"], PEOPLE)
+    rows = pd.DataFrame({"age": [20, 30, 35], "income": [10, 20, 30]})
+    asked = {"constraints": [mace.rule(names["limit"])]}
+    made = explainer.explain_many(rows, n_jobs=2, **asked)
+    assert all_of(made) == all_of(explainer.explain_many(rows, **asked))
+    assert [explanation.status for explanation in made] == ["optimal"] * 3

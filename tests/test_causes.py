@@ -201,13 +201,8 @@ def test_linear_equations_go_into_a_network() -> None:
 
 def test_what_cannot_be_done_with_causes_is_refused() -> None:
     explainer = lender({"savings": "lambda x: 0.3 * x.income"})
-    for options in ({"count": 2}, {"certify": True}):
-        with pytest.raises(mace.InvalidOption, match="one answer at a time"):
-            explainer.explain(PERSON, **options)
     with pytest.raises(mace.InvalidConstraint, match="with causes"):
         explainer.explain(PERSON, constraints=[mace.robust({"income": 1})])
-    with pytest.raises(mace.InvalidOption, match="not with causes"):
-        explainer.levers(PERSON)
     with pytest.raises(mace.InvalidOption, match=r"mace\.Causal"):
         mace.Explainer(from_source(LENDER, "model"), SPACE, {"savings": "lambda x: 1"})  # type: ignore[arg-type]
     for equations, said in (
@@ -219,9 +214,33 @@ def test_what_cannot_be_done_with_causes_is_refused() -> None:
     ):
         with pytest.raises(mace.InvalidConstraint, match=said):
             lender(equations)
-    whole = mace.FeatureSpace({"income": mace.real(0, 100), "savings": mace.integer(0, 100)})
-    with pytest.raises(mace.InvalidConstraint, match="not a real feature"):
-        lender({"savings": "lambda x: x.income"}, space=whole)
+    levels = mace.FeatureSpace({"income": mace.real(0, 100), "savings": mace.ordinal([0, 50, 100])})
+    with pytest.raises(mace.InvalidConstraint, match="has levels"):
+        lender({"savings": "lambda x: x.income"}, space=levels)
+    many = mace.FeatureSpace({"income": mace.real(0, 100), "savings": mace.integer(0, 5000)})
+    with pytest.raises(mace.InvalidOption, match="5,001 values"):
+        lender({"savings": "lambda x: x.income"}, space=many).explain(PERSON, target="yes")
+
+
+def test_an_effect_of_whole_numbers_takes_the_nearest() -> None:
+    """Savings are whole and follow 0.3 of income: with t more of income they are 20 + 0.3 t, rounded.
+
+    27 of them need an income of 66, 28 one of 64. They become 28 where 0.3 t is 7.5, at t = 25, so an income of 65 is the answer.
+    """
+    space = mace.FeatureSpace({"income": mace.real(0, 100), "savings": mace.integer(0, 100)})
+    explainer = lender({"savings": "0.3 * income"}, space=space)
+    weights = mace.Distance(l1=1.0, weights={"savings": 50.0})
+    best = explainer.explain(PERSON, target="yes", distance=weights)[0]
+    assert best.status == "optimal"
+    assert best.actions == ("income",)
+    assert best.values["income"] == pytest.approx(65, abs=1e-2)
+    assert best.values["savings"] == 28
+    by_smt = explainer.explain(PERSON, target="yes", distance=weights, solver="smt")[0]
+    assert by_smt.distance == pytest.approx(best.distance, abs=2e-6)
+    stepped = mace.FeatureSpace({"income": mace.integer(0, 100), "savings": mace.real(0, 100, step=2.5)})
+    grown = lender({"savings": "0.3 * income"}, space=stepped).explain(PERSON, target="yes", distance=weights)[0]
+    # 0.3 t rounded to the nearest of 2.5: 7.5 from t = 21 on, 62 + 55 = 117 at 22; 120 is reached at t = 25.
+    assert (grown.values["income"], grown.values["savings"]) == (65, 27.5)
 
 
 def test_an_explainer_with_causes_as_texts_pickles() -> None:

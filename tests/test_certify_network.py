@@ -541,9 +541,8 @@ def test_a_proof_for_another_kind_of_model_or_distance_is_refused() -> None:
     problem = random_network(0).problem
     function = as_distance("lambda new, old: 1.0").from_factual(problem.space, problem.factual)
     assert "not a norm" in verdict(replace(problem, metric=function), Fraction(1, 2), nothing(problem))
-    space = FeatureSpace({"x": integer(0, 5, missing=True)})
+    space = FeatureSpace({"x": integer(0, 5)})
     form = Network(space, (Column("x", 0, None),), (np.array([[1.0]]),), (np.array([-3.0]),))
-    assert "may be missing" in verdict(small(form, (0,), 1), None, {"parts": []})
     huge = replace(form, space=FeatureSpace({"x": real(-1e200, 1e200)}))
     assert "too large" in verdict(small(huge, (0.0,), 1), None, {"parts": []})
     table = replace(form, space=FeatureSpace({"x": integer(0, 1)}), columns=(Column("x", 0, (1.0, 0.0)),))

@@ -276,13 +276,10 @@ def test_a_deadline_leaves_a_bound_and_the_best_point() -> None:
     assert found.lower >= 0
 
 
-def test_an_optimum_by_votes_can_be_certified_and_one_by_curves_is_unchecked() -> None:
-    model, frame = fitted("hard votes of linear models")
+def test_an_optimum_by_votes_can_be_certified() -> None:
+    model, _ = fitted("hard votes of linear models")
     answer = mace.Explainer(model, GRID).explain({"x": 0.5, "n": 3, "cat": "a", "y": 0.5}, certify=True)[0]
     assert mace.verify(answer.certificate, model).valid
-    model, frame = fitted("calibrated svcs")
-    answer = mace.Explainer(model, SPACE).explain(frame.iloc[0], certify=True)[0]
-    assert mace.verify(answer.certificate, model).outcome == "unchecked"
 
 
 @pytest.mark.parametrize("seed", range(50_000, 50_012))

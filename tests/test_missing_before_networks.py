@@ -223,14 +223,6 @@ def test_a_counterfactual_with_a_gap_differs_from_one_without() -> None:
     assert [each.distance for each in answers] == sorted(each.distance for each in answers)
 
 
-def test_the_certificate_says_that_the_lane_records_no_proof_here() -> None:
-    model, frame = fitted(split(FILLERS["mean, standard"]), LogisticRegression(max_iter=500))
-    best = mace.Explainer(model, SPACE).explain(frame.iloc[[0]], certify=True)[0]
-    verdict = mace.verify(best.certificate, model)
-    assert verdict.outcome == "unchecked"
-    assert gaps.NO_PROOF in verdict.reason
-
-
 def test_a_condition_across_features_that_may_be_missing_is_answered_by_another_way() -> None:
     model, frame = fitted(split(FILLERS["mean, standard"]), LogisticRegression(max_iter=500))
     known = frame.dropna().iloc[[0]]

@@ -10,7 +10,7 @@ from typing import Any
 from mace.certify.certificate import VERSION, Certificate
 from mace.certify.statement import Statement, row_of
 from mace.conflicts import Undecided, smallest_conflict
-from mace.constraints import Constraint
+from mace.constraints import Condition, Constraint
 from mace.distances import Distance, FunctionDistance
 from mace.diversity import Differ
 from mace.errors import InvalidOption, did_you_mean
@@ -55,20 +55,20 @@ class Search:
                 lower = float_down(bounds.lower)
             if bounds.point is None:
                 exhausted = bounds.is_infeasible
-                certificate = _certificate(stated, lane, bounds, asked, None)
-                reason = reason if exhausted else _which(bounds.reason, found, count)
+                certificate = certificate_of(stated, lane.name, bounds, asked, None)
+                reason = reason if exhausted else which(bounds.reason, found, count)
                 break
             seconds = time.monotonic() - begun
             point = shortened(asked, tidy(asked, bounds.point, bounds.lower, self.limits), self.digits, self.limits)
             answer = self.counterfactual(asked, lane, bounds, point, seconds)
-            found.append(replace(answer, certificate=_certificate(stated, lane, bounds, asked, point)))
+            found.append(replace(answer, certificate=certificate_of(stated, lane.name, bounds, asked, point)))
             if found[-1].status != Status.OPTIMAL:
                 reason = reason or bounds.reason or ("the answer was rounded" if self.digits else "")
             asked = self._further(asked, point)
             stated = None if stated is None else stated.after(point)
         return Explanation(
             counterfactuals=tuple(found),
-            status=_overall(found, exhausted, count),
+            status=overall(found, exhausted, count),
             factual=problem.space.values_of(problem.factual),
             prediction=prediction,
             target=target,
@@ -82,8 +82,12 @@ class Search:
             space=problem.space,
         )
 
-    def nearest(self, problem: Problem) -> Counterfactual | None:
-        """Return the nearest answer, ``None`` where there is proved to be none; raise where neither is found in time."""
+    def nearest(self, problem: Problem, further: tuple[Condition, ...]) -> tuple[frozenset[str], Counterfactual] | None:
+        """Return the nearest answer under further conditions with what it changes; ``None`` where there is proved to be none.
+
+        Raise where neither is found in time.
+        """
+        problem = replace(problem, conditions=(*problem.conditions, *further))
         lane = choose(self.solver, problem)
         begun = time.monotonic()
         bounds = lane.solve(problem, self.limits)
@@ -92,7 +96,8 @@ class Search:
         if bounds.point is None:
             raise Undecided(bounds.reason)
         point = tidy(problem, bounds.point, bounds.lower, self.limits)
-        return self.counterfactual(problem, lane, bounds, point, time.monotonic() - begun)
+        answer = self.counterfactual(problem, lane, bounds, point, time.monotonic() - begun)
+        return frozenset(change.feature for change in answer.changes), answer
 
     def _further(self, problem: Problem, point: Point) -> Problem:
         """Return the problem of a further counterfactual, different from ``point`` too."""
@@ -140,21 +145,32 @@ def decimals(digits: object, space: FeatureSpace) -> dict[int, int]:
     return {space.index(name): number for name, number in given.items() if isinstance(space[name], Real)}
 
 
-def _overall(found: list[Counterfactual], exhausted: bool, count: int) -> Status:
+def overall(found: list[Counterfactual], exhausted: bool, count: int) -> Status:
+    """Return how a search for several answers ended."""
     if not found:
         return Status.INFEASIBLE if exhausted else Status.UNKNOWN
     complete = exhausted or len(found) == count
     return Status.OPTIMAL if complete and all(c.status == Status.OPTIMAL for c in found) else Status.FEASIBLE
 
 
-def _which(reason: str, found: list[Counterfactual], count: int) -> str:
+def which(reason: str, found: list[Counterfactual], count: int) -> str:
+    """Return why a search ended, and after how many answers."""
     return f"{reason}, after {len(found)} of {count} counterfactuals" if found else reason
 
 
-def _certificate(
-    statement: Statement | None, lane: Lane, bounds: Bounds, problem: Problem, point: Point | None
+def certificate_of(
+    statement: Statement | None,
+    lane: str,
+    bounds: Bounds,
+    problem: Problem,
+    point: Point | None,
+    row: Point | None = None,
+    **claimed: object,
 ) -> Certificate | None:
-    """Return the certificate of an answer, or of there being none; ``None`` where none was asked for."""
+    """Return the certificate of an answer, or of there being none; ``None`` where none was asked for.
+
+    ``row`` is what the point leads to, where that is another; ``claimed`` is what the claim says beside.
+    """
     if statement is None:
         return None
     upper = None if point is None else problem.distance(point)
@@ -163,21 +179,23 @@ def _certificate(
         "status": str(status),
         "lower": None if bounds.is_infeasible else float_down(bounds.lower),
         "upper": None if upper is None else float_up(upper),
-        "counterfactual": None if point is None else row_of(problem.space, point),
+        "counterfactual": None if point is None else row_of(problem.space, row or point),
+        **claimed,
     }
-    missing = {"lane": lane.name, "missing": "this lane records no proof of this problem"}
+    missing = {"lane": lane, "missing": "this lane records no proof of this problem"}
     evidence = missing if bounds.evidence is None else bounds.evidence
     return Certificate(VERSION, statement.to_dict(), claim, evidence)
 
 
-def why_none(problem: Problem, wanted: tuple[Constraint, ...], solver: str, limits: Limits) -> str:
-    """Say which of the constraints, as few as possible, rule out every counterfactual."""
+def why_none(
+    problem: Problem, wanted: tuple[Constraint, ...], solve: Callable[[Problem, Limits], Bounds], limits: Limits
+) -> str:
+    """Say which of the constraints, as few as possible, rule out every counterfactual; ``solve`` answers a problem."""
     deadline = min(limits.deadline, time.monotonic() + MOST_SECONDS_FOR_A_CONFLICT)
 
     def is_conflict(chosen: Sequence[Constraint]) -> bool:
         conditions = tuple(constraint.bind(problem.space, problem.factual) for constraint in chosen)
-        asked = replace(problem, conditions=conditions)
-        bounds = choose(solver, asked).solve(asked, Limits(deadline))
+        bounds = solve(replace(problem, conditions=conditions), Limits(deadline))
         if not bounds.is_infeasible and bounds.point is None:
             raise Undecided
         return bounds.is_infeasible

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 
-from mace.constraints.condition import AtLeast, Condition, GuardCondition, Values
+from mace.constraints.condition import AtLeast, Condition, GuardCondition, Values, compare
+from mace.constraints.files import read_toml
 from mace.distances import point_values
-from mace.errors import InvalidConstraint, InvalidProgram, did_you_mean
-from mace.forms import Effects, Equation
+from mace.errors import InvalidConstraint, InvalidProgram, InvalidRow, did_you_mean
+from mace.forms import Effects, EffectsForm, Equation
 from mace.language import Symbol, characteristic, divides_by_variable, parse, run, variables
+from mace.language.given import given
+from mace.language.source import find_source
 from mace.language.substitute import substitute_guard
 from mace.language.syntax import TRUE, Guard, Program, Variable
-from mace.space import RESERVED, FeatureSpace, Ordinal, Point, Real, Value
+from mace.problem import Problem
+from mace.space import RESERVED, FeatureSpace, Integer, Ordinal, Point, Real, Value
 
 MOST_EFFECTS = 8
 """Every choice of the effects that are acted upon is tried."""
@@ -29,13 +35,14 @@ class Causal:
     Parameters
     ----------
     equations : mapping of names to functions
-        For each effect, a real feature without step, a function of the row in the core language, ``lambda x: 0.3 * x.income``, or its text.
-        It is parsed, never executed. What it leaves unexplained of the factual is kept.
+        For each effect, a real or integer feature, a function of the row in the core language, ``lambda x: 0.3 * x.income``, its text, or
+        an expression over the features, ``"0.3 * income"``. It is parsed, never executed. What it leaves unexplained of the factual is
+        kept. An effect with whole numbers, or a step, takes the value of its grid that is nearest to the sum, the greater of two.
 
     Examples
     --------
-    >>> Causal({"savings": "lambda x: 0.3 * x.income"})
-    Causal(savings)
+    >>> Causal({"savings": "0.3 * income", "debt": "max(0, 20 - savings)"})
+    Causal(savings, debt)
     """
 
     def __init__(self, equations: Mapping[str, Callable[..., object] | str]) -> None:
@@ -45,13 +52,30 @@ class Causal:
             raise InvalidConstraint(f"Causal: {len(equations)} effects; at most {MOST_EFFECTS} can be gone through.")
         self.equations = dict(equations)
 
+    @classmethod
+    def load(cls, path: str | Path) -> Causal | None:
+        """Return the equations of the table ``[causes]`` of a TOML file, ``savings = "0.3 * income"``; ``None`` where it has none.
+
+        The file may be one of constraints, which :func:`mace.load_constraints` reads.
+        """
+        table = read_toml(path).get("causes")
+        if table is None:
+            return None
+        if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
+            raise InvalidConstraint(f'{path}: [causes] must have lines such as savings = "0.3 * income".')
+        return cls(table)
+
     def __repr__(self) -> str:
         return f"Causal({', '.join(self.equations)})"
+
+    def __reduce__(self) -> tuple[type[Causal], tuple[dict[str, str]]]:
+        """Pickle the texts of the equations, which are read anew, and refused there where they need names from outside."""
+        return type(self), ({name: _text_of(equation) for name, equation in self.equations.items()},)
 
     def programs(self, space: FeatureSpace) -> dict[str, Program]:
         """Return the equations as programs, each after its causes."""
         read = {name: self._read(name, space) for name in self.equations}
-        causes = {name: _inputs(program) & set(space) for name, program in read.items()}
+        causes = {name: inputs_of(program) & set(space) for name, program in read.items()}
         for name, parents in causes.items():
             lost = [each for each in (name, *sorted(parents)) if space[each].missing]
             if lost:
@@ -68,28 +92,79 @@ class Causal:
             ) from error
         return {name: read[name] for name in order}
 
+    def texts(self, space: FeatureSpace) -> dict[str, str]:
+        """Return the text of each equation; it must mean the same without the names around it."""
+        made = {name: _text_of(equation) for name, equation in self.equations.items()}
+        try:
+            same = Causal(made).programs(space) == self.programs(space)
+        except InvalidConstraint:
+            same = False
+        if not same:
+            raise InvalidConstraint(
+                "certify: an equation uses names from outside of it, so its text alone does not say what it is. "
+                "Write the numbers into it, or pass it as text."
+            )
+        return made
+
     def _read(self, name: str, space: FeatureSpace) -> Program:
         if name not in space:
             raise InvalidConstraint(f"Causal: there is no feature {name!r}.{did_you_mean(name, space)}")
         feature = space[name]
-        if not isinstance(feature, Real) or feature.step is not None:
+        if not isinstance(feature, Real | Integer):
             raise InvalidConstraint(
-                f"Causal: the effect {name!r} is not a real feature without step, so an equation does not give it values that it may take. "
-                "Declare it as mace.real(low, high)."
+                f"Causal: the effect {name!r} has levels, and an equation gives numbers. Declare it as mace.real or mace.integer."
             )
         symbols = {each: _symbol(space, each) for each in space}
         try:
-            parsed = parse(self.equations[name], records=[symbols])
+            parsed = parse(_as_function(self.equations[name], space), records=[symbols])
         except InvalidProgram as error:
             raise InvalidConstraint(f"Causal: cannot read the equation of {name!r}: {error}") from error
         if parsed.labels is not None or divides_by_variable(parsed.program):
             raise InvalidConstraint(
                 f"Causal: the equation of {name!r} must return a number, and divide by numbers only."
             )
-        return Program(space.names, parsed.program.body)
+        return given(Program(space.names, parsed.program.body), {})
 
 
-def _inputs(program: Program) -> frozenset[str]:
+class _OfRecord(ast.NodeTransformer):
+    """Turns the names of features into fields of a record; names of functions stay."""
+
+    def __init__(self, space: FeatureSpace, record: str) -> None:
+        self.space, self.record = space, record
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self.space:
+            return node
+        return ast.Attribute(ast.Name(self.record, ast.Load()), node.id, ast.Load())
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        node.args = [self.visit(each) for each in node.args]
+        return node
+
+
+def _as_function(equation: Callable[..., object] | str, space: FeatureSpace) -> Callable[..., object] | str:
+    """Return an expression over the features as the text of a function of the row; anything else as it is."""
+    if not isinstance(equation, str) or equation.lstrip().startswith(("lambda", "def ", "@")):
+        return equation
+    try:
+        tree = ast.parse(equation.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise InvalidProgram(f"{equation!r:.80} is not an expression: {error}") from error
+    record = "row"
+    while record in space:
+        record += "_"
+    try:
+        return f"lambda {record}: {ast.unparse(_OfRecord(space, record).visit(tree))}"
+    except RecursionError as error:
+        raise InvalidProgram(f"{equation!r:.80} is nested too deeply.") from error
+
+
+def _text_of(equation: Callable[..., object] | str) -> str:
+    return equation if isinstance(equation, str) else ast.unparse(find_source(equation).node)
+
+
+def inputs_of(program: Program) -> frozenset[str]:
+    """Return the features that a program reads."""
     return variables(characteristic(program, result=f"{RESERVED}result", prefix=f"{RESERVED}result."))
 
 
@@ -104,13 +179,72 @@ def effects_of(programs: Mapping[str, Program], space: FeatureSpace, factual: Po
     An effect's own part is abducted from the factual: what its equation leaves unexplained.
     """
     values = point_values(space, factual)
-    equations = [
-        Equation(name, program, Fraction(values[name] or 0) - run(program, values))
-        for name, program in programs.items()
-    ]
+    equations = []
+    for name, program in programs.items():
+        feature, own = space[name], Fraction(values[name] or 0)
+        assert isinstance(feature, Real | Integer)
+        if not feature.has(float(own)):
+            raise InvalidRow(f"{name!r} is {float(own)!r}, off the grid of its feature, and an effect cannot be that.")
+        equations.append(Equation(name, program, own - run(program, values), feature))
     for count in range(len(equations) + 1):
         for acted in itertools.combinations(equations, count):
             yield Effects(space, tuple(equation for equation in equations if equation not in acted))
+
+
+def through(problem: Problem, effects: Effects, further: tuple[Condition, ...] = ()) -> Problem:
+    """Return the question about actions: the model, and every condition but the ``further`` ones, see the row that these lead to.
+
+    Actions leave an effect that follows from its causes at the factual's own value; ``further`` conditions are on the actions.
+    """
+    conditions = (*problem.conditions, *further)
+    if not effects.equations:
+        return replace(problem, conditions=conditions)
+    ask = problem.ask
+
+    def ask_rows(points: Sequence[Point]) -> list[Fraction]:
+        return ask([effects.row(point) for point in points])
+
+    own = dict(zip(problem.space, problem.factual, strict=True))
+    still = [GuardCondition(compare(problem.space, each.name, "==", own[each.name])) for each in effects.equations]
+    seen = [OfRow(condition, effects) for condition in problem.conditions]
+    return replace(
+        problem,
+        form=EffectsForm(problem.form, effects),
+        ask=ask_rows,
+        conditions=(*still, InRanges(effects), *seen, *further),
+    )
+
+
+def cases_of(effects: Effects) -> tuple[str, ...]:
+    """Return the features with few levels beside which effects have other causes: given their levels, fewer causes are left."""
+    mixed = {
+        name
+        for equation in effects.equations
+        if len(causes := inputs_of(equation.program) & set(effects.space)) > 1
+        for name in causes
+        if hasattr(effects.space[name], "levels")
+    }
+    return tuple(name for name in effects.space if name in mixed)
+
+
+def in_case(effects: Effects, levels: Mapping[str, int]) -> Effects:
+    """Return what follows from actions wherever some features have these levels, by their positions."""
+    values = {name: Fraction(level) for name, level in levels.items()}
+    return replace(
+        effects, equations=tuple(replace(each, program=given(each.program, values)) for each in effects.equations)
+    )
+
+
+def of_levels(space: FeatureSpace, levels: Mapping[str, int]) -> tuple[Condition, ...]:
+    """Return that features have these levels."""
+    return tuple(GuardCondition(compare(space, name, "==", level)) for name, level in levels.items())
+
+
+def levels_of(space: FeatureSpace, names: Sequence[str]) -> Iterator[dict[str, int]]:
+    """Yield every choice of a level for each of some features."""
+    sizes = [range(len(getattr(space[name], "levels", ()))) for name in names]
+    for chosen in itertools.product(*sizes):
+        yield dict(zip(names, chosen, strict=True))
 
 
 @dataclass(frozen=True, eq=False)

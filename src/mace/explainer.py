@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from mace.answers import Search, check_options, decimals, target_text, why_none
@@ -19,15 +19,14 @@ from mace.constraints import Constraint, as_constraints, changes, fixed
 from mace.distances import Distance, FunctionDistance, as_distance
 from mace.diversity import Differ, differ
 from mace.errors import InvalidOption, InvalidSpace, did_you_mean
-from mace.exact import float_down
-from mace.explanation import Change, Counterfactual, Explanation
-from mace.forms import Effects, Goal
+from mace.explanation import Counterfactual, Explanation
+from mace.forms import Goal
 from mace.levers import Lever, Levers, minimal_sets
 from mace.models import Ask, Reading, read
-from mace.problem import Limits, Problem, Progress, Status
+from mace.problem import Bounds, Limits, Problem, Progress, Status
+from mace.recourse import Recourse, nearest_intervention
 from mace.region import RecourseRegion, Widening
 from mace.solvers import choose
-from mace.solvers.tidy import shortened, tidy
 from mace.space import FeatureSpace, Point, Row, Scalar
 from mace.targets import as_goal, goal_of
 
@@ -186,11 +185,7 @@ class Explainer:
         wanted = as_constraints(constraints)
         problem, current = self._problem(row, target, metric, wanted, accuracy)
         if self.causes is not None:
-            if count != 1 or certify:
-                raise InvalidOption("with causes, one answer at a time is found, without certificate.")
             check_conditions(problem.conditions)
-            choose(solver, problem)
-            return self._intervention(problem, current, target, metric, solver, digits, Limits.of(time_limit), started)
         diversity = diversity or differ()
         statement = None
         if certify:
@@ -199,65 +194,32 @@ class Explainer:
         # Refuse a solver that cannot, and let its lane compile, before the clock starts.
         choose(solver, problem)
         limits = Limits.of(time_limit, on_progress, record=certify)
-        search = Search(
-            self._reading, solver, limits, metric, diversity, statement, decimals(digits, self.space), self.region
-        )
+        search = self._search(solver, limits, metric, diversity, statement, decimals(digits, self.space))
         made = search.run(problem, count, target_text(target), self._reading.label(current), started)
         if made.status != Status.INFEASIBLE or not wanted:
             return made
-        return replace(made, reason=why_none(problem, wanted, solver, limits), seconds=time.monotonic() - started)
+        reason = why_none(problem, wanted, partial(self._solved, solver), limits)
+        return replace(made, reason=reason, seconds=time.monotonic() - started)
 
-    def _intervention(
+    def _search(
         self,
-        problem: Problem,
-        current: Fraction,
-        target: object,
-        metric: Distance | FunctionDistance,
         solver: str,
-        digits: int | Mapping[str, int] | None,
         limits: Limits,
-        started: float,
-    ) -> Explanation:
-        """Return the nearest intervention: actions, and the row that these lead to by the equations."""
-        from mace.recourse import nearest_intervention
+        metric: Distance | FunctionDistance,
+        diversity: Differ,
+        statement: Statement | None = None,
+        digits: dict[int, int] | None = None,
+    ) -> Search | Recourse:
+        """Return what finds answers: rows, or with causes interventions."""
+        given = (solver, limits, metric, diversity, statement, digits or {}, self.region)
+        if self.causes is None:
+            return Search(self._reading, *given)
+        return Recourse(self._reading, self._programs, *given)
 
-        made = nearest_intervention(problem, self._programs, solver, limits)
-        bounds = made.bounds
-        found: tuple[Counterfactual, ...] = ()
-        if bounds.point is not None:
-            point = tidy(made.problem, bounds.point, bounds.lower, limits)
-            point = shortened(made.problem, point, decimals(digits, self.space), limits)
-            search = Search(self._reading, solver, limits, metric, differ(), None, {}, self.region)
-            acted = search.counterfactual(made.problem, made.lane, bounds, point, time.monotonic() - started)
-            found = (self._of_row(acted, problem.factual, point, made.effects),)
-        return Explanation(
-            counterfactuals=found,
-            status=found[0].status if found else bounds.status(problem.accuracy),
-            factual=self.space.values_of(problem.factual),
-            prediction=self._reading.label(current),
-            target=target_text(target),
-            distance=str(metric),
-            lower=float_down(bounds.lower),
-            reason=bounds.reason,
-            seconds=time.monotonic() - started,
-            exhausted=bounds.is_infeasible,
-            solver=f"{made.lane.name}: {made.lane.why}",
-        )
-
-    def _of_row(self, acted: Counterfactual, factual: Point, actions: Point, effects: Effects) -> Counterfactual:
-        """Return an answer about actions as one about the row that they lead to."""
-        row = effects.row(actions)
-        follow = {equation.name for equation in effects.equations}
-        values, before = self.space.values_of(row), self.space.values_of(factual)
-        changed = [name for name, new, old in zip(self.space, row, factual, strict=True) if new != old]
-        chosen = {name for name in (*self._programs, *changed) if name not in follow}
-        return replace(
-            acted,
-            values=values,
-            changes=tuple(Change(name, before[name], values[name]) for name in changed),
-            prediction=self._reading.label(self._reading.ask([row])[0]),
-            actions=tuple(name for name in self.space if name in chosen),
-        )
+    def _solved(self, solver: str, problem: Problem, limits: Limits) -> Bounds:
+        if self.causes is None:
+            return choose(solver, problem).solve(problem, limits)
+        return nearest_intervention(problem, self._programs, solver, limits).bounds
 
     def explain_many(self, frame: Any, **options: Unpack[BatchOptions]) -> Batch:
         """Explain every row of a frame, in order; a row that cannot be explained is an answer of status ``error``.
@@ -379,6 +341,7 @@ class Explainer:
             diversity=diversity,
             earlier=(),
             accuracy=float(accuracy),
+            causes=self.causes,
         )
 
     def levers(
@@ -395,6 +358,8 @@ class Explainer:
     ) -> Levers:
         """Return the menu of levers: the smallest sets of features that suffice, each with its nearest answer, and sets that do not.
 
+        With causes, the sets are of features that are acted upon; what follows from them is no part of a set.
+
         Parameters
         ----------
         row, target, distance, constraints, accuracy, time_limit, solver
@@ -402,14 +367,12 @@ class Explainer:
         most : int
             The menu ends there.
         """
-        if self.causes is not None:
-            raise InvalidOption("levers: not with causes. Use an explainer without them.")
         check_options(most, accuracy, time_limit)
         metric = as_distance(distance)
         problem, _ = self._problem(row, target, metric, as_constraints(constraints), accuracy)
         choose(solver, problem)
         limits = Limits.of(time_limit)
-        search = Search(self._reading, solver, limits, metric, differ(), None, {}, self.region)
+        search = self._search(solver, limits, metric, differ())
 
         def nearest(
             allowed: frozenset[str] | None, excluded: Sequence[frozenset[str]]
@@ -417,8 +380,7 @@ class Explainer:
             stay = () if allowed is None else tuple(name for name in self.space if name not in allowed)
             made = [*([fixed(*stay)] if stay else ()), *(~changes(*sorted(names)) for names in excluded)]
             conditions = tuple(each.bind(self.space, problem.factual) for each in made)
-            answer = search.nearest(replace(problem, conditions=(*problem.conditions, *conditions)))
-            return None if answer is None else (frozenset(change.feature for change in answer.changes), answer)
+            return search.nearest(problem, conditions)
 
         found, insufficient, reason = minimal_sets(nearest, most)
         in_order = {name: place for place, name in enumerate(self.space)}

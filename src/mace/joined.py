@@ -33,6 +33,11 @@ class Joined(TreeEnsemble):
         assert self.first is not None
         return self.first.band(getattr(goal, "goal", goal))
 
+    @property
+    def _as_difference(self) -> bool:
+        """Whether two outputs are folded into one: not where they are of different sums."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class Both:

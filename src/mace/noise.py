@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from mace.constraints.condition import Condition, Values, ordered_feature
 from mace.errors import InvalidConstraint
@@ -15,7 +16,7 @@ from mace.space import FeatureSpace, Point
 Exact = tuple[Fraction | None, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Sturdy:
     """Every plausible row that differs from this one by at most the radii is in the target too.
 
@@ -24,7 +25,7 @@ class Sturdy:
 
     space: FeatureSpace
     radii: dict[str, Fraction]
-    proved: set[Exact] = field(default_factory=set)
+    proved: set[Exact] = field(default_factory=set, compare=False)
 
     def remember(self, point: Point) -> None:
         """Take note that the box around a point was proved."""
@@ -50,6 +51,10 @@ class Robust:
         for name, _ in self.noise:
             ordered_feature(space, name, str(self))
         return Sturdy(space, {name: Fraction(radius) for name, radius in self.noise})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the constraint as plain data."""
+        return {"kind": "robust", "arguments": [dict(self.noise)]}
 
     def __str__(self) -> str:
         return f"robust({dict(self.noise)})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
@@ -133,6 +133,12 @@ class Limits:
     def remaining(self) -> float:
         """Return the seconds left."""
         return self.deadline - time.monotonic()
+
+    def first_half(self) -> Limits:
+        """Return the limits of a search that leaves half of the time for its proof."""
+        if math.isinf(self.deadline):
+            return self
+        return replace(self, deadline=self.deadline - max(0.0, self.remaining()) / 2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
-import numpy as np
-
-from mace.causes import InRanges, OfRow, effects_of
-from mace.constraints.condition import GuardCondition, compare
-from mace.exact import UNIT
-from mace.forms import Effects, EffectsForm, Equation, Interval, Network, Outcomes
-from mace.language.substitute import substitute
-from mace.language.syntax import (
-    Binary,
-    Compare,
-    Constant,
-    Expression,
-    Program,
-    Return,
-    Variable,
-    constant,
-    total,
-    variables,
-)
-from mace.problem import Bounds, Limits, Problem
+from mace.actions import over_actions
+from mace.answers import certificate_of, overall, which
+from mace.causes import cases_of, effects_of, in_case, levels_of, of_levels, through
+from mace.certify.statement import Statement
+from mace.conflicts import Undecided
+from mace.constraints import Condition
+from mace.constraints.condition import GuardCondition
+from mace.distances import Distance, FunctionDistance
+from mace.diversity import Differ
+from mace.errors import InvalidOption
+from mace.exact import float_down, float_up
+from mace.explanation import Change, Counterfactual, Explanation
+from mace.forms import Effects
+from mace.language import Program
+from mace.language.syntax import Compare, Variable, conjunction, constant
+from mace.models import Reading
+from mace.problem import Bounds, Limits, Problem, Status
+from mace.region import RecourseRegion
 from mace.solvers import Lane, choose
-from mace.solvers.linear import linear
-from mace.space import Column, Point
+from mace.solvers.tidy import shortened, tidy
+from mace.space import Point, Scalar
 
-Row = dict[str, Fraction]
+MOST_CASES = 32
+"""How many choices of levels are gone through one by one, so that effects have a single cause in each."""
+
+MOST_OF_GRID = 1000
+"""How many values of an effect with a grid a formula lists."""
+
+GENERAL = ("milp", "smt")
+"""Lanes that take equations as formulas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,193 +53,305 @@ class Intervention:
         The question that the point answers.
     effects : Effects
         What follows from the actions.
-    lane : Lane
-        Which lane answered.
+    lanes : tuple of Lane
+        Which lanes answered, that of the point first.
     """
 
     bounds: Bounds
     problem: Problem
     effects: Effects
-    lane: Lane
+    lanes: tuple[Lane, ...]
 
 
 def nearest_intervention(
-    problem: Problem, programs: Mapping[str, Program], solver: str, limits: Limits
+    problem: Problem,
+    programs: Mapping[str, Program],
+    solver: str,
+    limits: Limits,
+    further: tuple[Condition, ...] = (),
 ) -> Intervention:
-    """Go through the choices of the effects that are acted upon, the fewest first; ties go to fewer."""
-    best: Intervention | None = None
-    lowers: list[Fraction] = []
-    reasons: list[str] = []
-    calls = 0
-    for effects in effects_of(programs, problem.space, problem.factual):
-        asked = through(problem, effects)
-        made = _answered(asked, effects, solver, limits)
-        calls += made.bounds.calls
-        if best is None or _is_nearer(made.bounds, best.bounds):
-            best = made
-        if not made.bounds.is_infeasible:
-            lowers.append(made.bounds.lower)
-            reasons += [made.bounds.reason] if made.bounds.reason else []
-        if made.bounds.reason == "interrupted":
-            lowers.append(Fraction(0))
+    """Go through the choices of the effects that are acted upon, the fewest first; ties go to fewer.
+
+    ``further`` conditions are on the actions.
+    """
+    found = _Found(problem, limits)
+    choices = list(effects_of(programs, problem.space, problem.factual))
+    waiting: list[int] = []
+    for number, effects in enumerate(choices):
+        if found.is_stopped:
             break
-    assert best is not None
-    if not lowers:
-        return replace(best, bounds=replace(best.bounds, calls=calls))
-    lower = min(lowers)
-    upper = best.bounds.upper
-    closed = upper is not None and upper - lower <= problem.accuracy
+        made = None if solver in GENERAL else _own_lane(problem, effects, further, solver, found.limits)
+        if made is None:
+            waiting.append(number)
+        else:
+            found.add(number, made)
+    for number in waiting:
+        if not found.is_stopped:
+            found.add(number, _general_lane(problem, choices[number], further, solver, found.limits, found.upper))
+    return found.together(len(choices))
+
+
+class _Found:
+    """What is known of the choices of the effects that are acted upon, by their numbers."""
+
+    def __init__(self, problem: Problem, limits: Limits) -> None:
+        self.accuracy, self.record, self.on_progress = problem.accuracy, limits.record, limits.on_progress
+        self.limits = replace(limits, on_progress=None)
+        self.made: dict[int, Intervention] = {}
+        self.best: int | None = None
+        self.is_stopped = False
+
+    @property
+    def upper(self) -> Fraction | None:
+        """The distance of the nearest point in hand."""
+        return None if self.best is None else self.made[self.best].bounds.upper
+
+    def add(self, number: int, made: Intervention) -> None:
+        self.made[number] = made
+        if self.best is None or _is_nearer(made.bounds, self.made[self.best].bounds, number < self.best):
+            self.best = number
+        self.is_stopped = made.bounds.reason == "interrupted"
+        if self.on_progress is not None:
+            upper = math.inf if self.upper is None else float_up(self.upper)
+            self.on_progress(0.0, upper, sum(each.bounds.calls for each in self.made.values()))
+
+    def together(self, choices: int) -> Intervention:
+        """Return the best of all choices with what is proved of them together."""
+        assert self.best is not None
+        best = self.made[self.best]
+        every = [each.bounds for each in self.made.values()]
+        if len(every) < choices:
+            every.append(Bounds(Fraction(0)))
+        bounds = _together(best.bounds, every, self.accuracy)
+        missing = {"lane": "causes", "missing": "it was not asked about"}
+        proofs = [self.made[k].bounds.evidence or missing if k in self.made else missing for k in range(choices)]
+        evidence = {"lane": "causes", "choices": proofs} if self.record else None
+        lanes = (*best.lanes, *(lane for each in self.made.values() for lane in each.lanes))
+        return replace(best, bounds=replace(bounds, evidence=evidence), lanes=lanes)
+
+
+def _together(best: Bounds, every: list[Bounds], accuracy: Fraction) -> Bounds:
+    """Return what is proved of several questions together, of which ``best`` has the nearest point."""
+    calls = sum(each.calls for each in every)
+    open_ = [each for each in every if not each.is_infeasible]
+    if not open_:
+        return replace(best, calls=calls)
+    lower = min(each.lower for each in open_)
+    reasons = [each.reason for each in open_ if each.reason]
+    closed = best.upper is not None and best.upper - lower <= accuracy
     reason = "" if closed or not reasons else reasons[0]
-    return replace(best, bounds=replace(best.bounds, lower=lower, is_infeasible=False, reason=reason, calls=calls))
+    return replace(best, lower=lower, is_infeasible=False, reason=reason, calls=calls)
 
 
-def _is_nearer(one: Bounds, other: Bounds) -> bool:
+def _is_nearer(one: Bounds, other: Bounds, is_first: bool = False) -> bool:
     if one.upper is None:
         return other.is_infeasible and not one.is_infeasible
-    return other.upper is None or one.upper < other.upper
+    return other.upper is None or one.upper < other.upper or (is_first and one.upper == other.upper)
 
 
-def _answered(asked: Problem, effects: Effects, solver: str, limits: Limits) -> Intervention:
-    """Ask a lane of our own about the network with the equations in it, where that can be done; else the lane that takes formulas."""
-    short = composed(asked)
-    if short is not None and solver == "auto":
-        lane = choose(solver, short)
-        bounds = lane.solve(short, limits)
-        if bounds.point is None or asked.is_plausible(bounds.point):
-            return Intervention(bounds, asked, effects, lane)
-    lane = choose(solver, asked)
-    return Intervention(lane.solve(asked, limits), asked, effects, lane)
-
-
-def through(problem: Problem, effects: Effects) -> Problem:
-    """Return the question about actions: every condition, and the model, see the row that these lead to."""
+def _own_lane(
+    problem: Problem, effects: Effects, further: tuple[Condition, ...], solver: str, limits: Limits
+) -> Intervention | None:
+    """Ask a lane of our own about trees or a network with the equations in it; ``None`` where that cannot be done."""
+    asked = through(problem, effects, further)
     if not effects.equations:
-        return problem
-    ask = problem.ask
-
-    def ask_rows(points: Sequence[Point]) -> list[Fraction]:
-        return ask([effects.row(point) for point in points])
-
-    own = dict(zip(problem.space, problem.factual, strict=True))
-    still = [GuardCondition(compare(problem.space, each.name, "==", own[each.name])) for each in effects.equations]
-    seen = [OfRow(condition, effects) for condition in problem.conditions]
-    return replace(
-        problem,
-        form=EffectsForm(problem.form, effects),
-        ask=ask_rows,
-        conditions=(*still, InRanges(effects), *seen),
-    )
+        lane = choose(solver, asked)
+        return Intervention(lane.solve(asked, limits), asked, effects, (lane,))
+    made = _inside(asked, effects, solver, limits) or _by_cases(problem, effects, further, solver, limits)
+    return None if made is None else replace(made, problem=asked, effects=effects)
 
 
-# ---- linear equations inside of a network
+def _general_lane(
+    problem: Problem,
+    effects: Effects,
+    further: tuple[Condition, ...],
+    solver: str,
+    limits: Limits,
+    upper: Fraction | None,
+) -> Intervention:
+    """Ask a lane that takes formulas; nothing farther than a point in hand is looked at."""
+    _check_grids(effects, solver)
+    asked = through(problem, effects, further)
+    near = asked if upper is None else replace(asked, conditions=(*asked.conditions, *_within(asked, upper)))
+    lane = choose(solver, near)
+    bounds = lane.solve(near, limits)
+    if bounds.is_infeasible and upper is not None:
+        bounds = replace(bounds, lower=upper, is_infeasible=False)
+    return Intervention(bounds, asked, effects, (lane,))
 
 
-def composed(problem: Problem) -> Problem | None:
-    """Return a problem about actions as one about a network over them; ``None`` where its equations or conditions do not allow that.
-
-    The weights of an effect are handed on to its causes. What floats lose on the way, and the rounding of the network over the whole
-    domain, effects included, widen the goal.
-    """
-    form = problem.form
-    if not isinstance(form, EffectsForm) or not isinstance(form.inner, Network):
-        return None
-    effects, network, goal = form.effects, form.inner, problem.goal
-    sums = _sums(effects)
-    if sums is None or not isinstance(goal, Outcomes | Interval):
-        return None
-    guards = [each for each in problem.conditions if isinstance(each, GuardCondition)]
-    for condition in problem.conditions:
-        if isinstance(condition, OfRow):
-            if not isinstance(condition.condition, GuardCondition) or variables(condition.condition.guard) & set(sums):
-                return None
-            guards.append(condition.condition)
-    made = _handed_on(network, problem, sums)
-    if made is None:
-        return None
-    net, lost = made
-    slack = goal.slack + lost + network.rounding(effects.widened(problem.box()))
-    guards += [guard for equation in effects.equations for guard in _range_guards(equation, effects, sums)]
-    return replace(problem, form=net, goal=replace(goal, slack=slack), conditions=tuple(guards))
-
-
-def _sums(effects: Effects) -> dict[str, Row] | None:
-    """Return each effect as a sum over actions, its constant under the empty name; ``None`` where one is not linear."""
-    found: dict[str, Row] = {}
-    exact: dict[str, Expression] = {}
-    for equation in effects.equations:
-        body = equation.program.body
-        if not isinstance(body, Return):
-            return None
-        exact[equation.name] = Binary("+", substitute(body.value, exact), constant(equation.shift))
-        form = linear(Compare(">=", exact[equation.name], Constant(Fraction(0))))
-        if form is None:
-            return None
-        found[equation.name] = {**form[0], "": form[1]}
-    return found
-
-
-def _handed_on(network: Network, problem: Problem, sums: dict[str, Row]) -> tuple[Network, Fraction] | None:
-    names = list(problem.space)
-    columns = list(network.columns)
-    plain = {column.feature: place for place, column in enumerate(columns) if column.table is None}
-    for row in sums.values():
-        for name in row:
-            if name and hasattr(problem.space[name], "levels"):
-                return None
-            if name and names.index(name) not in plain:
-                plain[names.index(name)] = len(columns)
-                columns.append(Column(name, names.index(name), None))
-    first = network.weights[0]
-    weight = np.hstack([first, np.zeros((len(first), len(columns) - first.shape[1]))])
-    bias, size = network.biases[0].copy(), np.abs(network.biases[0])
-    box = problem.box()
-    size = size + np.abs(weight) @ np.array([_largest(column, box) for column in columns])
-    for place, column in enumerate(network.columns):
-        name = names[column.feature]
-        if name not in sums:
+def _within(problem: Problem, upper: Fraction) -> list[Condition]:
+    """Return that no feature changes more than it can within a distance."""
+    made: list[Condition] = []
+    for name, (low, high), whole in zip(problem.space, problem.box(upper), problem.box(), strict=True):
+        feature = problem.space[name]
+        if (low, high) == whole or feature.missing:
             continue
-        if column.table is not None:
+        at = Variable(name)
+        guards = [Compare(">=", at, constant(low)), Compare("<=", at, constant(high))]
+        made.append(GuardCondition(conjunction(guards) if low < high else Compare("==", at, constant(low))))
+    return made
+
+
+def _check_grids(effects: Effects, solver: str) -> None:
+    """Refuse effects with very many values of a grid where a formula would have to list them."""
+    for equation in effects.equations:
+        size = equation.feature.size or 0
+        if equation.is_rounded and size > MOST_OF_GRID and solver != "enumerate":
+            raise InvalidOption(
+                f"the effect {equation.name!r} has {size:,} values, and its equation before this model needs a lane that lists them, "
+                f"at most {MOST_OF_GRID}. Declare it as mace.real(low, high) without step, or give it a single cause before trees."
+            )
+
+
+def _inside(asked: Problem, effects: Effects, solver: str, limits: Limits) -> Intervention | None:
+    """Return the answer of a lane that sees nothing of effects; ``None`` where there is none, or its point does not stand."""
+    plain = over_actions(asked)
+    if plain is None:
+        return None
+    lane = choose(solver, plain)
+    bounds = lane.solve(plain, limits)
+    if bounds.point is not None and not asked.is_plausible(bounds.point):
+        return None
+    return Intervention(bounds, asked, effects, (lane,))
+
+
+def _by_cases(
+    problem: Problem, effects: Effects, further: tuple[Condition, ...], solver: str, limits: Limits
+) -> Intervention | None:
+    """Return the best answer over the levels of causes that effects have beside others."""
+    names = cases_of(effects)
+    cases = list(levels_of(problem.space, names)) if names else []
+    if not 0 < len(cases) <= MOST_CASES:
+        return None
+    best: Intervention | None = None
+    every: list[Intervention] = []
+    for levels in cases:
+        conditions = (*further, *of_levels(problem.space, levels))
+        asked = through(problem, in_case(effects, levels), conditions)
+        made = _inside(asked, effects, solver, limits)
+        if made is None:
             return None
-        own = weight[:, place].copy()
-        weight[:, place] = 0.0
-        for cause, share in sums[name].items():
-            largest = Fraction(1)
-            if cause:
-                index = names.index(cause)
-                weight[:, plain[index]] += own * float(share)
-                largest = max(abs(box[index][0]), abs(box[index][1]))
-            else:
-                bias += own * float(share)
-            size = size + np.abs(own) * float(abs(share) * largest)
-    error = 16 * float(UNIT) * (len(columns) + 4) * size
-    for later in network.weights[1:]:
-        error = np.abs(later) @ error
-    made = replace(
-        network,
-        columns=tuple(columns),
-        weights=(weight, *network.weights[1:]),
-        biases=(bias, *network.biases[1:]),
-        sizes=None,
-    )
-    return made, 4 * Fraction(float(error.max()))
+        every.append(made)
+        if best is None or _is_nearer(made.bounds, best.bounds):
+            best = made
+    assert best is not None
+    bounds = _together(best.bounds, [each.bounds for each in every], problem.accuracy)
+    proofs = [each.bounds.evidence for each in every]
+    evidence = None if any(proof is None for proof in proofs) else {"lane": "cases", "of": list(names), "cases": proofs}
+    return replace(best, bounds=replace(bounds, evidence=evidence))
 
 
-def _largest(column: Column, box: tuple[tuple[Fraction, Fraction], ...]) -> float:
-    if column.table is not None:
-        return max(map(abs, column.table))
-    return float(max(abs(end) for end in box[column.feature]))
+# ---- answers
 
 
-def _range_guards(equation: Equation, effects: Effects, sums: dict[str, Row]) -> list[GuardCondition]:
-    """Return that an effect lies in its range, with room for the rounding of a float."""
-    terms: list[Expression] = [
-        Binary("*", Constant(share), Variable(name)) for name, share in sums[equation.name].items() if name
-    ]
-    low, high = effects.ends(equation.name)
-    room, shift = max(abs(low), abs(high)) / 2**52, sums[equation.name][""]
-    if not terms:
-        return []
-    return [
-        GuardCondition(Compare(">=", total(terms), Constant(low - room - shift))),
-        GuardCondition(Compare("<=", total(terms), Constant(high + room - shift))),
-    ]
+@dataclass(frozen=True, slots=True)
+class Recourse:
+    """Asks for intervention after intervention; each further one differs from all earlier ones in its actions."""
+
+    reading: Reading
+    programs: Mapping[str, Program]
+    solver: str
+    limits: Limits
+    metric: Distance | FunctionDistance
+    diversity: Differ
+    statement: Statement | None
+    digits: dict[int, int]
+    widen: Callable[..., RecourseRegion]
+
+    def run(self, problem: Problem, count: int, target: str, prediction: Scalar, started: float) -> Explanation:
+        """Return up to ``count`` answers, nearest first."""
+        found: list[Counterfactual] = []
+        lower, reason, exhausted = 0.0, "", False
+        lanes: list[str] = []
+        further: tuple[Condition, ...] = ()
+        stated, certificate = self.statement, None
+        while len(found) < count:
+            begun = time.monotonic()
+            made = self.nearest_of(problem, further)
+            bounds = made.bounds
+            lanes += [f"{lane.name}: {lane.why}" for lane in made.lanes]
+            if not found:
+                lower = float_down(bounds.lower)
+            if bounds.point is None:
+                exhausted = bounds.is_infeasible
+                certificate = certificate_of(stated, "causes", bounds, made.problem, None, **self._claim(None))
+                reason = reason if exhausted else which(bounds.reason, found, count)
+                break
+            point = tidy(made.problem, bounds.point, bounds.lower, self.limits)
+            point = shortened(made.problem, point, self.digits, self.limits)
+            answer = self.counterfactual(made, point, time.monotonic() - begun)
+            row = made.effects.row(point)
+            proof = certificate_of(stated, "causes", bounds, made.problem, point, row, **self._claim(answer))
+            found.append(replace(answer, certificate=proof))
+            if answer.status != Status.OPTIMAL:
+                reason = reason or bounds.reason or ("the answer was rounded" if self.digits else "")
+            further = (*further, self.diversity.bind(problem.space, problem.factual, point, self.metric))
+            stated = None if stated is None else stated.after(point)
+        return Explanation(
+            counterfactuals=tuple(found),
+            status=overall(found, exhausted, count),
+            factual=problem.space.values_of(problem.factual),
+            prediction=prediction,
+            target=target,
+            distance=str(self.metric),
+            lower=lower,
+            reason=reason,
+            seconds=time.monotonic() - started,
+            exhausted=exhausted,
+            solver="; ".join(dict.fromkeys(lanes)),
+            certificate=certificate,
+            space=problem.space,
+        )
+
+    def nearest_of(self, problem: Problem, further: tuple[Condition, ...]) -> Intervention:
+        """Return the nearest intervention."""
+        return nearest_intervention(problem, self.programs, self.solver, self.limits, further)
+
+    def nearest(self, problem: Problem, further: tuple[Condition, ...]) -> tuple[frozenset[str], Counterfactual] | None:
+        """Return the nearest answer with what it acts upon; ``None`` where there is proved to be none.
+
+        Raise where neither is found in time.
+        """
+        begun = time.monotonic()
+        made = self.nearest_of(problem, further)
+        if made.bounds.is_infeasible:
+            return None
+        if made.bounds.point is None:
+            raise Undecided(made.bounds.reason)
+        point = tidy(made.problem, made.bounds.point, made.bounds.lower, self.limits)
+        moved = zip(problem.space, point, problem.factual, strict=True)
+        acted = frozenset(name for name, new, old in moved if new != old)
+        return acted, self.counterfactual(made, point, time.monotonic() - begun)
+
+    def counterfactual(self, made: Intervention, point: Point, seconds: float) -> Counterfactual:
+        """Return actions as an answer about the row that they lead to, after asking the real model and every condition once more."""
+        asked, space = made.problem, made.problem.space
+        row = made.effects.row(point)
+        if not asked.is_reached(point) or not asked.is_plausible(point):
+            raise AssertionError(f"{made.lanes[0].name} returned actions that are not valid: {point}")
+        bounds = replace(made.bounds, upper=asked.distance(point))
+        values, before = space.values_of(row), space.values_of(asked.factual)
+        changed = [name for name, new, old in zip(space, row, asked.factual, strict=True) if new != old]
+        return Counterfactual(
+            values=values,
+            changes=tuple(Change(name, before[name], values[name]) for name in changed),
+            distance=float_up(asked.distance(point)),
+            lower=float_down(bounds.lower),
+            status=bounds.status(asked.accuracy),
+            prediction=self.reading.label(self.reading.ask([row])[0]),
+            solver=made.lanes[0].name,
+            seconds=seconds,
+            calls=bounds.calls,
+            widen=self.widen,
+            actions=tuple(self._acted(made.effects, changed)),
+        )
+
+    def _acted(self, effects: Effects, changed: list[str]) -> Iterator[str]:
+        """Yield what is set: features that change, and effects that are held where they are, but none that follows."""
+        follow = {equation.name for equation in effects.equations}
+        return (name for name in effects.space if name in {*self.programs, *changed} - follow)
+
+    @staticmethod
+    def _claim(answer: Counterfactual | None) -> dict[str, Any]:
+        return {"actions": None if answer is None else list(answer.actions or ())}

@@ -162,22 +162,9 @@ def audit(
     from mace.space.frames import as_pandas
 
     people = as_pandas(frame)
-    if not hasattr(people, "columns"):
-        raise InvalidOption(f"audit: frame is a {type(frame).__name__}; give a data frame.")
-    if target is None:
-        raise InvalidOption("audit: target=None; say which outcome is wanted, e.g. target='good'.")
-    if isinstance(resamples, bool) or not isinstance(resamples, int) or resamples < 1:
-        raise InvalidOption(f"resamples={resamples!r}; it must be a whole number of at least 1.")
-    absent = [name for name in explainer.space if name not in people.columns]
-    if absent:
-        raise InvalidOption(f"audit: the frame has no column {', '.join(map(repr, absent))}.")
+    _check(explainer, people, target, resamples)
     columns = (groups,) if isinstance(groups, str) else tuple(groups)
-    if protected is None:
-        protected = [name for name in columns if name in explainer.space]
-    held = (protected,) if isinstance(protected, str) else tuple(protected)
-    for name in held:
-        if name not in explainer.space:
-            raise InvalidOption(f"protected: there is no feature {name!r}.{did_you_mean(name, explainer.space)}")
+    held = _held(explainer, protected, columns)
     question = explainer.question(
         target, distance, constraints, accuracy=accuracy, time_limit=time_limit, solver=solver
     )
@@ -212,6 +199,30 @@ def audit(
         resamples=resamples,
         seed=seed,
     )
+
+
+def _check(explainer: Explainer, people: Any, target: object, resamples: int) -> None:
+    """Refuse what no audit can be made of."""
+    if not hasattr(people, "columns"):
+        raise InvalidOption(f"audit: frame is a {type(people).__name__}; give a data frame.")
+    if target is None:
+        raise InvalidOption("audit: target=None; say which outcome is wanted, e.g. target='good'.")
+    if isinstance(resamples, bool) or not isinstance(resamples, int) or resamples < 1:
+        raise InvalidOption(f"resamples={resamples!r}; it must be a whole number of at least 1.")
+    absent = [name for name in explainer.space if name not in people.columns]
+    if absent:
+        raise InvalidOption(f"audit: the frame has no column {', '.join(map(repr, absent))}.")
+
+
+def _held(explainer: Explainer, protected: Sequence[str] | None, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the protected features: those named, or the groups that are features."""
+    if protected is None:
+        return tuple(name for name in columns if name in explainer.space)
+    held = (protected,) if isinstance(protected, str) else tuple(protected)
+    for name in held:
+        if name not in explainer.space:
+            raise InvalidOption(f"protected: there is no feature {name!r}.{did_you_mean(name, explainer.space)}")
+    return held
 
 
 def _grouped(people: Sequence[Person], column: str) -> dict[str, list[Person]]:

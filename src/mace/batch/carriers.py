@@ -13,6 +13,7 @@ from typing import Any
 
 from mace.batch.asks import Explains, Options
 from mace.errors import InvalidOption
+from mace.language.source import remember_typed, typed_sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def packed(explainer: Explains, options: Options) -> bytes:
     import cloudpickle
 
     try:
-        made: bytes = cloudpickle.dumps((explainer, dict(options)))
+        made: bytes = cloudpickle.dumps((typed_sources(), cloudpickle.dumps((explainer, dict(options)))))
     except Exception as error:
         said = (str(error).splitlines() or [""])[0][:200]
         raise InvalidOption(
@@ -126,5 +127,7 @@ def receive(sent: Carrier) -> tuple[Explains, Options]:
 
 def unpacked(data: bytes) -> tuple[Explains, Options]:
     """Return what :func:`packed` packed; the bytes come from this program's own other processes."""
-    explainer, options = pickle.loads(data)  # noqa: S301
+    sources, rest = pickle.loads(data)  # noqa: S301
+    remember_typed(sources)
+    explainer, options = pickle.loads(rest)  # noqa: S301
     return explainer, options

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import os
+import signal
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import islice
+from types import FrameType
 from typing import Any
 
 from mace.batch.asks import Explains, Options
@@ -132,12 +135,32 @@ class InProcess:
 
     def __call__(self, part: Sequence[tuple[int, Point]], until: float) -> Iterator[Answered]:
         """Yield the answers; an interrupt that a solver turned into an answer is raised after it."""
-        with one_thread():
+        with one_thread(), noted_interrupts() as interrupts:
             for number, point in part:
                 answered = answer(self.explainer, self.options, number, point, until)
                 yield answered
-                if INTERRUPTED in answered.explanation.reason:
+                if interrupts or INTERRUPTED in answered.explanation.reason:
                     raise KeyboardInterrupt
+
+
+@contextmanager
+def noted_interrupts() -> Iterator[list[int]]:
+    """Note each Ctrl-C that comes meanwhile, before it is raised: a solver that is just done may not tell of it."""
+    seen: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        seen.append(number)
+        signal.default_int_handler(number, frame)
+
+    is_usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_usual or threading.current_thread() is not threading.main_thread():
+        yield seen
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _Run:

@@ -7,7 +7,7 @@ the ball is at most made larger. All arrays have one row a box.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mace.certify.places import Axis, Flags, Floats
 from mace.distances import NormMetric
+from mace.distances.norm import Parts
 from mace.exact import float_down, float_up
 from mace.space import Categorical
 
@@ -41,12 +42,14 @@ class Ball:
     inverse: Floats
 
 
-def make_ball(metric: NormMetric, axes: list[Axis], lower: Fraction | None) -> Ball:
-    """Return the ball that holds all points nearer than ``lower``.
+def make_ball(
+    metric: NormMetric, axes: list[Axis], lower: Fraction | None, parts: Sequence[Parts] | None = None
+) -> Ball:
+    """Return the ball that holds all points nearer than ``lower``; ``parts`` is what changes cost, where axes are not the features.
 
     Where only the number of changes counts, costs are multiples of a grain, and the radius is the last multiple below.
     """
-    parts = metric.parts
+    parts = metric.parts if parts is None else parts
     radius = math.inf
     if lower is not None:
         measure = lower**metric.power
@@ -374,6 +377,7 @@ class Gains:
         score[:, :, self.ends.axes] = self.ends.gain / np.maximum(self.ends.end - self.ends.start, 1e-300)
         for table in self.tables:
             score[:, :, table.axis] = np.maximum(table.gain.max(axis=2), 0.0)
+        score *= peak > 0
         whole = score.sum(axis=2, keepdims=True)
         extra = peak * score / np.where(whole > 0, whole, 1.0) * (1 - self.field.near)
         made = Gains(self.field, self.ends, self.tables, extra)

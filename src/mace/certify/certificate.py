@@ -46,7 +46,8 @@ class Certificate:
         The question: fingerprint of the model, space, factual, target, distance, constraints, earlier counterfactuals, accuracy.
     claim : dict
         ``status``, ``lower``, ``upper``, ``counterfactual``: nothing nearer than ``lower`` reaches the target, and the counterfactual, at
-        distance ``upper``, does. With status ``infeasible`` nothing does at any distance, and the others are ``None``.
+        distance ``upper``, does. With status ``infeasible`` nothing does at any distance, and the others are ``None``. With causes also
+        ``actions``: what is set; all else of the counterfactual follows from it, or is the factual's own.
     evidence : dict
         The proof of ``lower``: ``lane`` names its kind; values are those of JSON and arrays of integers and floats.
     """
@@ -167,12 +168,15 @@ def check_keys(value: Mapping[str, Any], keys: set[str], place: str) -> None:
 
 
 def _check_claim(claim: dict[str, Any]) -> None:
-    check_keys(claim, CLAIM_KEYS, "claim")
+    check_keys(claim, CLAIM_KEYS | (set(claim) & {"actions"}), "claim")
     if claim["status"] not in STATUSES:
         raise InvalidCertificate(f"claim.status: {claim['status']!r:.40} is not one of {', '.join(STATUSES)}.")
     for name in ("lower", "upper"):
         if claim[name] is not None and not 0 <= expect(claim[name], (int, float), f"claim.{name}") < math.inf:
             raise InvalidCertificate(f"claim.{name}: {claim[name]!r} is no distance; a number of at least 0 is needed.")
+    if claim.get("actions") is not None:
+        for number, name in enumerate(expect(claim["actions"], list, "claim.actions")):
+            expect(name, str, f"claim.actions[{number}]")
     row = claim["counterfactual"]
     if row is not None:
         for name, value in expect(row, dict, "claim.counterfactual").items():

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
+from mace.certify import actions, robust
 from mace.certify.certificate import Certificate
 from mace.certify.statement import Statement
 from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict
 from mace.errors import InvalidRow
 from mace.exact import float_up
+from mace.noise import Sturdy
 from mace.problem import Problem
 from mace.registry import resolve
 
@@ -19,6 +23,7 @@ CHECKERS = {
     "trees": "mace.certify.trees:check",
     "network": "mace.certify.network:check",
     "boxes": "mace.certify.boxes:check",
+    "curves": "mace.certify.curves:check",
     "enumerate": "mace.certify.enumerate:check",
     "smt": "mace.certify.smt:check",
     "milp": "mace.certify.milp:check",
@@ -66,9 +71,21 @@ def verify(
         certificate = Certificate.from_dict(certificate)
     statement = Statement.from_dict(certificate.statement)
     try:
-        problem, _ = statement.with_forests(list(forests)).problem(model)
-        _check_claim(problem, certificate.claim)
-        _check_proof(problem, certificate, progress or _silent)
+        statement = statement.with_forests(list(forests))
+        problem, _ = statement.problem(model)
+        if ("actions" in certificate.claim) != (statement.causes is not None):
+            raise Refuted("claim.actions: there are actions where the statement has causes, and only there")
+        rest, sturdy = robust.without_noise(problem)
+        if statement.causes is None:
+            check_lane = _check_lane if sturdy is None else partial(robust.check, sturdy, check_lane=_check_lane)
+            _check_claim(rest, certificate.claim, _check_counterfactual)
+            if sturdy is not None:
+                _check_noise(rest, sturdy, certificate)
+            _check_proof(rest, certificate, progress or _silent, check_lane)
+        else:
+            causal = actions.Question(problem, statement, certificate.claim["actions"])
+            _check_claim(problem, certificate.claim, causal.check_counterfactual)
+            _check_proof(problem, certificate, progress or _silent, partial(causal.check_proof, check_lane=_check_lane))
     except Refuted as verdict:
         return Verdict("refuted", str(verdict))
     except Unchecked as verdict:
@@ -80,7 +97,9 @@ def _silent(share: float) -> None:
     """Tell nobody."""
 
 
-def _check_claim(problem: Problem, claim: dict[str, Any]) -> None:
+def _check_claim(
+    problem: Problem, claim: dict[str, Any], check_counterfactual: Callable[[Problem, dict[str, Any]], Fraction]
+) -> None:
     """Ask the real model about the counterfactual, and check it, its distance and the status."""
     status, lower, upper, row = claim["status"], claim["lower"], claim["upper"], claim["counterfactual"]
     if status == "infeasible":
@@ -95,7 +114,7 @@ def _check_claim(problem: Problem, claim: dict[str, Any]) -> None:
         return
     if upper is None or row is None:
         raise Refuted(f"claim: with status {status} there is a counterfactual and its distance, upper")
-    distance = _check_counterfactual(problem, row)
+    distance = check_counterfactual(problem, row)
     if upper != float_up(distance):
         raise Refuted(f"claim.upper: {upper!r} is not the distance of the counterfactual, {float_up(distance)!r}")
     if lower > upper:
@@ -135,21 +154,40 @@ def _why_implausible(problem: Problem, row: dict[str, Any]) -> str:
     return "it is not plausible"
 
 
-def _check_proof(problem: Problem, certificate: Certificate, progress: Progress) -> None:
-    """Hand the proof to the checker of its lane; a lower bound of 0 needs none."""
-    evidence, claimed = certificate.evidence, certificate.claim["lower"]
+def _check_proof(problem: Problem, certificate: Certificate, progress: Progress, check: Callable[..., None]) -> None:
+    """Have a proof checked; a lower bound of 0 needs none."""
+    claimed = certificate.claim["lower"]
     if claimed == 0:
         return
+    with _following():
+        check(problem, None if claimed is None else Fraction(claimed), certificate.evidence, progress)
+
+
+def _check_noise(problem: Problem, sturdy: Sturdy, certificate: Certificate) -> None:
+    """Be convinced that noise does not undo the counterfactual."""
+    row = certificate.claim["counterfactual"]
+    if row is None:
+        return
+    with _following():
+        robust.check_around(sturdy, problem, problem.space.point(row), certificate.evidence, _check_lane)
+
+
+@contextmanager
+def _following() -> Iterator[None]:
+    """Refute what damaged evidence provokes: whatever it is, it proves nothing."""
+    try:
+        yield
+    except (Refuted, Unchecked):
+        raise
+    except Exception as error:
+        raise Refuted(f"evidence: it cannot be followed ({type(error).__name__}: {str(error)[:200]})") from error
+
+
+def _check_lane(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
+    """Hand a proof to the checker of its lane."""
     lane = evidence["lane"]
     if "missing" in evidence:
         raise Unchecked(f"the {lane!s:.40} lane gave no proof of lower: {evidence['missing']!s:.300}")
     if lane not in CHECKERS:
         raise Unchecked(f"no checker for proofs of the lane {lane!r:.60}; known: {', '.join(CHECKERS)}")
-    checker = resolve(CHECKERS[lane])
-    try:
-        checker(problem, None if claimed is None else Fraction(claimed), evidence, progress)
-    except (Refuted, Unchecked):
-        raise
-    except Exception as error:
-        # Whatever damaged evidence provokes, it proves nothing.
-        raise Refuted(f"evidence: it cannot be followed ({type(error).__name__}: {str(error)[:200]})") from error
+    resolve(CHECKERS[lane])(problem, lower, evidence, progress)

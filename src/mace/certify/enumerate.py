@@ -22,6 +22,13 @@ TOGETHER = 1024
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
     """Ask the real model about every plausible row nearer than ``lower`` (about every one, where ``None``), or raise."""
+    for rows, share in rows_below(problem, lower):
+        _refuse(problem, rows)
+        progress(share)
+
+
+def rows_below(problem: Problem, lower: Fraction | None) -> Iterator[tuple[list[Point], float]]:
+    """Yield the plausible rows nearer than ``lower`` (every one, where ``None``), some at a time, and the share that is done then."""
     for name, feature in problem.space.items():
         if feature.size is None:
             raise Refuted(f"evidence.lane: {name!r} takes infinitely many values, which cannot be enumerated")
@@ -40,8 +47,7 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
     seen = 0
     while chunk := list(islice(rows, TOGETHER)):
         seen += len(chunk)
-        _refuse(problem, [row for row in _nearer(problem, measure, chunk) if problem.is_plausible(row)])
-        progress(seen / whole)
+        yield [row for row in _nearer(problem, measure, chunk) if problem.is_plausible(row)], seen / whole
 
 
 def _values(feature: Feature, own: Value, problem: Problem, j: int, lower: Fraction | None) -> list[Value]:

@@ -14,8 +14,7 @@ import numpy as np
 
 from mace.certify.axes import Axis, Flags, Floats, Ints
 from mace.exact import UNIT
-from mace.forms import Goal, Interval, Margin, TreeEnsemble
-from mace.joined import Both
+from mace.forms import Goal, Interval, Margin, TreeEnsemble, innermost
 from mace.space import Column
 
 COARSE_BITS = 24
@@ -281,9 +280,7 @@ def _starts_coarsely(form: TreeEnsemble, margin: Margin) -> bool:
 
 def _has_real_ties(form: TreeEnsemble, goal: Goal, margin: Margin) -> bool:
     """Return whether a sum of coarse leaves alone decides exactly: float64 sums from a coarse start, then at most a division."""
-    while isinstance(goal, Both):
-        goal = goal.goal
-    plain_link = form.link in ("mean", "identity") if isinstance(goal, Interval) else form.squash == 0
+    plain_link = form.link in ("mean", "identity") if isinstance(innermost(goal), Interval) else form.squash == 0
     return (
         plain_link
         and form.squash == 0

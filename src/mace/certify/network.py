@@ -11,19 +11,24 @@ whatever the numbers are. A leaf is closed where
 - it is a single row, and that is too far, not plausible, or refused by the real model.
 
 Where a leaf is not closed at once it is cut further, a bounded number of times.
+
+Where values may be missing there are such trees for every way of being missing that is near enough (:mod:`mace.certify.gaps`); the checker
+goes through the ways itself.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from mace.certify.ball import Field, Places, View, make_ball
-from mace.certify.places import Alike, Axis, Floats, guard_parts, make_alikes, make_axes
+from mace.certify.gaps import Part, Way, may_miss, part_of, ways
+from mace.certify.places import Axis, Floats, guard_parts
 from mace.certify.relaxation import Linear, Relaxation, Rows
 from mace.certify.verdict import Progress, Refuted
 from mace.distances import NormMetric
@@ -31,13 +36,16 @@ from mace.exact import float_up
 from mace.forms import Network
 from mace.language.syntax import Binary, Compare, Constant, Expression, Guard, Unary, Variable, variables
 from mace.problem import Problem
-from mace.space import Integer, Point, Real
+from mace.space import Integer, Real
 
 MOST_NUMBERS = 1_500_000
 """How many numbers an array of one batch of boxes holds at most."""
 
 MOST_CUTS = 256
-"""How many boxes the checker cuts itself, where a leaf is not closed at once; and one more for every fourth leaf."""
+"""How many boxes the checker cuts itself, where a leaf is not closed at once."""
+
+MORE_CUTS, MOST_MORE = 32, 50_000
+"""So many more for each leaf of a tree, up to so many; and one more for every fourth leaf."""
 
 MOST_ASKED = 100_000
 """How many rows the real model is asked about at most."""
@@ -47,7 +55,14 @@ LARGEST = Fraction(10) ** 150
 """Numbers and ranges whose products floats can hold."""
 
 
-def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
+def check(
+    problem: Problem,
+    lower: Fraction | None,
+    evidence: dict[str, Any],
+    progress: Progress,
+    *,
+    most_cuts: int = MOST_CUTS,
+) -> None:
     """Be convinced that no plausible point nearer than ``lower`` (at any distance, where ``None``) reaches the goal, or raise."""
     form, metric = problem.form, problem.metric
     if not isinstance(form, Network):
@@ -55,8 +70,6 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
     if not isinstance(metric, NormMetric):
         raise Refuted("evidence.lane: the distance is not a norm, and this kind of proof is about norms")
     for name, feature in problem.space.items():
-        if feature.missing:
-            raise Refuted(f"evidence.lane: {name!r} may be missing, which this kind of proof does not cover")
         if isinstance(feature, Real) and not _is_moderate(feature):
             raise Refuted(
                 f"evidence.lane: the range of {name!r} is too large or too narrow for the floats of this checker"
@@ -65,16 +78,45 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
         if column.table is not None and not hasattr(list(problem.space.values())[column.feature], "levels"):
             raise Refuted(f"evidence.lane: the column {column.name!r} reads a number through a table")
     alternatives = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
-    parts = evidence.get("parts")
-    if not isinstance(parts, list) or len(parts) != len(alternatives):
-        raise Refuted(f"evidence.parts: the goal has {len(alternatives)} alternatives, and each needs a tree of cuts")
+    trees = _ways(evidence, len(problem.space)) if may_miss(problem) else {frozenset(): evidence.get("parts")}
+    work = _Work(most_cuts)
     with np.errstate(all="ignore"):
-        proof = _Proof(problem, form, metric, lower)
-        for number, (margins, part) in enumerate(zip(alternatives, parts, strict=True)):
-            rows = proof.relaxation.rows(margins, proof.conditions)
-            where = f"evidence.parts[{number}]"
-            proof.check(rows, *_tree(part, where, len(proof.axes)), where)
-            progress((number + 1) / len(parts))
+        for number, missing in enumerate(ways(problem, lower)):
+            where = "evidence" if not may_miss(problem) else f"evidence.ways{sorted(missing)}"
+            if missing not in trees:
+                raise Refuted(f"evidence.ways: none in which {_listed(problem, missing)}")
+            parts = trees[missing]
+            if not isinstance(parts, list) or len(parts) != len(alternatives):
+                raise Refuted(
+                    f"{where}.parts: the goal has {len(alternatives)} alternatives, and each needs a tree of cuts"
+                )
+            proof = _Proof(problem, part_of(problem, missing), metric, lower, work)
+            for place, (margins, part) in enumerate(zip(alternatives, parts, strict=True)):
+                rows = proof.relaxation.rows(margins, proof.conditions)
+                name = f"{where}.parts[{place}]"
+                proof.check(rows, *_tree(part, name, len(problem.space)), name)
+                progress(min(1.0, (number + (place + 1) / len(parts)) / len(trees)))
+
+
+def _ways(evidence: dict[str, Any], features: int) -> dict[Way, object]:
+    """Return the trees of each way of being missing, or raise where the evidence holds none."""
+    found: dict[Way, object] = {}
+    entries = evidence.get("ways")
+    if not isinstance(entries, list):
+        raise Refuted("evidence.ways: values may be missing, and each way of that needs trees of cuts")
+    for number, entry in enumerate(entries):
+        missing = entry.get("missing") if isinstance(entry, dict) else None
+        if not isinstance(missing, list) or not all(isinstance(j, int) and 0 <= j < features for j in missing):
+            raise Refuted(f"evidence.ways[{number}]: 'missing' is a list of positions of features")
+        if frozenset(missing) in found:
+            raise Refuted(f"evidence.ways[{number}]: it stands twice")
+        found[frozenset(missing)] = entry.get("parts")
+    return found
+
+
+def _listed(problem: Problem, missing: Way) -> str:
+    names = [name for j, name in enumerate(problem.space) if j in missing]
+    return f"{', '.join(names)} and nothing else is missing" if names else "nothing is missing"
 
 
 def _is_moderate(feature: Real) -> bool:
@@ -96,19 +138,26 @@ def _tree(part: object, where: str, features: int) -> tuple[Places, Floats]:
     return feature, at
 
 
-class _Proof:
-    """One question, and what is needed to close boxes of it."""
+@dataclass(slots=True)
+class _Work:
+    """What the checker has done itself, in all ways of being missing together."""
 
-    def __init__(self, problem: Problem, form: Network, metric: NormMetric, lower: Fraction | None) -> None:
-        self.problem = problem
+    most_cuts: int
+    cuts: int = 0
+    asked: int = 0
+
+
+class _Proof:
+    """One question in one way of being missing, and what is needed to close boxes of it."""
+
+    def __init__(self, problem: Problem, part: Part, metric: NormMetric, lower: Fraction | None, work: _Work) -> None:
+        form = part.form
+        self.problem, self.part, self.work = problem, part, work
         self.measure = None if lower is None else lower**metric.power
-        self.axes = make_axes(problem)
-        self.alikes: list[Alike] = make_alikes(problem, self.axes)
-        self.conditions = linear_conditions(problem)
-        self.field = Field(self.axes, make_ball(metric, self.axes, lower))
+        self.axes, self.alikes = part.axes, part.alikes
+        self.conditions = linear_conditions(problem, part.missing)
+        self.field = Field(self.axes, make_ball(metric, self.axes, lower, part.costs))
         self.relaxation = Relaxation(form, self.field, problem.goal.slack)
-        self.cuts = self.asked = 0
-        self.most_cuts = MOST_CUTS
         sums = max(2 * max(len(bias) for bias in form.biases), len(self.conditions) + len(form.biases[-1]))
         self.batch = max(1, min(2048, MOST_NUMBERS // (sums * max(self.relaxation.slots, sums))))
 
@@ -116,7 +165,8 @@ class _Proof:
         """Close every leaf of a tree."""
         if any(not len(axis.spans) for axis in self.axes):
             return
-        self.most_cuts += int((feature < 0).sum()) // 4
+        leaves = int((feature < 0).sum())
+        self.work.most_cuts += min(MORE_CUTS * leaves, MOST_MORE) + leaves // 4
         low = np.array([axis.spans[0, 0] for axis in self.axes])
         high = np.array([axis.spans[-1, 1] for axis in self.axes])
         for number, lows, highs in _batches(_leaves(self.axes, low, high, feature, at, where), self.batch):
@@ -140,9 +190,9 @@ class _Proof:
             left = ~is_closed & ~is_single
             if not left.any():
                 return
-            self.cuts += int(left.sum())
+            self.work.cuts += int(left.sum())
             number, view, sums = number[left], view.take(left), sums[left]
-            if self.cuts > self.most_cuts:
+            if self.work.cuts > self.work.most_cuts:
                 raise Refuted(
                     f"{where}: leaf {number[0]} may hold a point in the target {self._within} "
                     f"({_shown(self.problem, self.axes, view, 0)})"
@@ -173,13 +223,13 @@ class _Proof:
     def _ask(self, view: View, n: int, where: str) -> None:
         """Decide a single row: by its distance, the conditions, and the real model."""
         problem = self.problem
-        point = _point(self.axes, view.low[n])
+        point = self.part.point(problem, view.low[n])
         if self.measure is not None and problem.metric.measure(point) >= self.measure:
             return
         if not problem.is_plausible(point):
             return
-        self.asked += 1
-        if self.asked > MOST_ASKED:
+        self.work.asked += 1
+        if self.work.asked > MOST_ASKED:
             raise Refuted(f"{where}: more than {MOST_ASKED} rows are left to the model itself")
         if problem.goal.accepts(problem.ask([point])[0]):
             distance = float_up(problem.distance(point))
@@ -239,18 +289,10 @@ def _batches(
         yield number, lows, highs
 
 
-def _point(axes: list[Axis], places: Floats) -> Point:
-    """Return the row at places."""
-    values = [axis.value(float(place)) for axis, place in zip(axes, places, strict=True)]
-    return tuple(
-        value if isinstance(axis.feature, Real) else int(value) for axis, value in zip(axes, values, strict=True)
-    )
-
-
 def _shown(problem: Problem, axes: list[Axis], view: View, n: int) -> str:
     """Return a box in words: the features that are not at their own value throughout."""
     parts = []
-    for j, (name, axis) in enumerate(zip(problem.space, axes, strict=True)):
+    for j, (name, axis) in enumerate(zip(problem.space, axes, strict=False)):
         low, high = float(view.low[n, j]), float(view.high[n, j])
         if low == high == axis.home:
             continue
@@ -265,11 +307,13 @@ def _shown(problem: Problem, axes: list[Axis], view: View, n: int) -> str:
 # ---- conditions across features
 
 
-def linear_conditions(problem: Problem) -> list[Linear]:
-    """Return the linear inequalities across features; other conditions are left out, which makes the claim to be proved stronger."""
+def linear_conditions(problem: Problem, missing: Way = frozenset()) -> list[Linear]:
+    """Return the linear inequalities across features that are known; other conditions are left out, which makes the claim to be proved
+    stronger."""
     found = []
+    unknown = {problem.space.names[j] for j in missing}
     for part in guard_parts(problem):
-        if len(variables(part)) > 1:
+        if len(variables(part)) > 1 and not variables(part) & unknown:
             found += _inequalities(problem, part)
     return found
 

@@ -117,15 +117,33 @@ def _at(feature: Feature, index: int) -> float:
     return float(feature.value_at(index))
 
 
-def make_axes(problem: Problem) -> list[Axis]:
-    """Return an axis a feature; the spans of some are empty where the conditions contradict each other."""
+GAP = Categorical(("known", "missing"))
+
+
+def make_axes(problem: Problem, missing: frozenset[int] = frozenset()) -> list[Axis]:
+    """Return an axis a feature; the spans of some are empty where the conditions contradict each other.
+
+    A feature that is ``missing`` is a category of two levels, of which only the second is allowed. For each feature that the factual lacks
+    and that is known here, one more such category follows: it stands for the change, and the value itself stands anywhere.
+    """
     parts = list(guard_parts(problem))
     never = any(not variables(part) and not holds(part, {}) for part in parts)
-    axes = []
-    for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True):
+    axes, changes = [], []
+    for j, ((name, feature), own) in enumerate(zip(problem.space.items(), problem.factual, strict=True)):
+        if j in missing:
+            axes.append(_gap(int(own is None)))
+            continue
+        if own is None:
+            assert isinstance(feature, Real | Integer)
+            own = feature.low
+            changes.append(_gap(0))
         guards = [part for part in parts if variables(part) == {name}]
         axes.append(_axis(name, feature, own, guards, never))
-    return axes
+    return axes + changes
+
+
+def _gap(own: int) -> Axis:
+    return _axis("gap", GAP, own, [Compare("==", Variable("gap"), Constant(Fraction(1)))], never=False)
 
 
 def guard_parts(problem: Problem) -> list[Guard]:
@@ -229,19 +247,27 @@ class Alike:
         return np.asarray(may_differ.sum(axis=1) >= self.features)
 
 
-def make_alikes(problem: Problem, axes: list[Axis]) -> list[Alike]:
+EVERYWHERE, NOWHERE = (-math.inf, math.inf), (math.inf, -math.inf)
+
+
+def make_alikes(problem: Problem, axes: list[Axis], missing: frozenset[int] = frozenset()) -> list[Alike]:
     """Return the earlier counterfactuals that a further one must differ from."""
     found = []
     for condition in problem.conditions:
-        if isinstance(condition, CountDifferent) and None not in condition.earlier:
-            ends = [_alike(axis, old, condition.by) for axis, old in zip(axes, condition.earlier, strict=True)]
-            found.append(Alike(np.array([a for a, _ in ends]), np.array([b for _, b in ends]), condition.features))
+        if not isinstance(condition, CountDifferent):
+            continue
+        ends = [EVERYWHERE] * len(axes)
+        for j, old in enumerate(condition.earlier):
+            if j in missing or old is None:
+                ends[j] = EVERYWHERE if j in missing and old is None else NOWHERE
+            else:
+                ends[j] = _alike(axes[j], old, condition.by)
+        found.append(Alike(np.array([a for a, _ in ends]), np.array([b for _, b in ends]), condition.features))
     return found
 
 
-def _alike(axis: Axis, earlier: Value, by: Fraction) -> Span:
+def _alike(axis: Axis, earlier: int | float, by: Fraction) -> Span:
     """Return the places that do not differ from an earlier value: a real number differs by at least a share of its range."""
-    assert earlier is not None
     if axis.has_levels:
         rank = float(np.flatnonzero(axis.levels == earlier)[0])
         return rank, rank

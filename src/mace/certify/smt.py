@@ -152,7 +152,7 @@ def _regions(problem: Problem, lower: Fraction | None, excluded: object) -> list
     regions = []
     for number, row in enumerate([list(problem.factual), *excluded]):
         where = "the factual" if number == 0 else f"evidence.excluded[{number - 1}]"
-        region = _region(problem, lower, _as_point(problem, row, where))
+        region = _region(problem, lower, as_point(problem, row, where))
         if region is not None:
             regions.append(region)
         elif number:
@@ -174,7 +174,8 @@ def _alone(problem: Problem, point: Point) -> Guard:
     )
 
 
-def _as_point(problem: Problem, row: object, where: str) -> Point:
+def as_point(problem: Problem, row: object, where: str) -> Point:
+    """Return a row of the evidence as a point, or raise where it is none."""
     if not isinstance(row, list) or len(row) != len(problem.space):
         raise Refuted(f"{where}: a row has {len(problem.space)} numbers")
     for value, (name, feature) in zip(row, problem.space.items(), strict=True):

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from mace.causes import Causal
 from mace.certify.certificate import check_keys, expect
 from mace.certify.fingerprint import fingerprint
 from mace.certify.verdict import Refuted, Unchecked
-from mace.constraints import CONSTRAINTS, Constraint
+from mace.constraints import CONSTRAINTS, Condition, Constraint
 from mace.distances import Distance, FunctionDistance
 from mace.diversity import Differ, differ
 from mace.errors import (
@@ -34,7 +35,7 @@ from mace.targets import AnyOf, Between, as_goal
 
 KEYS = {"model", "space", "factual", "target", "distance", "constraints", "diversity", "earlier", "accuracy"}
 MOST_TEXT = 100_000
-"""Characters of a distance function."""
+"""Characters of a distance function, or of an equation."""
 
 Row = dict[str, Scalar | None]
 
@@ -63,6 +64,8 @@ class Statement:
         Those.
     accuracy : float
         How far apart the bounds may stay for a status of ``optimal``.
+    causes : Causal, optional
+        By what equations effects follow from actions. The earlier counterfactuals, and how one differs from them, are then actions.
     """
 
     model: dict[str, str]
@@ -74,6 +77,7 @@ class Statement:
     diversity: Differ
     earlier: tuple[Point, ...]
     accuracy: float
+    causes: Causal | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statement as plain data; numbers as JSON writes them, which loses nothing."""
@@ -87,12 +91,13 @@ class Statement:
             "diversity": _differ_dict(self.diversity) if self.earlier else None,
             "earlier": [row_of(self.space, point) for point in self.earlier],
             "accuracy": self.accuracy,
+            **({} if self.causes is None else {"causes": self.causes.texts(self.space)}),
         }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Statement:
         """Return the statement that :meth:`to_dict` wrote; anything odd is an :class:`InvalidCertificate`."""
-        check_keys(data, KEYS, "statement")
+        check_keys(data, KEYS | (set(data) & {"causes"}), "statement")
         model = expect(data["model"], dict, "statement.model")
         check_keys(model, {"form", "parameters"}, "statement.model")
         try:
@@ -119,6 +124,7 @@ class Statement:
             diversity=_read_differ(data["diversity"], is_needed=bool(earlier)),
             earlier=tuple(earlier),
             accuracy=float(accuracy),
+            causes=_read_causes(data["causes"], space) if "causes" in data else None,
         )
 
     def problem(self, model: Any) -> tuple[Problem, Reading]:
@@ -150,9 +156,8 @@ class Statement:
             current = reading.ask([self.factual])[0]
             goal, ask = as_goal(self.target, reading, self.factual, current)
             conditions = [constraint.bind(self.space, self.factual) for constraint in self.constraints]
-            conditions += [
-                self.diversity.bind(self.space, self.factual, point, self.distance) for point in self.earlier
-            ]
+            if self.causes is None:
+                conditions += self.apart()
             metric = self.distance.from_factual(self.space, self.factual)
         except MaceError as error:
             raise Refuted(f"the question of the statement cannot be asked of this model: {error}") from error
@@ -206,6 +211,10 @@ class Statement:
             f"this is another isolation forest than that of {constraint} (fingerprint {named['form'][:12]}...; of those given "
             f"{'; '.join(others):.300})"
         )
+
+    def apart(self) -> list[Condition]:
+        """Return the conditions of differing from each earlier counterfactual."""
+        return [self.diversity.bind(self.space, self.factual, point, self.distance) for point in self.earlier]
 
     def after(self, point: Point) -> Statement:
         """Return the statement of a further counterfactual, different from ``point`` too."""
@@ -349,6 +358,22 @@ def _read_constraint(entry: object, place: str) -> Constraint:
                 raise InvalidCertificate(f"{place}: {error}") from error
             return made
     raise InvalidCertificate(f"{place}: {entry!r:.80} is not a constraint; its keys are kind and arguments.")
+
+
+# ---- causes
+
+
+def _read_causes(entry: object, space: FeatureSpace) -> Causal:
+    place = "statement.causes"
+    for name, text in expect(entry, dict, place).items():
+        if len(expect(text, str, f"{place}.{name}")) > MOST_TEXT:
+            raise InvalidCertificate(f"{place}.{name}: a text of {len(text)} characters is too long.")
+    try:
+        made = Causal(expect(entry, dict, place))
+        made.programs(space)
+    except MaceError as error:
+        raise InvalidCertificate(f"{place}: {error}") from error
+    return made
 
 
 # ---- diversity

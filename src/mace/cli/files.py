@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from mace.causes import Causal
 from mace.errors import InvalidOption, InvalidRow, InvalidSpace, did_you_mean
 from mace.explainer import Explainer
 from mace.explanation import Explanation
@@ -24,6 +26,22 @@ def read_space(path: Path) -> FeatureSpace:
         return FeatureSpace.from_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidSpace(f"cannot read {path}: {error}") from error
+
+
+def read_causes(equations: Sequence[str] | None, path: Path | None) -> Causal | None:
+    """Return the equations of the command line, ``effect = expression``, and of the table [causes] of a file; ``None`` without any."""
+    loaded = None if path is None else Causal.load(path)
+    made: dict[str, Any] = {} if loaded is None else dict(loaded.equations)
+    for text in equations or ():
+        name, sign, expression = text.partition("=")
+        if not sign or not expression.strip() or expression.startswith("="):
+            raise InvalidOption(
+                f'--cause {text!r} is no equation. Write "effect = expression", e.g. "savings = 0.3 * income".'
+            )
+        if name.strip() in made:
+            raise InvalidOption(f"--cause {text!r}: there are two equations of {name.strip()!r}.")
+        made[name.strip()] = expression.strip()
+    return Causal(made) if made else None
 
 
 def read_row(path: Path, number: int, space: FeatureSpace) -> dict[str, Scalar]:

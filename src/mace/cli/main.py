@@ -11,7 +11,24 @@ import typer
 from rich.console import Console
 
 from mace.certify.verdict import Verdict
-from mace.errors import MaceError
+from mace.cli.options import (
+    Accuracy,
+    AnyTarget,
+    Causes,
+    ConstraintsFile,
+    Decrease,
+    Fix,
+    Increase,
+    Jobs,
+    ModelFile,
+    Norm,
+    Rules,
+    SecondsForRow,
+    Solver,
+    SpaceFile,
+    Trust,
+)
+from mace.errors import InvalidOption, MaceError
 from mace.explanation import Explanation
 from mace.problem import Status
 
@@ -91,28 +108,22 @@ def demo() -> int:
 @app.command()
 def explain(
     data: Annotated[Path, typer.Option(help="A CSV file with the rows, in the original features.")],
-    model: Annotated[
-        Path,
-        typer.Option(help="The model file: .skops, .onnx, a booster's own file, or .joblib and .pkl with --trust."),
-    ],
-    space: Annotated[Path, typer.Option(help="The feature space, as FeatureSpace.to_json() wrote it.")],
+    model: ModelFile,
+    space: SpaceFile,
     row: Annotated[int, typer.Option(help="Which row of the CSV file, counted from 0.")] = 0,
-    target: Annotated[str | None, typer.Option(help="The label to reach; any other class where not given.")] = None,
-    distance: Annotated[str, typer.Option(help="l0, l1, l2 or linf.")] = "l1",
-    fix: Annotated[str, typer.Option(help="Features that stay, comma-separated.")] = "",
-    increase: Annotated[str, typer.Option(help="Features that may only increase, comma-separated.")] = "",
-    decrease: Annotated[str, typer.Option(help="Features that may only decrease, comma-separated.")] = "",
-    rule: Annotated[
-        list[str] | None, typer.Option(help='A constraint in words, e.g. "age >= old.age"; may be given several times.')
-    ] = None,
-    constraints: Annotated[Path | None, typer.Option(help="A TOML file of constraints.")] = None,
+    target: AnyTarget = None,
+    distance: Norm = "l1",
+    fix: Fix = "",
+    increase: Increase = "",
+    decrease: Decrease = "",
+    rule: Rules = None,
+    constraints: ConstraintsFile = None,
+    cause: Causes = None,
     count: Annotated[int, typer.Option(help="How many counterfactuals.")] = 1,
-    accuracy: Annotated[float, typer.Option(help="How far apart the bounds may stay.")] = 1e-6,
+    accuracy: Accuracy = 1e-6,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for the whole answer.")] = None,
-    solver: Annotated[str, typer.Option(help="auto, or a name from `mace list solvers`.")] = "auto",
-    trust: Annotated[
-        bool, typer.Option("--trust", help="Unpickle the model: runs whatever code the file holds.")
-    ] = False,
+    solver: Solver = "auto",
+    trust: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     certificate: Annotated[
         Path | None,
@@ -120,12 +131,12 @@ def explain(
     ] = None,
 ) -> int:
     """Explain one row of a CSV file."""
-    from mace.cli.files import label_of, read_row, read_space, save_certificates
+    from mace.cli.files import label_of, read_causes, read_row, read_space, save_certificates
     from mace.explainer import Explainer
     from mace.models.files import load_model
 
     features = read_space(space)
-    explainer = Explainer(load_model(model, trust=trust), features)
+    explainer = Explainer(load_model(model, trust=trust), features, read_causes(cause, constraints))
     explanation = explainer.explain(
         read_row(data, row, features),
         target=None if target is None else label_of(explainer, target),
@@ -148,42 +159,36 @@ def batch(
     data: Annotated[
         Path, typer.Option(help="A CSV file with the rows, in the original features; read as the answers are made.")
     ],
-    model: Annotated[
-        Path,
-        typer.Option(help="The model file: .skops, .onnx, a booster's own file, or .joblib and .pkl with --trust."),
-    ],
-    space: Annotated[Path, typer.Option(help="The feature space, as FeatureSpace.to_json() wrote it.")],
+    model: ModelFile,
+    space: SpaceFile,
     out: Annotated[Path, typer.Option(help="Where the answers go: .parquet, .csv or .jsonl.")],
-    target: Annotated[str | None, typer.Option(help="The label to reach; any other class where not given.")] = None,
-    distance: Annotated[str, typer.Option(help="l0, l1, l2 or linf.")] = "l1",
-    fix: Annotated[str, typer.Option(help="Features that stay, comma-separated.")] = "",
-    increase: Annotated[str, typer.Option(help="Features that may only increase, comma-separated.")] = "",
-    decrease: Annotated[str, typer.Option(help="Features that may only decrease, comma-separated.")] = "",
-    rule: Annotated[
-        list[str] | None, typer.Option(help='A constraint in words, e.g. "age >= old.age"; may be given several times.')
-    ] = None,
-    constraints: Annotated[Path | None, typer.Option(help="A TOML file of constraints.")] = None,
+    target: AnyTarget = None,
+    distance: Norm = "l1",
+    fix: Fix = "",
+    increase: Increase = "",
+    decrease: Decrease = "",
+    rule: Rules = None,
+    constraints: ConstraintsFile = None,
+    cause: Causes = None,
     count: Annotated[int, typer.Option(help="How many counterfactuals a row.")] = 1,
-    accuracy: Annotated[float, typer.Option(help="How far apart the bounds may stay.")] = 1e-6,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds for a row.")] = None,
+    accuracy: Accuracy = 1e-6,
+    time_limit: SecondsForRow = None,
     total_time_limit: Annotated[float | None, typer.Option(help="Seconds for all rows.")] = None,
-    solver: Annotated[str, typer.Option(help="auto, or a name from `mace list solvers`.")] = "auto",
-    jobs: Annotated[int, typer.Option(help="Processes; -1 for one a core.")] = 1,
+    solver: Solver = "auto",
+    jobs: Jobs = 1,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the checkpoint that an earlier run left beside --out.")
     ] = False,
-    trust: Annotated[
-        bool, typer.Option("--trust", help="Unpickle the model: runs whatever code the file holds.")
-    ] = False,
+    trust: Trust = False,
 ) -> int:
     """Explain every row of a CSV file; a run that was killed goes on with --resume."""
     from mace.cli.batches import run_batch
-    from mace.cli.files import label_of, read_space
+    from mace.cli.files import label_of, read_causes, read_space
     from mace.explainer import Explainer
     from mace.models.files import load_model
 
     features = read_space(space)
-    explainer = Explainer(load_model(model, trust=trust), features)
+    explainer = Explainer(load_model(model, trust=trust), features, read_causes(cause, constraints))
     question = {
         "target": None if target is None else label_of(explainer, target),
         "distance": distance,
@@ -204,28 +209,23 @@ def audit(
         Path,
         typer.Option(help="A CSV file with the people, in the original features; further columns may make groups."),
     ],
-    model: Annotated[
-        Path,
-        typer.Option(help="The model file: .skops, .onnx, a booster's own file, or .joblib and .pkl with --trust."),
-    ],
-    space: Annotated[Path, typer.Option(help="The feature space, as FeatureSpace.to_json() wrote it.")],
+    model: ModelFile,
+    space: SpaceFile,
     target: Annotated[str, typer.Option(help="The label that is wanted.")],
     groups: Annotated[str, typer.Option(help="Columns whose values make groups, comma-separated.")] = "",
     protect: Annotated[
         str | None,
         typer.Option(help="Features that should not have to change; the groups that are features where not given."),
     ] = None,
-    distance: Annotated[str, typer.Option(help="l0, l1, l2 or linf.")] = "l1",
-    fix: Annotated[str, typer.Option(help="Features that stay, comma-separated.")] = "",
-    increase: Annotated[str, typer.Option(help="Features that may only increase, comma-separated.")] = "",
-    decrease: Annotated[str, typer.Option(help="Features that may only decrease, comma-separated.")] = "",
-    rule: Annotated[
-        list[str] | None, typer.Option(help='A constraint in words, e.g. "age >= old.age"; may be given several times.')
-    ] = None,
-    constraints: Annotated[Path | None, typer.Option(help="A TOML file of constraints.")] = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds for a row.")] = None,
-    solver: Annotated[str, typer.Option(help="auto, or a name from `mace list solvers`.")] = "auto",
-    jobs: Annotated[int, typer.Option(help="Processes; -1 for one a core.")] = 1,
+    distance: Norm = "l1",
+    fix: Fix = "",
+    increase: Increase = "",
+    decrease: Decrease = "",
+    rule: Rules = None,
+    constraints: ConstraintsFile = None,
+    time_limit: SecondsForRow = None,
+    solver: Solver = "auto",
+    jobs: Jobs = 1,
     rows: Annotated[
         int | None, typer.Option(help="Only so many people, drawn with --seed; all where not given.")
     ] = None,
@@ -234,17 +234,17 @@ def audit(
     out: Annotated[
         list[Path] | None, typer.Option(help="Write the report here: .html or .json; may be given twice.")
     ] = None,
-    trust: Annotated[
-        bool, typer.Option("--trust", help="Unpickle the model: runs whatever code the file holds.")
-    ] = False,
+    trust: Trust = False,
 ) -> int:
     """Compare groups: who has recourse, how far, by which features, and at what price for protecting some of them."""
     from mace.audits import audit as make
-    from mace.cli.files import check_reports, label_of, read_people, read_space
+    from mace.cli.files import check_reports, label_of, read_causes, read_people, read_space
     from mace.explainer import Explainer
     from mace.models.files import load_model
 
     check_reports(out or ())
+    if read_causes(None, constraints) is not None:
+        raise InvalidOption(f"{constraints}: an audit is of rows, without [causes]. Leave that table out.")
     features = read_space(space)
     explainer = Explainer(load_model(model, trust=trust), features)
     people = read_people(data, features, _listed(groups))
@@ -321,9 +321,7 @@ def verify(
         list[Path] | None,
         typer.Option(help="The file of an isolation forest that a constraint `typical` is about; may be given again."),
     ] = None,
-    trust: Annotated[
-        bool, typer.Option("--trust", help="Unpickle the model and forests: runs whatever code the files hold.")
-    ] = False,
+    trust: Trust = False,
 ) -> int:
     """Check a certificate without any solver: exits 0 where it is valid, 1 where it is refuted, 3 where it is unchecked."""
     from mace.certify import Certificate

@@ -18,21 +18,16 @@ def load_constraints(path: str | Path, space: FeatureSpace | None = None) -> lis
     """Return the constraints of a TOML file, checked against a space where one is given.
 
     The file holds texts, as :func:`mace.rule` reads them: ``constraints = ["sex, age stay", ...]``, and tables
-    ``[[constraint]]`` with ``rule`` and optionally ``name``, which errors then use.
+    ``[[constraint]]`` with ``rule`` and optionally ``name``, which errors then use. A table ``[causes]`` beside them is for
+    :meth:`mace.Causal.load`.
 
     Raises
     ------
     InvalidConstraint
         Naming the file and the entry.
     """
-    try:
-        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidConstraint(f"{path}: cannot be read: {error.strerror or error}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidConstraint(f"{path}: is not TOML: {error}.") from error
     made = []
-    for place, text in _entries(data, path):
+    for place, text in _entries(read_toml(path), path):
         try:
             constraint = rule(text)
             if space is not None:
@@ -43,8 +38,18 @@ def load_constraints(path: str | Path, space: FeatureSpace | None = None) -> lis
     return made
 
 
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """Return what a TOML file holds."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidConstraint(f"{path}: cannot be read: {error.strerror or error}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidConstraint(f"{path}: is not TOML: {error}.") from error
+
+
 def _entries(data: dict[str, Any], path: str | Path) -> list[tuple[str, str]]:
-    unknown = set(data) - {"constraints", "constraint"}
+    unknown = set(data) - {"constraints", "constraint", "causes"}
     listed, tables = data.get("constraints", []), data.get("constraint", [])
     if unknown or not isinstance(listed, list) or not isinstance(tables, list):
         what = f"unknown key {sorted(unknown)[0]!r}" if unknown else "not a list of constraints"

@@ -1,7 +1,19 @@
 """What a read model is: a tree ensemble, a network, several of these, or a function."""
 
 from mace.forms.composite import Composite, Curved, Part, Scored, Voting, Weighted
-from mace.forms.decision import Alternatives, Goal, Interval, Lead, Margin, Outcomes, clearance, winner
+from mace.forms.decision import (
+    Alternatives,
+    Goal,
+    Interval,
+    Lead,
+    Margin,
+    Negated,
+    Outcomes,
+    clearance,
+    innermost,
+    negated,
+    winner,
+)
 from mace.forms.effects import Effects, EffectsForm, Equation
 from mace.forms.form import PREFIX, RESULT, Box, Form
 from mace.forms.function import FunctionForm
@@ -26,6 +38,7 @@ __all__ = [
     "Interval",
     "Lead",
     "Margin",
+    "Negated",
     "Network",
     "ObliqueTrees",
     "Outcomes",
@@ -36,5 +49,7 @@ __all__ = [
     "Voting",
     "Weighted",
     "clearance",
+    "innermost",
+    "negated",
     "winner",
 ]

@@ -6,6 +6,7 @@ lane works with these, so a decision rule is written once.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -25,6 +26,7 @@ from mace.language.syntax import (
     conjunction,
     constant,
     disjunction,
+    negation,
     total,
 )
 
@@ -209,6 +211,47 @@ class Interval:
         if self.high is not None:
             bounds.append(Compare("<=", Variable(result), constant(self.high)))
         return conjunction(bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """All outcomes that do not count for another goal."""
+
+    goal: Goal
+
+    @property
+    def slack(self) -> Fraction:
+        """The slack of the goal."""
+        return self.goal.slack
+
+    def accepts(self, outcome: Fraction) -> bool:
+        """Return whether an outcome does not count for the goal."""
+        return not self.goal.accepts(outcome)
+
+    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
+        """Return that of each alternative of the goal some margin fails."""
+        own = self.goal.alternatives(outputs, ties_last=ties_last)
+        return tuple(tuple(map(_failing, chosen)) for chosen in itertools.product(*own))
+
+    def of_result(self, result: str) -> Guard:
+        """Return the formula that ``result`` holds no outcome of the goal."""
+        return negation(self.goal.of_result(result))
+
+
+def _failing(margin: Margin) -> Margin:
+    return Margin(margin.minus, margin.plus, -margin.shift, not margin.strict, margin.slack)
+
+
+def negated(goal: Goal) -> Goal:
+    """Return the goal of all other outcomes."""
+    return replace(goal, negated=not goal.negated) if isinstance(goal, Outcomes) else Negated(goal)
+
+
+def innermost(goal: Goal) -> Goal:
+    """Return what a goal made of another is about in the end."""
+    while hasattr(goal, "goal"):
+        goal = goal.goal
+    return goal
 
 
 def winner(scores: Sequence[Fraction]) -> int:

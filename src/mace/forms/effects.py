@@ -2,36 +2,86 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from mace.exact import decimal_fraction
 from mace.forms.decision import Goal
 from mace.forms.form import Box, Form
 from mace.forms.function import FunctionForm
 from mace.language import characteristic, run
+from mace.language.linear import Linear, linear_expression
 from mace.language.substitute import substitute_guard
-from mace.language.syntax import Binary, Compare, Expression, Guard, Program, Variable, conjunction, constant
-from mace.space import RESERVED, FeatureSpace, Point, Real
+from mace.language.syntax import (
+    Binary,
+    Compare,
+    Expression,
+    Guard,
+    Program,
+    Return,
+    Variable,
+    conjunction,
+    constant,
+    disjunction,
+)
+from mace.space import RESERVED, FeatureSpace, Integer, Point, Real
 
 
 @dataclass(frozen=True)
 class Equation:
-    """An effect is a program of other features, plus ``shift``, rounded to a float.
+    """An effect is a program of other features, plus ``shift``, rounded to a float, or to the nearest value of its grid.
 
     Attributes
     ----------
     name : str
-        The effect, a real feature.
+        The effect.
     program : Program
         What its causes make of it.
     shift : Fraction
         What is the factual's own: what the program leaves unexplained.
+    feature : Real or Integer
+        What it may be.
     """
 
     name: str
     program: Program
     shift: Fraction
+    feature: Real | Integer
+
+    @cached_property
+    def sum(self) -> Linear | None:
+        """What its causes make of it as a linear form, without the shift; ``None`` where it is none."""
+        body = self.program.body
+        return linear_expression(body.value) if isinstance(body, Return) else None
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether only the values of a grid count."""
+        return isinstance(self.feature, Integer) or self.feature.step is not None
+
+    @cached_property
+    def grid(self) -> tuple[Fraction, Fraction]:
+        """The first value of the grid, and its step."""
+        return decimal_fraction(float(self.feature.low)), decimal_fraction(float(self.feature.step or 1))
+
+    def value(self, values: Mapping[str, Fraction | None]) -> int | float:
+        """Return the effect of its causes: the exact number, rounded once; beyond the grid, a number outside of the range."""
+        if self.sum is None:
+            exact = run(self.program, values) + self.shift
+        else:
+            exact = self.sum[1] + self.shift
+            for name, share in self.sum[0].items():
+                exact += share * (values[name] or 0)
+        if not self.is_rounded:
+            return float(exact)
+        first, step = self.grid
+        place = math.floor((exact - first) / step + Fraction(1, 2))
+        if 0 <= place < (self.feature.size or 1):
+            return self.feature.value_at(place)
+        return float(self.feature.low - step if place < 0 else self.feature.high + step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +106,7 @@ class Effects:
         }
         row = list(actions)
         for equation in self.equations:
-            found = float(run(equation.program, values) + equation.shift)
+            found = equation.value(values)
             values[equation.name] = Fraction(found)
             row[self.space.index(equation.name)] = found
         return tuple(row)
@@ -77,6 +127,9 @@ class Effects:
             low, high = self.ends(equation.name)
             effect, rounding = self.named[equation.name], max(abs(low), abs(high)) / 2**52
             exact = Binary("+", Variable(result), constant(equation.shift))
+            if equation.is_rounded:
+                parts.append(_nearest_of_grid(equation, effect, exact))
+                continue
             off = Binary("-", effect, exact)
             parts += [Compare("<=", off, constant(rounding)), Compare(">=", off, constant(-rounding))]
             parts += [Compare(">=", effect, constant(low)), Compare("<=", effect, constant(high))]
@@ -96,8 +149,23 @@ class Effects:
     def ends(self, name: str) -> tuple[Fraction, Fraction]:
         """Return the range of an effect."""
         feature = self.space[name]
-        assert isinstance(feature, Real)
+        assert isinstance(feature, Real | Integer)
         return Fraction(feature.low), Fraction(feature.high)
+
+
+def _nearest_of_grid(equation: Equation, effect: Expression, exact: Expression) -> Guard:
+    """Return that an effect is a value of its grid, and that no other is nearer to an exact number."""
+    first, step = equation.grid
+    return disjunction(
+        conjunction(
+            [
+                Compare("==", effect, constant(equation.feature.value_at(place))),
+                Compare(">=", exact, constant(first + place * step - step / 2)),
+                Compare("<=", exact, constant(first + place * step + step / 2)),
+            ]
+        )
+        for place in range(equation.feature.size or 0)
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.exact import UNIT, gamma
-from mace.forms.decision import Alternatives, Goal, Interval, clearance, reaches
+from mace.forms.decision import Alternatives, Goal, Interval, clearance, innermost, reaches
 from mace.forms.form import PREFIX, RESULT, Box
 from mace.forms.scoring import column_values, pick_class, positions_guard, split_guard
 from mace.language import characteristic
@@ -135,7 +135,7 @@ class TreeEnsemble:
 
     def band(self, goal: Goal) -> Fraction:
         """Return how far from the goal's boundary an exact margin may be for the deployed model to see it on the other side."""
-        is_sign = self.outputs == 1 and self.fixed_order and not isinstance(goal, Interval)
+        is_sign = self.outputs == 1 and self.fixed_order and not isinstance(innermost(goal), Interval)
         return (self._rounding_of_sign if is_sign else self.rounding) + goal.slack
 
     @cached_property
@@ -222,7 +222,7 @@ class TreeEnsemble:
         return goal.alternatives(self.outputs, ties_last=self.ties_last)
 
     def _needs_difference(self, goal: Goal) -> bool:
-        return self._as_difference and not isinstance(goal, Interval)
+        return self._as_difference and not isinstance(innermost(goal), Interval)
 
     @cached_property
     def _formulas(self) -> _Formulas:

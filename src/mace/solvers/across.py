@@ -27,6 +27,7 @@ from mace.forms import Network
 from mace.forms.decision import clearance
 from mace.forms.scoring import column_values
 from mace.language import evaluate, holds
+from mace.language.linear import linear
 from mace.language.syntax import (
     And,
     Binary,
@@ -47,7 +48,6 @@ from mace.problem import Bounds, Evidence, Limits, Problem
 from mace.solvers.allowed import on_grid
 from mace.solvers.bisection import BAND
 from mace.solvers.cuts import Cut, cut_of
-from mace.solvers.linear import linear
 from mace.solvers.regions import Range, Region, guard_of, narrow, whole_region
 from mace.space import Integer, Point, Real, Value
 

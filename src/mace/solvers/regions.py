@@ -12,6 +12,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import TypeAlias
 
+from mace.exact import float_down, float_up
 from mace.language.syntax import (
     ONE,
     ZERO,
@@ -116,6 +117,11 @@ class Range:
         if self.levels is not None:
             return Fraction(min(self.levels)), Fraction(max(self.levels))
         return self.low, self.high
+
+    def floats(self) -> tuple[float, float]:
+        """Return the least and the greatest number as floats that none of them lies outside of."""
+        low, high = self.interval()
+        return float_down(low), float_up(high)
 
 
 Region: TypeAlias = dict[str, Range]

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.exact import UNIT, float_down
-from mace.forms import Alternatives, Goal, Margin, Network, TreeEnsemble
+from mace.exact import UNIT
+from mace.forms import Alternatives, Goal, Margin, Network
 from mace.forms.scoring import column_values
-from mace.joined import Joined
 from mace.language.syntax import Guard
 from mace.problem import Problem
 from mace.space import Feature, Integer, Point, Real, Value
@@ -178,34 +175,10 @@ def steepest(form: Network, margins: Sequence[Margin], point: Point) -> NDArray[
     return signs
 
 
-# ---- trees
+# ---- points
 
 Offset = tuple[Fraction, ...]
 """By how much each feature's number is moved; it stays inside of its range."""
-
-
-def shifted_trees(problem: Problem, offsets: Sequence[Offset]) -> Problem:
-    """Return a problem about a tree ensemble whose answers must also reach the goal when moved by each of the offsets.
-
-    A value is moved in floats and then kept to its range; both keep the order of values, so that a node asks about the value itself with
-    another edge: exactly what the model does with the moved row.
-    """
-    form, ask, goal = problem.form, problem.ask, problem.goal
-    assert isinstance(form, TreeEnsemble)
-    features = list(problem.space.values())
-    every: list[Offset] = [(Fraction(0),) * len(features), *dict.fromkeys(offsets)]
-
-    def ask_all(points: Sequence[Point]) -> list[Fraction]:
-        said = ask([kept_inside(point, offset, features) for point in points for offset in every])
-        rows = [said[begin : begin + len(every)] for begin in range(0, len(said), len(every))]
-        return [Fraction(all(goal.accepts(outcome) for outcome in row)) for row in rows]
-
-    return replace(
-        problem,
-        form=_grown(form, tuple(every)),
-        ask=ask_all,
-        goal=Everywhere(goal, form.outputs, len(every), goal.slack),
-    )
 
 
 def kept_inside(point: Point, offset: Offset, features: Sequence[Feature]) -> Point:
@@ -226,68 +199,3 @@ def span(feature: Real | Integer) -> tuple[Fraction, Fraction]:
     """Return the least and the greatest value that a feature can take."""
     high = feature.high if feature.size is None else feature.value_at(feature.size - 1)
     return Fraction(feature.low), Fraction(high)
-
-
-@lru_cache(maxsize=32)
-def _grown(form: TreeEnsemble, every: tuple[Offset, ...]) -> Joined:
-    """Return the copies of an ensemble as one."""
-    copies, nodes, outputs = len(every), len(form.left), form.outputs
-    value = np.zeros((copies * nodes, copies * outputs))
-    for copy in range(copies):
-        value[copy * nodes : (copy + 1) * nodes, copy * outputs : (copy + 1) * outputs] = form.value
-    begins = np.arange(copies) * nodes
-
-    def below(children: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.concatenate([np.where(children < 0, -1, children + begin) for begin in begins])
-
-    return Joined(
-        space=form.space,
-        columns=form.columns,
-        roots=np.concatenate([form.roots + begin for begin in begins]),
-        column=np.tile(form.column, copies),
-        edge=np.concatenate([_moved_edges(form, offset) for offset in every]),
-        left=below(form.left),
-        right=below(form.right),
-        missing_left=np.tile(form.missing_left, copies),
-        value=value,
-        base=np.tile(form.base, copies),
-        subset=np.tile(form.subset, copies),
-        subsets=form.subsets,
-        fixed_order=form.fixed_order,
-        unit=form.unit,
-        squash=form.squash,
-        ties_last=form.ties_last,
-        link=form.link,
-        is_regressor=form.is_regressor,
-        first=form,
-    )
-
-
-def _moved_edges(form: TreeEnsemble, offset: Offset) -> Floats:
-    """Return for each node the greatest value that, moved, goes left."""
-    edges = form.edge.copy()
-    features = list(form.space.values())
-    for number, column in enumerate(form.columns):
-        feature, each = features[column.feature], offset[column.feature]
-        if not each:
-            continue
-        assert isinstance(feature, Real | Integer)
-        here = np.flatnonzero((form.left >= 0) & (form.column == number))
-        for node in here:
-            edges[node] = _moved_edge(float(form.edge[node]), each, feature)
-    return edges
-
-
-def _moved_edge(edge: float, offset: Fraction, feature: Real | Integer) -> float:
-    low, high = (float(end) for end in span(feature))
-    if edge >= high:
-        return high
-    if edge < low:
-        return math.nextafter(low, -math.inf)
-    if isinstance(feature, Integer):
-        return float(math.floor(edge) - offset)
-    # A sum is rounded to the edge or below up to half way to the next float, where it may go either way.
-    step = float(offset)
-    half_way = (Fraction(edge) + Fraction(math.nextafter(edge, math.inf))) / 2
-    found = float_down(half_way - Fraction(step))
-    return found if found + step <= edge else math.nextafter(found, -math.inf)

@@ -1,7 +1,8 @@
 """Answers that noise does not undo: the lane is asked for the nearest point, then for a row beside it that is not in the target.
 
 Where there is such a row, the lane finds a box of rows around it none of which is in the target; no answer lies within the noise of that
-box, which is cut out. For networks the model shifted by the noise is asked for as well, which a robust answer must reach too.
+box, which is cut out. For networks the model shifted by the noise is asked for as well, which a robust answer must reach too. Tree
+ensembles have a search of their own (:mod:`mace.solvers.places`).
 """
 
 from __future__ import annotations
@@ -10,20 +11,23 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.constraints.condition import GuardCondition
+from mace.copies import NoCopies
 from mace.distances import as_distance
 from mace.exact import float_down, float_up
-from mace.forms import Network, Outcomes, TreeEnsemble
+from mace.forms import Network, TreeEnsemble
 from mace.noise import Sturdy
 from mace.problem import Bounds, Limits, Problem
-from mace.solvers.regions import Range, Region, guard_of, whole_region
-from mace.solvers.shifted import Move, Moves, Offset, kept_inside, shifted, shifted_trees, span, steepest
+from mace.solvers import places
+from mace.solvers.beside import beside, inside
+from mace.solvers.regions import Range, Region, whole_region
+from mace.solvers.shifted import Move, Moves, Offset, kept_inside, shifted, span, steepest
 from mace.space import Integer, Point, Real, Value
 
 Choose = Callable[[Problem], Callable[[Problem, Limits], Bounds]]
@@ -32,11 +36,8 @@ Choose = Callable[[Problem], Callable[[Problem, Limits], Bounds]]
 HALVINGS = 6
 """How often the end of a box of refused rows is looked for between two."""
 
-MOST_OFFSETS = (6, 12)
-"""So many shifted copies of a network, or of trees, are asked for together."""
-
-MOST_TREES = 700
-"""So many trees at most, all copies together."""
+MOST_OFFSETS = 6
+"""So many shifted copies of a network are asked for together."""
 
 FIRMER = 1 + Fraction(1, 2**24)
 """By how much the noise of a point is raised that shall stand it in any rounding."""
@@ -51,13 +52,18 @@ OPEN = "the box around points between lower and upper is neither proved nor refu
 
 def unsupported(problem: Problem) -> str:
     """Return why the noise of a problem cannot be seen to; empty where it can."""
-    if not isinstance(problem.goal, Outcomes):
-        return "robust() is for targets that are labels; put a margin on the probability instead"
+    if sum(isinstance(each, Sturdy) for each in problem.conditions) > 1:
+        return "robust() stands twice; put all noise into one"
     return ""
 
 
 def solve(problem: Problem, limits: Limits, choose: Choose) -> Bounds:
     """Find the nearest counterfactual that noise does not undo."""
+    if isinstance(problem.form, TreeEnsemble):
+        sturdy = next(each for each in problem.conditions if isinstance(each, Sturdy))
+        rest = replace(problem, conditions=tuple(each for each in problem.conditions if each is not sturdy))
+        with suppress(NoCopies):
+            return places.Search(rest, sturdy, limits, choose).run()
     return _Search(problem, limits, choose).run()
 
 
@@ -114,11 +120,6 @@ class _Search:
         self.calls += 1
         return self.choose(problem)(problem, Limits(self.limits.deadline))
 
-    def _inside(self, problem: Problem, region: Region) -> Problem:
-        whole = whole_region(problem.space, problem.factual)
-        guards = [guard_of(name, left, whole[name]) for name, left in region.items() if left != whole[name]]
-        return replace(problem, conditions=(*problem.conditions, *map(GuardCondition, guards)))
-
     # ---- one box
 
     def _box(self, lower: Fraction, region: Region) -> None:
@@ -128,10 +129,8 @@ class _Search:
             for piece in pieces:
                 self._push(lower, piece)
             return
-        asked = self._inside(self.rest, region)
-        if self.offsets and isinstance(self.problem.form, TreeEnsemble):
-            asked = shifted_trees(asked, self.offsets)
-        elif self.offsets:
+        asked = inside(self.rest, region)
+        if self.offsets:
             asked = shifted(asked, [self._fitting(offset, region) for offset in self.offsets])
         found = self._ask(asked)
         if found.is_infeasible:
@@ -143,23 +142,22 @@ class _Search:
             self._close(lower)
             self.reason = found.reason if found.point is None else ""
             return
-        beside = self._ask(self._beside(found.point))
-        if beside.is_infeasible:
+        refusing = self._ask(beside(self.rest, self.sturdy, found.point))
+        if refusing.is_infeasible:
             self._accept(found.point)
             self._close(lower)
             return
-        if beside.point is None:
+        if refusing.point is None:
             self._close(lower)
-            self.reason = beside.reason
+            self.reason = refusing.reason
             return
-        if self._shift(found.point, beside.point):
+        if self._shift(found.point, refusing.point):
             self._push(lower, region)
             return
-        is_network = isinstance(self.problem.form, Network)
-        if is_network and self.offsets and self._try_firmer(region) and self._is_beaten(lower):
+        if self.offsets and self._try_firmer(region) and self._is_beaten(lower):
             self._close(lower)
             return
-        refused = self._refused(beside.point, region)
+        refused = self._refused(refusing.point, region)
         cut = [self._outside(name, region[name], left) for name, left in refused.items()]
         inner = dict(region)
         for name, (parts, kept) in zip(region, cut, strict=True):
@@ -180,32 +178,6 @@ class _Search:
         ):
             self.upper, self.point = distance, point
 
-    def _beside(self, point: Point) -> Problem:
-        """Return the question for a row within the noise of a point that is not in the target."""
-        goal = self.problem.goal
-        assert isinstance(goal, Outcomes)
-        region = {name: self._around(name, value) for name, value in zip(self.whole, point, strict=True)}
-        problem = replace(
-            self.rest,
-            goal=replace(goal, negated=not goal.negated),
-            factual=point,
-            metric=as_distance("linf").from_factual(self.problem.space, point),
-            conditions=(),
-        )
-        return self._inside(problem, region)
-
-    def _around(self, name: str, value: Value) -> Range:
-        """Return what noise makes of one value."""
-        if value is None:
-            return self.whole[name].nothing_but_missing()
-        left, radius = replace(self.whole[name], missing=False), self.sturdy.radii.get(name, Fraction(0))
-        if left.levels is not None:
-            return left.only([int(value)])
-        low, high = Fraction(value) - radius, Fraction(value) + radius
-        if not radius:
-            return replace(left, low=low, high=high)
-        return left.between(low, high)
-
     # ---- boxes of refused rows
 
     def _refused(self, point: Point, region: Region) -> Region:
@@ -217,7 +189,7 @@ class _Search:
         def is_refused(tried: Region) -> bool:
             if self.limits.remaining() <= 0:
                 return False
-            return self._ask(self._inside(free, tried)).is_infeasible
+            return self._ask(inside(free, tried)).is_infeasible
 
         wide = {name: self._widest(name, region[name], left) for name, left in at.items()}
         if is_refused(wide):
@@ -281,49 +253,29 @@ class _Search:
     def _shift(self, point: Point, refused: Point) -> bool:
         """Ask for one more shifted copy of the model; return whether that is something new."""
         form, goal = self.problem.form, self.problem.goal
-        if (
-            not isinstance(form, Network | TreeEnsemble)
-            or len(self.offsets) >= MOST_OFFSETS[isinstance(form, TreeEnsemble)]
-            or not self._can_shift()
-        ):
+        if not isinstance(form, Network) or len(self.offsets) >= MOST_OFFSETS or not self._can_shift():
             return False
-        outputs = len(form.biases[-1]) if isinstance(form, Network) else form.outputs
-        alternatives = goal.alternatives(outputs, ties_last=form.ties_last)
+        alternatives = goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
         if len(alternatives) != 1:
             return False
-        if isinstance(form, Network):
-            tried = [self._corner(-steepest(form, alternatives[0], refused))]
-        elif (len(self.offsets) + 2) * len(form.roots) > MOST_TREES:
+        offset = self._corner(-steepest(form, alternatives[0], refused))
+        moved = kept_inside(point, offset, list(self.problem.space.values()))
+        if not any(offset) or offset in self.offsets or goal.accepts(self.problem.ask([moved])[0]):
             return False
-        else:
-            apart = self._apart(point, refused)
-            tried = [self._corner(np.sign([float(each) for each in apart]).astype(np.int64)), apart]
-        for offset in tried:
-            moved = kept_inside(point, offset, list(self.problem.space.values()))
-            if any(offset) and offset not in self.offsets and not goal.accepts(self.problem.ask([moved])[0]):
-                self.offsets.append(offset)
-                return True
-        return False
+        self.offsets.append(offset)
+        return True
 
     def _corner(self, signs: NDArray[np.int64]) -> Offset:
         """Return the offset to a corner of the noise."""
         return tuple(int(sign) * step for sign, step in zip(signs, self._steps(), strict=True))
 
-    def _apart(self, point: Point, refused: Point) -> Offset:
-        """Return the offset from a point to a refused row, no longer than may be moved."""
-        found = []
-        for here, there, most in zip(point, refused, self._steps(), strict=True):
-            apart = Fraction(0) if here is None or there is None else Fraction(there) - Fraction(here)
-            found.append(min(max(apart, -most), most))
-        return tuple(found)
-
     def _try_firmer(self, region: Region) -> bool:
         """Ask for the nearest point that stands a little more noise than wanted, which rounding does not disturb; accept it if proved."""
         moves = [self._fitting(offset, region, firmer=True) for offset in self.offsets]
-        found = self._ask(shifted(self._inside(self.rest, region), moves))
+        found = self._ask(shifted(inside(self.rest, region), moves))
         if found.point is None or self._is_beaten(found.lower):
             return False
-        if not self._ask(self._beside(found.point)).is_infeasible:
+        if not self._ask(beside(self.rest, self.sturdy, found.point)).is_infeasible:
             return False
         self._accept(found.point)
         return True
@@ -374,7 +326,7 @@ class _Search:
     def _at_turns(self, region: Region) -> list[Region]:
         """Return a box cut where an offset would leave the domain."""
         parts = [region]
-        for offset in self.offsets if isinstance(self.problem.form, Network) else ():
+        for offset in self.offsets:
             for (name, feature), each in zip(self.problem.space.items(), offset, strict=True):
                 if each:
                     turn = _turn(feature, each)

@@ -101,14 +101,13 @@ class Hand:
         """Return whether the bounds are within the accuracy."""
         return self.upper is not None and self.upper - self.lower <= self.problem.accuracy
 
-    def asked(self, form: Composite | Network, stated: Alternatives) -> Bounds:
-        """Ask another lane for the nearest point at which a form fulfils the margins."""
-        from mace.solvers import choose
+    def question(self, form: Composite | Network, stated: Alternatives) -> Problem:
+        """Return the question for another lane: the nearest point at which a form fulfils the margins."""
 
         def ask(points: Sequence[Point]) -> list[Fraction]:
             return [Fraction(int(_may_reach(form, point, stated))) for point in points]
 
-        asked = replace(
+        return replace(
             self.problem,
             form=form,
             ask=ask,
@@ -116,7 +115,12 @@ class Hand:
             conditions=(*self.problem.conditions, *self.excluded),
             accuracy=self.problem.accuracy * SHARE,
         )
-        found = choose("auto", asked).solve(asked, Limits(self.limits.deadline))
+
+    def asked(self, question: Problem, *, record: bool = False) -> Bounds:
+        """Ask another lane."""
+        from mace.solvers import choose
+
+        found = choose("auto", question).solve(question, Limits(self.limits.deadline, record=record))
         self.calls += max(1, found.calls)
         self.rounds += 1
         return found

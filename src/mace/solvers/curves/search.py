@@ -8,13 +8,15 @@ polylines exchanged every point that is found is valid: so points come from ther
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mace.forms import Alternatives, Box, Composite, Curved, Margin, Network, Part, Voting, Weighted
+from mace.forms import Alternatives, Box, Composite, Curved, Margin, Network, Part, Polyline, Voting, Weighted
 from mace.forms.polyline import above_sigmoid, below_sigmoid, nearest_knot
-from mace.problem import Bounds, Limits, Problem
+from mace.problem import Bounds, Evidence, Limits, Problem
 from mace.solvers.curves.hand import LATE, Hand
 from mace.solvers.curves.lowered import lowered
 from mace.space import Point
@@ -23,8 +25,20 @@ FIRST = (-7.0, -4.0, -2.5, -1.5, -0.7, 0.0, 0.7, 1.5, 2.5, 4.0, 7.0)
 FIRST_OF_NETWORKS = (0.0,)
 """Scores that the polylines touch to begin with; each is one more unit to the network lane, which needs few."""
 
+SHORT = "the lane that answers with polylines ended with less than it had proved before"
+"""Why there is no proof, where asking for it gives another bound."""
+
 SAME = 1e-10
 """Scores this near to one that is touched add nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What was asked of another lane: the question, the polylines in it by sigmoid, and the points left out."""
+
+    asked: Problem
+    polylines: tuple[dict[str, Polyline], ...]
+    excluded: tuple[Point, ...]
 
 
 class Search:
@@ -36,9 +50,36 @@ class Search:
         self.alternatives = problem.goal.alternatives(self.form.outputs, ties_last=False)
         are_networks = all(isinstance(part.form, Network) for part in self.form.parts)
         self.touching: list[tuple[float, ...]] = [FIRST_OF_NETWORKS if are_networks else FIRST] * len(self.form.parts)
+        self.proved_by: Question | None = None
 
     def run(self) -> Bounds:
-        """Ask round after round until lower and upper are within ε."""
+        """Ask round after round until lower and upper are within ε; then ask for the proof, where one is wanted."""
+        whole = self.hand.limits
+        if not whole.record:
+            return self._run()
+        self.hand.limits = whole.first_half()
+        bounds = self._run()
+        self.hand.limits = whole
+        return replace(bounds, evidence=self._proof(bounds))
+
+    def _proof(self, bounds: Bounds) -> Evidence | None:
+        """Return the polylines that gave the bound, and the proof of the lane that answered; or why there is none."""
+        question = self.proved_by
+        if question is None or (bounds.lower <= 0 and not bounds.is_infeasible):
+            return None
+        try:
+            found = self.hand.asked(question.asked, record=True)
+        except KeyboardInterrupt:
+            return {"lane": "curves", "missing": "interrupted"}
+        inner = found.evidence or {"missing": LATE if self.hand.limits.remaining() <= 0 else SHORT}
+        if not found.is_infeasible and (bounds.is_infeasible or found.lower < bounds.lower):
+            inner = {"missing": LATE if self.hand.limits.remaining() <= 0 else SHORT}
+        if "missing" in inner:
+            return {"lane": "curves", "missing": inner["missing"]}
+        curves = [{side: _written(line) for side, line in each.items()} for each in question.polylines]
+        return {"lane": "curves", "curves": curves, "excluded": list(map(list, question.excluded)), "proof": inner}
+
+    def _run(self) -> Bounds:
         hand = self.hand
         try:
             self._touch(self.problem.factual)
@@ -57,11 +98,15 @@ class Search:
         if hand.limits.remaining() <= 0:
             hand.reason = LATE
             return False
-        found = self._asked(widened=True)
+        question = self._question(widened=True)
+        found = hand.asked(question.asked)
         if found.is_infeasible:
             hand.is_infeasible = hand.upper is None
             hand.prove(hand.upper or Fraction(0))
+            self.proved_by = question
             return False
+        if self.proved_by is None or found.lower > hand.lower:
+            self.proved_by = question
         hand.prove(found.lower)
         if found.point is None or hand.is_closed() or hand.is_late(found):
             hand.reason = found.reason or LATE
@@ -69,7 +114,7 @@ class Search:
         is_new = self._touch(found.point)
         if hand.accept(found.point) or hand.is_beside(found.point, hand.lower):
             return is_new
-        inner = self._asked(widened=False)
+        inner = hand.asked(self._question(widened=False).asked)
         if inner.point is not None:
             hand.accept(inner.point)
             is_new |= self._touch(inner.point)
@@ -91,17 +136,19 @@ class Search:
 
     # ---- the model with polylines
 
-    def _asked(self, *, widened: bool) -> Bounds:
-        """Ask another lane for the nearest point of the model with polylines for sigmoids."""
+    def _question(self, *, widened: bool) -> Question:
+        """Return the question for another lane: the nearest point of the model with polylines for sigmoids."""
         box = self.problem.box(self.hand.upper)
         rounding = self.form.rounding(box) + self.problem.goal.slack
         stated, sides = restated(self.alternatives, rounding if widened else -2 * rounding, widened=widened)
-        whole = self._with_polylines(box, sides)
-        return self.hand.asked(lowered(whole) or whole, stated)
+        whole, polylines = self._with_polylines(box, sides)
+        excluded = tuple(condition.earlier for condition in self.hand.excluded)
+        return Question(self.hand.question(lowered(whole) or whole, stated), polylines, excluded)
 
-    def _with_polylines(self, box: Box, sides: tuple[int, ...]) -> Composite:
-        """Return the model with one output a side: 1 has polylines that make it larger, -1 smaller."""
+    def _with_polylines(self, box: Box, sides: tuple[int, ...]) -> tuple[Composite, tuple[dict[str, Polyline], ...]]:
+        """Return the model with one output a side: 1 has polylines that make it larger, -1 smaller; and the polylines of each sigmoid."""
         parts: list[Part] = []
+        polylines: list[dict[str, Polyline]] = []
         for part, touching in zip(self.form.parts, self.touching, strict=True):
             match part:
                 case Weighted(form, factors):
@@ -110,12 +157,19 @@ class Search:
                     parts.append(Voting(form, np.repeat(added, len(sides), axis=1)))
                 case Curved(form, None, factors):
                     low, high = (float(end[0]) for end in form.score_bounds(box))
+                    polylines.append({})
                     for k, side in enumerate(sides):
-                        made = (above_sigmoid if side * factors[0] > 0 else below_sigmoid)(touching, low, high)
+                        name = "above" if side * factors[0] > 0 else "below"
+                        made = (above_sigmoid if name == "above" else below_sigmoid)(touching, low, high)
+                        polylines[-1][name] = made
                         parts.append(Curved(form, made, np.eye(len(sides))[k] * factors[0]))
                 case Curved(form, curve, factors):
                     parts.append(Curved(form, curve, np.repeat(factors, len(sides))))
-        return Composite(self.problem.space, tuple(parts), np.repeat(self.form.base, len(sides)))
+        return Composite(self.problem.space, tuple(parts), np.repeat(self.form.base, len(sides))), tuple(polylines)
+
+
+def _written(line: Polyline) -> dict[str, NDArray[np.float64]]:
+    return {"knots": np.array(line.knots), "heights": np.array(line.heights)}
 
 
 def restated(alternatives: Alternatives, rounding: Fraction, *, widened: bool) -> tuple[Alternatives, tuple[int, ...]]:

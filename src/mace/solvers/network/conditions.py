@@ -11,10 +11,10 @@ from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.diversity import CountDifferent
 from mace.exact import float_up
+from mace.language.linear import add, linear
 from mace.language.syntax import Compare, Guard, variables
 from mace.problem import Problem
 from mace.solvers.allowed import compared_with, conjuncts
-from mace.solvers.linear import add, linear
 from mace.space import FeatureSpace, Real
 
 

@@ -7,6 +7,7 @@ checker finds its own.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from mace.distances import NormMetric
 from mace.exact import float_up
-from mace.problem import Evidence, Limits
+from mace.problem import Limits
 from mace.solvers.network import kernels
 from mace.solvers.network.prepared import Desk, Floats, Layout, Prepared
 from mace.space import Real
@@ -54,6 +55,24 @@ def radii(metric: NormMetric, lower: Fraction, best: float, gap: float) -> list[
     exact = min(float_up(lower), end)
     beyond = min(exact + BEYOND * gap, end) if end - exact < gap else exact
     return [max(distance, 0.0) ** power for distance in dict.fromkeys((beyond, exact))]
+
+
+def first_that_ends(
+    radii: list[float], nodes: int, proved: Callable[[float, int], list[dict[str, Any]]]
+) -> tuple[list[dict[str, Any]] | None, str]:
+    """Return the first proof that ends, made at a radius with trees of at most so many entries; or ``None`` and why there is none.
+
+    The true optimum may lie just beyond ``lower``; then cutting does not end, and only ``lower`` itself, the last radius, can be proved.
+    """
+    reason = ""
+    for limit in radii:
+        try:
+            return proved(limit, 4096 + 16 * nodes if limit == radii[-1] else 64 + nodes), ""
+        except Unfinished as error:
+            reason = str(error)
+        except KeyboardInterrupt:
+            return None, "interrupted"
+    return None, reason
 
 
 def cuts(
@@ -100,11 +119,6 @@ def _written(
         elif isinstance(kind, Real) and kind.step is not None:
             at[mine] += BESIDE * kind.step
     return {"feature": feature.astype(np.min_scalar_type(-max(2, len(made.features)))), "at": at[feature >= 0]}
-
-
-def evidence(parts: list[dict[str, NDArray[Any]]]) -> Evidence:
-    """Return the proof of all alternatives."""
-    return {"lane": "network", "parts": parts}
 
 
 def leaf() -> dict[str, NDArray[Any]]:

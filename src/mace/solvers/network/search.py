@@ -76,11 +76,8 @@ class Search:
         alternatives = self.problem.goal.alternatives(len(self.form.biases[-1]), ties_last=self.form.ties_last)
         if not self.limits.record:
             return self._run(alternatives)
-        # Half of the time is for the proof.
         whole = self.limits
-        self.limits = replace(whole, deadline=whole.deadline - max(0.0, whole.remaining()) / 2)
-        if math.isinf(whole.deadline):
-            self.limits = whole
+        self.limits = whole.first_half()
         bounds = self._run(alternatives)
         return replace(bounds, evidence=self._proof(alternatives, bounds, whole))
 
@@ -91,20 +88,13 @@ class Search:
         radii = [kernels.WHOLE]
         if not bounds.is_infeasible:
             radii = proof.radii(self.metric, bounds.lower, self.best_cost, self.gap)
-        reason = ""
-        for limit in radii:
-            # The true optimum may lie just beyond lower; then cutting does not end, and only lower itself can be proved.
-            most = 4096 + 16 * self.nodes if limit == radii[-1] else 64 + self.nodes
-            try:
-                return proof.evidence([self._cuts(margins, limit, limits, most) for margins in alternatives])
-            except proof.Unfinished as error:
-                reason = str(error)
-            except KeyboardInterrupt:
-                reason = "interrupted"
-                break
-        return {"lane": "network", "missing": reason}
+        found, reason = proof.first_that_ends(
+            radii, self.nodes, lambda limit, most: [self.cuts(margins, limit, limits, most) for margins in alternatives]
+        )
+        return {"lane": "network", "parts": found} if found is not None else {"lane": "network", "missing": reason}
 
-    def _cuts(self, margins: tuple[Margin, ...], limit: float, limits: Limits, most: int) -> dict[str, NDArray[Any]]:
+    def cuts(self, margins: tuple[Margin, ...], limit: float, limits: Limits, most: int) -> dict[str, NDArray[Any]]:
+        """Return the tree of cuts that proves that an alternative is not reached within a cost, of at most so many entries."""
         desk = self._desk(margins)
         try:
             if self._is_empty(desk):

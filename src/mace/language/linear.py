@@ -1,4 +1,4 @@
-"""Comparisons as linear forms of the features."""
+"""Expressions and comparisons as linear forms of their variables."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ Linear = tuple[dict[str, Fraction], Fraction]
 
 def linear(part: Compare) -> Linear | None:
     """Return left - right as a linear expression; ``None`` where it is none."""
-    left, right = _linear(part.left), _linear(part.right)
+    left, right = linear_expression(part.left), linear_expression(part.right)
     return None if left is None or right is None else add(left, right, Fraction(-1))
 
 
-def _linear(expression: Expression) -> Linear | None:
+def linear_expression(expression: Expression) -> Linear | None:
+    """Return an expression as a sum of multiples of its variables; ``None`` where it is none."""
     match expression:
         case Variable(name):
             return {name: Fraction(1)}, Fraction(0)
         case Constant(value):
             return {}, value
         case Unary("neg", operand):
-            inner = _linear(operand)
+            inner = linear_expression(operand)
             return None if inner is None else add(({}, Fraction(0)), inner, Fraction(-1))
         case Binary(name, left, right):
-            a, b = _linear(left), _linear(right)
+            a, b = linear_expression(left), linear_expression(right)
             return None if a is None or b is None else _joined(name, a, b)
         case _:
             return None

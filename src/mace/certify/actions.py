@@ -1,0 +1,337 @@
+"""Checking a certificate about actions: what these lead to, what they cost, and a proof for every choice of what they act upon.
+
+The effects that are acted upon may be chosen in many ways; the checker goes through all of them itself, and wants of each a proof that no
+actions nearer than ``lower`` lead to the target. Where a proof is about trees or a network with the equations taken into it, these are
+made anew, and held against the equations: each edge by asking on both sides of it, each weight in exact numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mace.actions import over_actions
+from mace.causes import effects_of, in_case, inputs_of, levels_of, of_levels, through
+from mace.certify.statement import Statement
+from mace.certify.verdict import Progress, Refuted, Unchecked
+from mace.constraints import Condition
+from mace.errors import InvalidRow, MaceError
+from mace.forms import Effects, EffectsForm, Network, TreeEnsemble
+from mace.language.rising import direction
+from mace.problem import Problem
+from mace.space import Column, Point
+
+PLAIN = ("trees", "network", "boxes")
+"""Lanes whose proofs are about a plain model over actions."""
+
+MOST_CASES = 256
+
+CheckLane = Callable[[Problem, Fraction | None, dict[str, Any], Progress], None]
+
+
+class Question:
+    """A statement with causes, and what the claim says is acted upon."""
+
+    def __init__(self, problem: Problem, statement: Statement, actions: list[str] | None) -> None:
+        assert statement.causes is not None
+        self.problem, self.actions = problem, actions
+        try:
+            programs = statement.causes.programs(problem.space)
+            self.further: tuple[Condition, ...] = tuple(statement.apart())
+            self.choices = list(effects_of(programs, problem.space, problem.factual))
+        except MaceError as error:
+            raise Refuted(f"statement.causes: {error}") from error
+        self.all = frozenset(programs)
+
+    # ---- the counterfactual
+
+    def check_counterfactual(self, problem: Problem, row: dict[str, Any]) -> Fraction:
+        """Follow the actions to the row, ask the model about it, and return what the actions cost."""
+        if self.actions is None:
+            raise Refuted("claim.actions: with a counterfactual there are actions")
+        try:
+            point = problem.space.point(row)
+        except InvalidRow as error:
+            raise Refuted(f"claim.counterfactual: {error}") from error
+        effects = self._following(frozenset(self.actions))
+        follow = {equation.name for equation in effects.equations}
+        changed = {name for name, new, old in zip(problem.space, point, problem.factual, strict=True) if new != old}
+        if set(self.actions) != (changed | self.all) - follow or len(set(self.actions)) != len(self.actions):
+            raise Refuted("claim.actions: they are not what the counterfactual changes beside what follows")
+        acted: Point = tuple(
+            old if name in follow else new for name, new, old in zip(problem.space, point, problem.factual, strict=True)
+        )
+        if effects.row(acted) != point:
+            raise Refuted("claim.counterfactual: it is not the row that the actions lead to by the equations")
+        asked = through(problem, effects, self.further)
+        if not asked.is_plausible(acted):
+            raise Refuted(
+                "claim.counterfactual: it, or the actions that lead to it, break a condition of the statement"
+            )
+        if not asked.goal.accepts(asked.ask([acted])[0]):
+            raise Refuted("claim.counterfactual: the model does not put it in the target")
+        if not asked.form.is_settled(acted, asked.goal):
+            raise Refuted(
+                "claim.counterfactual: the model does not give it the same outcome in every order of summation"
+            )
+        return asked.distance(acted)
+
+    def _following(self, acted: frozenset[str]) -> Effects:
+        wanted = self.all - acted
+        return next(each for each in self.choices if {equation.name for equation in each.equations} == wanted)
+
+    # ---- the proof
+
+    def check_proof(
+        self,
+        problem: Problem,
+        lower: Fraction | None,
+        evidence: dict[str, Any],
+        progress: Progress,
+        *,
+        check_lane: CheckLane,
+    ) -> None:
+        """Be convinced that no actions nearer than ``lower`` lead to the target, whatever they act upon, or raise."""
+        if evidence["lane"] != "causes" or "missing" in evidence:
+            raise Unchecked("the lane gave no proof for every choice of the effects that are acted upon")
+        proofs = evidence["choices"]
+        if not isinstance(proofs, list) or len(proofs) != len(self.choices):
+            raise Refuted(f"evidence.choices: there is not one proof for each of {len(self.choices)} choices")
+        for number, (effects, proof) in enumerate(zip(self.choices, proofs, strict=True)):
+            part = _share(progress, number, len(proofs))
+            if proof["lane"] == "cases":
+                self._check_cases(effects, lower, proof, part, check_lane)
+            else:
+                _check_one(through(problem, effects, self.further), lower, proof, part, check_lane)
+
+    def _check_cases(
+        self, effects: Effects, lower: Fraction | None, proof: dict[str, Any], progress: Progress, check_lane: CheckLane
+    ) -> None:
+        """Go through every choice of levels of some features, each with a proof of its own."""
+        space = self.problem.space
+        names = proof["of"]
+        if not all(hasattr(space[name], "levels") and not space[name].missing for name in names):
+            raise Refuted("evidence.of: cases are of features with levels, which are never missing")
+        if math.prod(space[name].size or 1 for name in names) > MOST_CASES:
+            raise Unchecked(f"more than {MOST_CASES} cases are not gone through")
+        cases = list(levels_of(space, names))
+        if len(proof["cases"]) != len(cases):
+            raise Refuted(f"evidence.cases: there is not one proof for each of {len(cases)} cases")
+        for number, (levels, each) in enumerate(zip(cases, proof["cases"], strict=True)):
+            further = (*self.further, *of_levels(space, levels))
+            asked = through(self.problem, in_case(effects, levels), further)
+            _check_one(asked, lower, each, _share(progress, number, len(cases)), check_lane)
+
+
+def _share(progress: Progress, number: int, parts: int) -> Progress:
+    return lambda share: progress((number + share) / parts)
+
+
+def _check_one(
+    asked: Problem, lower: Fraction | None, proof: dict[str, Any], progress: Progress, check_lane: CheckLane
+) -> None:
+    if proof["lane"] in PLAIN and isinstance(asked.form, EffectsForm):
+        plain = over_actions(asked)
+        if plain is None:
+            raise Refuted("evidence.lane: the equations cannot be taken into the model, which the proof is about")
+        if isinstance(plain.form, TreeEnsemble):
+            _confirm_trees(asked, asked.form, plain.form)
+        elif isinstance(plain.form, Network):
+            _confirm_network(asked, asked.form, plain)
+        asked = plain
+    check_lane(asked, lower, proof, progress)
+
+
+# ---- trees over actions
+
+
+def _confirm_trees(asked: Problem, form: EffectsForm, made: TreeEnsemble) -> None:
+    """Be convinced that trees over actions go where the trees over rows do: each edge is asked about on both sides."""
+    old, effects, space = form.inner, form.effects, asked.space
+    assert isinstance(old, TreeEnsemble)
+    follow = {space.index(equation.name) for equation in effects.equations}
+    asks: set[tuple[int, float, Column, float, bool]] = set()
+    for node in np.flatnonzero(old.left >= 0):
+        before, after = old.columns[old.column[node]], made.columns[made.column[node]]
+        is_swapped = bool(made.left[node] != old.left[node])
+        if is_swapped and (made.left[node], made.right[node]) != (old.right[node], old.left[node]):
+            raise Refuted("the trees over actions branch otherwise")
+        moves = before.feature in follow and inputs_of(_equation(effects, space.names[before.feature]).program)
+        if moves:
+            asks.add((before.feature, float(old.edge[node]), after, float(made.edge[node]), is_swapped))
+        elif before != after or old.edge[node] != made.edge[node] or is_swapped:
+            raise Refuted("the trees over actions ask for another feature, or at another edge")
+    for effect, edge, column, at, is_swapped in asks:
+        for value in _either_side(asked, column, at):
+            acted = _with(asked.factual, column.feature, value)
+            is_left = (column.table[int(value)] if column.table else value) <= at
+            number = effects.row(acted)[effect]
+            assert number is not None
+            if (number <= edge) != (is_left != is_swapped):
+                raise Refuted(f"{space.names[effect]!r} does not cross {edge!r} where the trees over actions say")
+    for name in {space.names[effect] for effect, *_ in asks}:
+        _confirm_single_cause(asked, effects, name)
+
+
+def _either_side(asked: Problem, column: Column, at: float) -> list[float]:
+    """Return the values of a feature at which the effect must be compared: the two about an edge and the ends, or every level."""
+    if column.table is not None:
+        return [float(level) for level in range(len(column.table))]
+    low, high = _ends(asked, column.feature)
+    return [value for value in (low, at, math.nextafter(at, math.inf), high) if low <= value <= high]
+
+
+def _ends(asked: Problem, index: int) -> tuple[float, float]:
+    """Return the range of a number, the factual's own included."""
+    low, high = asked.box()[index]
+    own = asked.factual[index] or 0
+    return min(float(low), own), max(float(high), own)
+
+
+def _with(point: Point, index: int, value: float) -> Point:
+    return (*point[:index], value, *point[index + 1 :])
+
+
+def _equation(effects: Effects, name: str) -> Any:
+    return next(equation for equation in effects.equations if equation.name == name)
+
+
+def _confirm_single_cause(asked: Problem, effects: Effects, name: str) -> str:
+    """Be convinced that an effect follows from one feature alone, and (a number) never turns back; return that feature.
+
+    Every equation on the way goes one way only in each of its causes, and all ways from the feature lead in the same direction.
+    """
+    ways: dict[str, tuple[str, int]] = {}
+    for equation in effects.equations:
+        causes = sorted(inputs_of(equation.program) & set(asked.space))
+        each = [ways.get(cause, (cause, 1)) for cause in causes]
+        if len({root for root, _ in each}) != 1 or any(
+            cause in {other.name for other in effects.equations} and cause not in ways for cause in causes
+        ):
+            continue
+        root = each[0][0]
+        if hasattr(asked.space[root], "levels"):
+            ways[equation.name] = root, 0
+            continue
+        if len(causes) == 1:
+            index = asked.space.index(root)
+            ends = sorted(
+                Fraction(effects.row(_with(asked.factual, index, end))[asked.space.index(causes[0])] or 0)
+                for end in _ends(asked, index)
+            )
+            found = direction(equation.program, causes[0], *ends)
+            signs = set() if found is None else {found * each[0][1]}
+        else:
+            shares = {} if equation.sum is None else equation.sum[0]
+            signs = {
+                (1 if shares[cause] > 0 else -1) * way
+                for cause, (_, way) in zip(causes, each, strict=True)
+                if shares.get(cause)
+            }
+            signs = signs - {0} or signs
+        if len(signs) == 1:
+            ways[equation.name] = root, signs.pop()
+    if name not in ways:
+        raise Refuted(f"{name!r} does not follow from a single cause in one direction")
+    return ways[name][0]
+
+
+# ---- networks over actions
+
+
+def _confirm_network(asked: Problem, form: EffectsForm, plain: Problem) -> None:
+    """Be convinced, in exact numbers, that a network over actions scores what the network over rows does, up to the slack of its goal."""
+    old, made, effects, space = form.inner, plain.form, form.effects, asked.space
+    assert isinstance(old, Network)
+    assert isinstance(made, Network)
+    if len(old.weights) != len(made.weights) or any(
+        not np.array_equal(a, b)
+        for a, b in zip([*old.weights[1:], *old.biases[1:]], [*made.weights[1:], *made.biases[1:]], strict=True)
+    ):
+        raise Refuted("the network over actions differs behind its first layer")
+    box, follow = asked.box(), {equation.name: equation for equation in effects.equations}
+    largest = [_largest(column, box) for column in made.columns]
+    off: list[Fraction] = []
+    for unit in range(len(old.biases[0])):
+        wanted, constant, error = _unit(old, unit, effects, follow, space.names)
+        error += abs(constant - Fraction(float(made.biases[0][unit])))
+        for place, column in enumerate(made.columns):
+            exact = wanted.pop((column.feature, column.table), Fraction(0))
+            error += abs(exact - Fraction(float(made.weights[0][unit, place]))) * largest[place]
+        if any(wanted.values()):
+            raise Refuted("the network over actions leaves a cause out")
+        off.append(error)
+    for weight in made.weights[1:]:
+        off = [
+            sum((abs(Fraction(float(w))) * e for w, e in zip(line, off, strict=True) if w), Fraction(0))
+            for line in weight
+        ]
+    rounding = old.rounding(effects.widened(box))
+    if plain.goal.slack < asked.goal.slack + rounding + 2 * max(off):
+        raise Refuted("the network over actions differs by more than the target is widened for it")
+
+
+def _unit(
+    network: Network, unit: int, effects: Effects, follow: dict[str, Any], names: tuple[str, ...]
+) -> tuple[dict[tuple[int, Any], Fraction], Fraction, Fraction]:
+    """Return what a unit of the first layer adds up over actions: weights by column, a constant, and what rounding of effects may add."""
+    weights: dict[tuple[int, Any], Fraction] = {}
+    constant, error = Fraction(float(network.biases[0][unit])), Fraction(0)
+    for place, column in enumerate(network.columns):
+        weight = Fraction(float(network.weights[0][unit, place]))
+        name = names[column.feature]
+        if name not in follow:
+            key = (column.feature, column.table)
+            weights[key] = weights.get(key, Fraction(0)) + weight
+            continue
+        shares, rest, room, table = _followed(name, effects, follow, names)
+        error += abs(weight) * room
+        constant += weight * rest
+        for key, share in [*((((names.index(cause)), None), share) for cause, share in shares.items()), *table]:
+            weights[key] = weights.get(key, Fraction(0)) + weight * share
+    return weights, constant, error
+
+
+def _followed(
+    name: str, effects: Effects, follow: dict[str, Any], names: tuple[str, ...]
+) -> tuple[dict[str, Fraction], Fraction, Fraction, list[tuple[tuple[int, Any], Fraction]]]:
+    """Return an effect over actions: a sum with its constant and rounding, or a table over levels."""
+    equation = follow[name]
+    if (
+        equation.sum is None
+        or equation.is_rounded
+        or any(hasattr(effects.space[cause], "levels") for cause in equation.sum[0])
+    ):
+        causes = inputs_of(equation.program) & set(effects.space)
+        if len(causes) != 1:
+            raise Refuted(f"{name!r} is no sum over its causes, and has several")
+        (cause,) = causes
+        levels = range(len(getattr(effects.space[cause], "levels", ())))
+        if not levels:
+            raise Refuted(f"{name!r} is no sum over its causes")
+        table = tuple(equation.value({**dict.fromkeys(names), cause: Fraction(level)}) for level in levels)
+        return {}, Fraction(0), Fraction(0), [((names.index(cause), table), Fraction(1))]
+    low, high = effects.ends(name)
+    shares: dict[str, Fraction] = {}
+    rest, room = equation.sum[1] + equation.shift, max(abs(low), abs(high)) / 2**53 + Fraction(1, 2**1022)
+    for cause, share in equation.sum[0].items():
+        if cause not in follow:
+            shares[cause] = shares.get(cause, Fraction(0)) + share
+            continue
+        inner, constant, wrong, tables = _followed(cause, effects, follow, names)
+        if tables:
+            raise Refuted(f"{name!r} is a sum over a table")
+        rest, room = rest + share * constant, room + abs(share) * wrong
+        for other, part in inner.items():
+            shares[other] = shares.get(other, Fraction(0)) + share * part
+    return shares, rest, room, []
+
+
+def _largest(column: Column, box: tuple[tuple[Fraction, Fraction], ...]) -> Fraction:
+    if column.table is not None:
+        return Fraction(max(map(abs, column.table)))
+    return max(map(abs, box[column.feature]))
