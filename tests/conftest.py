@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import subprocess
+import sys
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("mace", deadline=None, derandomize=True)
 settings.load_profile("mace")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the kernels of both fast lanes side by side before several workers start: each would compile them one after the other."""
+    if hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None):
+        return
+    around = os.environ | {"PYTHONPATH": str(config.rootpath / "src")}
+    made = [
+        subprocess.Popen([sys.executable, "-c", f"from mace.solvers import {lane}; {lane}.prepare()"], env=around)
+        for lane in ("trees", "network")
+    ]
+    assert [process.wait() for process in made] == [0, 0], "the kernels cannot be compiled"
 
 
 def pytest_report_header() -> list[str]:
