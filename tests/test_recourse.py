@@ -413,8 +413,9 @@ def test_typical_and_near_data_bind_the_row() -> None:
         explainer = mace.Explainer(model, SPACE, mace.Causal(causes))
         row = refused(explainer)
         free = explainer.explain(row, target=1)
-        inside = explainer.explain(row, target=1, constraints=[usual])
+        inside = explainer.explain(row, target=1, constraints=[usual], certify=True)
         assert inside.status == "optimal"
+        assert mace.verify(inside[0].certificate, model, forests=[usual]).valid
         assert "smt" not in inside.solver
         condition = usual.bind(SPACE, SPACE.point(row))
         assert condition.holds(point_values(SPACE, SPACE.point(inside[0].values)))
