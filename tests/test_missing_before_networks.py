@@ -296,7 +296,11 @@ def test_a_missing_value_that_reaches_the_model_is_refused() -> None:
         read(model, SPACE)
 
 
-def test_a_value_filled_after_a_clip_is_refused_by_name() -> None:
-    before = split(make_pipeline(MinMaxScaler(clip=True), SimpleImputer()))
-    with pytest.raises(UnsupportedModel, match=r"it fills 'a' after a clip\. Fill missing values first"):
-        read(fitted(before, LogisticRegression())[0], SPACE)
+def test_a_value_filled_after_a_clip_is_read() -> None:
+    before = split(make_pipeline(MinMaxScaler((0.2, 0.6), clip=True), SimpleImputer(add_indicator=True)))
+    model, _ = fitted(before, Ridge())
+    form = read(model, SPACE).form
+    assert isinstance(form, Network)
+    points = random_points(200, 5, SPACE)
+    for point, predicted in zip(points, model.predict(SPACE.frame_of(points)), strict=True):
+        assert abs(form.exact_scores(point)[0] - Fraction(float(predicted))) <= form.rounding(box_at(point)), point

@@ -161,6 +161,8 @@ NUMBERS: dict[str, Any] = {
     "standard, forest": make_pipeline(StandardScaler(), FOREST),
     "quantile normal, tree": make_pipeline(QuantileTransformer(n_quantiles=40, output_distribution="normal"), TREE),
     "pca, logistic": make_pipeline(StandardScaler(), PCA(3), LOGISTIC),
+    "quantile, logistic": make_pipeline(QuantileTransformer(n_quantiles=6), LOGISTIC),
+    "quantile, mlp": make_pipeline(QuantileTransformer(n_quantiles=4), MLP),
     "pca, forest": make_pipeline(StandardScaler(), PCA(3), RandomForestClassifier(6, max_depth=3, random_state=0)),
     "variance, hist": make_pipeline(VarianceThreshold(0.01), MinMaxScaler(), HIST),
     "k best, ridge": make_pipeline(StandardScaler(), SelectKBest(f_classif, k=3), RidgeClassifier()),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -20,6 +20,7 @@ from mace.constraints.condition import AtLeast, GuardCondition
 from mace.exact import UNIT
 from mace.forms import Box, Effects, EffectsForm, Equation, Interval, Network, Outcomes, TreeEnsemble
 from mace.forms.scoring import positions_guard
+from mace.language.given import given
 from mace.language.linear import Linear, linear
 from mace.language.rising import direction
 from mace.language.run import compare
@@ -47,8 +48,9 @@ from mace.language.syntax import (
     total,
     variables,
 )
-from mace.problem import Problem
-from mace.space import Column, Filled
+from mace.outliers import Usual
+from mace.problem import Limits, Problem
+from mace.space import Column, Filled, Point
 
 Row = dict[str, Fraction]
 
@@ -60,16 +62,25 @@ class Inexpressible(Exception):
     """An effect, or a condition on one, cannot be put in terms of single causes or of sums."""
 
 
-def over_actions(problem: Problem) -> Problem | None:
+class OutOfTime(Exception):
+    """Time ran out before every edge was found."""
+
+
+def over_actions(problem: Problem, limits: Limits | None = None) -> Problem | None:
     """Return a question about actions as one about a plain tree ensemble or network over them; ``None`` where that cannot be done.
 
     It has every answer of the question, at the same distance. It may have a little more, where the rounding of a condition is not followed
     to the last bit, so that an answer has to be asked of the question itself.
+
+    Raises
+    ------
+    OutOfTime
+        The limits were reached.
     """
     form = problem.form
     if not isinstance(form, EffectsForm):
         return None
-    effects = Traced(form.effects, problem)
+    effects = Traced(form.effects, problem, limits)
     try:
         conditions = tuple(effects.condition(each) for each in problem.conditions)
         if isinstance(form.inner, TreeEnsemble):
@@ -114,6 +125,8 @@ class Traced:
 
     Attributes
     ----------
+    constants : dict
+        The effects that are the same whatever is done.
     roots : dict
         The effects of a single feature.
     sums : dict
@@ -122,19 +135,28 @@ class Traced:
         By how much each of the latter, as it is computed, may differ from the exact sum where it lies in its range.
     """
 
-    def __init__(self, effects: Effects, problem: Problem) -> None:
+    def __init__(self, effects: Effects, problem: Problem, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
         self.effects, self.space, self.factual = effects, problem.space, problem.factual
         self.box: Box = problem.box()
         self.names = [equation.name for equation in effects.equations]
-        self.equations = {equation.name: equation for equation in effects.equations}
+        self.equations: dict[str, Equation] = {}
+        self.constants: dict[str, Fraction] = {}
         self.roots: dict[str, Root] = {}
         self.chains: dict[str, list[Equation]] = {}
         self.sums: dict[str, Row] = {}
         self.rounding: dict[str, Fraction] = {}
         self._edges: dict[tuple[str, Fraction, bool], tuple[float, bool, bool]] = {}
         for equation in effects.equations:
-            self._trace(equation)
-            self._add_up(equation)
+            known = {name: self.constants[name] for name in inputs_of(equation.program) & set(self.constants)}
+            made = replace(equation, program=given(equation.program, known)) if known else equation
+            self.equations[made.name] = made
+            if not inputs_of(made.program) & set(self.space):
+                self.constants[made.name] = Fraction(made.value(dict.fromkeys(self.space.names)))
+                self.sums[made.name] = {"": self.constants[made.name]}
+                continue
+            self._trace(made)
+            self._add_up(made)
 
     # ---- single causes
 
@@ -148,7 +170,7 @@ class Traced:
             return
         (root,) = roots
         behind = {link.name for parent in parents for link in self.chains.get(parent, [])} | {name}
-        self.chains[name] = [link for link in self.effects.equations if link.name in behind]
+        self.chains[name] = [*(self.equations[link] for link in self.names if link in behind - {name}), equation]
         levels = getattr(self.space[root], "levels", None)
         if levels is not None:
             table = tuple(float(self.value(name, root, k)) for k in range(len(levels)))
@@ -198,6 +220,8 @@ class Traced:
         """
         key = (name, number, below)
         if key not in self._edges:
+            if self.limits.remaining() <= 0:
+                raise OutOfTime
             root = self.roots[name]
 
             def holds(value: float) -> bool:
@@ -251,9 +275,19 @@ class Traced:
                 return GuardCondition(self._guard(guard))
             case OfRow(AtLeast(program) as inner) if not inputs_of(program) & set(self.names):
                 return inner
+            case OfRow(Usual() as usual):
+                return self._usual(usual)
             case OfRow():
                 raise Inexpressible
         return condition
+
+    def _usual(self, usual: Usual) -> Usual:
+        """Return what an isolation forest says of the row that actions lead to."""
+
+        def ask_rows(points: Sequence[Point]) -> list[Fraction]:
+            return usual.reading.ask([self.effects.row(point) for point in points])
+
+        return Usual(usual.space, replace(usual.reading, form=_trees(usual.form, self), ask=ask_rows))
 
     def _in_range(self, name: str) -> Guard:
         low, high = self.effects.ends(name)
@@ -291,12 +325,14 @@ class Traced:
         if len(shares) != 1:
             return None
         ((name, share),) = shares.items()
-        if name not in self.roots:
-            return None
         number = -form[1] / share
         sign: CompareName = atom.name
         if share < 0:
             sign = _MIRRORED[sign]
+        if name in self.constants:
+            return Truth(compare(sign, self.constants[name], number))
+        if name not in self.roots:
+            return None
         root = self.roots[name]
         if root.table is not None:
             return positions_guard(root.name, [compare(sign, Fraction(value), number) for value in root.table])
@@ -351,8 +387,6 @@ class Traced:
         if form is None:
             raise Inexpressible
         shares, rest, room = self.through(form)
-        if not room:
-            return atom
         terms: list[Expression] = [
             Binary("*", Constant(share), Variable(name)) for name, share in shares.items() if share
         ]
@@ -447,8 +481,13 @@ def _trees(form: TreeEnsemble, effects: Traced) -> TreeEnsemble:
     reads = np.array([each.feature for each in columns], dtype=np.int64)[form.column]
     for name in effects.names:
         nodes = np.flatnonzero(inner & (reads == effects.space.index(name)))
-        if not len(nodes) or not inputs_of(effects.equations[name].program) & set(effects.space):
-            # An effect of nothing keeps the factual's own value, as actions do.
+        if not len(nodes):
+            continue
+        if name in effects.constants:
+            # Actions leave the effect at the factual's own value, which is put on the side of what it becomes.
+            own = float(effects.factual[effects.space.index(name)] or 0)
+            is_left = edge[nodes] >= float(effects.constants[name])
+            edge[nodes] = np.where(is_left, own, math.nextafter(own, -math.inf))
             continue
         if name not in effects.roots or any(_is_odd(columns[k]) for k in np.unique(column[nodes])):
             raise Inexpressible
@@ -508,7 +547,7 @@ def handed_on(network: Network, effects: Traced) -> tuple[Network, Fraction]:
         weight[:, place] = 0.0
         root = effects.roots.get(name)
         if name in effects.sums:
-            error = error + np.abs(own) * float(effects.rounding[name])
+            error = error + np.abs(own) * float(effects.rounding.get(name, 0))
             for cause, share in effects.sums[name].items():
                 largest = Fraction(1)
                 if cause:

@@ -4,27 +4,48 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from mace.constraints.condition import AtLeast, Condition, GuardCondition, Values, compare
+from mace.constraints.condition import Condition, GuardCondition, Values, compare
 from mace.constraints.files import read_toml
 from mace.distances import point_values
 from mace.errors import InvalidConstraint, InvalidProgram, InvalidRow, did_you_mean
 from mace.forms import Effects, EffectsForm, Equation
 from mace.language import Symbol, characteristic, divides_by_variable, parse, run, variables
 from mace.language.given import given
+from mace.language.linear import Linear
+from mace.language.pieces import pieces
 from mace.language.source import find_source
 from mace.language.substitute import substitute_guard
-from mace.language.syntax import TRUE, Guard, Program, Variable
+from mace.language.syntax import (
+    TRUE,
+    Binary,
+    Constant,
+    Expression,
+    Guard,
+    Program,
+    Return,
+    Variable,
+    conjunction,
+    total,
+)
+from mace.noise import Sturdy
 from mace.problem import Problem
 from mace.space import RESERVED, FeatureSpace, Integer, Ordinal, Point, Real, Value
 
 MOST_EFFECTS = 8
 """Every choice of the effects that are acted upon is tried."""
+
+MOST_NUMBERS = 16
+"""So many whole numbers of a cause are gone through one by one."""
+
+MOST_PIECES = 32
+"""How many pieces of the equations, one from each, are gone through together."""
 
 
 class Causal:
@@ -216,34 +237,66 @@ def through(problem: Problem, effects: Effects, further: tuple[Condition, ...] =
 
 
 def cases_of(effects: Effects) -> tuple[str, ...]:
-    """Return the features with few levels beside which effects have other causes: given their levels, fewer causes are left."""
+    """Return the features with few values beside which effects have other causes: given their values, fewer causes are left."""
     mixed = {
         name
         for equation in effects.equations
         if len(causes := inputs_of(equation.program) & set(effects.space)) > 1
-        for name in causes
-        if hasattr(effects.space[name], "levels")
+        for name in causes - {each.name for each in effects.equations}
+        if few_values(effects.space, name)
     }
     return tuple(name for name in effects.space if name in mixed)
 
 
-def in_case(effects: Effects, levels: Mapping[str, int]) -> Effects:
-    """Return what follows from actions wherever some features have these levels, by their positions."""
-    values = {name: Fraction(level) for name, level in levels.items()}
+def few_values(space: FeatureSpace, name: str) -> range:
+    """Return the values of a feature with levels, by their positions, or of a few whole numbers; nothing of others."""
+    feature = space[name]
+    if isinstance(feature, Integer):
+        is_short = feature.step in (None, 1) and feature.size <= MOST_NUMBERS
+        return range(feature.low, feature.high + 1) if is_short else range(0)
+    return range(len(getattr(feature, "levels", ())))
+
+
+def in_case(effects: Effects, levels: Mapping[str, Value]) -> Effects:
+    """Return what follows from actions wherever some features have these levels, by their positions, or numbers."""
+    values = {name: Fraction(level or 0) for name, level in levels.items()}
     return replace(
         effects, equations=tuple(replace(each, program=given(each.program, values)) for each in effects.equations)
     )
 
 
-def of_levels(space: FeatureSpace, levels: Mapping[str, int]) -> tuple[Condition, ...]:
-    """Return that features have these levels."""
+def in_pieces(effects: Effects) -> list[tuple[Guard, Effects]] | None:
+    """Return where each equation is one linear form, and what follows from actions there; ``None`` where that cannot be said, or is one.
+
+    Guards are over the row; exactly one of them holds of it.
+    """
+    parts = [pieces(equation.program) for equation in effects.equations]
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts) or not 1 < math.prod(map(len, found)) <= MOST_PIECES:
+        return None
+    made = []
+    for chosen in itertools.product(*found):
+        equations = [
+            replace(equation, program=Program(equation.program.inputs, Return(_expression(form))))
+            for equation, (_, form) in zip(effects.equations, chosen, strict=True)
+        ]
+        made.append((conjunction(guard for guard, _ in chosen), replace(effects, equations=tuple(equations))))
+    return made
+
+
+def _expression(form: Linear) -> Expression:
+    terms: list[Expression] = [Binary("*", Constant(share), Variable(name)) for name, share in form[0].items() if share]
+    return total([*terms, Constant(form[1])])
+
+
+def of_levels(space: FeatureSpace, levels: Mapping[str, Value]) -> tuple[Condition, ...]:
+    """Return that features have these levels, or numbers."""
     return tuple(GuardCondition(compare(space, name, "==", level)) for name, level in levels.items())
 
 
 def levels_of(space: FeatureSpace, names: Sequence[str]) -> Iterator[dict[str, int]]:
-    """Yield every choice of a level for each of some features."""
-    sizes = [range(len(getattr(space[name], "levels", ()))) for name in names]
-    for chosen in itertools.product(*sizes):
+    """Yield every choice of a level, or number, for each of some features."""
+    for chosen in itertools.product(*(few_values(space, name) for name in names)):
         yield dict(zip(names, chosen, strict=True))
 
 
@@ -293,8 +346,7 @@ def _value(space: FeatureSpace, name: str, number: Fraction | None) -> Value:
 
 def check_conditions(conditions: tuple[Condition, ...]) -> None:
     """Refuse conditions that cannot be put on the row that actions lead to."""
-    for condition in conditions:
-        if not isinstance(condition, GuardCondition | AtLeast):
-            raise InvalidConstraint(
-                "with causes, constraints are of the text form, rule(...) or the like; typical, near_data and robust cannot be kept there."
-            )
+    if any(isinstance(condition, Sturdy) for condition in conditions):
+        raise InvalidConstraint(
+            "with causes, robust cannot be kept: noise would move causes and effects apart. Leave one of the two out."
+        )

@@ -306,6 +306,8 @@ class Explainer:
         """Raise what is wrong with the question of a batch itself, whatever the row; ``factual`` is any row that it may be asked of."""
         goal, ask = goal_of(options["target"], self._reading, self._reading.ask([factual])[0])
         problem = self._bound(factual, goal, ask, options["distance"], options["constraints"], options["accuracy"])
+        if self.causes is not None:
+            check_conditions(problem.conditions)
         choose(options["solver"], problem)
         if options["certify"]:
             check_can_state(self._stated(factual, options))

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from mace.actions import over_actions
+from mace.actions import OutOfTime, over_actions
 from mace.answers import certificate_of, overall, which
-from mace.causes import cases_of, effects_of, in_case, levels_of, of_levels, through
+from mace.causes import OfRow, cases_of, effects_of, in_case, in_pieces, inputs_of, levels_of, of_levels, through
 from mace.certify.statement import Statement
 from mace.conflicts import Undecided
 from mace.constraints import Condition
@@ -25,7 +25,7 @@ from mace.forms import Effects
 from mace.language import Program
 from mace.language.syntax import Compare, Variable, conjunction, constant
 from mace.models import Reading
-from mace.problem import Bounds, Limits, Problem, Status
+from mace.problem import Bounds, Evidence, Limits, Problem, Status
 from mace.region import RecourseRegion
 from mace.solvers import Lane, choose
 from mace.solvers.tidy import shortened, tidy
@@ -37,8 +37,8 @@ MOST_CASES = 32
 MOST_OF_GRID = 1000
 """How many values of an effect with a grid a formula lists."""
 
-GENERAL = ("milp", "smt")
-"""Lanes that take equations as formulas."""
+OWN = ("auto", "trees", "network")
+"""Solvers that are asked about the model with the equations in it; the others take them as formulas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +80,32 @@ def nearest_intervention(
     for number, effects in enumerate(choices):
         if found.is_stopped:
             break
-        made = None if solver in GENERAL else _own_lane(problem, effects, further, solver, found.limits)
+        if limits.remaining() <= 0:
+            found.add(number, _too_late(problem, effects, further))
+            break
+        try:
+            made = _own_lane(problem, effects, further, solver, found.limits) if solver in OWN else None
+        except OutOfTime:
+            made = _too_late(problem, effects, further)
         if made is None:
             waiting.append(number)
         else:
             found.add(number, made)
     for number in waiting:
-        if not found.is_stopped:
-            found.add(number, _general_lane(problem, choices[number], further, solver, found.limits, found.upper))
+        if found.is_stopped:
+            break
+        try:
+            made = _general_lane(problem, choices[number], further, solver, found.limits, found.upper)
+        except OutOfTime:
+            made = _too_late(problem, choices[number], further)
+        found.add(number, made)
     return found.together(len(choices))
+
+
+def _too_late(problem: Problem, effects: Effects, further: tuple[Condition, ...]) -> Intervention:
+    return Intervention(
+        Bounds(Fraction(0), reason="time limit reached"), through(problem, effects, further), effects, ()
+    )
 
 
 class _Found:
@@ -157,7 +174,9 @@ def _own_lane(
     if not effects.equations:
         lane = choose(solver, asked)
         return Intervention(lane.solve(asked, limits), asked, effects, (lane,))
-    made = _inside(asked, effects, solver, limits) or _by_cases(problem, effects, further, solver, limits)
+    plain = over_actions(asked, limits)
+    made = None if plain is None else _inside(asked, plain, effects, solver, limits)
+    made = made or _by_cases(problem, effects, further, solver, limits)
     return None if made is None else replace(made, problem=asked, effects=effects)
 
 
@@ -172,12 +191,42 @@ def _general_lane(
     """Ask a lane that takes formulas; nothing farther than a point in hand is looked at."""
     _check_grids(effects, solver)
     asked = through(problem, effects, further)
-    near = asked if upper is None else replace(asked, conditions=(*asked.conditions, *_within(asked, upper)))
+    hint = _one_cause_at_a_time(asked, problem, effects, further, limits) if solver in OWN else None
+    uppers = [each for each in (upper, None if hint is None else hint.upper) if each is not None]
+    nearest = min(uppers, default=None)
+    near = asked if nearest is None else replace(asked, conditions=(*asked.conditions, *_within(asked, nearest)))
     lane = choose(solver, near)
     bounds = lane.solve(near, limits)
-    if bounds.is_infeasible and upper is not None:
-        bounds = replace(bounds, lower=upper, is_infeasible=False)
+    if bounds.is_infeasible and nearest is not None:
+        bounds = replace(bounds, lower=nearest, is_infeasible=False)
+    if hint is not None and _is_nearer(hint, bounds):
+        closed = hint.upper is not None and hint.upper - bounds.lower <= problem.accuracy
+        bounds = replace(bounds, point=hint.point, upper=hint.upper, reason="" if closed else bounds.reason)
     return Intervention(bounds, asked, effects, (lane,))
+
+
+def _one_cause_at_a_time(
+    asked: Problem, problem: Problem, effects: Effects, further: tuple[Condition, ...], limits: Limits
+) -> Bounds | None:
+    """Return a near point, where effects with several causes are moved by one of them alone; nothing is proved by it."""
+    follow = {equation.name for equation in effects.equations}
+    causes = [inputs_of(equation.program) & set(problem.space) - follow for equation in effects.equations]
+    mixed = sorted(set().union(*(each for each in causes if len(each) > 1)), key=problem.space.index)
+    own = dict(zip(problem.space, problem.factual, strict=True))
+    best: Bounds | None = None
+    for kept in mixed if len(mixed) <= MOST_CASES else ():
+        levels = {name: own[name] for name in mixed if name != kept}
+        held = through(problem, in_case(effects, levels), (*further, *of_levels(problem.space, levels)))
+        plain = over_actions(held, limits)
+        lane = None if plain is None else choose("auto", plain)
+        if plain is None or lane is None or lane.name not in OWN:
+            continue
+        found = lane.solve(plain, replace(limits, record=False))
+        point = found.point
+        if point is not None and asked.is_plausible(point) and asked.is_reached(point):
+            made = Bounds(Fraction(0), asked.distance(point), point)
+            best = made if best is None or _is_nearer(made, best) else best
+    return best
 
 
 def _within(problem: Problem, upper: Fraction) -> list[Condition]:
@@ -204,11 +253,8 @@ def _check_grids(effects: Effects, solver: str) -> None:
             )
 
 
-def _inside(asked: Problem, effects: Effects, solver: str, limits: Limits) -> Intervention | None:
-    """Return the answer of a lane that sees nothing of effects; ``None`` where there is none, or its point does not stand."""
-    plain = over_actions(asked)
-    if plain is None:
-        return None
+def _inside(asked: Problem, plain: Problem, effects: Effects, solver: str, limits: Limits) -> Intervention | None:
+    """Return the answer of a lane that sees nothing of effects; ``None`` where its point does not stand."""
     lane = choose(solver, plain)
     bounds = lane.solve(plain, limits)
     if bounds.point is not None and not asked.is_plausible(bounds.point):
@@ -219,17 +265,30 @@ def _inside(asked: Problem, effects: Effects, solver: str, limits: Limits) -> In
 def _by_cases(
     problem: Problem, effects: Effects, further: tuple[Condition, ...], solver: str, limits: Limits
 ) -> Intervention | None:
-    """Return the best answer over the levels of causes that effects have beside others."""
+    """Return the best answer over the pieces of the equations, or over the levels of causes that effects have beside others."""
+    parts = in_pieces(effects)
+    if parts is not None:
+        asked = [through(problem, piece, (*further, OfRow(GuardCondition(guard), piece))) for guard, piece in parts]
+        made = _best_of(problem, asked, effects, solver, limits, {"lane": "pieces"})
+        if made is not None:
+            return made
     names = cases_of(effects)
-    cases = list(levels_of(problem.space, names)) if names else []
-    if not 0 < len(cases) <= MOST_CASES:
+    levels = list(levels_of(problem.space, names)) if names else []
+    if not 0 < len(levels) <= MOST_CASES:
         return None
+    asked = [through(problem, in_case(effects, each), (*further, *of_levels(problem.space, each))) for each in levels]
+    return _best_of(problem, asked, effects, solver, limits, {"lane": "cases", "of": list(names)})
+
+
+def _best_of(
+    problem: Problem, cases: list[Problem], effects: Effects, solver: str, limits: Limits, proof: Evidence
+) -> Intervention | None:
+    """Return the best answer of several questions, of which a lane of our own takes each; ``None`` where one cannot be taken."""
     best: Intervention | None = None
     every: list[Intervention] = []
-    for levels in cases:
-        conditions = (*further, *of_levels(problem.space, levels))
-        asked = through(problem, in_case(effects, levels), conditions)
-        made = _inside(asked, effects, solver, limits)
+    for asked in cases:
+        plain = over_actions(asked, limits)
+        made = None if plain is None else _inside(asked, plain, effects, solver, limits)
         if made is None:
             return None
         every.append(made)
@@ -238,7 +297,7 @@ def _by_cases(
     assert best is not None
     bounds = _together(best.bounds, [each.bounds for each in every], problem.accuracy)
     proofs = [each.bounds.evidence for each in every]
-    evidence = None if any(proof is None for proof in proofs) else {"lane": "cases", "of": list(names), "cases": proofs}
+    evidence = None if any(each is None for each in proofs) else {**proof, "proofs": proofs}
     return replace(best, bounds=replace(bounds, evidence=evidence))
 
 

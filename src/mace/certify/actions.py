@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from mace.actions import over_actions
-from mace.causes import effects_of, in_case, inputs_of, levels_of, of_levels, through
+from mace.causes import OfRow, effects_of, few_values, in_case, in_pieces, inputs_of, levels_of, of_levels, through
 from mace.certify.statement import Statement
 from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.constraints import Condition
+from mace.constraints.condition import GuardCondition
 from mace.errors import InvalidRow, MaceError
-from mace.forms import Effects, EffectsForm, Network, TreeEnsemble
+from mace.forms import Effects, EffectsForm, Equation, Network, TreeEnsemble
+from mace.language.given import given
 from mace.language.rising import direction
+from mace.outliers import Usual
 from mace.problem import Problem
 from mace.space import Column, Point
 
@@ -103,28 +107,36 @@ class Question:
             raise Refuted(f"evidence.choices: there is not one proof for each of {len(self.choices)} choices")
         for number, (effects, proof) in enumerate(zip(self.choices, proofs, strict=True)):
             part = _share(progress, number, len(proofs))
-            if proof["lane"] == "cases":
-                self._check_cases(effects, lower, proof, part, check_lane)
-            else:
-                _check_one(through(problem, effects, self.further), lower, proof, part, check_lane)
+            for asked, each in self._parts(effects, proof):
+                _check_one(asked, lower, each, part, check_lane)
 
-    def _check_cases(
-        self, effects: Effects, lower: Fraction | None, proof: dict[str, Any], progress: Progress, check_lane: CheckLane
-    ) -> None:
-        """Go through every choice of levels of some features, each with a proof of its own."""
+    def _parts(self, effects: Effects, proof: dict[str, Any]) -> list[tuple[Problem, dict[str, Any]]]:
+        """Return the questions that a choice comes to, each with its proof: itself, or one for each case or piece, all of them."""
+        if proof["lane"] not in ("cases", "pieces"):
+            return [(through(self.problem, effects, self.further), proof)]
+        asked = self._cases(effects, proof["of"]) if proof["lane"] == "cases" else self._pieces(effects)
+        if not isinstance(proof["proofs"], list) or len(proof["proofs"]) != len(asked):
+            raise Refuted(f"evidence.proofs: there is not one proof for each of {len(asked)} {proof['lane']}")
+        return list(zip(asked, proof["proofs"], strict=True))
+
+    def _cases(self, effects: Effects, names: list[str]) -> list[Problem]:
         space = self.problem.space
-        names = proof["of"]
-        if not all(hasattr(space[name], "levels") and not space[name].missing for name in names):
-            raise Refuted("evidence.of: cases are of features with levels, which are never missing")
-        if math.prod(space[name].size or 1 for name in names) > MOST_CASES:
+        if any(not few_values(space, name) or space[name].missing for name in names) or len(set(names)) < len(names):
+            raise Refuted("evidence.of: cases are of features with few values, which are never missing")
+        if math.prod(len(few_values(space, name)) for name in names) > MOST_CASES:
             raise Unchecked(f"more than {MOST_CASES} cases are not gone through")
-        cases = list(levels_of(space, names))
-        if len(proof["cases"]) != len(cases):
-            raise Refuted(f"evidence.cases: there is not one proof for each of {len(cases)} cases")
-        for number, (levels, each) in enumerate(zip(cases, proof["cases"], strict=True)):
-            further = (*self.further, *of_levels(space, levels))
-            asked = through(self.problem, in_case(effects, levels), further)
-            _check_one(asked, lower, each, _share(progress, number, len(cases)), check_lane)
+        return [
+            through(self.problem, in_case(effects, levels), (*self.further, *of_levels(space, levels)))
+            for levels in levels_of(space, names)
+        ]
+
+    def _pieces(self, effects: Effects) -> list[Problem]:
+        parts = in_pieces(effects)
+        if parts is None:
+            raise Refuted("evidence.lane: the equations are not in pieces")
+        return [
+            through(self.problem, piece, (*self.further, OfRow(GuardCondition(guard), piece))) for guard, piece in parts
+        ]
 
 
 def _share(progress: Progress, number: int, parts: int) -> Progress:
@@ -139,9 +151,13 @@ def _check_one(
         if plain is None:
             raise Refuted("evidence.lane: the equations cannot be taken into the model, which the proof is about")
         if isinstance(plain.form, TreeEnsemble):
-            _confirm_trees(asked, asked.form, plain.form)
+            assert isinstance(asked.form.inner, TreeEnsemble)
+            _confirm_trees(asked, asked.form.effects, asked.form.inner, plain.form)
         elif isinstance(plain.form, Network):
             _confirm_network(asked, asked.form, plain)
+        for old, new in zip(asked.conditions, plain.conditions, strict=True):
+            if isinstance(old, OfRow) and isinstance(old.condition, Usual) and isinstance(new, Usual):
+                _confirm_trees(asked, asked.form.effects, old.condition.form, new.form)
         asked = plain
     check_lane(asked, lower, proof, progress)
 
@@ -149,10 +165,9 @@ def _check_one(
 # ---- trees over actions
 
 
-def _confirm_trees(asked: Problem, form: EffectsForm, made: TreeEnsemble) -> None:
+def _confirm_trees(asked: Problem, effects: Effects, old: TreeEnsemble, made: TreeEnsemble) -> None:
     """Be convinced that trees over actions go where the trees over rows do: each edge is asked about on both sides."""
-    old, effects, space = form.inner, form.effects, asked.space
-    assert isinstance(old, TreeEnsemble)
+    space = asked.space
     follow = {space.index(equation.name) for equation in effects.equations}
     asks: set[tuple[int, float, Column, float, bool]] = set()
     for node in np.flatnonzero(old.left >= 0):
@@ -160,21 +175,23 @@ def _confirm_trees(asked: Problem, form: EffectsForm, made: TreeEnsemble) -> Non
         is_swapped = bool(made.left[node] != old.left[node])
         if is_swapped and (made.left[node], made.right[node]) != (old.right[node], old.left[node]):
             raise Refuted("the trees over actions branch otherwise")
-        moves = before.feature in follow and inputs_of(_equation(effects, space.names[before.feature]).program)
-        if moves:
+        if before.feature in follow:
             asks.add((before.feature, float(old.edge[node]), after, float(made.edge[node]), is_swapped))
         elif before != after or old.edge[node] != made.edge[node] or is_swapped:
             raise Refuted("the trees over actions ask for another feature, or at another edge")
     for effect, edge, column, at, is_swapped in asks:
-        for value in _either_side(asked, column, at):
+        # An effect that nothing moves is asked for itself, which actions leave at the factual's own value.
+        own = asked.factual[effect]
+        assert own is not None
+        for value in [own] if column.feature == effect else _either_side(asked, column, at):
             acted = _with(asked.factual, column.feature, value)
             is_left = (column.table[int(value)] if column.table else value) <= at
             number = effects.row(acted)[effect]
             assert number is not None
             if (number <= edge) != (is_left != is_swapped):
                 raise Refuted(f"{space.names[effect]!r} does not cross {edge!r} where the trees over actions say")
-    for name in {space.names[effect] for effect, *_ in asks}:
-        _confirm_single_cause(asked, effects, name)
+    for effect, cause in {(effect, column.feature) for effect, _, column, _, _ in asks}:
+        _confirm_single_cause(asked, effects, space.names[effect], space.names[cause])
 
 
 def _either_side(asked: Problem, column: Column, at: float) -> list[float]:
@@ -196,48 +213,53 @@ def _with(point: Point, index: int, value: float) -> Point:
     return (*point[:index], value, *point[index + 1 :])
 
 
-def _equation(effects: Effects, name: str) -> Any:
-    return next(equation for equation in effects.equations if equation.name == name)
-
-
-def _confirm_single_cause(asked: Problem, effects: Effects, name: str) -> str:
-    """Be convinced that an effect follows from one feature alone, and (a number) never turns back; return that feature.
+def _confirm_single_cause(asked: Problem, effects: Effects, name: str, cause: str) -> None:
+    """Be convinced that an effect follows from one feature alone, and (a number) never turns back; or, of itself, from none.
 
     Every equation on the way goes one way only in each of its causes, and all ways from the feature lead in the same direction.
     """
     ways: dict[str, tuple[str, int]] = {}
+    same: dict[str, Fraction] = {}
     for equation in effects.equations:
-        causes = sorted(inputs_of(equation.program) & set(asked.space))
-        each = [ways.get(cause, (cause, 1)) for cause in causes]
-        if len({root for root, _ in each}) != 1 or any(
-            cause in {other.name for other in effects.equations} and cause not in ways for cause in causes
-        ):
+        program = given(equation.program, {each: same[each] for each in inputs_of(equation.program) & set(same)})
+        causes = sorted(inputs_of(program) & set(asked.space))
+        if not causes:
+            same[equation.name] = Fraction(effects.row(asked.factual)[asked.space.index(equation.name)] or 0)
+            continue
+        each = [ways.get(other, (other, 1)) for other in causes]
+        followed = {other.name for other in effects.equations}
+        if len({root for root, _ in each}) != 1 or any(other in followed and other not in ways for other in causes):
             continue
         root = each[0][0]
         if hasattr(asked.space[root], "levels"):
             ways[equation.name] = root, 0
             continue
-        if len(causes) == 1:
-            index = asked.space.index(root)
-            ends = sorted(
-                Fraction(effects.row(_with(asked.factual, index, end))[asked.space.index(causes[0])] or 0)
-                for end in _ends(asked, index)
-            )
-            found = direction(equation.program, causes[0], *ends)
-            signs = set() if found is None else {found * each[0][1]}
-        else:
-            shares = {} if equation.sum is None else equation.sum[0]
-            signs = {
-                (1 if shares[cause] > 0 else -1) * way
-                for cause, (_, way) in zip(causes, each, strict=True)
-                if shares.get(cause)
-            }
-            signs = signs - {0} or signs
+        signs = _ways(asked, effects, replace(equation, program=program), causes, each)
         if len(signs) == 1:
             ways[equation.name] = root, signs.pop()
-    if name not in ways:
-        raise Refuted(f"{name!r} does not follow from a single cause in one direction")
-    return ways[name][0]
+    if name not in same if name == cause else ways.get(name, ("", 0))[0] != cause:
+        raise Refuted(f"{name!r} does not follow from {cause!r} alone in one direction")
+
+
+def _ways(
+    asked: Problem, effects: Effects, equation: Equation, causes: list[str], each: list[tuple[str, int]]
+) -> set[int]:
+    """Return the directions in which an effect goes as the one feature behind its causes rises; none where they are not known."""
+    if len(causes) == 1:
+        index = asked.space.index(each[0][0])
+        ends = sorted(
+            Fraction(effects.row(_with(asked.factual, index, end))[asked.space.index(causes[0])] or 0)
+            for end in _ends(asked, index)
+        )
+        found = direction(equation.program, causes[0], *ends)
+        return set() if found is None else {found * each[0][1]}
+    shares = {} if equation.sum is None else equation.sum[0]
+    signs = {
+        (1 if shares[cause] > 0 else -1) * way
+        for cause, (_, way) in zip(causes, each, strict=True)
+        if shares.get(cause)
+    }
+    return signs - {0} or signs
 
 
 # ---- networks over actions
@@ -307,6 +329,8 @@ def _followed(
         or any(hasattr(effects.space[cause], "levels") for cause in equation.sum[0])
     ):
         causes = inputs_of(equation.program) & set(effects.space)
+        if not causes:
+            return {}, Fraction(equation.value(dict.fromkeys(names))), Fraction(0), []
         if len(causes) != 1:
             raise Refuted(f"{name!r} is no sum over its causes, and has several")
         (cause,) = causes

@@ -28,6 +28,13 @@ MOST_BENDS = 256
 """A column of whole numbers may bend so often."""
 
 
+STEEPEST = 2.0**20
+"""An interpolation that rises faster over its whole range jumps, as far as floats can tell."""
+
+LINE_ERROR = 32.0
+"""In units of roundoff: more than two interpolations between heights of at most 1 and their mean are off, some ten."""
+
+
 class Ground:
     """The features as sources, and the traced columns as rows over them."""
 
@@ -111,6 +118,9 @@ class Ground:
             return made, self._at_stand_in(column, made)
         if isinstance(feature, Integer) and feature.size * (feature.step or 1) <= 4096:
             return self._bent(column, feature)
+        if column.line is not None:
+            made = self._interpolated(column, *column.line)
+            return made, self._at_stand_in(column, made)
         kind = type(feature).__name__.lower()
         raise UnsupportedModel(
             f"cannot read {column.where} of {self.space.names[column.feature]!r}, which is {kind}, before a linear model or network: it is "
@@ -125,12 +135,33 @@ class Ground:
             return None
         if np.isnan(_at_missing(column)) or not np.isnan(_at_missing(column.parents[0])):
             return None
-        own = self._numeric[j]
-        if np.flatnonzero(made.weights[0]).tolist() not in ([], [own]):
+        return self.lowering.exact(made, {self._numeric[j]: Fraction(self._stand_in[j])})[0]
+
+    def _interpolated(self, column: Traced, knots: Floats, heights: Floats) -> Tensor:
+        """Return the line through points as hinges of the number that it is a line of."""
+        name = self.space.names[column.feature]
+        before = f"cannot read {column.where} of {name!r} before a linear model or network"
+        rises = np.diff(heights)
+        with np.errstate(all="ignore"):
+            slopes = rises / np.diff(knots)
+            steep = np.flatnonzero(~(slopes * (knots[-1] - knots[0]) < STEEPEST))
+        if len(knots) < 2 or len(steep):
+            at = float(knots[steep[0]]) if len(steep) else float(knots[0])
             raise UnsupportedModel(
-                f"cannot read {column.where}: it fills {self.space.names[j]!r} after a clip. Fill missing values first."
+                f"{before}: it jumps where its quantiles repeat, as at {at!r}. Use fewer quantiles, trees, or declare it as "
+                "integer if it is."
             )
-        return Fraction(float(made.weights[0, own])) * Fraction(self._stand_in[j]) + Fraction(float(made.shift[0]))
+        if len(knots) > MOST_BENDS:
+            raise UnsupportedModel(
+                f"{before}: it bends {len(knots)} times, above {MOST_BENDS}. Set n_quantiles={MOST_BENDS} or less, or use trees."
+            )
+        _check_line(column, knots, heights, before)
+        source = self.of(column.parents[0])
+        changes = np.diff(np.concatenate([[0.0], slopes, [0.0]]))
+        made = self.lowering.dense(self.lowering.hinges(source, knots), changes[:, None], heights[:1])
+        missed = _most_missed(knots, heights, changes, Fraction(self.lowering.reach(source)))
+        wrong = (float(missed) / float(UNIT) + LINE_ERROR) * (1 + 2.0**-20)
+        return Tensor(made.shape, made.weights, made.shift, made.size + wrong, made.steps)
 
     def _bent(self, column: Traced, feature: Integer) -> tuple[Tensor, Fraction | None]:
         """Return the line through a column's values at whole numbers, and its value at the stand-in for missing values."""
@@ -155,6 +186,32 @@ class Ground:
             return made, None
         away = Fraction(self._stand_in[column.feature]) - int(numbers[0])
         return made, _line_at(away, values, numbers[turns] - numbers[0], changes)
+
+
+def _check_line(column: Traced, knots: Floats, heights: Floats, before: str) -> None:
+    """Ask the fitted step on, beside and between the knots, beyond them and at 0; refuse it where that is not the line."""
+    assert column.local is not None
+    beside = [np.nextafter(knots, side) for side in (-np.inf, np.inf)]
+    beyond = [knots[0] - 1.0, knots[-1] + 1.0, 0.0]
+    asked = np.concatenate([knots, *beside, knots[:-1] / 2 + knots[1:] / 2, beyond])
+    found = np.asarray(column.local(asked), dtype=np.float64)
+    if not np.isfinite(found).all() or np.abs(found - np.interp(asked, knots, heights)).max() > LINE_ERROR * float(
+        UNIT
+    ):
+        raise UnsupportedModel(
+            f"{before}: it does not give what its quantiles say. Give it dense float64, or use trees."
+        )
+
+
+def _most_missed(knots: Floats, heights: Floats, changes: Floats, most: Fraction) -> Fraction:
+    """Return by how much the hinges, in exact arithmetic, miss the line at most, for numbers of at most ``most`` in size."""
+    height, slope, worst = Fraction(float(heights[0])), Fraction(0), Fraction(0)
+    at = Fraction(float(knots[0]))
+    for knot, value, change in zip(knots.tolist(), heights.tolist(), changes.tolist(), strict=True):
+        height += slope * (Fraction(knot) - at)
+        worst = max(worst, abs(height - Fraction(value)))
+        at, slope = Fraction(knot), slope + Fraction(change)
+    return worst + abs(slope) * (most + abs(at))
 
 
 def ground_network(form: Network, space: FeatureSpace) -> Network:

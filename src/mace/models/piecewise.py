@@ -34,7 +34,7 @@ units of slope 1. The form's own bound counts a rounding or more a layer for the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -50,6 +50,13 @@ from mace.space import Column, FeatureSpace, Filled
 
 UNIT32 = Fraction(1, 2**24)
 """Unit roundoff of float32."""
+
+
+def _exact_rows(weights: Floats, shift: Floats, inputs: Sequence[Fraction]) -> list[Fraction]:
+    return [
+        sum((Fraction(float(row[k])) * inputs[k] for k in np.flatnonzero(row).tolist()), Fraction(float(start)))
+        for row, start in zip(weights, shift, strict=True)
+    ]
 
 
 class Lowering:
@@ -235,6 +242,26 @@ class Lowering:
             np.full(len(slope), 1 + self.stored, dtype=np.int64),
         )
 
+    def hinges(self, tensor: Tensor, knots: Floats) -> Tensor:
+        """Return max(z - knot, 0) of one number for each knot; no library computes these, so only what is stored here is rounded."""
+        assert len(tensor) == 1
+        each = self._moved(tensor.arranged(np.zeros((1, len(knots)), dtype=np.intp)), -knots)
+        return self._unit(each, np.zeros(len(knots)))
+
+    def reach(self, tensor: Tensor) -> float:
+        """Return the greatest absolute value that the numbers may have."""
+        return float(self._bounds(self._widened(tensor)).max(initial=0.0))
+
+    def exact(self, tensor: Tensor, inputs: Mapping[int, Fraction]) -> list[Fraction]:
+        """Return numbers in exact arithmetic, for the input columns that they depend on."""
+        known = {k: inputs.get(k, Fraction(0)) for k in range(self.inputs)}
+        for sources, units in self._units:
+            rows = _exact_rows(units.weights, units.shift, [known[int(k)] for k in sources])
+            first = len(known)
+            for unit, (z, slope) in enumerate(zip(rows, units.slopes, strict=True)):
+                known[first + unit] = z if z >= 0 else Fraction(float(slope)) * z
+        return _exact_rows(tensor.weights, tensor.shift, list(known.values())[: tensor.weights.shape[1]])
+
     def through(self, tensor: Tensor) -> Tensor:
         """Return the same numbers as sources of their own."""
         return self._unit(tensor, np.ones(len(tensor)))
@@ -277,9 +304,9 @@ class Lowering:
         bound = np.full(len(tensor), low)
         return self._checked(tensor.shape, above.weights - beyond.weights, bound, np.abs(bound), above.steps)
 
-    def _moved(self, tensor: Tensor, offset: float) -> Tensor:
-        """Return a row plus a constant that no library adds: only the sum that is stored here is rounded."""
-        size, steps = tensor.size + abs(offset), tensor.steps + self.stored
+    def _moved(self, tensor: Tensor, offset: float | Floats) -> Tensor:
+        """Return rows plus constants that no library adds: only the sum that is stored here is rounded."""
+        size, steps = tensor.size + np.abs(offset), tensor.steps + self.stored
         return self._checked(tensor.shape, tensor.weights, tensor.shift + offset, size, steps)
 
     def _unit(self, tensor: Tensor, slopes: Floats) -> Tensor:

@@ -275,7 +275,8 @@ def _quantile(step: Step, i: int) -> Traced:
     quantiles = np.asarray(fitted.quantiles_[:, i], dtype=np.float64)
     shape = _points(quantiles)
     if fitted.output_distribution == "uniform":
-        return step.output(i, i, source.name, shape=shape)
+        line = quantiles, np.asarray(fitted.references_, dtype=np.float64)
+        return replace(step.output(i, i, source.name, shape=shape), line=line)
     uniform = copy.copy(fitted)
     uniform.output_distribution = "uniform"
     whole, between = step.output(i, i, source.name, shape=MONOTONE), replace(step, fitted=uniform)

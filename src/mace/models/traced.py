@@ -83,6 +83,8 @@ class Traced(Column):
         What is known of ``local``.
     lower : callable, optional
         The column as an affine (or clipped) function, for networks.
+    line : pair of float arrays, optional
+        Knots and heights, where ``local`` interpolates between these and is constant beyond, to within a few roundings of the heights.
     parents : tuple of Traced
         The columns that the last step made it from; none for a feature itself.
     where : str
@@ -97,6 +99,7 @@ class Traced(Column):
     local: Values | None = None
     shape: Shape = MONOTONE
     lower: Lower | None = None
+    line: tuple[Floats, Floats] | None = None
     parents: tuple[Traced, ...] = ()
     where: str = ""
     is_mixed: bool = False

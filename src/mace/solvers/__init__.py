@@ -88,7 +88,7 @@ def _despite_noise(solver: str, problem: Problem) -> Lane:
         raise InvalidOption(f"{obstacle}.")
     others = tuple(condition for condition in problem.conditions if not isinstance(condition, Sturdy))
     lane = choose(solver, replace(problem, conditions=others))
-    solve = partial(sturdy.solve, choose=lambda asked: choose(solver, asked).solve)
+    solve = partial(sturdy.solve, choose=lambda asked: choose(solver, asked).solve, lane=lane.name)
     return Lane(lane.name, solve, f"{lane.why}; the box around each answer proved by the same")
 
 

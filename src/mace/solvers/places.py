@@ -56,8 +56,10 @@ class Proved:
 class Search:
     """One question."""
 
-    def __init__(self, rest: Problem, sturdy: Sturdy, limits: Limits, choose: Choose) -> None:
+    def __init__(self, rest: Problem, sturdy: Sturdy, limits: Limits, choose: Choose, *, narrows: bool) -> None:
+        """Begin; ``narrows`` says that the lane goes by the ensemble alone, so that what is not asked about may be left out of it."""
         assert isinstance(rest.form, TreeEnsemble)
+        self.narrows = narrows
         self.rest, self.sturdy, self.limits, self.choose = rest, sturdy, limits, choose
         self.form = rest.form
         reads = {column.feature for column in self.form.columns}
@@ -138,7 +140,7 @@ class Search:
 
     def _set_bound(self, bound: Fraction) -> Fraction | None:
         """Make ready for points within a distance; return it, or ``None`` where it is all the same to ask for all points."""
-        if bound >= WHOLE or not isinstance(self.rest.metric, NormMetric):
+        if bound >= WHOLE or not self.narrows or not isinstance(self.rest.metric, NormMetric):
             self.copies = Copies(self.rest, self.sturdy.radii)
             return None
         self.near = self._ranges([(float_down(low), float_up(high)) for low, high in self.rest.box(bound)])
@@ -158,13 +160,13 @@ class Search:
         ends = {j: left.floats() if left.has_values else None for j, left in enumerate(region.values())}
         varies = [name for name, left in region.items() if not left.is_single]
         # What does not vary is decided in the narrowed ensemble, and no condition need say it.
-        said = {*varies, *(name for name, feature in self.rest.space.items() if feature.missing)}
-        asked = Copies(beside(self.rest, self.sturdy, point, said), {}, ends).at(())
+        said = {*varies, *(name for name, feature in self.rest.space.items() if feature.missing or not self.narrows)}
+        asked = Copies(beside(self.rest, self.sturdy, point, said), {}, ends if self.narrows else None).at(())
         assert isinstance(asked.form, TreeEnsemble)
         inner = {
             self.rest.space.index(each): (float_up(region[each].low), float_down(region[each].high)) for each in varies
         }
-        likely = likely_refused(asked, point, inner)
+        likely = likely_refused(asked, point, inner) if self.narrows else []
         if likely:
             return likely
         found = self._ask(asked, self.limits.record)
@@ -189,7 +191,7 @@ class Search:
         for j, ends in zip(place.features, gate, strict=True):
             for up in (False, True):
                 value = None if ends is None else _past(features[j], ends[up], up=up)
-                if value is None:
+                if value is None or self.limits.remaining() <= 0:
                     continue
                 moved = (*point[:j], value, *point[j + 1 :])
                 if (
@@ -268,7 +270,7 @@ def likely_refused(asked: Problem, point: Point, varies: dict[int, Ends]) -> lis
     for margins in asked.goal.alternatives(form.outputs, ties_last=form.ties_last):
         each = [_side(sums, m.plus) - _side(sums, m.minus) + float(m.shift) for m in margins]
         lead = np.maximum(lead, np.min(each, axis=0))
-    refused = np.flatnonzero(lead > 1e-9 * (1 + np.abs(sums).max()))
+    refused = np.flatnonzero(lead > 2 * float(form.band(asked.goal)) + 1e-9 * (1 + np.abs(sums).max()))
     if not len(refused):
         return []
     first, last = refused[np.argmin(away[refused])], refused[np.argmax(away[refused])]

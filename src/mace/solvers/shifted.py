@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -35,12 +36,13 @@ STAY = Move(Fraction(0))
 
 @dataclass(frozen=True, slots=True)
 class Everywhere:
-    """A goal of one alternative, reached by every copy. An outcome is 1 where all reach it, else 0."""
+    """A goal of one alternative, reached by every copy, by ``firm`` at least. An outcome is 1 where all reach it, else 0."""
 
     goal: Goal
     outputs: int
     copies: int
     slack: Fraction
+    firm: Fraction = Fraction(0)
 
     def accepts(self, outcome: Fraction) -> bool:
         """Return whether all copies reached the goal."""
@@ -54,26 +56,26 @@ class Everywhere:
     def _of_copy(self, margin: Margin, copy: int) -> Margin:
         begin = copy * self.outputs
         plus = None if margin.plus is None else margin.plus + begin
-        return replace(margin, plus=plus, minus=None if margin.minus is None else margin.minus + begin)
+        minus = None if margin.minus is None else margin.minus + begin
+        return replace(margin, plus=plus, minus=minus, shift=margin.shift - self.firm)
 
     def of_result(self, result: str) -> Guard:
         """Return the goal's formula of a result of one copy."""
         return self.goal.of_result(result)
 
 
-def shifted(problem: Problem, moves: Sequence[Moves]) -> Problem:
-    """Return a problem about a network whose answers must also reach the goal when moved in each of these ways.
+def shifted(problem: Problem, moves: Sequence[Moves], firm: Fraction = Fraction(0)) -> Problem:
+    """Return a problem about a network whose answers must reach the goal when moved in each of these ways, all by ``firm``.
 
     A value is moved in floats: the result is off by a rounding, and the network with it by what its weights make of that, which widens
     the goal.
     """
+    every = list(dict.fromkeys(moves))
+    if not firm and all(move == STAY for each in every for move in each):
+        return problem
     form, ask, goal = problem.form, problem.ask, problem.goal
     assert isinstance(form, Network)
     features = list(problem.space.values())
-    kept = [each for each in dict.fromkeys(moves) if any(move != STAY for move in each)]
-    if not kept:
-        return problem
-    every: list[Moves] = [(STAY,) * len(features), *kept]
 
     def ask_all(points: Sequence[Point]) -> list[Fraction]:
         said = ask([_moved(point, each, features) for point in points for each in every])
@@ -86,7 +88,8 @@ def shifted(problem: Problem, moves: Sequence[Moves]) -> Problem:
     ]
     wide = tuple((low - more, high + more) for (low, high), more in zip(problem.box(), most, strict=True))
     slack = goal.slack + form.rounding(_clipped(wide, problem)) + _lost(form, wide)
-    return replace(problem, form=_beside(form, every), ask=ask_all, goal=Everywhere(goal, outputs, len(every), slack))
+    wanted = Everywhere(goal, outputs, len(every), slack, firm)
+    return replace(problem, form=_beside(form, every), ask=ask_all, goal=wanted)
 
 
 def _moved(point: Point, moves: Moves, features: Sequence[Feature]) -> Point:
@@ -153,6 +156,11 @@ def _lost(form: Network, wide: tuple[tuple[Fraction, Fraction], ...]) -> Fractio
 
 def steepest(form: Network, margins: Sequence[Margin], point: Point) -> NDArray[np.int64]:
     """Return for each feature whether its number raises (1) or lowers (-1) the least margin at a point; 0 where it does neither."""
+    return np.sign(gradient(form, margins, point)[1]).astype(np.int64)
+
+
+def gradient(form: Network, margins: Sequence[Margin], point: Point) -> tuple[float, Floats]:
+    """Return the least margin at a point, and by how much each feature's number raises it, in floats."""
     active = column_values(form.columns, [point])[0]
     slope = np.eye(len(active))
     for layer, (weight, bias) in enumerate(zip(form.weights, form.biases, strict=True)):
@@ -168,11 +176,11 @@ def steepest(form: Network, margins: Sequence[Margin], point: Point) -> NDArray[
 
     least = min(margins, key=lambda margin: float(of(active, margin)) + float(margin.shift))
     by_column = of(slope, least)
-    signs = np.zeros(len(point), dtype=np.int64)
+    found = np.zeros(len(point))
     for column, value in zip(form.columns, by_column, strict=True):
         if column.table is None:
-            signs[column.feature] = int(np.sign(value))
-    return signs
+            found[column.feature] += value
+    return float(of(active, least)) + float(least.shift), found
 
 
 # ---- points
@@ -199,3 +207,63 @@ def span(feature: Real | Integer) -> tuple[Fraction, Fraction]:
     """Return the least and the greatest value that a feature can take."""
     high = feature.high if feature.size is None else feature.value_at(feature.size - 1)
     return Fraction(feature.low), Fraction(high)
+
+
+# ---- rows beside a point
+
+FINE = 256
+"""Into so many parts the noise of a feature is cut where the worst row is looked for."""
+
+SWEEPS, CLOSER = 3, 32
+"""So many times each feature is looked at, each time in a range that is so much narrower."""
+
+
+def worst_beside(
+    problem: Problem, form: Network, start: Point, ranges: Mapping[int, tuple[float, float]]
+) -> tuple[Point, float]:
+    """Return the worst row that is found from a start, feature after feature, and how far in the goal it is, in floats."""
+    alternatives = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
+    features = list(problem.space.values())
+    best, least = start, float(_margins(form, alternatives, column_values(form.columns, [start]))[0])
+    for sweep in range(SWEEPS):
+        for j, (low, high) in ranges.items():
+            middle, width = float(best[j] or 0), (high - low) / CLOSER**sweep
+            tried = np.append(np.linspace(middle - width, middle + width, FINE + 1), [low, high]).clip(low, high)
+            is_whole = isinstance(features[j], Integer)
+            tried = np.unique(np.round(tried).clip(math.ceil(low), math.floor(high)) if is_whole else tried)
+            columns = np.tile(column_values(form.columns, [best]), (len(tried), 1))
+            for k, column in enumerate(form.columns):
+                if column.feature == j and column.table is None:
+                    columns[:, k] = tried
+            found = _margins(form, alternatives, columns)
+            k = int(found.argmin())
+            if found[k] < least:
+                value: Value = int(tried[k]) if is_whole else float(tried[k])
+                best, least = (*best[:j], value, *best[j + 1 :]), float(found[k])
+    return best, least
+
+
+def margin_of(problem: Problem, form: Network, point: Point, moves: Moves) -> float:
+    """Return how far in the goal a point is when moved, in floats."""
+    alternatives = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
+    moved = _moved(point, moves, list(problem.space.values()))
+    return float(_margins(form, alternatives, column_values(form.columns, [moved]))[0])
+
+
+def _margins(form: Network, alternatives: Alternatives, columns: Floats) -> Floats:
+    """Return how far in the goal rows of columns are, in floats."""
+    active = columns.T
+    for layer, (weight, bias) in enumerate(zip(form.weights, form.biases, strict=True)):
+        active = weight @ active + bias[:, None]
+        if layer < len(form.slopes):
+            active = np.where(active >= 0, 1.0, form.slopes[layer][:, None]) * active
+    each = []
+    for margins in alternatives:
+        sides = [
+            (active[m.plus] if m.plus is not None else 0.0)
+            - (active[m.minus] if m.minus is not None else 0.0)
+            + float(m.shift)
+            for m in margins
+        ]
+        each.append(np.min(np.broadcast_arrays(*sides, np.full(len(columns), np.inf)), axis=0))
+    return np.max(each, axis=0) if each else np.full(len(columns), -np.inf)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -19,15 +20,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.copies import NoCopies
-from mace.distances import as_distance
+from mace.distances import NormMetric, as_distance, distance_down
 from mace.exact import float_down, float_up
 from mace.forms import Network, TreeEnsemble
 from mace.noise import Sturdy
-from mace.problem import Bounds, Limits, Problem
+from mace.problem import Bounds, Evidence, Limits, Problem
 from mace.solvers import places
-from mace.solvers.beside import beside, inside
+from mace.solvers.beside import around, beside, inside
 from mace.solvers.regions import Range, Region, whole_region
-from mace.solvers.shifted import Move, Moves, Offset, kept_inside, shifted, span, steepest
+from mace.solvers.shifted import (
+    STAY,
+    Move,
+    Moves,
+    Offset,
+    kept_inside,
+    margin_of,
+    shifted,
+    span,
+    steepest,
+    worst_beside,
+)
 from mace.space import Integer, Point, Real, Value
 
 Choose = Callable[[Problem], Callable[[Problem, Limits], Bounds]]
@@ -39,14 +51,26 @@ HALVINGS = 6
 MOST_OFFSETS = 6
 """So many shifted copies of a network are asked for together."""
 
-FIRMER = 1 + Fraction(1, 2**24)
-"""By how much the noise of a point is raised that shall stand it in any rounding."""
+MOST_HELD = 12
+"""So many places of a network are held at most in one box."""
+
+ALMOST = 1e-2
+"""A point that lacks no more than this at worst, in the unit of the scores, is likely to have a robust one beside it."""
+
+PATIENCE, MOST_OF_THE_TIME = 0.1, 0.7
+"""Seconds that a question may take at first, and the share of the time left that it may take at most."""
+
+OUT_OF_TIME = "time limit reached"
+
+ROUNDED = 1e-9
+"""More than a lower bound that is told of progress is rounded."""
 
 SHARE = Fraction(9, 10)
 """How much of the accuracy a box may lie below the point in hand and still be closed."""
 
 MOST_OPEN = 100_000
 INTERRUPTED = "interrupted"
+NO_PROOF = "the search for robust answers records proofs for tree ensembles, and where the nearest row of all is robust"
 OPEN = "the box around points between lower and upper is neither proved nor refuted"
 
 
@@ -57,19 +81,23 @@ def unsupported(problem: Problem) -> str:
     return ""
 
 
-def solve(problem: Problem, limits: Limits, choose: Choose) -> Bounds:
-    """Find the nearest counterfactual that noise does not undo."""
+def solve(problem: Problem, limits: Limits, choose: Choose, lane: str) -> Bounds:
+    """Find the nearest counterfactual that noise does not undo, with a lane that takes the problem without noise."""
     if isinstance(problem.form, TreeEnsemble):
         sturdy = next(each for each in problem.conditions if isinstance(each, Sturdy))
         rest = replace(problem, conditions=tuple(each for each in problem.conditions if each is not sturdy))
         with suppress(NoCopies):
-            return places.Search(rest, sturdy, limits, choose).run()
-    return _Search(problem, limits, choose).run()
+            return places.Search(rest, sturdy, limits, choose, narrows=lane == "trees").run()
+    return _Search(problem, limits, choose, lane).run()
+
+
+class _Beaten(Exception):
+    """Nothing that is still sought is nearer than the point in hand."""
 
 
 class _Search:
-    def __init__(self, problem: Problem, limits: Limits, choose: Choose) -> None:
-        self.problem, self.limits, self.choose = problem, limits, choose
+    def __init__(self, problem: Problem, limits: Limits, choose: Choose, lane: str) -> None:
+        self.problem, self.limits, self.choose, self.lane = problem, limits, choose, lane
         self.sturdy = next(each for each in problem.conditions if isinstance(each, Sturdy))
         others = tuple(each for each in problem.conditions if not isinstance(each, Sturdy))
         self.rest = replace(problem, conditions=others)
@@ -79,20 +107,23 @@ class _Search:
         self.upper: Fraction | None = None
         self.point: Point | None = None
         self.closed: Fraction | None = None
+        self.first: Bounds | None = None
+        self.around: Evidence | None = None
         self.calls = 0
-        self.reason = ""
-        self.waiting: list[tuple[Fraction, int, Region]] = []
+        self.reason = self.doubt = ""
+        self.patience = PATIENCE if isinstance(problem.form, Network) else math.inf
+        self.waiting: list[tuple[Fraction, int, Region, tuple[Moves, ...], float]] = []
         self.serial = itertools.count()
 
     def run(self) -> Bounds:
-        self._push(Fraction(0), self.whole)
+        self._push(Fraction(0), self.whole, ())
         while self.waiting:
-            lower, _, region = heapq.heappop(self.waiting)
+            lower, _, region, held, self.patience = heapq.heappop(self.waiting)
             if self.limits.remaining() <= 0 or len(self.waiting) > MOST_OPEN:
-                self.reason = "time limit reached" if self.limits.remaining() <= 0 else "memory limit reached"
+                self.reason = OUT_OF_TIME if self.limits.remaining() <= 0 else "memory limit reached"
             elif not self._is_beaten(lower):
                 try:
-                    self._box(lower, region)
+                    self._box(lower, region, held)
                 except KeyboardInterrupt:
                     self.reason = INTERRUPTED
                 if not self.reason:
@@ -100,13 +131,42 @@ class _Search:
             self._close(lower)
             break
         if self.upper is None and self.closed is None:
-            return Bounds(Fraction(0), is_infeasible=True, calls=self.calls)
+            return Bounds(Fraction(0), is_infeasible=True, calls=self.calls, evidence=self._evidence(None))
         lower = min(each for each in (self.upper, self.closed) if each is not None)
         gap = self.upper is None or self.upper - lower > self.problem.accuracy
-        return Bounds(lower, self.upper, self.point, reason=(self.reason or OPEN) if gap else "", calls=self.calls)
+        reason = (self.reason or self.doubt or OPEN) if gap else ""
+        return Bounds(lower, self.upper, self.point, reason=reason, calls=self.calls, evidence=self._evidence(lower))
 
-    def _push(self, lower: Fraction, region: Region) -> None:
-        heapq.heappush(self.waiting, (lower, next(self.serial), region))
+    def _evidence(self, lower: Fraction | None) -> Evidence | None:
+        """Return the proofs: of the box around the answer, and of ``lower`` where that of the first question, without noise, is enough."""
+        if not self.limits.record:
+            return None
+        made: Evidence = {"lane": "robust", "places": [], "proof": None, "around": self.around, "missing": NO_PROOF}
+        if self.lane == "enumerate":
+            return {**made, "proof": {"lane": "enumerate"}, "around": {"lane": "enumerate"}}
+        first = self.first
+        if first is not None and (first.is_infeasible or (lower is not None and first.lower >= lower)):
+            made["proof"] = first.evidence
+        return made
+
+    def _push(self, lower: Fraction, region: Region, held: tuple[Moves, ...]) -> None:
+        lower = max(lower, self._nearest(region))
+        heapq.heappush(self.waiting, (lower, next(self.serial), region, held, self.patience))
+
+    def _nearest(self, region: Region) -> Fraction:
+        """Return a distance below which a box has no row."""
+        if not isinstance(self.problem.metric, NormMetric):
+            return Fraction(0)
+        pairs = zip(region.values(), self.problem.factual, strict=True)
+        point = tuple(
+            own if own is None or left.missing or left.levels is not None or left.low > left.high
+            else own if left.low <= own <= left.high
+            else left.low if own < left.low
+            else left.high
+            for left, own in pairs
+        )  # fmt: skip
+        # The ends of ranges may be no floats.
+        return distance_down(self.problem.metric, self.problem.metric.measure(point))  # type: ignore[arg-type]
 
     def _is_beaten(self, lower: Fraction) -> bool:
         if self.upper is None:
@@ -116,59 +176,144 @@ class _Search:
     def _close(self, lower: Fraction) -> None:
         self.closed = lower if self.closed is None else min(self.closed, lower)
 
-    def _ask(self, problem: Problem) -> Bounds:
+    def _until(self) -> float:
+        """Return until when one question may take: its point may be undone long before it is proved nearest, and a proof takes time."""
+        return time.monotonic() + min(self.patience, MOST_OF_THE_TIME * self.limits.remaining())
+
+    def _ask(self, problem: Problem, until: float | None = None, *, record: bool = False) -> Bounds:
         self.calls += 1
-        return self.choose(problem)(problem, Limits(self.limits.deadline))
+        limits = Limits(self.limits.deadline if until is None else until, record=record and self.limits.record)
+        found = self.choose(problem)(problem, limits)
+        if found.reason == INTERRUPTED:
+            raise KeyboardInterrupt
+        return found
+
+    def _ask_while_nearer(self, problem: Problem) -> Bounds | None:
+        """Ask for the nearest point; ``None`` as soon as it is clear that none is nearer than the point in hand."""
+        if self.first is None:
+            # The only question whose proof is of use: it is about all rows, and nothing but what was asked.
+            self.first = self._ask(problem, self._until(), record=True)
+            return self.first
+        if self.upper is None:
+            return self._ask(problem, self._until())
+        # What is told of progress is rounded.
+        enough = float_up(self.upper - SHARE * self.problem.accuracy) + ROUNDED
+
+        def look(lower: float, upper: float, calls: int) -> None:
+            if lower >= enough:
+                raise _Beaten
+
+        self.calls += 1
+        try:
+            found = self.choose(problem)(problem, Limits(self._until(), look))
+        except _Beaten:
+            return None
+        if found.reason == INTERRUPTED:
+            raise KeyboardInterrupt
+        return found
 
     # ---- one box
 
-    def _box(self, lower: Fraction, region: Region) -> None:
-        """Ask about a box; close it, or cut out of it what noise undoes."""
+    def _box(self, lower: Fraction, region: Region, held: tuple[Moves, ...]) -> None:
+        """Ask about a box; close it, or cut out of it what noise undoes. Rows of the box must reach the goal at places ``held``."""
         pieces = self._at_turns(region)
         if len(pieces) > 1:
             for piece in pieces:
-                self._push(lower, piece)
+                self._push(lower, piece, held)
             return
-        asked = inside(self.rest, region)
-        if self.offsets:
-            asked = shifted(asked, [self._fitting(offset, region) for offset in self.offsets])
-        found = self._ask(asked)
+        near = self._within_reach(region)
+        if near is None:
+            return
+        copies = self._copies(near, held)
+        found = self._ask_while_nearer(shifted(inside(self.rest, near), copies))
+        if found is None:
+            assert self.upper is not None
+            self._close(self.upper - SHARE * self.problem.accuracy)
+            return
         if found.is_infeasible:
             return
-        if found.reason == INTERRUPTED:
-            raise KeyboardInterrupt
         lower = max(lower, found.lower)
-        if found.point is None or self._is_beaten(lower):
+        is_cut_short = found.reason == OUT_OF_TIME and self.limits.remaining() > 0
+        if self._is_beaten(lower) or (found.point is None and not is_cut_short):
             self._close(lower)
-            self.reason = found.reason if found.point is None else ""
+            self.doubt = found.reason or self.doubt
             return
-        refusing = self._ask(beside(self.rest, self.sturdy, found.point))
-        if refusing.is_infeasible:
-            self._accept(found.point)
-            self._close(lower)
+        if found.point is None:
+            self._ask_again(lower, region, held)
             return
-        if refusing.point is None:
-            self._close(lower)
-            self.reason = refusing.reason
+        worst = self._worst(found.point)
+        if worst is None:
+            refusing = self._ask(beside(self.rest, self.sturdy, found.point), record=True)
+            if refusing.is_infeasible:
+                self._accept(found.point, refusing.evidence)
+                if is_cut_short and not self._is_beaten(lower):
+                    self._ask_again(lower, region, held)
+                else:
+                    self._close(lower)
+                return
+            if refusing.point is None:
+                self._close(lower)
+                self.reason = refusing.reason
+                return
+            worst = self._deeper(refusing.point, found.point)
+        if self._shift(found.point, worst):
+            for piece in self._at_turns(region):
+                self._push(lower, piece, held)
             return
-        if self._shift(found.point, refusing.point):
-            self._push(lower, region)
-            return
-        if self.offsets and self._try_firmer(region) and self._is_beaten(lower):
-            self._close(lower)
-            return
-        refused = self._refused(refusing.point, region)
-        cut = [self._outside(name, region[name], left) for name, left in refused.items()]
-        inner = dict(region)
-        for name, (parts, kept) in zip(region, cut, strict=True):
-            for part in parts:
-                self._push(lower, inner | {name: part})
-            inner[name] = kept
+        if len(copies) > 1:
+            self._try_firmer(near, copies, found.point, worst)
+            if self._is_beaten(lower):
+                self._close(lower)
+                return
+        self._cut(lower, region, held, worst)
         if self.limits.on_progress is not None:
             upper = math.inf if self.upper is None else float_up(self.upper)
             self.limits.on_progress(float_down(lower), upper, self.calls)
 
-    def _accept(self, point: Point) -> None:
+    def _ask_again(self, lower: Fraction, region: Region, held: tuple[Moves, ...]) -> None:
+        """Put a box back whose question took too long, for longer."""
+        self.patience *= 2
+        self._push(lower, region, held)
+
+    def _cut(self, lower: Fraction, region: Region, held: tuple[Moves, ...], worst: Point) -> None:
+        """Cut a box along what noise brings to a refused row, which is held there; or cut out what a box of refused rows undoes."""
+        place = self._place(worst)
+        if place is None or place in held or len(held) >= MOST_HELD:
+            refused, further = self._refused(worst, region), None
+        else:
+            refused, further = {**region, **self._at(worst)}, (*held, place)
+        cut = [self._outside(name, region[name], left) for name, left in refused.items()]
+        inner, outer = dict(region), []
+        for name, (parts, kept) in zip(region, cut, strict=True):
+            outer += [inner | {name: part} for part in parts]
+            inner[name] = kept
+        if further is not None:
+            self._push(lower, inner, further)
+        for part in outer:
+            self._push(lower, part, held)
+
+    def _within_reach(self, region: Region) -> Region | None:
+        """Return what is left of a box within the distance of the point in hand; ``None`` where nothing is."""
+        if self.upper is None or not isinstance(self.problem.metric, NormMetric):
+            return region
+        left = {}
+        for (name, each), (low, high) in zip(region.items(), self.problem.box(self.upper), strict=True):
+            left[name] = each if each.missing else each.between(low, high)
+            if left[name].is_empty:
+                return None
+        return left
+
+    def _copies(self, region: Region, held: tuple[Moves, ...]) -> list[Moves]:
+        """Return how rows of a box are moved to where they must reach the goal, the latest last."""
+        stay = (STAY,) * len(region)
+        return list(dict.fromkeys([stay, *(self._fitting(offset, region) for offset in self.offsets), *held]))
+
+    @staticmethod
+    def _grain(form: Network) -> float:
+        """Return what hardly matters in the unit of the scores."""
+        return 1e-9 * (1 + float(np.abs(form.biases[-1]).max()))
+
+    def _accept(self, point: Point, evidence: Evidence | None) -> None:
         distance = self.problem.distance(point)
         self.sturdy.remember(point)
         if (
@@ -176,7 +321,7 @@ class _Search:
             and self.problem.is_plausible(point)
             and self.problem.is_reached(point)
         ):
-            self.upper, self.point = distance, point
+            self.upper, self.point, self.around = distance, point, evidence
 
     # ---- boxes of refused rows
 
@@ -255,30 +400,86 @@ class _Search:
         form, goal = self.problem.form, self.problem.goal
         if not isinstance(form, Network) or len(self.offsets) >= MOST_OFFSETS or not self._can_shift():
             return False
-        alternatives = goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
-        if len(alternatives) != 1:
+        if not self._is_one_way(form):
             return False
-        offset = self._corner(-steepest(form, alternatives[0], refused))
+        (margins,) = goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
+        offset = self._corner(-steepest(form, margins, refused))
         moved = kept_inside(point, offset, list(self.problem.space.values()))
         if not any(offset) or offset in self.offsets or goal.accepts(self.problem.ask([moved])[0]):
             return False
         self.offsets.append(offset)
         return True
 
+    def _is_one_way(self, form: Network) -> bool:
+        """Return whether the goal has a single alternative."""
+        return len(self.problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)) == 1
+
     def _corner(self, signs: NDArray[np.int64]) -> Offset:
         """Return the offset to a corner of the noise."""
         return tuple(int(sign) * step for sign, step in zip(signs, self._steps(), strict=True))
 
-    def _try_firmer(self, region: Region) -> bool:
-        """Ask for the nearest point that stands a little more noise than wanted, which rounding does not disturb; accept it if proved."""
-        moves = [self._fitting(offset, region, firmer=True) for offset in self.offsets]
-        found = self._ask(shifted(inside(self.rest, region), moves))
-        if found.point is None or self._is_beaten(found.lower):
-            return False
-        if not self._ask(beside(self.rest, self.sturdy, found.point)).is_infeasible:
-            return False
-        self._accept(found.point)
-        return True
+    def _try_firmer(self, region: Region, copies: list[Moves], point: Point, worst: Point) -> None:
+        """Ask for the nearest point that reaches the goal at all copies by what a point lacks at worst; take it if proved."""
+        form, problem, stay = self.problem.form, self.problem, (STAY,) * len(point)
+        assert isinstance(form, Network)
+        lacking = -margin_of(problem, form, worst, stay)
+        if lacking > ALMOST * (1 + float(np.abs(form.biases[-1]).max())):
+            return
+        # What the scores gain on the way from the factual says what a little more of them costs.
+        gained = abs(margin_of(problem, form, problem.factual, stay)) / max(float(problem.distance(point)), 1e-12)
+        firm = max(2 * lacking, float(problem.accuracy) * gained / 20) + self._grain(form)
+        found = self._ask_while_nearer(shifted(inside(self.rest, region), copies, Fraction(firm)))
+        if found is None or found.point is None or self._worst(found.point) is not None:
+            return
+        refusing = self._ask(beside(self.rest, self.sturdy, found.point), record=True)
+        if refusing.is_infeasible:
+            self._accept(found.point, refusing.evidence)
+
+    def _reach(self, point: Point) -> dict[int, tuple[float, float]]:
+        """Return the ranges of noisy numbers around a point."""
+        region = around(self.rest, self.sturdy, point)
+        return {
+            j: (float_up(region[name].low), float_down(region[name].high))
+            for name in self.sturdy.radii
+            if region[name].has_values and not region[name].is_single
+            for j in [self.problem.space.index(name)]
+        }
+
+    def _worst(self, point: Point) -> Point | None:
+        """Return a row beside a point that a network clearly refuses, the worst that is easily found."""
+        form = self.problem.form
+        if not isinstance(form, Network) or not self._has_numbers():
+            return None
+        worst, margin = worst_beside(self.problem, form, point, self._reach(point))
+        return worst if margin < -self._grain(form) else None
+
+    def _deeper(self, refused: Point, point: Point) -> Point:
+        """Return the worst row near a refused one that noise makes of a point."""
+        form = self.problem.form
+        if not isinstance(form, Network) or not self._has_numbers():
+            return refused
+        return worst_beside(self.problem, form, refused, self._reach(point))[0]
+
+    def _has_numbers(self) -> bool:
+        """Return whether all noisy features are numbers that are never missing, off any grid or whole."""
+        features = [self.problem.space[name] for name in self.sturdy.radii]
+        return all(isinstance(f, Real | Integer) and f.step is None and not f.missing for f in features)
+
+    def _place(self, row: Point) -> Moves | None:
+        """Return the noisy features set to a row's values; ``None`` where they cannot be."""
+        form = self.problem.form
+        if not isinstance(form, Network) or not self._has_numbers() or not self._is_one_way(form):
+            return None
+        noisy = {self.problem.space.index(name) for name in self.sturdy.radii}
+        return tuple(
+            Move(Fraction(value), is_place=True) if j in noisy and value is not None else STAY
+            for j, value in enumerate(row)
+        )
+
+    def _at(self, row: Point) -> Region:
+        """Return the noisy features of a row as a region."""
+        names = list(self.sturdy.radii)
+        return {name: _only(self.whole[name], row[self.problem.space.index(name)]) for name in names}
 
     def _can_shift(self) -> bool:
         """Return whether a value moved by a whole number of steps is a value again."""
@@ -308,7 +509,7 @@ class _Search:
                 found.append(Fraction(0))
         return tuple(found)
 
-    def _fitting(self, offset: Offset, region: Region, *, firmer: bool = False) -> Moves:
+    def _fitting(self, offset: Offset, region: Region) -> Moves:
         """Return how the rows of a box are moved by an offset: by as much, or to the end of the domain where that is nearer."""
         moves: list[Move] = []
         for (name, feature), each in zip(self.problem.space.items(), offset, strict=True):
@@ -320,7 +521,7 @@ class _Search:
             if (left.high <= turn) if each < 0 else (left.low >= turn):
                 moves.append(Move(span(feature)[each > 0], is_place=True))
             else:
-                moves.append(Move(each * FIRMER if firmer and isinstance(feature, Real) else each))
+                moves.append(Move(each))
         return tuple(moves)
 
     def _at_turns(self, region: Region) -> list[Region]:

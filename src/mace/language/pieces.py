@@ -1,0 +1,207 @@
+"""A piecewise linear program as its pieces: where each holds, and the linear form that it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from mace.language.linear import Linear, add
+from mace.language.syntax import (
+    And,
+    Assign,
+    Binary,
+    Command,
+    Compare,
+    CompareName,
+    Constant,
+    Expression,
+    Guard,
+    If,
+    Indicator,
+    Missing,
+    Not,
+    Or,
+    Program,
+    Return,
+    Sequence,
+    Skip,
+    Truth,
+    Unary,
+    Variable,
+    conjunction,
+    negation,
+    total,
+)
+from mace.language.unroll import unroll
+
+MOST_PIECES = 64
+
+Piece = tuple[Guard, Linear]
+"""Where it holds, and what the program is there."""
+
+Values = dict[str, Linear]
+
+
+class _NotLinear(Exception):
+    """The program multiplies variables, or is very long."""
+
+
+def pieces(program: Program) -> list[Piece] | None:
+    """Return the pieces of a program: exactly one guard holds of any inputs; ``None`` where it is not piecewise linear, or has very many.
+
+    Examples
+    --------
+    >>> from mace.language.parse import parse
+    >>> [(str(guard.name), share) for guard, (share, _) in pieces(parse("def f(a): return max(a, 3)").program)]
+    [('>=', {'a': Fraction(1, 1)}), ('<', {})]
+    """
+    try:
+        made = []
+        for guards, result in _run(unroll(program).body, {}):
+            if not isinstance(result, tuple):
+                return None
+            made.append((conjunction(guards), result))
+            if len(made) > MOST_PIECES:
+                return None
+        return made
+    except (_NotLinear, RecursionError):
+        return None
+
+
+Guards = tuple[Guard, ...]
+
+
+def _run(command: Command, values: Values) -> Iterator[tuple[Guards, Linear | Values]]:
+    """Yield, for each way through a command, what must hold, and what it returns, or the values after it."""
+    match command:
+        case Return(value):
+            yield from _form(value, values)
+        case Assign(name, value):
+            for guards, form in _form(value, values):
+                yield guards, {**values, name: form}
+        case Sequence(parts):
+            yield from _run_all(parts, values)
+        case If(guard, then, otherwise):
+            for guards, holds in _truth(guard, values):
+                for more, result in _run(then if holds else otherwise, values):
+                    yield (*guards, *more), result
+        case Skip():
+            yield (), values
+        case _:
+            raise _NotLinear
+
+
+def _run_all(parts: tuple[Command, ...], values: Values) -> Iterator[tuple[Guards, Linear | Values]]:
+    if not parts:
+        yield (), values
+        return
+    for guards, result in _run(parts[0], values):
+        if isinstance(result, tuple):
+            yield guards, result
+            continue
+        for more, last in _run_all(parts[1:], result):
+            yield (*guards, *more), last
+
+
+def _form(expression: Expression, values: Values) -> Iterator[tuple[Guards, Linear]]:
+    match expression:
+        case Constant(value):
+            yield (), ({}, value)
+        case Variable(name):
+            yield (), values.get(name, ({name: Fraction(1)}, Fraction(0)))
+        case Indicator(guard):
+            for guards, holds in _truth(guard, values):
+                yield guards, ({}, Fraction(holds))
+        case Unary(name, operand):
+            for guards, form in _form(operand, values):
+                if name == "neg":
+                    yield guards, _times(form, Fraction(-1))
+                    continue
+                for more, is_kept in _sign(">=", form):
+                    yield (*guards, *more), form if is_kept else _times(form, Fraction(-1))
+        case Binary(name, left, right):
+            for guards, a in _form(left, values):
+                for more, b in _form(right, values):
+                    for last, form in _joined(name, a, b):
+                        yield (*guards, *more, *last), form
+
+
+def _joined(name: str, a: Linear, b: Linear) -> Iterator[tuple[Guards, Linear]]:
+    match name:
+        case "+":
+            yield (), add(a, b, Fraction(1))
+        case "-":
+            yield (), add(a, b, Fraction(-1))
+        case "max" | "min":
+            for guards, first_is_more in _sign(">=", add(a, b, Fraction(-1))):
+                yield guards, a if first_is_more == (name == "max") else b
+        case "*" if not a[0]:
+            yield (), _times(b, a[1])
+        case "*" if not b[0]:
+            yield (), _times(a, b[1])
+        case "/" if not b[0] and b[1]:
+            yield (), _times(a, 1 / b[1])
+        case _:
+            raise _NotLinear
+
+
+def _times(form: Linear, share: Fraction) -> Linear:
+    return add(({}, Fraction(0)), form, share)
+
+
+def _truth(guard: Guard, values: Values) -> Iterator[tuple[Guards, bool]]:
+    match guard:
+        case Truth(value):
+            yield (), value
+        case Not(part):
+            for guards, holds in _truth(part, values):
+                yield guards, not holds
+        case And(parts) | Or(parts):
+            yield from _all(parts, values, isinstance(guard, Or))
+        case Compare(sign, left, right):
+            for guards, a in _form(left, values):
+                for more, b in _form(right, values):
+                    for last, holds in _sign(sign, add(a, b, Fraction(-1))):
+                        yield (*guards, *more, *last), holds
+        case Missing():
+            raise _NotLinear
+
+
+def _all(parts: tuple[Guard, ...], values: Values, decisive: bool) -> Iterator[tuple[Guards, bool]]:
+    """Yield the ways through parts of which the first that is ``decisive`` decides."""
+    if not parts:
+        yield (), not decisive
+        return
+    for guards, holds in _truth(parts[0], values):
+        if holds is decisive:
+            yield guards, decisive
+            continue
+        for more, last in _all(parts[1:], values, decisive):
+            yield (*guards, *more), last
+
+
+_MIRRORED: dict[CompareName, CompareName] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+def _sign(sign: CompareName, form: Linear) -> Iterator[tuple[Guards, bool]]:
+    """Yield whether a form compares so with 0: one answer where that is known, else both with what they need."""
+    shares = {name: share for name, share in form[0].items() if share}
+    if not shares:
+        number = form[1]
+        yield (
+            (),
+            {"<": number < 0, "<=": number <= 0, ">": number > 0, ">=": number >= 0}.get(
+                sign, (number == 0) == (sign == "==")
+            ),
+        )
+        return
+    first = next(iter(shares.values()))
+    if first < 0:
+        sign = _MIRRORED[sign]
+    terms: list[Expression] = [
+        Variable(name) if share == first else Binary("*", Constant(share / first), Variable(name))
+        for name, share in shares.items()
+    ]
+    guard = Compare(sign, total(terms), Constant(-form[1] / first))
+    yield (guard,), True
+    yield (negation(guard),), False
