@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -120,19 +119,25 @@ def check(
 
 def _check_rows(problem: Problem, sturdy: Sturdy, lower: Fraction | None, progress: Progress) -> None:
     """Find for every row nearer than ``lower`` one that noise makes of it and that is not in the target."""
-    box = problem.box()
-
-    @lru_cache(maxsize=1 << 20)
-    def is_refused(row: Point) -> bool:
-        if problem.goal.accepts(problem.ask([row])[0]):
-            return False
-        return problem.form.is_robust(row, problem.goal, box) or problem.form.is_settled(row, problem.goal)
-
+    refused: dict[Point, bool] = {}
     for rows, share in rows_below(problem, lower):
-        for row in rows:
-            if not any(map(is_refused, _around(problem, sturdy, row))):
+        each = [list(_around(problem, sturdy, row)) for row in rows]
+        _look(problem, list(dict.fromkeys(row for own in each for row in own if row not in refused)), refused)
+        for row, own in zip(rows, each, strict=True):
+            if not any(refused[other] for other in own):
                 raise Refuted(f"{problem.space.values_of(row)} is nearer than lower, and noise does not undo it")
         progress(share)
+
+
+def _look(problem: Problem, rows: list[Point], refused: dict[Point, bool]) -> None:
+    """Note which rows the model surely refuses: asked together where rounding cannot matter, else alone."""
+    if len(refused) + len(rows) > MOST_POINTS:
+        raise Unchecked(f"noise makes more than {MOST_POINTS:,} rows of those nearer than lower")
+    box, form, goal = problem.box(), problem.form, problem.goal
+    for row, outcome in zip(rows, problem.ask(rows) if rows else [], strict=True):
+        is_robust = form.is_robust(row, goal, box)
+        accepted = goal.accepts(outcome if is_robust else problem.ask([row])[0])
+        refused[row] = not accepted and (is_robust or form.is_settled(row, goal))
 
 
 def _around(problem: Problem, sturdy: Sturdy, row: Point) -> Iterator[Point]:

@@ -191,7 +191,7 @@ class Search:
         for j, ends in zip(place.features, gate, strict=True):
             for up in (False, True):
                 value = None if ends is None else _past(features[j], ends[up], up=up)
-                if value is None:
+                if value is None or self.limits.remaining() <= 0:
                     continue
                 moved = (*point[:j], value, *point[j + 1 :])
                 if (

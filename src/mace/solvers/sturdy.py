@@ -24,7 +24,7 @@ from mace.distances import NormMetric, as_distance, distance_down
 from mace.exact import float_down, float_up
 from mace.forms import Network, TreeEnsemble
 from mace.noise import Sturdy
-from mace.problem import Bounds, Limits, Problem
+from mace.problem import Bounds, Evidence, Limits, Problem
 from mace.solvers import places
 from mace.solvers.beside import around, beside, inside
 from mace.solvers.regions import Range, Region, whole_region
@@ -70,6 +70,7 @@ SHARE = Fraction(9, 10)
 
 MOST_OPEN = 100_000
 INTERRUPTED = "interrupted"
+NO_PROOF = "the search for robust answers records proofs for tree ensembles, and where the nearest row of all is robust"
 OPEN = "the box around points between lower and upper is neither proved nor refuted"
 
 
@@ -87,7 +88,7 @@ def solve(problem: Problem, limits: Limits, choose: Choose, lane: str) -> Bounds
         rest = replace(problem, conditions=tuple(each for each in problem.conditions if each is not sturdy))
         with suppress(NoCopies):
             return places.Search(rest, sturdy, limits, choose, narrows=lane == "trees").run()
-    return _Search(problem, limits, choose).run()
+    return _Search(problem, limits, choose, lane).run()
 
 
 class _Beaten(Exception):
@@ -95,8 +96,8 @@ class _Beaten(Exception):
 
 
 class _Search:
-    def __init__(self, problem: Problem, limits: Limits, choose: Choose) -> None:
-        self.problem, self.limits, self.choose = problem, limits, choose
+    def __init__(self, problem: Problem, limits: Limits, choose: Choose, lane: str) -> None:
+        self.problem, self.limits, self.choose, self.lane = problem, limits, choose, lane
         self.sturdy = next(each for each in problem.conditions if isinstance(each, Sturdy))
         others = tuple(each for each in problem.conditions if not isinstance(each, Sturdy))
         self.rest = replace(problem, conditions=others)
@@ -106,6 +107,8 @@ class _Search:
         self.upper: Fraction | None = None
         self.point: Point | None = None
         self.closed: Fraction | None = None
+        self.first: Bounds | None = None
+        self.around: Evidence | None = None
         self.calls = 0
         self.reason = self.doubt = ""
         self.patience = PATIENCE if isinstance(problem.form, Network) else math.inf
@@ -128,12 +131,23 @@ class _Search:
             self._close(lower)
             break
         if self.upper is None and self.closed is None:
-            return Bounds(Fraction(0), is_infeasible=True, calls=self.calls)
+            return Bounds(Fraction(0), is_infeasible=True, calls=self.calls, evidence=self._evidence(None))
         lower = min(each for each in (self.upper, self.closed) if each is not None)
         gap = self.upper is None or self.upper - lower > self.problem.accuracy
-        return Bounds(
-            lower, self.upper, self.point, reason=(self.reason or self.doubt or OPEN) if gap else "", calls=self.calls
-        )
+        reason = (self.reason or self.doubt or OPEN) if gap else ""
+        return Bounds(lower, self.upper, self.point, reason=reason, calls=self.calls, evidence=self._evidence(lower))
+
+    def _evidence(self, lower: Fraction | None) -> Evidence | None:
+        """Return the proofs: of the box around the answer, and of ``lower`` where that of the first question, without noise, is enough."""
+        if not self.limits.record:
+            return None
+        made: Evidence = {"lane": "robust", "places": [], "proof": None, "around": self.around, "missing": NO_PROOF}
+        if self.lane == "enumerate":
+            return {**made, "proof": {"lane": "enumerate"}, "around": {"lane": "enumerate"}}
+        first = self.first
+        if first is not None and (first.is_infeasible or (lower is not None and first.lower >= lower)):
+            made["proof"] = first.evidence
+        return made
 
     def _push(self, lower: Fraction, region: Region, held: tuple[Moves, ...]) -> None:
         lower = max(lower, self._nearest(region))
@@ -166,15 +180,20 @@ class _Search:
         """Return until when one question may take: its point may be undone long before it is proved nearest, and a proof takes time."""
         return time.monotonic() + min(self.patience, MOST_OF_THE_TIME * self.limits.remaining())
 
-    def _ask(self, problem: Problem, until: float | None = None) -> Bounds:
+    def _ask(self, problem: Problem, until: float | None = None, *, record: bool = False) -> Bounds:
         self.calls += 1
-        found = self.choose(problem)(problem, Limits(self.limits.deadline if until is None else until))
+        limits = Limits(self.limits.deadline if until is None else until, record=record and self.limits.record)
+        found = self.choose(problem)(problem, limits)
         if found.reason == INTERRUPTED:
             raise KeyboardInterrupt
         return found
 
     def _ask_while_nearer(self, problem: Problem) -> Bounds | None:
         """Ask for the nearest point; ``None`` as soon as it is clear that none is nearer than the point in hand."""
+        if self.first is None:
+            # The only question whose proof is of use: it is about all rows, and nothing but what was asked.
+            self.first = self._ask(problem, self._until(), record=True)
+            return self.first
         if self.upper is None:
             return self._ask(problem, self._until())
         # What is told of progress is rounded.
@@ -224,9 +243,9 @@ class _Search:
             return
         worst = self._worst(found.point)
         if worst is None:
-            refusing = self._ask(beside(self.rest, self.sturdy, found.point))
+            refusing = self._ask(beside(self.rest, self.sturdy, found.point), record=True)
             if refusing.is_infeasible:
-                self._accept(found.point)
+                self._accept(found.point, refusing.evidence)
                 if is_cut_short and not self._is_beaten(lower):
                     self._ask_again(lower, region, held)
                 else:
@@ -294,7 +313,7 @@ class _Search:
         """Return what hardly matters in the unit of the scores."""
         return 1e-9 * (1 + float(np.abs(form.biases[-1]).max()))
 
-    def _accept(self, point: Point) -> None:
+    def _accept(self, point: Point, evidence: Evidence | None) -> None:
         distance = self.problem.distance(point)
         self.sturdy.remember(point)
         if (
@@ -302,7 +321,7 @@ class _Search:
             and self.problem.is_plausible(point)
             and self.problem.is_reached(point)
         ):
-            self.upper, self.point = distance, point
+            self.upper, self.point, self.around = distance, point, evidence
 
     # ---- boxes of refused rows
 
@@ -381,15 +400,19 @@ class _Search:
         form, goal = self.problem.form, self.problem.goal
         if not isinstance(form, Network) or len(self.offsets) >= MOST_OFFSETS or not self._can_shift():
             return False
-        alternatives = goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
-        if len(alternatives) != 1:
+        if not self._is_one_way(form):
             return False
-        offset = self._corner(-steepest(form, alternatives[0], refused))
+        (margins,) = goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
+        offset = self._corner(-steepest(form, margins, refused))
         moved = kept_inside(point, offset, list(self.problem.space.values()))
         if not any(offset) or offset in self.offsets or goal.accepts(self.problem.ask([moved])[0]):
             return False
         self.offsets.append(offset)
         return True
+
+    def _is_one_way(self, form: Network) -> bool:
+        """Return whether the goal has a single alternative."""
+        return len(self.problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)) == 1
 
     def _corner(self, signs: NDArray[np.int64]) -> Offset:
         """Return the offset to a corner of the noise."""
@@ -399,8 +422,6 @@ class _Search:
         """Ask for the nearest point that reaches the goal at all copies by what a point lacks at worst; take it if proved."""
         form, problem, stay = self.problem.form, self.problem, (STAY,) * len(point)
         assert isinstance(form, Network)
-        if len(problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)) != 1:
-            return
         lacking = -margin_of(problem, form, worst, stay)
         if lacking > ALMOST * (1 + float(np.abs(form.biases[-1]).max())):
             return
@@ -410,8 +431,9 @@ class _Search:
         found = self._ask_while_nearer(shifted(inside(self.rest, region), copies, Fraction(firm)))
         if found is None or found.point is None or self._worst(found.point) is not None:
             return
-        if self._ask(beside(self.rest, self.sturdy, found.point)).is_infeasible:
-            self._accept(found.point)
+        refusing = self._ask(beside(self.rest, self.sturdy, found.point), record=True)
+        if refusing.is_infeasible:
+            self._accept(found.point, refusing.evidence)
 
     def _reach(self, point: Point) -> dict[int, tuple[float, float]]:
         """Return the ranges of noisy numbers around a point."""
@@ -445,7 +467,8 @@ class _Search:
 
     def _place(self, row: Point) -> Moves | None:
         """Return the noisy features set to a row's values; ``None`` where they cannot be."""
-        if not isinstance(self.problem.form, Network) or not self._has_numbers():
+        form = self.problem.form
+        if not isinstance(form, Network) or not self._has_numbers() or not self._is_one_way(form):
             return None
         noisy = {self.problem.space.index(name) for name in self.sturdy.radii}
         return tuple(
