@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -77,20 +77,20 @@ def text_of(data: Data) -> str:
     return Certificate(**data).to_json()
 
 
-def outcome_of(changed: Data | str, model: Any) -> tuple[str, str]:
+def outcome_of(changed: Data | str, model: Any, forests: Sequence[Any] = ()) -> tuple[str, str]:
     """Return what becomes of a changed certificate: ``unreadable`` or the verdict, and the reason."""
     try:
         certificate = Certificate.from_json(changed if isinstance(changed, str) else text_of(changed))
-        verdict = mace.verify(certificate, model)
+        verdict = mace.verify(certificate, model, forests=forests)
     except mace.InvalidCertificate as error:
         return UNREADABLE, str(error)
     return verdict.outcome, verdict.reason
 
 
-def is_true(certificate: Certificate, model: Any) -> bool:
+def is_true(certificate: Certificate, model: Any, forests: Sequence[Any] = ()) -> bool:
     """Return whether the claim holds, by looking at every point of a finite space."""
     try:
-        problem, _ = Statement.from_dict(certificate.statement).problem(model)
+        problem, _ = Statement.from_dict(certificate.statement).with_forests(forests).problem(model)
     except Refuted:
         return False
     problem, sturdy = without_noise(problem)

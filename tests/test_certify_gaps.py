@@ -288,6 +288,18 @@ def test_a_value_that_must_be_filled_and_one_that_must_go() -> None:
         assert mace.verify(certificate, model) == VALID
 
 
+def test_a_gap_that_must_stay_and_a_value_that_must_not_go_need_no_proof_of_other_ways() -> None:
+    model, frame = fitted(split(FILLERS["mean, standard"]), LogisticRegression(max_iter=500))
+    row = frame[frame["a"].isna() & frame["b"].notna()].iloc[[0]]
+    explanation = mace.Explainer(model, SPACE).explain(
+        row, constraints=[mace.fixed("a"), mace.fixed("b")], certify=True, distance="l0"
+    )
+    certificate = explanation[0].certificate if explanation else explanation.certificate
+    assert certificate is not None
+    assert [way["missing"] for way in certificate.evidence["ways"]] == [[0]]
+    assert mace.verify(certificate, model) == VALID
+
+
 def test_where_nothing_is_read_for_a_missing_value_the_proof_is_refused() -> None:
     space = FeatureSpace({"x": integer(0, 5, missing=True)})
     form = Network(space, (Column("x", 0, None),), (np.array([[1.0]]),), (np.array([-3.0]),))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,12 @@ from mace.certify.spans import Piece, Span
 from mace.certify.verdict import Refuted
 from mace.problem import Problem
 from mace.space import Point, grid_values
-from realistic import explainer_of, frame_of, rows_of
+from random_realism import fault_of, random_realistic, tampered_fault
+from realistic import SPACE, explainer_of, frame_of, rows_of
 from tampering import is_true, outcome_of, parts_of
 from test_certify_boxes import proof_of
-from test_realism import NEAR
+from test_cli import run
+from test_realism import NEAR, outlier_forest
 from test_solvers import problem_of
 
 # ---- that boxes leave out no row with enough neighbours
@@ -229,76 +232,122 @@ def test_missing_values_near_data_are_proved() -> None:
         assert str(mace.verify(proof_of(answer), model)) == "valid"
 
 
-# ---- changed certificates
+# ---- all kinds of questions
 
 
-def dropped_box(data: dict[str, Any], rng: np.random.Generator) -> None:
-    boxes = data["evidence"]["boxes"]
-    boxes.pop(int(rng.integers(len(boxes))))
+@pytest.mark.parametrize("seed", [*range(10), 18])
+def test_every_certificate_is_valid_and_every_claim_what_brute_force_finds(seed: int) -> None:
+    assert fault_of(random_realistic(seed)) == ("valid", None)
 
 
-def widened_box(data: dict[str, Any], rng: np.random.Generator) -> None:
-    boxes = data["evidence"]["boxes"]
-    boxes[int(rng.integers(len(boxes)))]["ranges"] = {}
+def test_what_makes_a_claim_false_is_refuted() -> None:
+    refuted: dict[str, int] = {}
+    for seed in range(1000, 1006):
+        found, fault = tampered_fault(random_realistic(seed), seed)
+        assert fault is None
+        refuted = {name: refuted.get(name, 0) + count for name, count in found.items()}
+    # A row less leaves most claims true.
+    assert all(count for name, count in refuted.items() if name != "dropped_row"), refuted
 
 
-def raised_lower(data: dict[str, Any], rng: np.random.Generator) -> None:
-    claim = data["claim"]
-    claim.update(status="unknown", lower=(claim["lower"] or 0.0) + 0.2, upper=None, counterfactual=None)
+# ---- typical rows
 
 
-def nothing_possible(data: dict[str, Any], rng: np.random.Generator) -> None:
-    data["claim"].update(status="infeasible", lower=None, upper=None, counterfactual=None)
+def usual_question(kind: str = "forest", **more: Any) -> tuple[mace.Explainer, Any, mace.Certificate]:
+    explainer, forest = explainer_of(kind), outlier_forest(1)
+    row = rows_of(explainer, 0, 2)[1]
+    answer = explainer.explain(row, target=1, constraints=[mace.typical(forest)], certify=True, **more)
+    return explainer, forest, proof_of(answer)
 
 
-def _near(data: dict[str, Any]) -> list[Any]:
-    arguments: list[Any] = data["statement"]["constraints"][0]["arguments"]
-    return arguments
+def test_the_forest_is_found_by_its_fingerprint() -> None:
+    explainer, forest, proof = usual_question()
+    stated = proof.statement["constraints"][0]
+    assert stated["kind"] == "typical"
+    assert stated["arguments"][0]["shown"] == "typical(an isolation forest)"
+    others = [outlier_forest(2), explainer.model]
+    assert mace.verify(proof, explainer.model, forests=[*others, forest]).valid
+    assert mace.verify(proof, explainer.model, forests=[mace.typical(forest)]).valid
+    lacking = mace.verify(proof, explainer.model)
+    assert lacking.outcome == "unchecked"
+    assert "forests=[...]" in lacking.reason
+    swapped = mace.verify(proof, explainer.model, forests=others)
+    assert swapped.outcome == "refuted"
+    assert "another isolation forest" in swapped.reason
 
 
-def dropped_row(data: dict[str, Any], rng: np.random.Generator) -> None:
-    rows = _near(data)[0]["rows"]
-    rows.pop(int(rng.integers(len(rows))))
+def test_a_forest_with_another_quantile_is_another_forest() -> None:
+    explainer, frame = explainer_of("forest"), frame_of(3)
+    made = mace.typical(frame, 0.3)
+    (row,) = rows_of(explainer, 0, 1)
+    proof = proof_of(explainer.explain(row, target=1, constraints=[made], certify=True))
+    assert proof.statement["constraints"][0]["arguments"][0]["shown"] == "typical(a frame, quantile=0.3)"
+    saved = pickle.loads(pickle.dumps(made.fitted(SPACE)))
+    for given in (made, saved, mace.typical(frame, 0.3)):
+        assert mace.verify(proof, explainer.model, forests=[given]).valid
+    assert mace.verify(proof, explainer.model, forests=[mace.typical(frame, 0.2)]).outcome == "refuted"
 
 
-def added_row(data: dict[str, Any], rng: np.random.Generator) -> None:
-    values = data["claim"]["counterfactual"] or data["statement"]["factual"]
-    _near(data)[0]["rows"].append([values[name] for name in _near(data)[0]["columns"]])
-    factual = data["statement"]["factual"]
-    _near(data)[0]["rows"] += [[factual[name] for name in _near(data)[0]["columns"]]] * _near(data)[1]
+@pytest.mark.parametrize("solver", ["enumerate", "milp", "smt"])
+def test_the_other_lanes_prove_what_is_typical(solver: str) -> None:
+    forest = outlier_forest(1, n_estimators=3, max_samples=10)
+    explainer = explainer_of("function" if solver == "milp" else "linear")
+    row = rows_of(explainer, 0, 3)[2]
+    answer = explainer.explain(row, target=1, constraints=[mace.typical(forest)], certify=True, solver=solver)
+    proof = proof_of(answer)
+    assert proof.evidence["lane"] == solver
+    assert str(mace.verify(proof, explainer.model, forests=[forest])) == "valid"
+    assert is_true(proof, explainer.model, [forest])
 
 
-def wider_radius(data: dict[str, Any], rng: np.random.Generator) -> None:
-    _near(data)[2] += 0.15
+def test_a_fingerprint_that_is_none_is_unreadable() -> None:
+    explainer, forest, proof = usual_question()
+    for damaged in (
+        {},
+        {"form": 1, "parameters": "p", "shown": "s"},
+        {"form": "f" * 999, "parameters": "p", "shown": "s"},
+    ):
+        data = parts_of(proof)
+        data["statement"]["constraints"][0]["arguments"] = [damaged]
+        assert outcome_of(data, explainer.model, [forest])[0] == "unreadable"
+    data["statement"]["constraints"][0]["arguments"] = [{"form": "f", "parameters": "p", "shown": "s"}]
+    assert outcome_of(data, explainer.model, [forest])[0] == "refuted"
+    with pytest.raises(mace.InvalidConstraint, match="only its fingerprint is known"):
+        mace.typical({"form": "f", "parameters": "p", "shown": "s"}).fitted(SPACE)
 
 
-def fewer_neighbours(data: dict[str, Any], rng: np.random.Generator) -> None:
-    _near(data)[1] = 1
+@pytest.mark.parametrize("forest", [-1, 1, "0", True, 1.0])
+def test_a_box_about_no_forest_is_refuted(forest: Any) -> None:
+    explainer, real, proof = usual_question("linear")
+    data = parts_of(proof)
+    assert data["evidence"]["boxes"]
+    for box in data["evidence"]["boxes"]:
+        box["forest"] = forest
+    assert outcome_of(data, explainer.model, [real])[0] == "refuted"
 
 
-CHANGES = [
-    dropped_box, widened_box, raised_lower, nothing_possible, dropped_row, added_row, wider_radius, fewer_neighbours
-]  # fmt: skip
+def test_a_batch_with_typical_keeps_a_checkpoint(tmp_path: Path) -> None:
+    explainer = explainer_of("forest")
+    frame, path = frame_of(7).iloc[:6], tmp_path / "answers.jsonl"
+    options: dict[str, Any] = {"target": 1, "checkpoint": path}
+    first = explainer.explain_many(frame, constraints=[mace.typical(outlier_forest(1))], **options)
+    again = explainer.explain_many(frame, constraints=[mace.typical(outlier_forest(1))], **options)
+    assert [each.status for each in again] == [each.status for each in first]
+    with pytest.raises(mace.InvalidOption, match="checkpoint"):
+        explainer.explain_many(frame, constraints=[mace.typical(outlier_forest(2))], **options)
 
 
-def test_a_changed_certificate_near_data_is_valid_only_where_it_is_true() -> None:
-    """Whatever makes a claim false is refuted; a proof that lacks a box is refused, unless the others hold its rows too."""
-    false: dict[str, int] = {change.__name__: 0 for change in CHANGES}
-    refused = 0
-    for seed, kind in enumerate(("forest", "linear", "forest", "network")):
-        rng = np.random.default_rng(seed)
-        explainer = explainer_of(kind)
-        k, radius, norm = NEAR[1 + seed]
-        near = mace.near_data(frame_of(seed, 12), k=min(k, 3), radius=radius, distance=norm)
-        row = rows_of(explainer, 0, 5)[seed]
-        proof = proof_of(explainer.explain(row, target=1, constraints=[near], distance=norm, certify=True))
-        for change in CHANGES:
-            data = parts_of(proof)
-            change(data, rng)
-            outcome = outcome_of(data, explainer.model)[0]
-            if not is_true(replace(proof, statement=data["statement"], claim=data["claim"]), explainer.model):
-                false[change.__name__] += 1
-                assert outcome == "refuted", (change, seed)
-            refused += change is dropped_box and outcome == "refuted"
-    assert all(false[change.__name__] for change in (raised_lower, nothing_possible, added_row, wider_radius))
-    assert refused
+def test_the_command_line_takes_the_forest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from skops import io
+
+    explainer, forest, proof = usual_question("linear")
+    proof.save(tmp_path / "c.json")
+    io.dump(explainer.model, tmp_path / "model.skops")
+    for name, each in (("forest", forest), ("other", outlier_forest(2))):
+        io.dump(each, tmp_path / f"{name}.skops")
+    command = ["verify", str(tmp_path / "c.json"), "--model", str(tmp_path / "model.skops")]
+    files = {name: ["--forest", str(tmp_path / f"{name}.skops")] for name in ("forest", "other")}
+    assert run([*command, *files["other"], *files["forest"]]) == 0
+    assert run([*command, *files["other"]]) == 1
+    assert run(command) == 3
+    assert "forests=[...]" in capsys.readouterr().out

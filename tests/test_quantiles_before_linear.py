@@ -86,7 +86,7 @@ def points_about(model: Any, space: FeatureSpace) -> list[Any]:
     rng = np.random.default_rng(7)
     transformers = [step for step in _steps(model) if isinstance(step, QuantileTransformer)]
     found = []
-    for _ in range(300):
+    for _ in range(150):
         point: list[Any] = []
         for j, (name, feature) in enumerate(space.items()):
             if name == "c":
@@ -123,8 +123,10 @@ def test_scores_are_within_the_stated_rounding(name: str) -> None:
     assert form.rounding(box_at(points[0])) < 1e-9
 
 
-@pytest.mark.parametrize("model", [LogisticRegression(), MLPClassifier((3,), random_state=0, max_iter=60)])
-@pytest.mark.parametrize("name", ["alone", "scaled before", "filled after"])
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [("alone", MLPClassifier((3,), random_state=0, max_iter=60)), ("filled after", LogisticRegression())],
+)
 def test_what_is_read_is_what_the_pipeline_computes(name: str, model: Any) -> None:
     space = GAPS if name in IMPUTED else SPACE
     pipeline, frame = fitted((BEFORE | IMPUTED)[name], model, space)
@@ -133,7 +135,7 @@ def test_what_is_read_is_what_the_pipeline_computes(name: str, model: Any) -> No
     assert found.decided > 60
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(6))
 def test_answers_on_grids_agree_with_enumeration_and_are_proved(seed: int) -> None:
     space = GAPS if seed % 2 else SPACE
     grid = space.replace(x=real(-3, 3, step=0.5, missing=space["x"].missing), z=real(0.5, 4000.5, step=250))

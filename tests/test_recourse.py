@@ -509,6 +509,25 @@ def test_pieces_agree_with_the_general_lane(estimator: Any, causes: dict[str, st
         assert own[0].distance == pytest.approx(general[0].distance, abs=2e-6)
 
 
+def test_several_causes_before_trees_agree_with_smt() -> None:
+    """The general lane looks no farther than what one cause alone reaches; that point, or a nearer one, is the answer."""
+    space = SPACE.replace(age=mace.integer(0, 50))
+    model = fitted(DecisionTreeClassifier(max_depth=3, random_state=1), 2, space)
+    explainer = mace.Explainer(model, space, mace.Causal({"savings": "0.4 * debt + 1.5 * age"}))
+    seen = 0
+    for seed in (5, 6, 7):
+        row = refused(explainer, seed)
+        distance = mace.Distance(l1=1.0, weights={"savings": 20.0, "job": 20.0})
+        own = explainer.explain(row, target=1, distance=distance, certify=True)
+        smt = explainer.explain(row, target=1, distance=distance, solver="smt")
+        assert own.status == smt.status == "optimal"
+        assert "milp" in own.solver
+        assert own[0].distance == pytest.approx(smt[0].distance, abs=2e-6)
+        assert mace.verify(own[0].certificate, model).valid
+        seen += "savings" not in (own[0].actions or ())
+    assert seen
+
+
 def test_a_certificate_of_none_is_valid() -> None:
     model = fitted(FOREST, 1)
     explainer = mace.Explainer(model, SPACE, mace.Causal(CAUSES[5]))
@@ -639,6 +658,23 @@ def test_no_time_is_no_answer_before_trees() -> None:
     assert answer.status == "unknown"
     assert answer.reason == "time limit reached"
     assert mace.verify(answer.certificate, explainer.model).valid, "nothing is claimed"
+
+
+def test_a_condition_on_the_wrong_numbers_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search leaves out actions that the statement allows: the checker asks on both sides of every number."""
+    model = fitted(FOREST, 1)
+    explainer = mace.Explainer(model, SPACE, mace.Causal(CAUSES[0]))
+    row = {"age": 1, "job": "clerk", "savings": 0.0, "debt": 0.0}
+    true = Traced._up_to
+
+    def less(self: Traced, name: str, number: Fraction, *, below: bool = False) -> Any:
+        return true(self, name, number - 4, below=below)
+
+    monkeypatch.setattr(Traced, "_up_to", less)
+    answer = explainer.explain(row, target=1, certify=True, constraints=["savings <= 12"])
+    verdict = mace.verify(answer[0].certificate, model)
+    assert verdict.outcome == "refuted"
+    assert "leaves out age" in verdict.reason
 
 
 # ---- batches

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mace.constraints.condition import AtLeast, Condition, Values
+from mace.constraints.condition import AtLeast, Values
+from mace.distances import point_values
 from mace.errors import InvalidConstraint, UnsupportedModel
+from mace.exact import float_up
 from mace.forms import Outcomes, TreeEnsemble
 from mace.language.syntax import Guard, Program
 from mace.models import Reading, read
@@ -19,6 +24,9 @@ from mace.space.frames import as_pandas
 
 MOST_SAID = 10_000
 """So many answers of a forest are kept."""
+
+MOST_TEXT = 200
+"""Characters of a fingerprint, or of what is shown of a forest."""
 
 USUAL = Outcomes(frozenset([Fraction(1)]))
 """What the forest must say: the second of its classes, -1 and 1."""
@@ -47,6 +55,24 @@ class Usual:
             self.said[point] = USUAL.accepts(self.reading.ask([point])[0])
         return self.said[point]
 
+    def depths(self, points: list[Point]) -> NDArray[np.float64]:
+        """Return by how much the depths of rows are more than enough, in floats, without asking the forest."""
+        form = self.form
+        coded = {column.feature for column in form.columns if column.table is not None}
+        if any(point[feature] is None for point in points for feature in coded):
+            return np.array([float(form.exact_scores(point)[0]) for point in points])
+        return np.asarray(form.value[form.leaves(points), 0].sum(axis=1) + float(form.base[0]))
+
+    @cached_property
+    def unsure(self) -> float:
+        """How near to 0 these may be for the forest itself to see it otherwise: twice its band."""
+        return 2 * float_up(self.form.band(USUAL))
+
+    def expected(self, point: Point) -> bool:
+        """Return what the forest says of a row, as its depths tell; where these do not, it is asked."""
+        depths = float(self.depths([point])[0])
+        return depths > 0 if abs(depths) > self.unsure else self.holds(point_values(self.space, point))
+
     def _point(self, values: Values) -> Point:
         numbers = (values[name] for name in self.space)
         return tuple(
@@ -65,21 +91,31 @@ class Usual:
 
 @dataclass(eq=False)
 class Typical:
-    """Only rows that an isolation forest does not call outliers."""
+    """Only rows that an isolation forest does not call outliers.
+
+    Attributes
+    ----------
+    forest, frame, quantile
+        As for :func:`typical`.
+    named : dict, optional
+        The fingerprint of a forest that is not at hand, as a certificate has it.
+    """
 
     forest: Any
     frame: Any = None
     quantile: float | None = None
+    named: dict[str, str] | None = None
     _read: dict[FeatureSpace, Usual] = field(default_factory=dict, repr=False)
+    _made: dict[FeatureSpace, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_read": {}}
+        return self.__dict__ | {"_read": {}, "_made": {}}
 
-    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
+    def bind(self, space: FeatureSpace, factual: Point) -> Usual:
         """Return the condition; the same for every factual. The forest is fitted and read the first time."""
         if space not in self._read:
             try:
-                reading = read(self._forest(space), space)
+                reading = read(self.fitted(space), space)
             except UnsupportedModel as error:
                 raise InvalidConstraint(f"typical: {error}") from error
             if reading.family != "IsolationForest" or not isinstance(reading.form, TreeEnsemble):
@@ -89,8 +125,18 @@ class Typical:
             self._read[space] = Usual(space, reading)
         return self._read[space]
 
+    def fitted(self, space: FeatureSpace) -> Any:
+        """Return the forest that is asked, to keep it: the user's own, one with another offset, or one that is fitted here on a frame.
+
+        :func:`mace.verify` needs it to check a certificate.
+        """
+        if self.named is not None:
+            raise InvalidConstraint(f"{self}: only its fingerprint is known. Give the forest itself.")
+        if space not in self._made:
+            self._made[space] = self._forest(space)
+        return self._made[space]
+
     def _forest(self, space: FeatureSpace) -> Any:
-        """Return the forest to ask: the user's, one with another offset, or one that is fitted here."""
         from sklearn.ensemble import IsolationForest
         from sklearn.pipeline import make_pipeline
 
@@ -112,6 +158,8 @@ class Typical:
         return forest
 
     def __str__(self) -> str:
+        if self.named is not None:
+            return self.named["shown"]
         of = "a frame" if self.forest is None else "an isolation forest"
         return f"typical({of}" + (")" if self.quantile is None else f", quantile={self.quantile:g})")
 
@@ -140,6 +188,8 @@ def typical(forest: Any, quantile: float | None = None, *, frame: Any = None) ->
         isinstance(quantile, bool) or not isinstance(quantile, int | float) or not 0 <= quantile < 1
     ):
         raise InvalidConstraint(f"typical: quantile is {quantile!r}; it must be a number from 0 to 1, e.g. 0.05.")
+    if isinstance(forest, Mapping):
+        return _named(forest)
     forest = as_pandas(forest)
     if hasattr(forest, "columns") and hasattr(forest, "itertuples"):
         if frame is not None:
@@ -157,3 +207,13 @@ def typical(forest: Any, quantile: float | None = None, *, frame: Any = None) ->
             "then the forest's own predict decides."
         )
     return Typical(forest, as_pandas(frame), None if quantile is None else float(quantile))
+
+
+def _named(given: Mapping[Any, Any]) -> Typical:
+    """Return what a certificate says of a forest: its fingerprint, and what was shown of it."""
+    keys = ("form", "parameters", "shown")
+    if set(given) != set(keys) or any(not isinstance(given[key], str) or len(given[key]) > MOST_TEXT for key in keys):
+        raise InvalidConstraint(
+            f"typical: {given!r:.80} is no fingerprint of a forest; its keys are {', '.join(keys)}."
+        )
+    return Typical(None, named={key: given[key] for key in keys})

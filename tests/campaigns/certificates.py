@@ -64,6 +64,17 @@ def networks(seed: int) -> tuple[str, str | None]:
     return f"{case.family}: network {'valid' if fault is None else 'refuted'}", fault
 
 
+def realistic(seed: int) -> tuple[str, str | None]:
+    """Examine a finite problem under near_data, typical, rules and diversity; every eighth tampered with."""
+    from random_realism import fault_of, random_realistic, tampered_fault
+
+    case = random_realistic(seed)
+    verdicts, fault = fault_of(case)
+    if fault is None and seed % 8 == 0:
+        _, fault = tampered_fault(case, seed)
+    return f"{case.family}: {verdicts}", fault
+
+
 def tampered(seed: int) -> tuple[str, str | None]:
     """Tamper with the certificates of a finite problem in every way."""
     import numpy as np
@@ -138,5 +149,6 @@ if __name__ == "__main__":
         "networks": Group(2000, 420_000, networks),
         "small": Group(500, 430_000, small),
         "tampered": Group(300, 440_000, tampered),
+        "realistic": Group(1000, 450_000, realistic),
     }
     sys.exit(run("certificates", "every honest certificate is valid, no tampered one with a false claim is", groups))

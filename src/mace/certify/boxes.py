@@ -30,6 +30,7 @@ from mace.language.syntax import (
     constant,
     disjunction,
 )
+from mace.outliers import USUAL, Usual
 from mace.problem import Problem
 from mace.space import Feature, Integer, Ordinal
 
@@ -54,9 +55,20 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
         if proof["lane"] not in INNER:
             raise Unchecked(f"no checker for boxes of the lane {proof['lane']!r:.60}; known: {', '.join(INNER)}")
         limits = [_guard(name, span) for name, span in zip(names, box, strict=True) if span is not None]
-        asked = replace(problem, conditions=(*problem.conditions, *map(GuardCondition, limits)))
+        about = problem if entry.get("forest") is None else _about_forest(problem, entry["forest"])
+        asked = replace(about, conditions=(*about.conditions, *map(GuardCondition, limits)))
         INNER[proof["lane"]](asked, lower, proof, _silent)
         progress((number + 1) / len(boxes))
+
+
+def _about_forest(problem: Problem, number: object) -> Problem:
+    """Return the question for the nearest row that one of the isolation forests calls usual: there is no nearer counterfactual."""
+    forests = [condition for condition in problem.conditions if isinstance(condition, Usual)]
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(forests):
+        raise Refuted(f"evidence.boxes: there is no isolation forest {number!r:.40}")
+    reading = forests[number].reading
+    rest = tuple(condition for condition in problem.conditions if not isinstance(condition, Usual))
+    return replace(problem, form=reading.form, ask=reading.ask, goal=USUAL, conditions=rest)
 
 
 def _silent(share: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import partial
@@ -35,7 +35,13 @@ target by the real model, or raise :class:`Refuted` or :class:`Unchecked`.
 """
 
 
-def verify(certificate: Certificate | Mapping[str, Any], model: Any, *, progress: Progress | None = None) -> Verdict:
+def verify(
+    certificate: Certificate | Mapping[str, Any],
+    model: Any,
+    *,
+    forests: Iterable[Any] = (),
+    progress: Progress | None = None,
+) -> Verdict:
     """Check a certificate against the model that it is about, without any solver.
 
     Parameters
@@ -44,6 +50,8 @@ def verify(certificate: Certificate | Mapping[str, Any], model: Any, *, progress
         What is to be checked.
     model : estimator, pipeline or function
         The model as deployed.
+    forests : list of isolation forests, pipelines or :func:`~mace.typical` constraints
+        Those that the ``typical`` constraints of the certificate are about, in any order.
     progress : callable, optional
         Receives the share of the proof that is checked.
 
@@ -51,7 +59,8 @@ def verify(certificate: Certificate | Mapping[str, Any], model: Any, *, progress
     -------
     Verdict
         ``valid``: the counterfactual is plausible, at its distance, and predicted as the target, and nothing nearer than ``lower`` is.
-        ``refuted``: something does not hold. ``unchecked``: there is no proof of ``lower``, or none that can be checked here.
+        ``refuted``: something does not hold. ``unchecked``: there is no proof of ``lower``, or none that can be checked here; or a
+        forest that it is about was not given.
 
     Raises
     ------
@@ -62,6 +71,7 @@ def verify(certificate: Certificate | Mapping[str, Any], model: Any, *, progress
         certificate = Certificate.from_dict(certificate)
     statement = Statement.from_dict(certificate.statement)
     try:
+        statement = statement.with_forests(list(forests))
         problem, _ = statement.problem(model)
         if ("actions" in certificate.claim) != (statement.causes is not None):
             raise Refuted("claim.actions: there are actions where the statement has causes, and only there")

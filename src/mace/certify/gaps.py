@@ -35,7 +35,10 @@ def ways(problem: Problem, lower: Fraction | None) -> Iterator[Way]:
     """Yield every way of being missing that leaves a point nearer than ``lower`` (at any distance, where ``None``)."""
     metric = problem.metric
     assert isinstance(metric, NormMetric)
-    choices = [list(_choices(problem, j, parts)) for j, parts in enumerate(metric.parts)]
+    known = make_axes(problem)
+    choices = [list(_choices(problem, j, parts, bool(len(known[j].spans)))) for j, parts in enumerate(metric.parts)]
+    if not all(choices):
+        return
     # What is left costs its cheaper choice, both in the sum and in the maximum.
     rest = [(Fraction(0), Fraction(0))]
     for each in reversed(choices):
@@ -55,12 +58,13 @@ def ways(problem: Problem, lower: Fraction | None) -> Iterator[Way]:
             pending.append((add + more, max(top, peak), (*made, is_missing)))
 
 
-def _choices(problem: Problem, j: int, parts: Parts) -> Iterator[tuple[Fraction, Fraction, bool]]:
-    """Yield being known, and missing where that may be, with the least that it adds to the sum and its share in the maximum."""
+def _choices(problem: Problem, j: int, parts: Parts, may_be_known: bool) -> Iterator[tuple[Fraction, Fraction, bool]]:
+    """Yield being known and being missing, where they may be, with the least that it adds to the sum and its share in the maximum."""
     nothing = Fraction(0), Fraction(0)
     change = parts.jump + parts.slope + parts.square, parts.peak
     is_own = problem.factual[j] is None
-    yield (*(change if is_own else nothing), False)
+    if may_be_known:
+        yield (*(change if is_own else nothing), False)
     if (is_own or list(problem.space.values())[j].missing) and _is_allowed(problem, problem.space.names[j]):
         yield (*(nothing if is_own else change), True)
 

@@ -215,7 +215,7 @@ def make_gains(form: TreeEnsemble, goal: Goal, margins: tuple[Margin, ...]) -> G
 
 
 def _margin_gains(form: TreeEnsemble, goal: Goal, margin: Margin) -> tuple[Ints, int, int, int]:
-    leaf, trees, band = form.left < 0, len(form.roots), form.band(goal)
+    leaf, trees, band = form.left < 0, len(form.roots), form.band(goal) + margin.slack
     ahead, behind = _column(form.value, margin.plus), _column(form.value, margin.minus)
     base_ahead, base_behind = _column(form.base[None, :], margin.plus), _column(form.base[None, :], margin.minus)
     no_start = base_ahead[0] == base_behind[0] and margin.shift == 0
@@ -235,11 +235,11 @@ def _margin_gains(form: TreeEnsemble, goal: Goal, margin: Margin) -> tuple[Ints,
     coarse = _is_coarse(ahead) & _is_coarse(behind)
     if band == 0:
         need = 1 if margin.strict else 0
-        is_exact = bits >= COARSE_BITS and bool(coarse[leaf].all()) and bool(_is_coarse(form.base).all())
+        is_exact = bits >= COARSE_BITS and bool(coarse[leaf].all()) and _starts_coarsely(form, margin)
         if is_exact and margin.shift.denominator == 1:
             need = _least_sum(gain, leaf, form.roots, start, need)
         return gain, start, need, bits
-    if _has_real_ties(form, goal, margin) and bits >= COARSE_BITS:
+    if not margin.slack and _has_real_ties(form, goal, margin) and bits >= COARSE_BITS:
         # A sum of coarse leaves alone is exact, and so is the decision; every other leaf may bring rounding in.
         return gain + np.where(leaf & ~coarse, slack + 1, 0), start, 1 if margin.strict else 0, bits
     return gain, start, -slack, bits
@@ -274,6 +274,10 @@ def _is_coarse(values: Floats) -> Flags:
     return np.asarray((moved == np.floor(moved)) & (np.abs(values) < COARSE_MOST))
 
 
+def _starts_coarsely(form: TreeEnsemble, margin: Margin) -> bool:
+    return all(bool(_is_coarse(form.base[[side]]).all()) for side in (margin.plus, margin.minus) if side is not None)
+
+
 def _has_real_ties(form: TreeEnsemble, goal: Goal, margin: Margin) -> bool:
     """Return whether a sum of coarse leaves alone decides exactly: float64 sums from a coarse start, then at most a division."""
     plain_link = form.link in ("mean", "identity") if isinstance(innermost(goal), Interval) else form.squash == 0
@@ -282,7 +286,7 @@ def _has_real_ties(form: TreeEnsemble, goal: Goal, margin: Margin) -> bool:
         and form.squash == 0
         and form.unit == UNIT
         and len(form.roots) <= COARSE_TREES
-        and bool(_is_coarse(form.base).all())
+        and _starts_coarsely(form, margin)
         and margin.shift.denominator == 1
         and abs(margin.shift) < COARSE_MOST * len(form.roots)
     )

@@ -42,7 +42,10 @@ MOST_NUMBERS = 1_500_000
 """How many numbers an array of one batch of boxes holds at most."""
 
 MOST_CUTS = 256
-"""How many boxes the checker cuts itself, where a leaf is not closed at once; and one more for every fourth leaf."""
+"""How many boxes the checker cuts itself, where a leaf is not closed at once."""
+
+MORE_CUTS, MOST_MORE = 32, 50_000
+"""So many more for each leaf of a tree, up to so many; and one more for every fourth leaf."""
 
 MOST_ASKED = 100_000
 """How many rows the real model is asked about at most."""
@@ -162,7 +165,8 @@ class _Proof:
         """Close every leaf of a tree."""
         if any(not len(axis.spans) for axis in self.axes):
             return
-        self.work.most_cuts += int((feature < 0).sum()) // 4
+        leaves = int((feature < 0).sum())
+        self.work.most_cuts += min(MORE_CUTS * leaves, MOST_MORE) + leaves // 4
         low = np.array([axis.spans[0, 0] for axis in self.axes])
         high = np.array([axis.spans[-1, 1] for axis in self.axes])
         for number, lows, highs in _batches(_leaves(self.axes, low, high, feature, at, where), self.batch):

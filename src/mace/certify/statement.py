@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from mace.causes import Causal
 from mace.certify.certificate import check_keys, expect
 from mace.certify.fingerprint import fingerprint
-from mace.certify.verdict import Refuted
+from mace.certify.verdict import Refuted, Unchecked
 from mace.constraints import CONSTRAINTS, Condition, Constraint
 from mace.distances import Distance, FunctionDistance
 from mace.diversity import Differ, differ
@@ -26,6 +27,7 @@ from mace.errors import (
 )
 from mace.language.source import find_source
 from mace.models import Reading, read
+from mace.outliers import Typical, typical
 from mace.problem import Problem
 from mace.space import FeatureSpace, Point, Scalar
 from mace.space.features import is_missing, plain_scalar
@@ -170,6 +172,46 @@ class Statement:
             accuracy=Fraction(self.accuracy),
         )
 
+    def with_forests(self, forests: Sequence[Any]) -> Statement:
+        """Return the statement with the isolation forests of its ``typical`` constraints, found by their fingerprints.
+
+        Raises
+        ------
+        Unchecked
+            There is such a constraint, and no forest is given.
+        Refuted
+            None of those given is the one of the certificate.
+        """
+        if not any(isinstance(constraint, Typical) for constraint in self.constraints):
+            return self
+        return replace(self, constraints=tuple(self._with_forest(each, forests) for each in self.constraints))
+
+    def _with_forest(self, constraint: Constraint, forests: Sequence[Any]) -> Constraint:
+        if not isinstance(constraint, Typical) or constraint.named is None:
+            return constraint
+        if not forests:
+            raise Unchecked(
+                f"the certificate is about rows that an isolation forest calls usual, {constraint}; give it too: forests=[...]"
+            )
+        named = {part: constraint.named[part] for part in ("form", "parameters")}
+        others = []
+        for given in forests:
+            try:
+                other = given if isinstance(given, Typical) else typical(given)
+                found = fingerprint(other.bind(self.space, self.factual).reading)
+            except MissingPackage:
+                raise
+            except MaceError as error:
+                others.append(f"one cannot be read over the certificate's space: {error}")
+                continue
+            if found == named:
+                return other
+            others.append(f"one has the fingerprint {found['form'][:12]}...")
+        raise Refuted(
+            f"this is another isolation forest than that of {constraint} (fingerprint {named['form'][:12]}...; of those given "
+            f"{'; '.join(others):.300})"
+        )
+
     def apart(self) -> list[Condition]:
         """Return the conditions of differing from each earlier counterfactual."""
         return [self.diversity.bind(self.space, self.factual, point, self.distance) for point in self.earlier]
@@ -288,7 +330,10 @@ def _read_distance(entry: object) -> Distance | FunctionDistance:
 
 
 def _constraint_dict(constraint: Constraint, space: FeatureSpace, factual: Point) -> dict[str, Any]:
-    """Return a constraint as plain data that, read back, means the same."""
+    """Return a constraint as plain data that, read back, means the same; a forest is named by its fingerprint."""
+    if isinstance(constraint, Typical):
+        named = {**fingerprint(constraint.bind(space, factual).reading), "shown": str(constraint)}
+        return {"kind": "typical", "arguments": [named]}
     to_dict = getattr(constraint, "to_dict", None)
     if to_dict is None:
         raise InvalidConstraint(f"certify: {constraint!r:.80} has no to_dict(), so a certificate cannot state it.")

@@ -35,6 +35,7 @@ from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.distances import NormMetric
 from mace.diversity import CountDifferent
 from mace.forms import TreeEnsemble
+from mace.joined import joined
 from mace.problem import Problem
 from mace.space import Point, Real
 
@@ -45,6 +46,7 @@ MOST_NODES = 5_000_000
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
     """Be convinced that no plausible point nearer than ``lower`` is in the goal, or raise."""
+    problem = joined(problem)
     form = problem.form
     if not isinstance(form, TreeEnsemble) or not isinstance(problem.metric, NormMetric):
         raise Refuted("evidence: a proof of the tree lane is about tree ensembles and norms")

@@ -317,6 +317,10 @@ def reproduce(
 def verify(
     certificate: Annotated[Path, typer.Argument(help="The certificate, as `mace explain --certificate` wrote it.")],
     model: Annotated[Path, typer.Option(help="The model file that the certificate is about.")],
+    forest: Annotated[
+        list[Path] | None,
+        typer.Option(help="The file of an isolation forest that a constraint `typical` is about; may be given again."),
+    ] = None,
     trust: Trust = False,
 ) -> int:
     """Check a certificate without any solver: exits 0 where it is valid, 1 where it is refuted, 3 where it is unchecked."""
@@ -326,8 +330,9 @@ def verify(
     from mace.models.files import load_model
 
     read = Certificate.load(certificate)
+    forests = [load_model(path, trust=trust) for path in forest or ()]
     with progress_bar("checking") as progress:
-        verdict = check(read, load_model(model, trust=trust), progress=progress)
+        verdict = check(read, load_model(model, trust=trust), forests=forests, progress=progress)
     Console(highlight=False, soft_wrap=True).print(_claimed(read.claim, verdict), markup=False)
     return {"valid": ANSWERED, "refuted": PROVED_NO}.get(verdict.outcome, UNDECIDED)
 

@@ -23,6 +23,9 @@ from mace.constraints.condition import GuardCondition
 from mace.distances import point_values
 from mace.errors import InvalidProgram
 from mace.exact import float_down, float_up
+from mace.forms import Network
+from mace.forms.decision import clearance
+from mace.forms.scoring import column_values
 from mace.language import evaluate, holds
 from mace.language.linear import linear
 from mace.language.syntax import (
@@ -40,6 +43,7 @@ from mace.language.syntax import (
     negation,
     variables,
 )
+from mace.outliers import Usual
 from mace.problem import Bounds, Evidence, Limits, Problem
 from mace.solvers.allowed import on_grid
 from mace.solvers.bisection import BAND
@@ -50,7 +54,12 @@ from mace.space import Integer, Point, Real, Value
 SHARE = Fraction(9, 10)
 """How much of the accuracy a box may lie below the point in hand and still be closed."""
 
+MORE = 1 + Fraction(1, 2**40)
+
 MOST_OPEN = 100_000
+
+FAR_OFF = Fraction(1, 1000)
+"""A score that lies so far outside of the goal is no matter of rounding."""
 
 MOST_COMPARED = 500
 """So many boxes of a proof are compared with each other."""
@@ -107,11 +116,15 @@ def solve(problem: Problem, limits: Limits, lane: Lane) -> Bounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Proved:
-    """A box, the lower bound that was proved of it (``None``: it holds nothing at all), and the proof."""
+    """A box, the lower bound that was proved of it (``None``: it holds nothing at all), and the proof.
+
+    The proof is about the model, or, where ``forest`` is a number, about that one of the isolation forests.
+    """
 
     region: Region
     lower: Fraction | None
     evidence: Evidence | None
+    forest: int | None = None
 
     def is_enough(self, lower: Fraction | None) -> bool:
         """Return whether it proves a lower bound; ``None`` is that there is nothing at all."""
@@ -152,6 +165,9 @@ class _Search:
         self.narrow = False
         self.waiting: list[tuple[Fraction, int, Region, tuple[Cut, ...], _Proved | None]] = []
         self.proofs: dict[int, _Proved | None] = {}
+        self.tried: set[Point] = set()
+        plain = tuple(condition for condition in problem.conditions if not isinstance(condition, Usual))
+        self.without_forests = replace(problem, conditions=plain)
         self.seen: set[tuple[Range, ...]] = set()
         self.serial = itertools.count()
 
@@ -178,12 +194,18 @@ class _Search:
         left = self._narrowed(region)
         kept: list[Cut] = []
         for cut in cuts:
-            made = None if left is None else cut.narrow(left)
-            if made is None:
+            if left is None:
                 return
-            left, cut, floor = made
-            lower = max(lower, floor)
-            kept.append(cut)
+            made = cut.narrow(left)
+            if made.proof is not None:
+                floor = None if made.region is None else made.floor
+                proved = _better(proved, _Proved(left, floor, made.proof, self._number_of(cut)))
+            if made.region is None:
+                if proved is not None and proved.lower is None:
+                    self._keep(proved)
+                return
+            left, lower = made.region, max(lower, made.floor)
+            kept.append(made.cut)
         if left is None:
             return
         # What is left of a cut may differ where the ranges do not.
@@ -191,6 +213,11 @@ class _Search:
             return
         self.seen.add(tuple(left.values()))
         heapq.heappush(self.waiting, (lower, next(self.serial), left, tuple(kept), proved))
+
+    def _number_of(self, cut: Cut) -> int:
+        """Return which of the isolation forests of the problem a cut is about."""
+        forests = [condition for condition in self.problem.conditions if isinstance(condition, Usual)]
+        return next(number for number, condition in enumerate(forests) if condition is cut.condition)
 
     def _narrowed(self, region: Region) -> Region | None:
         """Return what grids and guards leave of a box; ``None`` where that is nothing."""
@@ -231,6 +258,13 @@ class _Search:
         found = self.lane.solve(asked, Limits(self.limits.deadline, record=self.limits.record))
         self.boxes += 1
         self.calls += found.calls
+        if found.evidence is not None and "missing" in found.evidence and self.limits.remaining() <= 0:
+            # There was no time for its proof: what was proved before is claimed.
+            if found.point is not None and self._failing(found.point, cuts) is None:
+                self._accept(found.point)
+            self._close(lower, proved)
+            self.reason = found.reason or "time limit reached"
+            return
         mine = _Proved(region, None if found.is_infeasible else found.lower, found.evidence)
         lower, proved = max(lower, found.lower), _better(mine, proved)
         if found.is_infeasible:
@@ -266,7 +300,8 @@ class _Search:
         if self.upper is None:
             return region
         left: Region = {}
-        for (name, each), (low, high) in zip(region.items(), self.problem.box(self.upper), strict=True):
+        # A little more, so that whoever checks the proof in floats finds what is left out to be too far.
+        for (name, each), (low, high) in zip(region.items(), self.problem.box(self.upper * MORE), strict=True):
             left[name] = each if each.missing else each.between(low, high)
             if left[name].is_empty:
                 return None
@@ -277,13 +312,19 @@ class _Search:
         for guard in self.guards:
             if not holds(guard, values):
                 return guard
-        return next((cut for cut in cuts if not cut.condition.holds(values)), None)
+        return next((cut for cut in cuts if not cut.may_hold(point, values)), None)
 
     def _accept(self, point: Point) -> None:
+        if point in self.tried:
+            return
+        self.tried.add(point)
         distance = self.problem.distance(point)
         if self.upper is not None and distance >= self.upper:
             return
-        if self.problem.is_plausible(point) and self.problem.is_reached(point):
+        if _is_refused(self.problem, point) or not self.without_forests.is_plausible(point):
+            return
+        # A forest of outliers takes longer than most models.
+        if self.problem.is_reached(point) and self.problem.is_plausible(point):
             self.upper, self.point = distance, point
 
     # ---- cuts
@@ -317,6 +358,8 @@ class _Search:
 
     def _sides(self, region: Region, cuts: tuple[Cut, ...], point: Point, failing: Cut) -> list[Node] | None:
         """Return the parts of a box where a condition that is no guard fails; ``None`` where it is too narrow to be cut."""
+        if all(left.is_single for left in region.values()):
+            return []
         sides = failing.sides(point)
         if sides is not None:
             return [(region, tuple(side if cut is failing else cut for cut in cuts)) for side in sides]
@@ -422,12 +465,17 @@ class _Search:
         if not self.limits.record:
             return None
         enough = [proved for proved in self.proofs.values() if proved is not None and proved.is_enough(lower)]
-        boxes = []
+        boxes: list[dict[str, Any]] = []
         for proved in _largest(enough):
             if proved.evidence is None:
                 return None
             ranges = {name: _range_dict(left) for name, left in proved.region.items() if left != self.whole[name]}
-            boxes.append({"ranges": ranges, "proof": proved.evidence})
+            about = {} if proved.forest is None else {"forest": proved.forest}
+            boxes.append({"ranges": ranges, **about, "proof": proved.evidence})
+        if any(box["proof"]["lane"] == "milp" for box in boxes):
+            # Such proofs are checked by asking the whole question again.
+            excluded = [row for box in boxes for row in box["proof"].get("excluded", ())]
+            return {"lane": "milp", "excluded": excluded}
         return {"lane": "boxes", "boxes": boxes}
 
 
@@ -455,6 +503,22 @@ def _range_dict(left: Range) -> dict[str, Any]:
     if left.levels is not None:
         return {"levels": sorted(left.levels), "missing": left.missing}
     return {"low": float_up(left.low), "high": float_down(left.high), "missing": left.missing}
+
+
+def _is_refused(problem: Problem, point: Point) -> bool:
+    """Return whether a network's scores, in floats, are so far from the goal that there is no need to ask."""
+    form = problem.form
+    if not isinstance(form, Network):
+        return False
+    active = column_values(form.columns, [point])[0]
+    for layer, (weight, bias) in enumerate(zip(form.weights, form.biases, strict=True)):
+        if layer:
+            active = np.where(active >= 0, active, form.slopes[layer - 1] * active)
+        active = weight @ active + bias
+    if not np.isfinite(active).all():
+        return False
+    alternatives = problem.goal.alternatives(len(active), ties_last=form.ties_last)
+    return clearance([Fraction(float(score)) for score in active], alternatives) < -FAR_OFF
 
 
 def _beside(cuts: tuple[Cut, ...], parts: list[Region] | None) -> list[Node] | None:

@@ -14,19 +14,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.constraints import Condition
-from mace.constraints.condition import GuardCondition
+from mace.constraints.condition import GuardCondition, Values
 from mace.distances import NormMetric
+from mace.distances.change import change
 from mace.near import UNSURE, Neighbours
 from mace.outliers import USUAL, Usual
-from mace.problem import Limits, Problem
+from mace.problem import Evidence, Limits, Problem
 from mace.solvers.regions import Range, Region, guard_of, whole_region
 from mace.space import Categorical, Point, Value
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+MOST_EDGES = 24
+"""So many edges of one feature are looked at before a box is cut."""
+
 FINEST = 1e-13
 """A number is not moved by less than this share of its range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a condition leaves of a box.
+
+    Attributes
+    ----------
+    region : Region, optional
+        The box, or a part of it with every row that fulfils the condition; ``None`` where there is no such row.
+    cut : Cut
+        What is left to hold on it.
+    floor : Fraction
+        No row of the box that fulfils the condition is nearer than this.
+    proof : Evidence, optional
+        The tree lane's proof of the floor, or that there is no such row, where it has one.
+    """
+
+    region: Region | None
+    cut: Cut
+    floor: Fraction = Fraction(0)
+    proof: Evidence | None = None
 
 
 Snap = Callable[[int, Fraction, bool], Value]
@@ -65,16 +91,13 @@ class NeighboursCut:
         """What a whole change of each feature adds to the distance at least."""
         return self.condition.metrics[0].costs.slope
 
-    def narrow(self, region: Region) -> tuple[Region, NeighboursCut, Fraction] | None:
-        """Return what the condition leaves of a box or a little more, the rows that still count, and a bound on the distance there.
-
-        ``None`` where no row of the box fulfils the condition.
-        """
+    def narrow(self, region: Region) -> Left:
+        """Return what the condition leaves of a box or a little more, the rows that still count, and a bound on the distance there."""
         least = self._changes(region)
         nearest = self.condition.measures(least)
         alive = self.alive & (nearest <= self.limit + UNSURE)
         if int(alive.sum()) < self.condition.least or (self.needed & ~alive).any():
-            return None
+            return Left(None, self)
         left = dict(region)
         room = (self.limit - nearest + 2 * UNSURE)[:, None]
         with np.errstate(divide="ignore"):
@@ -86,9 +109,9 @@ class NeighboursCut:
             for j, name in enumerate(region):
                 left[name] = self._within(j, left[name], self.condition.numbers[rows, j], reach[rows, j])
                 if left[name].is_empty:
-                    return None
+                    return Left(None, self)
         kept = region if all(left[name] == each for name, each in region.items()) else left
-        return kept, replace(self, alive=alive), self._floor(region, alive, least)
+        return Left(kept, replace(self, alive=alive), self._floor(region, alive, least))
 
     @property
     def _reach(self) -> Floats:
@@ -160,6 +183,10 @@ class NeighboursCut:
             least[np.isnan(own), j] = 0.0 if left.missing else 1.0
         return least
 
+    def may_hold(self, point: Point, values: Values) -> bool:
+        """Return whether a point fulfils the condition."""
+        return self.condition.holds(values)
+
     def sides(self, point: Point) -> tuple[NeighboursCut, NeighboursCut] | None:
         """Return the search with the row nearest to the factual as a neighbour, and without; ``None`` once there are enough."""
         if int(self.needed.sum()) >= self.condition.least:
@@ -230,13 +257,17 @@ class UsualCut:
 
     condition: Usual
     problem: Problem
-    deadline: float
+    limits: Limits
     nearest: Point | None = None
+    floor: Fraction = Fraction(0)
 
-    def narrow(self, region: Region) -> tuple[Region, UsualCut, Fraction] | None:
-        """Return the box, the nearest usual row of it, and that row's distance; ``None`` where no row of it is usual."""
+    def narrow(self, region: Region) -> Left:
+        """Return the box, the nearest usual row of it, and that row's distance; no box where no row of it is usual."""
         from mace.solvers import trees
 
+        if self.nearest is not None and _holds_point(region, self.nearest):
+            # It is the nearest of the box around this one, and lies in it.
+            return Left(region, self, self.floor)
         whole = whole_region(self.problem.space, self.problem.factual)
         guards = [guard_of(name, left, whole[name]) for name, left in region.items() if left != whole[name]]
         asked = replace(
@@ -247,51 +278,103 @@ class UsualCut:
             conditions=tuple(map(GuardCondition, guards)),
         )
         if trees.supports(asked):
-            return region, self, Fraction(0)
-        found = trees.solve(asked, Limits(self.deadline))
+            return Left(region, self)
+        found = trees.solve(asked, self.limits)
         if found.is_infeasible:
-            return None
-        return region, replace(self, nearest=found.point), found.lower
+            return Left(None, self, proof=found.evidence)
+        return Left(region, replace(self, nearest=found.point, floor=found.lower), found.lower, found.evidence)
+
+    def may_hold(self, point: Point, values: Values) -> bool:
+        """Return whether the forest, as its depths tell, calls a point usual."""
+        return self.condition.expected(point)
 
     def sides(self, point: Point) -> None:
         """Return ``None``: there is nothing to choose but where to cut."""
 
     def places(self, point: Point) -> Iterator[tuple[str, Fraction, bool]]:
-        """Yield the edges of the forest between the point and the nearest usual row, those that lie next to the row first."""
-        form, names = self.condition.form, self.condition.space.names
+        """Yield edges of the forest between the point and the nearest usual row; first those that deepen the leaves much, of features that
+        lie far apart."""
         if self.nearest is None:
             return
-        for column_number, column in enumerate(form.columns):
-            here, there = point[column.feature], self.nearest[column.feature]
+        steps: list[tuple[str, Fraction, bool]] = []
+        moved: list[Point] = []
+        apart: list[float] = []
+        for feature, (here, there) in enumerate(zip(point, self.nearest, strict=True)):
             if here is None or there is None or here == there:
                 continue
-            if column.table is not None:
-                yield (
-                    names[column.feature],
-                    Fraction(here + there) / 2 if self._is_ordered(column.feature) else Fraction(here),
-                    here < there,
-                )
-                continue
-            edges = form.edge[(form.left >= 0) & (form.column == column_number)]
-            between = edges[(edges >= min(here, there)) & (edges < max(here, there))]
-            if len(between):
-                edge = float(between.max() if here < there else between.min())
-                # No float lies between an edge and this, so each is on one side.
-                yield (
-                    names[column.feature],
-                    (Fraction(edge) + Fraction(math.nextafter(edge, math.inf))) / 2,
-                    here < there,
-                )
+            for place, value in self._edges(feature, here, there):
+                steps.append((self.condition.space.names[feature], place, here < there))
+                moved.append((*point[:feature], value, *point[feature + 1 :]))
+                apart.append(float(change(self.condition.space[steps[-1][0]], here, there)))
+        if not steps:
+            return
+        depths = self.condition.depths([point, *moved])
+        gains = np.diff(depths)
+        for number in range(1, len(steps)):
+            if steps[number][0] != steps[number - 1][0]:
+                gains[number] = depths[number + 1] - depths[0]
+        for number in np.argsort(-gains * np.array(apart), kind="stable"):
+            yield steps[number]
 
-    def _is_ordered(self, feature: int) -> bool:
-        return not isinstance(list(self.condition.space.values())[feature], Categorical)
+    def _edges(self, feature: int, here: float, there: float) -> Iterator[tuple[Fraction, float]]:
+        """Yield where the forest tells values apart on the way between two, and a value beyond each, from here on."""
+        if isinstance(list(self.condition.space.values())[feature], Categorical):
+            yield Fraction(here), there
+            return
+        for edge in self._edges_of(feature, min(here, there), max(here, there))[:: 1 if here < there else -1]:
+            after = math.nextafter(edge, math.inf)
+            # No float lies between an edge and this, so each is on one side.
+            yield (Fraction(edge) + Fraction(after)) / 2, after if here < there else edge
+
+    def _edges_of(self, feature: int, low: float, high: float) -> list[float]:
+        """Return the edges of an ordered feature from a number on to below another, the least first; at most so many of them."""
+        form, found = self.condition.form, set()
+        for number, column in enumerate(form.columns):
+            if column.feature != feature:
+                continue
+            edges = np.unique(form.edge[(form.left >= 0) & (form.column == number)])
+            if column.table is not None:
+                found |= {k + 0.5 for k in range(int(low), int(high))}
+            else:
+                found |= set(edges[(edges >= low) & (edges < high)].tolist())
+        each = sorted(found)
+        return (
+            each
+            if len(each) <= MOST_EDGES
+            else [each[k] for k in np.linspace(0, len(each) - 1, MOST_EDGES).astype(int)]
+        )
 
     def repaired(self, point: Point, snap: Snap) -> Iterator[Point]:
-        """Yield the nearest usual row, and the changes of both joined."""
-        if self.nearest is not None:
-            yield self.nearest
-            ways = zip(self.nearest, point, self.problem.factual, strict=True)
-            yield tuple(here if there == own else there for there, here, own in ways)
+        """Yield the point moved toward the nearest usual row, feature by feature, until it is usual; that row; and the changes of both."""
+        if self.nearest is None:
+            return
+        ways = zip(self.nearest, point, self.problem.factual, strict=True)
+        both = tuple(here if there == own else there for there, here, own in ways)
+        at = point
+        while at != self.nearest and not self.condition.expected(at):
+            moved = [
+                (*at[:j], there, *at[j + 1 :])
+                for j, (here, there) in enumerate(zip(at, self.nearest, strict=True))
+                if here != there
+            ]
+            at = moved[int(np.argmax(self.condition.depths(moved)))]
+        for each in (at, both, self.nearest):
+            if self.condition.expected(each):
+                yield each
+
+
+def _holds_point(region: Region, point: Point) -> bool:
+    """Return whether a row lies in a box."""
+    for left, value in zip(region.values(), point, strict=True):
+        if value is None:
+            if not left.missing:
+                return False
+        elif left.levels is not None:
+            if value not in left.levels:
+                return False
+        elif not left.low <= value <= left.high:
+            return False
+    return True
 
 
 Cut = NeighboursCut | UsualCut
@@ -304,7 +387,7 @@ def cut_of(condition: Condition, problem: Problem, limits: Limits) -> Cut | None
         from mace.solvers import trees
 
         trees.prepare()
-        return UsualCut(condition, problem, limits.deadline)
+        return UsualCut(condition, problem, Limits(limits.deadline, record=limits.record))
     if isinstance(condition, Neighbours):
         rows = len(condition.rows)
         return NeighboursCut(condition, problem, np.ones(rows, dtype=bool), np.zeros(rows, dtype=bool))
