@@ -70,7 +70,7 @@ SHARE = Fraction(9, 10)
 
 MOST_OPEN = 100_000
 INTERRUPTED = "interrupted"
-NO_PROOF = "the search for robust answers records proofs for tree ensembles, and where the nearest row of all is robust"
+NO_PROOF = "robust answers have proofs for trees whose target is reached in few ways, and where the nearest row of all is robust"
 OPEN = "the box around points between lower and upper is neither proved nor refuted"
 
 
