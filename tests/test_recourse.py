@@ -660,6 +660,23 @@ def test_no_time_is_no_answer_before_trees() -> None:
     assert mace.verify(answer.certificate, explainer.model).valid, "nothing is claimed"
 
 
+def test_a_condition_on_the_wrong_numbers_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search leaves out actions that the statement allows: the checker asks on both sides of every number."""
+    model = fitted(FOREST, 1)
+    explainer = mace.Explainer(model, SPACE, mace.Causal(CAUSES[0]))
+    row = {"age": 1, "job": "clerk", "savings": 0.0, "debt": 0.0}
+    true = Traced._up_to
+
+    def less(self: Traced, name: str, number: Fraction, *, below: bool = False) -> Any:
+        return true(self, name, number - 4, below=below)
+
+    monkeypatch.setattr(Traced, "_up_to", less)
+    answer = explainer.explain(row, target=1, certify=True, constraints=["savings <= 12"])
+    verdict = mace.verify(answer[0].certificate, model)
+    assert verdict.outcome == "refuted"
+    assert "leaves out age" in verdict.reason
+
+
 # ---- batches
 
 

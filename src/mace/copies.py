@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mace.exact import float_down
 from mace.forms import Alternatives, Goal, Margin, TreeEnsemble
-from mace.joined import Joined
+from mace.joined import Joined, beside
 from mace.language.syntax import Guard
 from mace.models.reading import Ask
 from mace.problem import Problem
@@ -198,7 +198,7 @@ class Copies:
             return (
                 self.problem
                 if self.small is self.form
-                else replace(self.problem, form=_beside([self.small], self.form))
+                else replace(self.problem, form=_together([self.small], self.form))
             )
         ways = len(self.alternatives)
         if ways ** (len(places) + 1) > MOST_ALTERNATIVES:
@@ -206,7 +206,7 @@ class Copies:
         copies = [self.of(place) for place in places]
         goal = AtPlaces(self.problem.goal, self.form.outputs, len(places))
         return replace(
-            self.problem, form=_beside([self.small, *copies], self.form), ask=self._asking(places), goal=goal
+            self.problem, form=_together([self.small, *copies], self.form), ask=self._asking(places), goal=goal
         )
 
     def _asking(self, places: Sequence[Place]) -> Ask:
@@ -448,40 +448,8 @@ def _behind_gate(copy: TreeEnsemble, gates: Sequence[_Node], yes: NDArray[np.flo
     )
 
 
-def _beside(each: Sequence[TreeEnsemble], first: TreeEnsemble) -> Joined:
-    """Return ensembles beside each other as one, each with outputs of its own."""
-    nodes = np.cumsum([0, *(len(one.left) for one in each)])
-    columns = np.cumsum([0, *(len(one.columns) for one in each)])
-    outputs = np.cumsum([0, *(one.outputs for one in each)])
-    if int(nodes[-1]) * int(outputs[-1]) > MOST_NUMBERS:
+def _together(each: Sequence[TreeEnsemble], first: TreeEnsemble) -> Joined:
+    """Return an ensemble and its copies as one, unless that is too large."""
+    if sum(len(one.left) for one in each) * sum(one.outputs for one in each) > MOST_NUMBERS:
         raise NoCopies("the copies are too large together")
-    value = np.zeros((int(nodes[-1]), int(outputs[-1])))
-    for k, one in enumerate(each):
-        value[nodes[k] : nodes[k + 1], outputs[k] : outputs[k + 1]] = one.value
-
-    def below(children: Sequence[Ints]) -> Ints:
-        pairs = zip(children, nodes, strict=False)
-        return np.concatenate([np.where(own < 0, -1, own + begin) for own, begin in pairs])
-
-    return Joined(
-        space=first.space,
-        columns=tuple(itertools.chain(*(one.columns for one in each))),
-        roots=np.concatenate([one.roots + begin for one, begin in zip(each, nodes, strict=False)]),
-        column=np.concatenate([one.column + begin for one, begin in zip(each, columns, strict=False)]),
-        edge=np.concatenate([one.edge for one in each]),
-        left=below([one.left for one in each]),
-        right=below([one.right for one in each]),
-        missing_left=np.concatenate([one.missing_left for one in each]),
-        value=value,
-        base=np.concatenate([one.base for one in each]),
-        subset=np.concatenate([one.subset for one in each]),
-        subsets=first.subsets,
-        fixed_order=first.fixed_order,
-        is_blockwise=first.is_blockwise,
-        unit=first.unit,
-        squash=first.squash,
-        ties_last=first.ties_last,
-        link=first.link,
-        is_regressor=first.is_regressor,
-        first=first,
-    )
+    return beside(each, first)

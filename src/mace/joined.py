@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mace.forms import Alternatives, Goal, Margin, TreeEnsemble
 from mace.language.syntax import Guard
 from mace.outliers import USUAL, Usual
 from mace.problem import Problem
 from mace.space import Point
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 GRAIN = 2.0**24
 """Depths are rounded to multiples of 1 / GRAIN, which add up exactly, so that an ensemble with exact sums keeps them."""
@@ -95,33 +100,54 @@ def _with(problem: Problem, condition: Usual) -> Problem:
 @lru_cache(maxsize=16)
 def _join(form: TreeEnsemble, other: TreeEnsemble) -> Joined:
     """Return two ensembles as one; the same object again, so that what a lane makes of it is made once too."""
-    nodes, outputs = len(form.left), form.outputs
-    value = np.zeros((nodes + len(other.left), outputs + 1))
-    value[:nodes, :outputs] = form.value
-    value[nodes:, outputs] = np.rint(other.value[:, 0] * GRAIN) / GRAIN
-    start = np.rint(other.base * GRAIN) / GRAIN
+    rounded = replace(other, value=_on_grains(other.value), base=_on_grains(other.base))
+    return beside([form, rounded], form)
 
-    def below(children: np.ndarray) -> np.ndarray:
-        return np.where(children < 0, -1, children + nodes)
+
+def _on_grains(values: Floats) -> Floats:
+    return np.asarray(np.rint(values * GRAIN) / GRAIN)
+
+
+def beside(each: Sequence[TreeEnsemble], first: TreeEnsemble) -> Joined:
+    """Return ensembles beside each other as one, each with outputs of its own; what is no array is as in the first."""
+    nodes, columns, outputs = (
+        list(itertools.accumulate(sizes, initial=0))
+        for sizes in (
+            [len(one.left) for one in each],
+            [len(one.columns) for one in each],
+            [one.outputs for one in each],
+        )
+    )
+    value = np.zeros((nodes[-1], outputs[-1]))
+    for k, one in enumerate(each):
+        value[nodes[k] : nodes[k + 1], outputs[k] : outputs[k + 1]] = one.value
+    # Copies of one ensemble share its subsets.
+    kinds = list({id(one.subsets): one.subsets for one in each}.values())
+    begins = dict(zip(map(id, kinds), itertools.accumulate(map(len, kinds), initial=0), strict=False))
+
+    def moved(arrays: Sequence[Ints], begins: Sequence[int]) -> Ints:
+        pairs = zip(arrays, begins, strict=True)
+        return np.concatenate([np.where(own < 0, -1, own + begin) for own, begin in pairs])
 
     return Joined(
-        space=form.space,
-        columns=(*form.columns, *other.columns),
-        roots=np.concatenate([form.roots, other.roots + nodes]),
-        column=np.concatenate([form.column, other.column + len(form.columns)]),
-        edge=np.concatenate([form.edge, other.edge]),
-        left=np.concatenate([form.left, below(other.left)]),
-        right=np.concatenate([form.right, below(other.right)]),
-        missing_left=np.concatenate([form.missing_left, other.missing_left]),
+        space=first.space,
+        columns=tuple(itertools.chain(*(one.columns for one in each))),
+        roots=moved([one.roots for one in each], nodes[:-1]),
+        column=moved([one.column for one in each], columns[:-1]),
+        edge=np.concatenate([one.edge for one in each]),
+        left=moved([one.left for one in each], nodes[:-1]),
+        right=moved([one.right for one in each], nodes[:-1]),
+        missing_left=np.concatenate([one.missing_left for one in each]),
         value=value,
-        base=np.concatenate([form.base, start]),
-        subset=np.concatenate([form.subset, np.where(other.subset < 0, -1, other.subset + len(form.subsets))]),
-        subsets=(*form.subsets, *other.subsets),
-        fixed_order=form.fixed_order and other.fixed_order,
-        unit=form.unit,
-        squash=form.squash,
-        ties_last=form.ties_last,
-        link=form.link,
-        is_regressor=form.is_regressor,
-        first=form,
+        base=np.concatenate([one.base for one in each]),
+        subset=moved([one.subset for one in each], [begins[id(one.subsets)] for one in each]),
+        subsets=tuple(itertools.chain(*kinds)),
+        fixed_order=all(one.fixed_order for one in each),
+        is_blockwise=first.is_blockwise,
+        unit=first.unit,
+        squash=first.squash,
+        ties_last=first.ties_last,
+        link=first.link,
+        is_regressor=first.is_regressor,
+        first=first,
     )

@@ -7,8 +7,9 @@ made anew, and held against the equations: each edge by asking on both sides of 
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -21,18 +22,25 @@ from mace.certify.statement import Statement
 from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
+from mace.distances import point_values
 from mace.errors import InvalidRow, MaceError
+from mace.exact import float_down
 from mace.forms import Effects, EffectsForm, Equation, Network, TreeEnsemble
+from mace.language import holds
 from mace.language.given import given
 from mace.language.rising import direction
+from mace.language.syntax import And, Compare, Constant, Guard, Not, Or, Variable, variables
 from mace.outliers import Usual
 from mace.problem import Problem
-from mace.space import Column, Point
+from mace.space import Column, Point, Real
 
 PLAIN = ("trees", "network", "boxes")
 """Lanes whose proofs are about a plain model over actions."""
 
 MOST_CASES = 256
+
+MOST_TRIED = 1000
+"""So many values of a feature are tried in a condition."""
 
 CheckLane = Callable[[Problem, Fraction | None, dict[str, Any], Progress], None]
 
@@ -156,6 +164,8 @@ def _check_one(
         elif isinstance(plain.form, Network):
             _confirm_network(asked, asked.form, plain)
         for old, new in zip(asked.conditions, plain.conditions, strict=True):
+            if isinstance(new, GuardCondition):
+                _confirm_condition(asked, old, new.guard)
             if isinstance(old, OfRow) and isinstance(old.condition, Usual) and isinstance(new, Usual):
                 _confirm_trees(asked, asked.form.effects, old.condition.form, new.form)
         asked = plain
@@ -207,6 +217,38 @@ def _ends(asked: Problem, index: int) -> tuple[float, float]:
     low, high = asked.box()[index]
     own = asked.factual[index] or 0
     return min(float(low), own), max(float(high), own)
+
+
+def _confirm_condition(asked: Problem, old: Condition, guard: Guard) -> None:
+    """Look about every number of a condition on actions, one feature moved at a time: it holds where the statement's does of the row."""
+    numbers = [float_down(number) for number in _numbers(guard)]
+    for name in variables(guard):
+        index = asked.space.index(name)
+        low, high = _ends(asked, index)
+        ends = [math.nextafter(number, way) for number in numbers for way in (-math.inf, math.inf)]
+        tried: Iterable[float] = (
+            {*numbers, *ends, low, high} if _is_real(asked, index) else range(int(low), int(high) + 1)
+        )
+        for value in itertools.islice((value for value in tried if low <= value <= high), MOST_TRIED):
+            values = point_values(asked.space, _with(asked.factual, index, value))
+            if not holds(guard, values) and old.holds(values):
+                raise Refuted(f"a condition on actions leaves out {name} = {value!r}, which the statement allows")
+
+
+def _is_real(asked: Problem, index: int) -> bool:
+    return isinstance(list(asked.space.values())[index], Real)
+
+
+def _numbers(guard: Guard) -> Iterator[Fraction]:
+    """Yield the numbers that a guard compares single features with."""
+    match guard:
+        case Compare(_, Variable(), Constant(value)):
+            yield value
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from _numbers(part)
+        case Not(part):
+            yield from _numbers(part)
 
 
 def _with(point: Point, index: int, value: float) -> Point:

@@ -54,6 +54,8 @@ from mace.space import Integer, Point, Real, Value
 SHARE = Fraction(9, 10)
 """How much of the accuracy a box may lie below the point in hand and still be closed."""
 
+MORE = 1 + Fraction(1, 2**40)
+
 MOST_OPEN = 100_000
 
 FAR_OFF = Fraction(1, 1000)
@@ -256,6 +258,13 @@ class _Search:
         found = self.lane.solve(asked, Limits(self.limits.deadline, record=self.limits.record))
         self.boxes += 1
         self.calls += found.calls
+        if found.evidence is not None and "missing" in found.evidence and self.limits.remaining() <= 0:
+            # There was no time for its proof: what was proved before is claimed.
+            if found.point is not None and self._failing(found.point, cuts) is None:
+                self._accept(found.point)
+            self._close(lower, proved)
+            self.reason = found.reason or "time limit reached"
+            return
         mine = _Proved(region, None if found.is_infeasible else found.lower, found.evidence)
         lower, proved = max(lower, found.lower), _better(mine, proved)
         if found.is_infeasible:
@@ -291,7 +300,8 @@ class _Search:
         if self.upper is None:
             return region
         left: Region = {}
-        for (name, each), (low, high) in zip(region.items(), self.problem.box(self.upper), strict=True):
+        # A little more, so that whoever checks the proof in floats finds what is left out to be too far.
+        for (name, each), (low, high) in zip(region.items(), self.problem.box(self.upper * MORE), strict=True):
             left[name] = each if each.missing else each.between(low, high)
             if left[name].is_empty:
                 return None
