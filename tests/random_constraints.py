@@ -32,25 +32,26 @@ class Constrained:
 def random_constrained(seed: int, *, finite: bool = True) -> Constrained | None:
     """Return the question of a seed; ``None`` where its labels came out all alike."""
     rng = np.random.default_rng([seed, 11])
-    space = _space(rng, finite=finite)
-    frame = pd.DataFrame([_row(rng, space) for _ in range(120)])
+    space = random_space(rng, finite=finite)
+    frame = pd.DataFrame([random_row(rng, space) for _ in range(120)])
     score = sum(rng.normal() * _numbers(space, frame, name) for name in space) + 0.4 * rng.normal(size=120)
     labels = (score > np.median(score)).astype(int)
     if labels.nunique() < 2:
         return None
     family = FAMILIES[seed % len(FAMILIES)]
-    model = make_pipeline(mace.Encoder(space), _estimator(family, seed)).fit(frame, labels)
+    model = make_pipeline(mace.Encoder(space), estimator_of(family, seed)).fit(frame, labels)
     distances = ("l1", "linf", "l0", mace.Distance(l0=0.25, l1=0.5, linf=0.25))
     return Constrained(
         family,
         mace.Explainer(model, space),
-        _row(rng, space),
+        random_row(rng, space),
         distances[int(rng.integers(4))],
-        [_text(rng, space, depth=2) for _ in range(int(rng.integers(1, 4)))],
+        [random_text(rng, space, depth=2) for _ in range(int(rng.integers(1, 4)))],
     )
 
 
-def _space(rng: np.random.Generator, *, finite: bool) -> mace.FeatureSpace:
+def random_space(rng: np.random.Generator, *, finite: bool) -> mace.FeatureSpace:
+    """Return a space of three to five features; with real ones unless ``finite``."""
     features: dict[str, Any] = {
         "a": mace.integer(0, int(rng.integers(2, 7))),
         "b": mace.integer(-2, int(rng.integers(0, 4))),
@@ -64,7 +65,8 @@ def _space(rng: np.random.Generator, *, finite: bool) -> mace.FeatureSpace:
     return mace.FeatureSpace({name: features[name] for name in features if name in kept})
 
 
-def _row(rng: np.random.Generator, space: mace.FeatureSpace) -> dict[str, Any]:
+def random_row(rng: np.random.Generator, space: mace.FeatureSpace) -> dict[str, Any]:
+    """Return a row of a space."""
     return space.values_of(tuple(_value(rng, feature) for feature in space.values()))
 
 
@@ -80,7 +82,8 @@ def _numbers(space: mace.FeatureSpace, frame: pd.DataFrame, name: str) -> Any:
     return frame[name].map(list(levels).index) if levels else frame[name]
 
 
-def _estimator(family: str, seed: int) -> Any:
+def estimator_of(family: str, seed: int) -> Any:
+    """Return an estimator of a family, not fitted."""
     match family:
         case "forest":
             return RandomForestClassifier(4, max_depth=3, random_state=seed)
@@ -97,11 +100,12 @@ def _estimator(family: str, seed: int) -> Any:
 # ---- texts
 
 
-def _text(rng: np.random.Generator, space: mace.FeatureSpace, depth: int) -> str:
+def random_text(rng: np.random.Generator, space: mace.FeatureSpace, depth: int) -> str:
+    """Return a constraint in the text form, nested so deep."""
     kind = rng.random()
     if depth == 0 or kind < 0.45:
         return _atom(rng, space)
-    first, second = (_text(rng, space, depth - 1) for _ in range(2))
+    first, second = (random_text(rng, space, depth - 1) for _ in range(2))
     if kind < 0.6:
         return f"if {first} then {second}" if "if " not in first + second else first
     if kind < 0.75:

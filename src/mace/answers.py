@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from mace.certify.certificate import VERSION, Certificate
@@ -28,6 +29,16 @@ MOST_SECONDS_FOR_A_CONFLICT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """One question for a (further) answer: the lanes that were asked, what they proved, and the answer, if there is one."""
+
+    lanes: tuple[Lane, ...]
+    bounds: Bounds
+    answer: Counterfactual | None = None
+    certificate: Certificate | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     """Asks for counterfactual after counterfactual; each further one has a condition more, which may need another lane."""
 
@@ -42,45 +53,25 @@ class Search:
 
     def run(self, problem: Problem, count: int, target: str, prediction: Scalar, started: float) -> Explanation:
         """Return up to ``count`` answers, nearest first."""
-        found: list[Counterfactual] = []
-        lower, reason, exhausted = 0.0, "", False
-        lanes: list[str] = []
-        asked, stated, certificate = problem, self.statement, None
-        while len(found) < count:
+        steps = self._steps(problem)
+        return explanation_of(steps, problem, count, target, prediction, started, self.metric, bool(self.digits))
+
+    def _steps(self, asked: Problem) -> Iterator[Step]:
+        """Yield answer after answer, until there is none."""
+        stated = self.statement
+        while True:
             lane = choose(self.solver, asked)
-            lanes.append(f"{lane.name}: {lane.why}")
             begun = time.monotonic()
             bounds = lane.solve(asked, self.limits)
-            if not found:
-                lower = float_down(bounds.lower)
             if bounds.point is None:
-                exhausted = bounds.is_infeasible
-                certificate = certificate_of(stated, lane.name, bounds, asked, None)
-                reason = reason if exhausted else which(bounds.reason, found, count)
-                break
+                yield Step((lane,), bounds, certificate=certificate_of(stated, lane.name, bounds, asked, None))
+                return
             seconds = time.monotonic() - begun
             point = shortened(asked, tidy(asked, bounds.point, bounds.lower, self.limits), self.digits, self.limits)
             answer = self.counterfactual(asked, lane, bounds, point, seconds)
-            found.append(replace(answer, certificate=certificate_of(stated, lane.name, bounds, asked, point)))
-            if found[-1].status != Status.OPTIMAL:
-                reason = reason or bounds.reason or ("the answer was rounded" if self.digits else "")
+            yield Step((lane,), bounds, answer, certificate_of(stated, lane.name, bounds, asked, point))
             asked = self._further(asked, point)
             stated = None if stated is None else stated.after(point)
-        return Explanation(
-            counterfactuals=tuple(found),
-            status=overall(found, exhausted, count),
-            factual=problem.space.values_of(problem.factual),
-            prediction=prediction,
-            target=target,
-            distance=str(self.metric),
-            lower=lower,
-            reason=reason,
-            seconds=time.monotonic() - started,
-            exhausted=exhausted,
-            solver="; ".join(dict.fromkeys(lanes)),
-            certificate=certificate,
-            space=problem.space,
-        )
 
     def nearest(self, problem: Problem, further: tuple[Condition, ...]) -> tuple[frozenset[str], Counterfactual] | None:
         """Return the nearest answer under further conditions with what it changes; ``None`` where there is proved to be none.
@@ -132,6 +123,48 @@ class Search:
         )
 
 
+def explanation_of(
+    steps: Iterator[Step],
+    problem: Problem,
+    count: int,
+    target: str,
+    prediction: Scalar,
+    started: float,
+    metric: Distance | FunctionDistance,
+    is_rounded: bool,
+) -> Explanation:
+    """Return what becomes of up to ``count`` questions for a further answer."""
+    found: list[Counterfactual] = []
+    lower, reason, exhausted, certificate = 0.0, "", False, None
+    lanes: dict[str, None] = {}
+    for step in islice(steps, count):
+        lanes |= dict.fromkeys(f"{lane.name}: {lane.why}" for lane in step.lanes)
+        if not found:
+            lower = float_down(step.bounds.lower)
+        if step.answer is None:
+            exhausted, certificate = step.bounds.is_infeasible, step.certificate
+            reason = reason if exhausted else _which(step.bounds.reason, found, count)
+            break
+        found.append(replace(step.answer, certificate=step.certificate))
+        if step.answer.status != Status.OPTIMAL:
+            reason = reason or step.bounds.reason or ("the answer was rounded" if is_rounded else "")
+    return Explanation(
+        counterfactuals=tuple(found),
+        status=_overall(found, exhausted, count),
+        factual=problem.space.values_of(problem.factual),
+        prediction=prediction,
+        target=target,
+        distance=str(metric),
+        lower=lower,
+        reason=reason,
+        seconds=time.monotonic() - started,
+        exhausted=exhausted,
+        solver="; ".join(lanes),
+        certificate=certificate,
+        space=problem.space,
+    )
+
+
 def decimals(digits: object, space: FeatureSpace) -> dict[int, int]:
     """Return how many decimals the answers of real features shall have, by position."""
     if digits is None:
@@ -145,7 +178,7 @@ def decimals(digits: object, space: FeatureSpace) -> dict[int, int]:
     return {space.index(name): number for name, number in given.items() if isinstance(space[name], Real)}
 
 
-def overall(found: list[Counterfactual], exhausted: bool, count: int) -> Status:
+def _overall(found: list[Counterfactual], exhausted: bool, count: int) -> Status:
     """Return how a search for several answers ended."""
     if not found:
         return Status.INFEASIBLE if exhausted else Status.UNKNOWN
@@ -153,7 +186,7 @@ def overall(found: list[Counterfactual], exhausted: bool, count: int) -> Status:
     return Status.OPTIMAL if complete and all(c.status == Status.OPTIMAL for c in found) else Status.FEASIBLE
 
 
-def which(reason: str, found: list[Counterfactual], count: int) -> str:
+def _which(reason: str, found: list[Counterfactual], count: int) -> str:
     """Return why a search ended, and after how many answers."""
     return f"{reason}, after {len(found)} of {count} counterfactuals" if found else reason
 

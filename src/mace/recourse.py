@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from mace.actions import OutOfTime, over_actions
-from mace.answers import certificate_of, overall, which
+from mace.answers import Step, certificate_of, explanation_of
 from mace.causes import OfRow, cases_of, effects_of, in_case, in_pieces, inputs_of, levels_of, of_levels, through
 from mace.certify.statement import Statement
 from mace.conflicts import Undecided
@@ -25,7 +25,7 @@ from mace.forms import Effects
 from mace.language import Program
 from mace.language.syntax import Compare, Variable, conjunction, constant
 from mace.models import Reading
-from mace.problem import Bounds, Evidence, Limits, Problem, Status
+from mace.problem import Bounds, Evidence, Limits, Problem
 from mace.region import RecourseRegion
 from mace.solvers import Lane, choose
 from mace.solvers.tidy import shortened, tidy
@@ -320,48 +320,29 @@ class Recourse:
 
     def run(self, problem: Problem, count: int, target: str, prediction: Scalar, started: float) -> Explanation:
         """Return up to ``count`` answers, nearest first."""
-        found: list[Counterfactual] = []
-        lower, reason, exhausted = 0.0, "", False
-        lanes: list[str] = []
+        steps = self._steps(problem)
+        return explanation_of(steps, problem, count, target, prediction, started, self.metric, bool(self.digits))
+
+    def _steps(self, problem: Problem) -> Iterator[Step]:
+        """Yield answer after answer, until there is none."""
+        stated = self.statement
         further: tuple[Condition, ...] = ()
-        stated, certificate = self.statement, None
-        while len(found) < count:
+        while True:
             begun = time.monotonic()
             made = self.nearest_of(problem, further)
             bounds = made.bounds
-            lanes += [f"{lane.name}: {lane.why}" for lane in made.lanes]
-            if not found:
-                lower = float_down(bounds.lower)
             if bounds.point is None:
-                exhausted = bounds.is_infeasible
-                certificate = certificate_of(stated, "causes", bounds, made.problem, None, **self._claim(None))
-                reason = reason if exhausted else which(bounds.reason, found, count)
-                break
+                proof = certificate_of(stated, "causes", bounds, made.problem, None, **self._claim(None))
+                yield Step(made.lanes, bounds, certificate=proof)
+                return
             point = tidy(made.problem, bounds.point, bounds.lower, self.limits)
             point = shortened(made.problem, point, self.digits, self.limits)
             answer = self.counterfactual(made, point, time.monotonic() - begun)
             row = made.effects.row(point)
             proof = certificate_of(stated, "causes", bounds, made.problem, point, row, **self._claim(answer))
-            found.append(replace(answer, certificate=proof))
-            if answer.status != Status.OPTIMAL:
-                reason = reason or bounds.reason or ("the answer was rounded" if self.digits else "")
+            yield Step(made.lanes, bounds, answer, proof)
             further = (*further, self.diversity.bind(problem.space, problem.factual, point, self.metric))
             stated = None if stated is None else stated.after(point)
-        return Explanation(
-            counterfactuals=tuple(found),
-            status=overall(found, exhausted, count),
-            factual=problem.space.values_of(problem.factual),
-            prediction=prediction,
-            target=target,
-            distance=str(self.metric),
-            lower=lower,
-            reason=reason,
-            seconds=time.monotonic() - started,
-            exhausted=exhausted,
-            solver="; ".join(dict.fromkeys(lanes)),
-            certificate=certificate,
-            space=problem.space,
-        )
 
     def nearest_of(self, problem: Problem, further: tuple[Condition, ...]) -> Intervention:
         """Return the nearest intervention."""

@@ -261,12 +261,11 @@ def _confirm_single_cause(asked: Problem, effects: Effects, name: str, cause: st
     Every equation on the way goes one way only in each of its causes, and all ways from the feature lead in the same direction.
     """
     ways: dict[str, tuple[str, int]] = {}
-    same: dict[str, Fraction] = {}
-    for equation in effects.equations:
-        program = given(equation.program, {each: same[each] for each in inputs_of(equation.program) & set(same)})
-        causes = sorted(inputs_of(program) & set(asked.space))
+    same: set[str] = set()
+    for equation in _simplified(effects):
+        causes = sorted(inputs_of(equation.program) & set(asked.space))
         if not causes:
-            same[equation.name] = Fraction(effects.row(asked.factual)[asked.space.index(equation.name)] or 0)
+            same.add(equation.name)
             continue
         each = [ways.get(other, (other, 1)) for other in causes]
         followed = {other.name for other in effects.equations}
@@ -276,11 +275,23 @@ def _confirm_single_cause(asked: Problem, effects: Effects, name: str, cause: st
         if hasattr(asked.space[root], "levels"):
             ways[equation.name] = root, 0
             continue
-        signs = _ways(asked, effects, replace(equation, program=program), causes, each)
+        signs = _ways(asked, effects, equation, causes, each)
         if len(signs) == 1:
             ways[equation.name] = root, signs.pop()
     if name not in same if name == cause else ways.get(name, ("", 0))[0] != cause:
         raise Refuted(f"{name!r} does not follow from {cause!r} alone in one direction")
+
+
+def _simplified(effects: Effects) -> list[Equation]:
+    """Return the equations with the effects that nothing moves put into those that they are causes of."""
+    made: list[Equation] = []
+    same: dict[str, Fraction] = {}
+    for equation in effects.equations:
+        known = {name: same[name] for name in inputs_of(equation.program) & set(same)}
+        made.append(replace(equation, program=given(equation.program, known)))
+        if not inputs_of(made[-1].program) & set(effects.space):
+            same[equation.name] = Fraction(made[-1].value(dict.fromkeys(effects.space)))
+    return made
 
 
 def _ways(
@@ -317,7 +328,7 @@ def _confirm_network(asked: Problem, form: EffectsForm, plain: Problem) -> None:
         for a, b in zip([*old.weights[1:], *old.biases[1:]], [*made.weights[1:], *made.biases[1:]], strict=True)
     ):
         raise Refuted("the network over actions differs behind its first layer")
-    box, follow = asked.box(), {equation.name: equation for equation in effects.equations}
+    box, follow = asked.box(), {equation.name: equation for equation in _simplified(effects)}
     largest = [_largest(column, box) for column in made.columns]
     off: list[Fraction] = []
     for unit in range(len(old.biases[0])):

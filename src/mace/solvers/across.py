@@ -21,25 +21,18 @@ import numpy as np
 from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.distances import point_values
-from mace.errors import InvalidProgram
 from mace.exact import float_down, float_up
 from mace.forms import Network
 from mace.forms.decision import clearance
 from mace.forms.scoring import column_values
-from mace.language import evaluate, holds
+from mace.language import holds
 from mace.language.linear import linear
 from mace.language.syntax import (
     And,
-    Binary,
     Compare,
-    Constant,
-    Expression,
     Guard,
-    Indicator,
     Not,
     Or,
-    Unary,
-    conjunction,
     negation,
     variables,
 )
@@ -49,6 +42,7 @@ from mace.solvers.allowed import on_grid
 from mace.solvers.bisection import BAND
 from mace.solvers.cuts import Cut, cut_of
 from mace.solvers.regions import Range, Region, guard_of, narrow, whole_region
+from mace.solvers.splits import active_piece, by_missing, by_value, choices, cut_at, cut_range, is_false, needed_atoms
 from mace.space import Integer, Point, Real, Value
 
 SHARE = Fraction(9, 10)
@@ -333,8 +327,8 @@ class _Search:
         """Return the parts of a box, cut where the point fails a guard; ``None`` where it is too narrow to be cut."""
         at = dict(zip(self.problem.space, point, strict=True))
         values = point_values(self.problem.space, point)
-        for atom in _needed(failing):
-            parts = _choices(atom, region, values) if _is_false(atom, values) else None
+        for atom in needed_atoms(failing):
+            parts = choices(atom, region, values) if is_false(atom, values) else None
             if parts is not None:
                 return parts
         for atom in self._failing_atoms(failing, point):
@@ -344,14 +338,14 @@ class _Search:
                 bound = Fraction(value) + shift
                 if len(variables(atom)) == 1:
                     cut = (
-                        _cut_at(region[name], bound)
+                        cut_at(region[name], bound)
                         if atom.name == "=="
-                        else _cut(region[name], bound, above=shift > 0)
+                        else cut_range(region[name], bound, above=shift > 0)
                     )
                 elif abs(shift) < FINEST * self._range(name):
                     continue
                 else:
-                    cut = _cut(region[name], (Fraction(value) + bound) / 2, above=shift > 0)
+                    cut = cut_range(region[name], (Fraction(value) + bound) / 2, above=shift > 0)
                 if len(cut) > 1:
                     return [region | {name: part} for part in cut]
         return self._split_somewhere(region, at, sorted(variables(failing)))
@@ -365,7 +359,7 @@ class _Search:
             return [(region, tuple(side if cut is failing else cut for cut in cuts)) for side in sides]
         for name, at, above in failing.places(point):
             left = region[name]
-            cut = _cut_at(left, at) if left.levels is not None else _cut(left, at, above=above)
+            cut = cut_at(left, at) if left.levels is not None else cut_range(left, at, above=above)
             if len(cut) > 1:
                 return _beside(cuts, [region | {name: part} for part in cut])
         at_point = dict(zip(self.problem.space, point, strict=True))
@@ -374,7 +368,7 @@ class _Search:
     def _split_somewhere(self, region: Region, at: dict[str, Value], names: list[str]) -> list[Region] | None:
         """Cut a box at some feature: being missing, the factual's own value, the level of the point, or in the middle."""
         own = dict(zip(self.problem.space, self.problem.factual, strict=True))
-        for cut in (_by_missing, _by_value):
+        for cut in (by_missing, by_value):
             for value, name in itertools.chain(
                 ((own[name], name) for name in names), ((at[name], name) for name in names)
             ):
@@ -383,7 +377,7 @@ class _Search:
                     return [region | {name: part} for part in parts]
         width = {name: (region[name].high - region[name].low) / self._range(name) for name in names}
         for name in sorted(names, key=lambda name: -width[name]):
-            parts = _cut(region[name], (region[name].low + region[name].high) / 2, above=False)
+            parts = cut_range(region[name], (region[name].low + region[name].high) / 2, above=False)
             if len(parts) > 1 and (region[name].is_whole or width[name] > FINEST):
                 return [region | {name: part} for part in parts]
         return None
@@ -399,7 +393,7 @@ class _Search:
                         continue
                     pending.append(negation(part))
                 case And(parts) | Or(parts):
-                    pending.extend(part for part in parts if _is_false(part, values))
+                    pending.extend(part for part in parts if is_false(part, values))
                 case Compare() as atom:
                     yield atom
                 case _:
@@ -410,7 +404,7 @@ class _Search:
         if atom.name == "!=" or any(at[name] is None for name in variables(atom)):
             return []
         values = {name: None if value is None else Fraction(value) for name, value in at.items()}
-        form = linear(Compare(atom.name, _active(atom.left, values), _active(atom.right, values)))
+        form = linear(Compare(atom.name, active_piece(atom.left, values), active_piece(atom.right, values)))
         if form is None:
             return []
         coefficients, rest = form
@@ -536,124 +530,6 @@ def _on_grid(region: Region, name: str, feature: Real | Integer, own: Value) -> 
         low, high = min(low, own), max(high, own)
     kept = left.between(Fraction(low), Fraction(high)) if low <= high else left.nothing_but_missing()
     return None if kept.is_empty else region if kept == left else region | {name: kept}
-
-
-def _needed(guard: Guard) -> Iterator[Compare]:
-    """Yield the comparisons without which a guard does not hold."""
-    match guard:
-        case Compare():
-            yield guard
-        case And(parts):
-            for part in parts:
-                yield from _needed(part)
-        case Not(Compare() | Or() | Not() as part):
-            yield from _needed(negation(part))
-
-
-def _choices(atom: Compare, region: Region, values: dict[str, Fraction | None]) -> list[Region] | None:
-    """Where an atom says that at most so many of some tests hold, return parts with every such row of a region, but not the point.
-
-    Of the tests that hold at the point, as many as may hold are looked at: one of them fails, or every other test does. Where only one may
-    hold there is a part for each test instead. ``None`` where the atom says something else.
-    """
-    tests = _tests(atom.left)
-    if atom.name not in ("<=", "<") or tests is None or not isinstance(atom.right, Constant):
-        return None
-    most = math.floor(atom.right.value) if atom.name == "<=" else math.ceil(atom.right.value) - 1
-    free = []
-    for test in tests:
-        if narrow(negation(test), region) is None:
-            most -= 1
-        elif narrow(test, region) is not None:
-            free.append(test)
-    if most < 0:
-        return None
-    if most == 1:
-        failing = [[test for test in free if test != chosen] for chosen in free]
-    else:
-        first = [test for test in free if not _is_false(test, values)][:most]
-        failing = [*([test] for test in first), [test for test in free if test not in first]]
-    parts = [narrow(conjunction(map(negation, each)), region) for each in failing]
-    # A part that is no smaller than the region would be cut for ever.
-    return None if region in parts else [part for part in parts if part is not None]
-
-
-def _tests(expression: Expression) -> list[Guard] | None:
-    """Return the guards whose number an expression counts; ``None`` where it does more."""
-    match expression:
-        case Indicator(guard):
-            return [guard]
-        case Binary("+", left, right):
-            first, second = _tests(left), _tests(right)
-            return None if first is None or second is None else first + second
-        case _:
-            return None
-
-
-def _cut(left: Range, at: Fraction, *, above: bool) -> list[Range]:
-    """Cut a range of numbers in two at a value; the value itself belongs to the side ``above`` says, both where it is no whole number's."""
-    if left.missing or left.levels is not None:
-        return [left]
-    if left.is_whole:
-        below = Fraction(math.ceil(at) - 1 if above else math.floor(at))
-        parts = [left.between(left.low, below), left.between(below + 1, left.high)]
-    else:
-        parts = [left.between(left.low, at), left.between(at, left.high)]
-    return [left] if left in parts else [part for part in parts if not part.is_empty]
-
-
-def _cut_at(left: Range, at: Fraction) -> list[Range]:
-    """Cut a range into a value and what lies on either side of it; floats only count."""
-    if left.missing:
-        return [left]
-    if left.levels is not None:
-        parts = [left.only(k for k in left.levels if k == at), left.only(k for k in left.levels if k != at)]
-    elif left.is_whole:
-        parts = [left.between(at, at), left.between(left.low, at - 1), left.between(at + 1, left.high)]
-    else:
-        below, above = math.nextafter(float_down(at), -math.inf), math.nextafter(float_up(at), math.inf)
-        if float_down(at) != at:
-            below, above = float_down(at), float_up(at)
-        parts = [
-            left.between(at, at),
-            left.between(left.low, Fraction(below)),
-            left.between(Fraction(above), left.high),
-        ]
-    return [part for part in parts if not part.is_empty]
-
-
-def _by_missing(left: Range, _: Value, *, is_own: bool) -> list[Range]:
-    return [left.nothing_but_missing(), replace(left, missing=False)] if left.missing and left.has_values else [left]
-
-
-def _by_value(left: Range, value: Value, *, is_own: bool) -> list[Range]:
-    """Cut off a value: the factual's own, or a level."""
-    return _cut_at(left, Fraction(value)) if value is not None and (is_own or left.levels is not None) else [left]
-
-
-def _is_false(guard: Guard, values: dict[str, Fraction | None]) -> bool:
-    """Return whether a part of a guard, taken alone, can be asked of a row and fails: not where it compares what is missing."""
-    try:
-        return not holds(guard, values)
-    except InvalidProgram:
-        return False
-
-
-def _active(expression: Expression, values: dict[str, Fraction | None]) -> Expression:
-    """Return the piece of an expression that is in use at a row."""
-    match expression:
-        case Unary(name, operand):
-            inner = _active(operand, values)
-            return inner if name == "abs" and evaluate(operand, values) >= 0 else Unary("neg", inner)
-        case Binary(("min" | "max") as name, left, right):
-            first_is_less = evaluate(left, values) <= evaluate(right, values)
-            return _active(left if first_is_less == (name == "min") else right, values)
-        case Binary(name, left, right):
-            return Binary(name, _active(left, values), _active(right, values))
-        case Indicator():
-            return Constant(evaluate(expression, values))
-        case _:
-            return expression
 
 
 def _in_domain(problem: Problem, j: int, number: Fraction, above: bool) -> Value:

@@ -1,0 +1,28 @@
+"""Answers near data, typical, robust, and by causes and effects: random models against brute force by definition, certificates checked."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+from runner import SKIPPED, Group, run
+
+
+def constrained(seed: int, kind: str) -> tuple[str, str | None]:
+    from random_realism import fault, random_realistic
+
+    case = random_realistic(seed, kind)
+    return ("not learnt", SKIPPED) if case is None else (case.family, fault(case))
+
+
+def causal(seed: int) -> tuple[str, str | None]:
+    from random_realism import fault_of_intervention, random_intervention
+
+    case = random_intervention(seed)
+    return ("not learnt", SKIPPED) if case is None else (case.family, fault_of_intervention(case))
+
+
+if __name__ == "__main__":
+    groups = {kind: Group(500, 0, partial(constrained, kind=kind)) for kind in ("near_data", "typical", "robust")}
+    groups["causal"] = Group(400, 0, causal)
+    sys.exit(run("realism", "answers kept realistic, over finite spaces, against brute force by definition", groups))
