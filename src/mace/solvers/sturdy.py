@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from mace.copies import NoCopies
 from mace.distances import NormMetric, as_distance, distance_down
-from mace.exact import float_down, float_up
+from mace.exact import decimal_fraction, float_down, float_up
 from mace.forms import Network, TreeEnsemble
 from mace.noise import Sturdy
 from mace.problem import Bounds, Evidence, Limits, Problem
@@ -73,6 +73,7 @@ MOST_OPEN = 100_000
 INTERRUPTED = "interrupted"
 NO_PROOF = "the search rests on boxes of refused rows or on a target that is reached in several ways, of which there is no proof"
 
+BARELY = 1 + Fraction(1, 2**40)
 MOST_BOXES = 1000
 """So many boxes have proofs at most."""
 
@@ -225,7 +226,8 @@ class _Search:
                 found.append(source)
             else:
                 found += [(piece, tuple(self._copies(piece, held))) for piece in self._at_turns(region)]
-        return [each for each in found if lower is None or self._nearest(each[0]) < lower]
+        # A checker measures how far a box is in rounded numbers.
+        return [each for each in found if lower is None or self._nearest(each[0]) < lower * BARELY]
 
     def _written(self, moves: Moves) -> dict[str, dict[str, float]]:
         """Return how rows are moved, as evidence: without the features that stay."""
@@ -490,19 +492,35 @@ class _Search:
         if left.levels is not None and refused.levels is not None:
             beside = replace(left.only(left.levels - refused.levels), missing=False)
             return [*parts, *([beside] if beside.has_values else [])], kept.only(refused.levels)
-        radius = self.sturdy.radii.get(name, Fraction(0))
-        low, high = refused.low - radius, refused.high + radius
+        low, high = self._brought_into(name, refused)
         values = replace(left, missing=False)
         below, above = values.between(left.low, _before(low, left)), values.between(_after(high, left), left.high)
         parts += [part for part in (below, above) if part.has_values]
         return parts, kept.between(low, high)
+
+    def _brought_into(self, name: str, refused: Range) -> tuple[Fraction, Fraction]:
+        """Return the ends of what noise brings into a range of an ordered feature: to its values, not to a number off its grid."""
+        radius, feature = self.sturdy.radii.get(name, Fraction(0)), self.problem.space[name]
+        low, high = refused.low, refused.high
+        if isinstance(feature, Real | Integer) and feature.step is not None and feature.low < feature.high:
+            step = decimal_fraction(feature.step)
+            first = math.floor((refused.low - Fraction(feature.low)) / step) - 1
+            last = math.ceil((refused.high - Fraction(feature.low)) / step) + 1
+            while first <= last and feature.value_at(first) < refused.low:
+                first += 1
+            while first <= last and feature.value_at(last) > refused.high:
+                last -= 1
+            if first > last:
+                return low, high
+            low, high = Fraction(feature.value_at(first)), Fraction(feature.value_at(last))
+        return min(low - radius, refused.low), max(high + radius, refused.high)
 
     # ---- shifted copies
 
     def _shift(self, point: Point, refused: Point) -> bool:
         """Ask for one more shifted copy of the model; return whether that is something new."""
         form, goal = self.problem.form, self.problem.goal
-        if not isinstance(form, Network) or len(self.offsets) >= MOST_OFFSETS or not self._can_shift():
+        if not isinstance(form, Network) or len(self.offsets) >= MOST_OFFSETS:
             return False
         if not self._is_one_way(form):
             return False
@@ -572,9 +590,12 @@ class _Search:
     def _place(self, row: Point) -> Moves | None:
         """Return the noisy features set to a row's values; ``None`` where they cannot be."""
         form = self.problem.form
-        if not isinstance(form, Network) or not self._has_numbers() or not self._is_one_way(form):
+        if not isinstance(form, Network) or not self._is_one_way(form):
             return None
         noisy = {self.problem.space.index(name) for name in self.sturdy.radii}
+        features = list(self.problem.space.values())
+        if not all(_is_number(features[j], row[j]) for j in noisy):
+            return None
         return tuple(
             Move(Fraction(value), is_place=True) if j in noisy and value is not None else STAY
             for j, value in enumerate(row)
@@ -585,32 +606,23 @@ class _Search:
         names = list(self.sturdy.radii)
         return {name: _only(self.whole[name], row[self.problem.space.index(name)]) for name in names}
 
-    def _can_shift(self) -> bool:
-        """Return whether a value moved by a whole number of steps is a value again."""
-        pairs = zip(self.problem.space.items(), self.problem.factual, strict=True)
-        return all(
-            name not in self.sturdy.radii
-            or (
-                isinstance(feature, Real | Integer)
-                and not feature.missing
-                and (feature.size is None or _on_grid(feature, own))
-            )
-            for (name, feature), own in pairs
-        )
-
     def _steps(self) -> tuple[Fraction, ...]:
-        """Return how far each feature may be moved at most: whole steps, or a little less than the radius of a real one."""
+        """Return how far each feature may be moved at most so that it is a value again: whole steps, or a little less than the radius.
+
+        Nothing where it may be missing, where the factual is off its grid, or where floats cannot hold that grid.
+        """
         found = []
-        for name, feature in self.problem.space.items():
-            radius = self.sturdy.radii.get(name, Fraction(0))
-            step = getattr(feature, "step", None)
-            if isinstance(feature, Real) and step is None:
+        for (name, feature), own in zip(self.problem.space.items(), self.problem.factual, strict=True):
+            radius, far = self.sturdy.radii.get(name, Fraction(0)), Fraction(0)
+            if not isinstance(feature, Real | Integer) or feature.missing or own is None:
+                pass
+            elif isinstance(feature, Integer) or feature.is_exact_grid:
+                step = Fraction(feature.step or 1)
+                far = math.floor(radius / step) * step if feature.has(own) else far
+            elif feature.step is None:
                 rounding = Fraction(max(abs(feature.low), abs(feature.high))) / 2**50
-                found.append(Fraction(float_down(max(radius * (1 - Fraction(1, 2**40)) - rounding, Fraction(0)))))
-            elif isinstance(feature, Integer):
-                found.append(Fraction(math.floor(radius / (step or 1)) * (step or 1)))
-            else:
-                found.append(Fraction(0))
+                far = Fraction(float_down(max(radius * (1 - Fraction(1, 2**40)) - rounding, Fraction(0))))
+            found.append(far)
         return tuple(found)
 
     def _fitting(self, offset: Offset, region: Region) -> Moves:
@@ -667,6 +679,11 @@ def _holds(wide: Range, left: Range) -> bool:
     return wide.has_values and wide.low <= left.low and left.high <= wide.high
 
 
+def _is_number(feature: object, value: Value) -> bool:
+    """Return whether a value is one of a feature that is a number and never missing."""
+    return isinstance(feature, Real | Integer) and not feature.missing and value is not None and feature.has(value)
+
+
 def _turn(feature: object, offset: Fraction) -> Fraction:
     """Return the value from which on an offset leads out of the range of a feature."""
     assert isinstance(feature, Real | Integer)
@@ -719,7 +736,3 @@ def _after(high: Fraction, left: Range) -> Fraction:
         return Fraction(math.floor(high) + 1)
     above = float_up(high)
     return Fraction(math.nextafter(above, math.inf) if above == high else above)
-
-
-def _on_grid(feature: Real | Integer, own: Value) -> bool:
-    return isinstance(feature, Integer) and own is not None and feature.has(own)
