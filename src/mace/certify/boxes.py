@@ -45,19 +45,16 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
     """Be convinced that no plausible point nearer than ``lower`` is in the goal, or raise."""
     if not isinstance(problem.metric, NormMetric):
         raise Refuted("evidence: a proof by boxes is about norms")
-    boxes = [_read_box(problem, entry["ranges"]) for entry in evidence["boxes"]]
+    boxes = [read_box(problem, entry["ranges"]) for entry in evidence["boxes"]]
     check_cover(problem, lower, boxes)
-    names = list(problem.space)
     for number, (box, entry) in enumerate(zip(boxes, evidence["boxes"], strict=True)):
         proof = entry["proof"]
         if "missing" in proof:
             raise Unchecked(f"box {number} has no proof: {proof['missing']!s:.300}")
         if proof["lane"] not in INNER:
             raise Unchecked(f"no checker for boxes of the lane {proof['lane']!r:.60}; known: {', '.join(INNER)}")
-        limits = [_guard(name, span) for name, span in zip(names, box, strict=True) if span is not None]
         about = problem if entry.get("forest") is None else _about_forest(problem, entry["forest"])
-        asked = replace(about, conditions=(*about.conditions, *map(GuardCondition, limits)))
-        INNER[proof["lane"]](asked, lower, proof, _silent)
+        INNER[proof["lane"]](inside(about, box), lower, proof, _silent)
         progress((number + 1) / len(boxes))
 
 
@@ -78,13 +75,20 @@ def _silent(share: float) -> None:
 # ---- boxes
 
 
-def _read_box(problem: Problem, ranges: dict[str, Any]) -> Box:
+def read_box(problem: Problem, ranges: dict[str, Any]) -> Box:
+    """Return the box that evidence tells of by the ranges of its features."""
     unknown = [name for name in ranges if name not in problem.space]
     if unknown:
         raise Refuted(f"evidence.boxes: there is no feature {unknown[0]!r:.60}")
     return tuple(
         _read_span(feature, ranges[name]) if name in ranges else None for name, feature in problem.space.items()
     )
+
+
+def inside(problem: Problem, box: Box) -> Problem:
+    """Return a problem about the rows of a box."""
+    limits = [_guard(name, span) for name, span in zip(problem.space, box, strict=True) if span is not None]
+    return replace(problem, conditions=(*problem.conditions, *map(GuardCondition, limits)))
 
 
 def _read_span(feature: Feature, entry: dict[str, Any]) -> Span:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from mace.certify import moved
 from mace.certify.enumerate import MOST_POINTS, rows_below
 from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.constraints.condition import GuardCondition
@@ -111,6 +112,9 @@ def check(
         raise Unchecked(f"there is no proof of lower: {evidence.get('missing', 'the evidence has none')!s:.300}")
     if proof.get("lane") == "enumerate":
         _check_rows(problem, sturdy, lower, progress)
+        return
+    if proof.get("lane") == "moved":
+        moved.check(problem, sturdy, lower, proof, progress)
         return
     places = evidence["places"]
     asked = problem

@@ -469,7 +469,7 @@ class _Search:
         for proved in _largest(enough):
             if proved.evidence is None:
                 return None
-            ranges = {name: _range_dict(left) for name, left in proved.region.items() if left != self.whole[name]}
+            ranges = {name: range_dict(left) for name, left in proved.region.items() if left != self.whole[name]}
             about = {} if proved.forest is None else {"forest": proved.forest}
             boxes.append({"ranges": ranges, **about, "proof": proved.evidence})
         if any(box["proof"]["lane"] == "milp" for box in boxes):
@@ -498,7 +498,7 @@ def _lies_in(region: Region, other: Region) -> bool:
     )
 
 
-def _range_dict(left: Range) -> dict[str, Any]:
+def range_dict(left: Range) -> dict[str, Any]:
     """Return a range for a certificate; of a range of numbers its least and greatest float."""
     if left.levels is not None:
         return {"levels": sorted(left.levels), "missing": left.missing}

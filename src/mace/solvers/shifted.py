@@ -199,7 +199,8 @@ def kept_inside(point: Point, offset: Offset, features: Sequence[Feature]) -> Po
             low, high = span(feature)
             moved.append(int(min(max(value + each, low), high)))
         else:
-            moved.append(min(max(float(value) + float(each), feature.low), feature.high))
+            low, high = span(feature)
+            moved.append(min(max(float(value) + float(each), float(low)), float(high)))
     return tuple(moved)
 
 

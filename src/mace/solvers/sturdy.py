@@ -25,7 +25,8 @@ from mace.exact import float_down, float_up
 from mace.forms import Network, TreeEnsemble
 from mace.noise import Sturdy
 from mace.problem import Bounds, Evidence, Limits, Problem
-from mace.solvers import places
+from mace.solvers import network, places
+from mace.solvers.across import range_dict
 from mace.solvers.allowed import on_grid
 from mace.solvers.beside import around, beside, inside
 from mace.solvers.regions import Range, Region, whole_region
@@ -71,7 +72,19 @@ SHARE = Fraction(9, 10)
 
 MOST_OPEN = 100_000
 INTERRUPTED = "interrupted"
-NO_PROOF = "robust answers have proofs for trees whose target is reached in few ways, and where the nearest row of all is robust"
+NO_PROOF = "the search rests on boxes of refused rows or on a target that is reached in several ways, of which there is no proof"
+
+BARELY = 1 + Fraction(1, 2**40)
+MOST_BOXES = 1000
+"""So many boxes have proofs at most."""
+
+Waiting = tuple[Fraction, int, Region, tuple[Moves, ...], float, "Closed | None"]
+"""A box: a distance below which it has no robust row, its number, what it is, the places held, for how long it is asked about, and where
+that distance comes from, if not from the box itself."""
+
+Closed = tuple[Region, tuple[Moves, ...]]
+"""A box, and the copies that no row of it nearer than some distance brings to the goal together."""
+
 OPEN = "the box around points between lower and upper is neither proved nor refuted"
 
 
@@ -113,46 +126,123 @@ class _Search:
         self.calls = 0
         self.reason = self.doubt = ""
         self.patience = PATIENCE if isinstance(problem.form, Network) else math.inf
-        self.waiting: list[tuple[Fraction, int, Region, tuple[Moves, ...], float]] = []
+        self.waiting: list[Waiting] = []
+        self.proofs: list[Closed] | None = []
         self.serial = itertools.count()
 
     def run(self) -> Bounds:
+        """Search; then prove what was found where that is asked for."""
+        if not self.limits.record:
+            return self._run()
+        limits = self.limits
+        self.limits = limits.first_half()
+        bounds = self._run()
+        self.limits = limits
+        lower = None if bounds.is_infeasible else bounds.lower
+        try:
+            return replace(bounds, evidence=self._evidence(lower))
+        except KeyboardInterrupt:
+            return bounds
+
+    def _run(self) -> Bounds:
         self._push(Fraction(0), self.whole, ())
         while self.waiting:
-            lower, _, region, held, self.patience = heapq.heappop(self.waiting)
+            lower, _, region, held, self.patience, source = heapq.heappop(self.waiting)
             if self.limits.remaining() <= 0 or len(self.waiting) > MOST_OPEN:
                 self.reason = OUT_OF_TIME if self.limits.remaining() <= 0 else "memory limit reached"
             elif not self._is_beaten(lower):
                 try:
-                    self._box(lower, region, held)
+                    self._box(lower, region, held, source)
                 except KeyboardInterrupt:
                     self.reason = INTERRUPTED
                 if not self.reason:
                     continue
+            heapq.heappush(self.waiting, (lower, next(self.serial), region, held, self.patience, source))
             self._close(lower)
             break
         if self.upper is None and self.closed is None:
-            return Bounds(Fraction(0), is_infeasible=True, calls=self.calls, evidence=self._evidence(None))
+            return Bounds(Fraction(0), is_infeasible=True, calls=self.calls)
         lower = min(each for each in (self.upper, self.closed) if each is not None)
         gap = self.upper is None or self.upper - lower > self.problem.accuracy
         reason = (self.reason or self.doubt or OPEN) if gap else ""
-        return Bounds(lower, self.upper, self.point, reason=reason, calls=self.calls, evidence=self._evidence(lower))
+        return Bounds(lower, self.upper, self.point, reason=reason, calls=self.calls)
 
-    def _evidence(self, lower: Fraction | None) -> Evidence | None:
-        """Return the proofs: of the box around the answer, and of ``lower`` where that of the first question, without noise, is enough."""
-        if not self.limits.record:
-            return None
+    def _evidence(self, lower: Fraction | None) -> Evidence:
+        """Return the proofs: of the box around the answer, and of ``lower``.
+
+        Where the nearest row of all is robust, the proof of the first question, without noise, is enough.
+        """
         made: Evidence = {"lane": "robust", "places": [], "proof": None, "around": self.around, "missing": NO_PROOF}
         if self.lane == "enumerate":
             return {**made, "proof": {"lane": "enumerate"}, "around": {"lane": "enumerate"}}
         first = self.first
         if first is not None and (first.is_infeasible or (lower is not None and first.lower >= lower)):
             made["proof"] = first.evidence
+        elif self._is_provable():
+            made["proof"], made["missing"] = self._moved(lower)
         return made
 
-    def _push(self, lower: Fraction, region: Region, held: tuple[Moves, ...]) -> None:
-        lower = max(lower, self._nearest(region))
-        heapq.heappush(self.waiting, (lower, next(self.serial), region, held, self.patience))
+    def _is_provable(self) -> bool:
+        """Return whether every box was closed by copies of a network."""
+        form = self.problem.form
+        return (
+            self.proofs is not None
+            and isinstance(form, Network)
+            and isinstance(self.problem.metric, NormMetric)
+            and self._is_one_way(form)
+        )
+
+    def _moved(self, lower: Fraction | None) -> tuple[Evidence | None, str]:
+        """Return the proof that no row nearer than ``lower`` reaches the goal with its copies in any box; or why there is none."""
+        boxes = _largest(self._closed_boxes(lower))
+        if len(boxes) > MOST_BOXES:
+            return None, f"the search closed {len(boxes):,} boxes, and at most {MOST_BOXES:,} have proofs"
+        made: list[Evidence] = []
+        for region, copies in boxes:
+            if self.limits.remaining() <= 0:
+                return None, "the time limit left no time for the proof"
+            proof = self._proof_of(shifted(inside(self.rest, region), copies), lower)
+            if proof is None or "missing" in proof:
+                return None, f"a box has no proof: {(proof or {}).get('missing', 'its lane makes none')}"
+            ranges = {name: range_dict(left) for name, left in region.items() if left != self.whole[name]}
+            moves = [self._written(each) for each in copies]
+            made.append({"ranges": ranges, "moves": [each for each in moves if each], "proof": proof})
+        return {"lane": "moved", "boxes": made}, ""
+
+    def _proof_of(self, asked: Problem, lower: Fraction | None) -> Evidence | None:
+        """Return the proof that nothing nearer than ``lower`` is in the goal of a question."""
+        limits = Limits(self.limits.deadline, record=True)
+        if self.lane == "network":
+            proof = network.prove(asked, lower, self.upper, limits)
+            if proof is not None:
+                return proof
+        found = self._ask(asked, record=True)
+        return found.evidence if found.is_infeasible or (lower is not None and found.lower >= lower) else None
+
+    def _closed_boxes(self, lower: Fraction | None) -> list[Closed]:
+        """Return the boxes that were closed, and those that are left, without those that are too far."""
+        found = list(self.proofs or ())
+        for _, _, region, held, _, source in self.waiting:
+            if source is not None:
+                found.append(source)
+            else:
+                found += [(piece, tuple(self._copies(piece, held))) for piece in self._at_turns(region)]
+        # A checker measures how far a box is in rounded numbers.
+        return [each for each in found if lower is None or self._nearest(each[0]) < lower * BARELY]
+
+    def _written(self, moves: Moves) -> dict[str, dict[str, float]]:
+        """Return how rows are moved, as evidence: without the features that stay."""
+        return {
+            name: {"at" if move.is_place else "by": float(move.number)}
+            for name, move in zip(self.problem.space, moves, strict=True)
+            if move != STAY
+        }
+
+    def _push(self, lower: Fraction, region: Region, held: tuple[Moves, ...], source: Closed | None = None) -> None:
+        nearest = self._nearest(region)
+        if nearest >= lower:
+            source = None
+        heapq.heappush(self.waiting, (max(lower, nearest), next(self.serial), region, held, self.patience, source))
 
     def _nearest(self, region: Region) -> Fraction:
         """Return a distance below which a box has no row."""
@@ -215,32 +305,38 @@ class _Search:
 
     # ---- one box
 
-    def _box(self, lower: Fraction, region: Region, held: tuple[Moves, ...]) -> None:
+    def _box(self, lower: Fraction, region: Region, held: tuple[Moves, ...], source: Closed | None) -> None:
         """Ask about a box; close it, or cut out of it what noise undoes. Rows of the box must reach the goal at places ``held``."""
         pieces = self._at_turns(region)
         if len(pieces) > 1:
             for piece in pieces:
-                self._push(lower, piece, held)
+                self._push(lower, piece, held, source)
             return
         near = self._within_reach(region)
         if near is None:
+            self._note((region, tuple(self._copies(region, held))))
             return
         copies = self._copies(near, held)
+        asked = region, tuple(copies)
         found = self._ask_while_nearer(shifted(inside(self.rest, near), copies))
         if found is None:
             assert self.upper is not None
             self._close(self.upper - SHARE * self.problem.accuracy)
+            self._note(asked)
             return
         if found.is_infeasible:
+            self._note(asked)
             return
-        lower = max(lower, found.lower)
+        if found.lower >= lower:
+            lower, source = found.lower, asked
         is_cut_short = found.reason == OUT_OF_TIME and self.limits.remaining() > 0
         if self._is_beaten(lower) or (found.point is None and not is_cut_short):
             self._close(lower)
+            self._note(source or asked)
             self.doubt = found.reason or self.doubt
             return
         if found.point is None:
-            self._ask_again(lower, region, held)
+            self._ask_again(lower, region, held, source)
             return
         worst = self._worst(found.point)
         if worst is None:
@@ -248,39 +344,49 @@ class _Search:
             if refusing.is_infeasible:
                 self._accept(found.point, refusing.evidence)
                 if is_cut_short and not self._is_beaten(lower):
-                    self._ask_again(lower, region, held)
+                    self._ask_again(lower, region, held, source)
                 else:
                     self._close(lower)
+                    self._note(source or asked)
                 return
             if refusing.point is None:
                 self._close(lower)
+                self._note(source or asked)
                 self.reason = refusing.reason
                 return
             worst = self._deeper(refusing.point, found.point)
         if self._shift(found.point, worst):
             for piece in self._at_turns(region):
-                self._push(lower, piece, held)
+                self._push(lower, piece, held, source)
             return
         if len(copies) > 1:
             self._try_firmer(near, copies, found.point, worst)
             if self._is_beaten(lower):
                 self._close(lower)
+                self._note(source or asked)
                 return
-        self._cut(lower, region, held, worst)
+        self._cut(lower, region, held, worst, source)
         if self.limits.on_progress is not None:
             upper = math.inf if self.upper is None else float_up(self.upper)
             self.limits.on_progress(float_down(lower), upper, self.calls)
 
-    def _ask_again(self, lower: Fraction, region: Region, held: tuple[Moves, ...]) -> None:
+    def _note(self, closed: Closed) -> None:
+        """Keep a closed box for the proof."""
+        if self.proofs is not None:
+            self.proofs.append(closed)
+
+    def _ask_again(self, lower: Fraction, region: Region, held: tuple[Moves, ...], source: Closed | None) -> None:
         """Put a box back whose question took too long, for longer."""
         self.patience *= 2
-        self._push(lower, region, held)
+        self._push(lower, region, held, source)
 
-    def _cut(self, lower: Fraction, region: Region, held: tuple[Moves, ...], worst: Point) -> None:
+    def _cut(
+        self, lower: Fraction, region: Region, held: tuple[Moves, ...], worst: Point, source: Closed | None
+    ) -> None:
         """Cut a box along what noise brings to a refused row, which is held there; or cut out what a box of refused rows undoes."""
         place = self._place(worst)
         if place is None or place in held or len(held) >= MOST_HELD:
-            refused, further = self._refused(worst, region), None
+            refused, further, self.proofs = self._refused(worst, region), None, None
         else:
             refused, further = self._at(worst), (*held, place)
         inner, outer = dict(region), []
@@ -289,9 +395,9 @@ class _Search:
             outer += [inner | {name: part} for part in parts]
             inner[name] = kept
         if further is not None:
-            self._push(lower, inner, further)
+            self._push(lower, inner, further, source)
         for part in outer:
-            self._push(lower, part, held)
+            self._push(lower, part, held, source)
 
     def _within_reach(self, region: Region) -> Region | None:
         """Return what is left of a box within the distance of the point in hand; ``None`` where nothing is."""
@@ -428,7 +534,7 @@ class _Search:
     def _shift(self, point: Point, refused: Point) -> bool:
         """Ask for one more shifted copy of the model; return whether that is something new."""
         form, goal = self.problem.form, self.problem.goal
-        if not isinstance(form, Network) or len(self.offsets) >= MOST_OFFSETS or not self._can_shift():
+        if not isinstance(form, Network) or len(self.offsets) >= MOST_OFFSETS:
             return False
         if not self._is_one_way(form):
             return False
@@ -498,9 +604,12 @@ class _Search:
     def _place(self, row: Point) -> Moves | None:
         """Return the noisy features set to a row's values; ``None`` where they cannot be."""
         form = self.problem.form
-        if not isinstance(form, Network) or not self._has_numbers() or not self._is_one_way(form):
+        if not isinstance(form, Network) or not self._is_one_way(form):
             return None
         noisy = {self.problem.space.index(name) for name in self.sturdy.radii}
+        features = list(self.problem.space.values())
+        if not all(_is_number(features[j], row[j]) for j in noisy):
+            return None
         return tuple(
             Move(Fraction(value), is_place=True) if j in noisy and value is not None else STAY
             for j, value in enumerate(row)
@@ -511,32 +620,23 @@ class _Search:
         names = list(self.sturdy.radii)
         return {name: _only(self.whole[name], row[self.problem.space.index(name)]) for name in names}
 
-    def _can_shift(self) -> bool:
-        """Return whether a value moved by a whole number of steps is a value again."""
-        pairs = zip(self.problem.space.items(), self.problem.factual, strict=True)
-        return all(
-            name not in self.sturdy.radii
-            or (
-                isinstance(feature, Real | Integer)
-                and not feature.missing
-                and (feature.size is None or _on_grid(feature, own))
-            )
-            for (name, feature), own in pairs
-        )
-
     def _steps(self) -> tuple[Fraction, ...]:
-        """Return how far each feature may be moved at most: whole steps, or a little less than the radius of a real one."""
+        """Return how far each feature may be moved at most so that it is a value again: whole steps, or a little less than the radius.
+
+        Nothing where it may be missing, where the factual is off its grid, or where floats cannot hold that grid.
+        """
         found = []
-        for name, feature in self.problem.space.items():
-            radius = self.sturdy.radii.get(name, Fraction(0))
-            step = getattr(feature, "step", None)
-            if isinstance(feature, Real) and step is None:
+        for (name, feature), own in zip(self.problem.space.items(), self.problem.factual, strict=True):
+            radius, far = self.sturdy.radii.get(name, Fraction(0)), Fraction(0)
+            if not isinstance(feature, Real | Integer) or feature.missing or own is None:
+                pass
+            elif isinstance(feature, Integer) or feature.is_exact_grid:
+                step = Fraction(feature.step or 1)
+                far = math.floor(radius / step) * step if feature.has(own) else far
+            elif feature.step is None:
                 rounding = Fraction(max(abs(feature.low), abs(feature.high))) / 2**50
-                found.append(max(radius * (1 - Fraction(1, 2**40)) - rounding, Fraction(0)))
-            elif isinstance(feature, Integer):
-                found.append(Fraction(math.floor(radius / (step or 1)) * (step or 1)))
-            else:
-                found.append(Fraction(0))
+                far = Fraction(float_down(max(radius * (1 - Fraction(1, 2**40)) - rounding, Fraction(0))))
+            found.append(far)
         return tuple(found)
 
     def _fitting(self, offset: Offset, region: Region) -> Moves:
@@ -563,6 +663,39 @@ class _Search:
                     turn = _turn(feature, each)
                     parts = [part | {name: side} for part in parts for side in _sides(part[name], turn, below=each > 0)]
         return parts
+
+
+def _largest(boxes: list[Closed]) -> list[Closed]:
+    """Return boxes without those that lie in another; all of them where they are many."""
+    if len(boxes) > MOST_BOXES:
+        return boxes
+    kept: list[Closed] = []
+    for k, (region, copies) in enumerate(boxes):
+        earlier = any(_is_within(region, other) for other, _ in boxes[:k])
+        later = any(_is_within(region, other) and not _is_within(other, region) for other, _ in boxes[k + 1 :])
+        if not earlier and not later:
+            kept.append((region, copies))
+    return kept
+
+
+def _is_within(region: Region, other: Region) -> bool:
+    return all(_holds(other[name], left) for name, left in region.items())
+
+
+def _holds(wide: Range, left: Range) -> bool:
+    """Return whether a range holds another."""
+    if left.missing and not wide.missing:
+        return False
+    if not left.has_values:
+        return True
+    if left.levels is not None:
+        return wide.levels is not None and left.levels <= wide.levels
+    return wide.has_values and wide.low <= left.low and left.high <= wide.high
+
+
+def _is_number(feature: object, value: Value) -> bool:
+    """Return whether a value is one of a feature that is a number and never missing."""
+    return isinstance(feature, Real | Integer) and not feature.missing and value is not None and feature.has(value)
 
 
 def _turn(feature: object, offset: Fraction) -> Fraction:
@@ -633,7 +766,3 @@ def _after(high: Fraction, left: Range) -> Fraction:
         return Fraction(math.floor(high) + 1)
     above = float_up(high)
     return Fraction(math.nextafter(above, math.inf) if above == high else above)
-
-
-def _on_grid(feature: Real | Integer, own: Value) -> bool:
-    return isinstance(feature, Integer) and own is not None and feature.has(own)

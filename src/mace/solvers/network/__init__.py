@@ -7,11 +7,12 @@ Without a hidden layer the bound is exact but for whole numbers and levels.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cache
 
 from mace.distances import NormMetric
 from mace.forms import Network
-from mace.problem import Bounds, Limits, Problem
+from mace.problem import Bounds, Evidence, Limits, Problem
 from mace.solvers.compiled import warm_up
 from mace.solvers.network import gaps, kernels
 from mace.solvers.network.conditions import unsupported_condition
@@ -66,6 +67,16 @@ def supports(problem: Problem) -> str:
 def solve(problem: Problem, limits: Limits) -> Bounds:
     """Find the nearest counterfactual."""
     return gaps.solve(problem, limits) if gaps.may_miss(problem) else Search(problem, limits).run()
+
+
+def prove(problem: Problem, lower: Fraction | None, upper: Fraction | None, limits: Limits) -> Evidence | None:
+    """Return the proof that nothing nearer than ``lower`` (nothing at all, where ``None``) is in the goal, or why there is none.
+
+    ``upper`` is the distance of the nearest point that may be there. ``None`` where only a search makes proofs.
+    """
+    if supports(problem) or gaps.may_miss(problem):
+        return None
+    return Search(problem, limits).prove(lower, upper)
 
 
 @cache

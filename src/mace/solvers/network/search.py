@@ -39,6 +39,9 @@ PAUSE = 0.02
 ROOM = 1e-4
 """In steps of a grid: more than the kernels' own values are off, less than a factual beside the grid is."""
 
+NODES = 10_000
+"""What a proof without a search may cost, as if the search had had so many boxes."""
+
 REFUSED = "the real model refused a point that its reading puts in the goal"
 
 
@@ -88,10 +91,29 @@ class Search:
         radii = [kernels.WHOLE]
         if not bounds.is_infeasible:
             radii = proof.radii(self.metric, bounds.lower, self.best_cost, self.gap)
+        return self._proved_at(radii, alternatives, limits)
+
+    def _proved_at(self, radii: list[float], alternatives: Alternatives, limits: Limits) -> Evidence:
+        """Return the cuts that prove that there is nothing up to one of some costs, or why there are none."""
         found, reason = proof.first_that_ends(
             radii, self.nodes, lambda limit, most: [self.cuts(margins, limit, limits, most) for margins in alternatives]
         )
         return {"lane": "network", "parts": found} if found is not None else {"lane": "network", "missing": reason}
+
+    def prove(self, lower: Fraction | None, upper: Fraction | None) -> Evidence:
+        """Return the cuts that prove that nothing nearer than ``lower`` is in the goal, or why there are none.
+
+        Nothing is searched for. Where ``lower`` is ``None``, all distances count; ``upper`` is that of the nearest point that may be there.
+        """
+        alternatives = self.problem.goal.alternatives(len(self.form.biases[-1]), ties_last=self.form.ties_last)
+        radii = [kernels.WHOLE]
+        if lower is not None:
+            layout = self.made.layout
+            gap = EXACT if (layout.is_table | layout.is_grid).all() else SHARE * float(self.problem.accuracy)
+            best = math.inf if upper is None else float(upper) ** self.metric.power
+            radii = proof.radii(self.metric, lower, best, gap)
+        self.nodes = NODES
+        return self._proved_at(radii, alternatives, self.limits)
 
     def cuts(self, margins: tuple[Margin, ...], limit: float, limits: Limits, most: int) -> dict[str, NDArray[Any]]:
         """Return the tree of cuts that proves that an alternative is not reached within a cost, of at most so many entries."""
