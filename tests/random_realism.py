@@ -1,258 +1,236 @@
-"""Random questions that keep answers realistic, or are about causes, over finite spaces: brute force by definition is the referee."""
+"""Random finite problems under near_data, typical, rules and diversity: certificates as made, and tampered with, against brute force."""
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import IsolationForest
+from sklearn.ensemble import GradientBoostingClassifier, IsolationForest, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
 import mace
-from mace.distances import as_distance, point_values
-from mace.space import Point, grid_values
-from random_constraints import TOLERANCE, estimator_of, random_constrained, random_row, random_text
-from random_problems import from_source
+from tampering import is_true, outcome_of, parts_of
 
-KINDS = ("near_data", "typical", "robust")
-FAMILIES = ("forest", "boosting", "linear", "network")
+FAMILIES = ("forest", "linear", "boosting", "network")
+NORMS: list[Any] = ["l0", "l1", "l2", "linf", mace.Distance(l0=0.2, l1=0.5, linf=0.3, weights={"a": 3.0})]
+RULES = ["at most 2 features change", "a + 2 * n <= old.a + 2 * old.n + 2", "if k changes then a >= old.a", "o stays"]
 
 
 @dataclass(frozen=True)
 class Realistic:
-    """A question, and what makes a row an answer beside the prediction.
-
-    Attributes
-    ----------
-    is_allowed : function
-        Whether the realism constraint allows a point, given what the model says of every point.
-    text : str, optional
-        A further constraint.
-    """
+    """A question, and the forests that its ``typical`` constraints are about."""
 
     family: str
     explainer: mace.Explainer
     row: dict[str, Any]
-    distance: Any
-    constraint: Any
-    is_allowed: Callable[[Point, Mapping[Point, Any]], bool]
-    text: str | None = None
-    forests: tuple[Any, ...] = field(default=())
+    options: dict[str, Any]
+    forests: tuple[Any, ...]
+    other_forest: Any
 
 
-def random_realistic(seed: int, kind: str) -> Realistic | None:
-    """Return the question of a seed; ``None`` where there is none."""
+def random_realistic(seed: int) -> Realistic:
+    """Return the question of a seed."""
     rng = np.random.default_rng([seed, 23])
-    case = random_constrained(seed)
-    if case is None:
-        return None
-    space, row = case.explainer.space, dict(case.row)
-    family, explainer = case.family, case.explainer
-    if family == "vote":
-        family, explainer = "function", mace.Explainer(from_source(_source(rng, space), "model"), space)
-    if "r" in space and rng.random() < 0.3:
-        row["r"] = float(rng.choice([0.2, 0.75, 1.3]))  # between the values of its grid
-    text = random_text(rng, space, depth=1) if rng.random() < 0.4 else None
-    frame = pd.DataFrame([random_row(rng, space) for _ in range(25)])
-    forests: tuple[Any, ...] = ()
-    constraint: Any
-    if kind == "near_data":
-        constraint, is_allowed = _near(rng, space, frame)
-    elif kind == "typical":
-        forest = make_pipeline(
-            mace.Encoder(space), IsolationForest(n_estimators=5, max_samples=12, contamination=0.35, random_state=seed)
-        ).fit(frame)
-        forests = (forest,)
-        points = _points(space, row)
-        said = dict(zip(points, forest.predict(space.frame_of(points)), strict=True))
-        constraint, is_allowed = mace.typical(forest), lambda point, _: bool(said[point] == 1)
-    else:
-        made = _robust(rng, space, row)
-        if made is None:
-            return None
-        constraint, is_allowed = made
-    return Realistic(family, explainer, row, case.distance, constraint, is_allowed, text, forests)
-
-
-def _source(rng: np.random.Generator, space: mace.FeatureSpace) -> str:
-    """Return a function of two sums, both of which count, or one."""
-    sums = []
-    for _ in range(2):
-        terms = [
-            f"{rng.normal():.2f} * ({name} == '{feature.levels[0]}')"
-            if hasattr(feature, "levels")
-            else f"{rng.normal():.2f} * {name}"
-            for name, feature in space.items()
-        ]
-        sums.append(" + ".join(terms) + f" > {rng.normal():.1f}")
-    joint = rng.choice(["and", "or"])
-    return f"def model({', '.join(space)}):\n    return 1 if ({sums[0]}) {joint} ({sums[1]}) else 0\n"
-
-
-def _values(space: mace.FeatureSpace, row: dict[str, Any]) -> list[list[Any]]:
-    """Return what each feature may be: the values of its grid, and the row's own."""
-    pairs = zip(space.values(), space.point(row), strict=True)
-    return [list(dict.fromkeys([*grid_values(feature), own])) for feature, own in pairs]
-
-
-def _points(space: mace.FeatureSpace, row: dict[str, Any]) -> list[Point]:
-    return list(itertools.product(*_values(space, row)))
-
-
-def _near(rng: np.random.Generator, space: mace.FeatureSpace, frame: pd.DataFrame) -> tuple[Any, Any]:
-    k, radius = int(rng.integers(1, 4)), float(rng.choice([0.0, 0.05, 0.1, 0.2]))
-    norm = str(rng.choice(["l1", "linf", "l0", "l2"]))
-    rows = [space.point(row) for row in frame.to_dict("records")]
-
-    def is_allowed(point: Point, _: Mapping[Point, Any]) -> bool:
-        metric = as_distance(norm).from_factual(space, point)
-        limit = Fraction(radius) ** (2 if norm == "l2" else 1)
-        return sum(metric.measure(row) <= limit for row in rows) >= k
-
-    return mace.near_data(frame, k=k, radius=radius, distance=norm), is_allowed
-
-
-def _robust(rng: np.random.Generator, space: mace.FeatureSpace, row: dict[str, Any]) -> tuple[Any, Any] | None:
-    ordered = [name for name in space if name != "k"]
-    chosen = [str(name) for name in rng.permutation(ordered)[: int(rng.integers(1, 3))]]
-    if not chosen:
-        return None
-    noise = {name: float(rng.choice([0.5, 1.0, 1.5])) for name in chosen}
-    beside = [
-        {
-            value: [value, *(other for other in grid_values(space[name]) if abs(other - value) <= noise.get(name, 0))]
-            for value in values
-        }
-        for name, values in zip(space, _values(space, row), strict=True)
-    ]
-
-    def is_allowed(point: Point, said: Mapping[Point, Any]) -> bool:
-        around = itertools.product(*(near[value] for near, value in zip(beside, point, strict=True)))
-        return all(said[other] == said[point] for other in around)
-
-    return mace.robust(noise), is_allowed
-
-
-def fault(case: Realistic) -> str | None:
-    """Return what is wrong with the answer or its certificate; ``None`` where nothing is, ``"skipped"`` where it is not decided in time."""
-    space, explainer = case.explainer.space, case.explainer
-    points = _points(space, case.row)
-    said = dict(zip(points, explainer.predict_many([space.values_of(point) for point in points]), strict=True))
-    factual = space.point(case.row)
-    texts = [] if case.text is None else [mace.rule(case.text).bind(space, factual)]
-    metric = as_distance(case.distance).from_factual(space, factual)
-    valid = [
-        metric.measure(point)
-        for point in points
-        if said[point] != said[factual]
-        and all(condition.holds(point_values(space, point)) for condition in texts)
-        and case.is_allowed(point, said)
-    ]
-    constraints = [case.constraint, *([] if case.text is None else [case.text])]
-    answer = explainer.explain(case.row, distance=case.distance, constraints=constraints, certify=True, time_limit=60)
-    return compared(answer, min(valid, default=None), explainer.model, case.forests)
-
-
-def compared(answer: mace.Explanation, best: Fraction | None, model: Any, forests: tuple[Any, ...] = ()) -> str | None:
-    """Return how an answer differs from the least distance that brute force found, or what its certificate lacks."""
-    if best is None and answer.status != "infeasible":
-        return f"{answer.status}, where brute force finds none"
-    if best is not None and (answer.status == "infeasible" or Fraction(answer.lower) > best):
-        return f"{answer.status}, lower {answer.lower!r}, above a row at {float(best)!r}"
-    if answer.status not in ("optimal", "infeasible"):
-        return "skipped"
-    if best is not None and abs(answer[0].distance - float(best)) > 2 * TOLERANCE:
-        return f"distance {answer[0].distance!r}, brute force {float(best)!r}"
-    proof = answer[0].certificate if len(answer) else answer.certificate
-    assert proof is not None
-    verdict = mace.verify(mace.Certificate.from_json(proof.to_json()), model, forests=forests)
-    if verdict.outcome == "refuted":
-        return f"certificate: {verdict}"
-    if best is not None:
-        raised = proof.to_dict()
-        raised["claim"] |= {"lower": float(best) + 1e-3, "upper": answer[0].distance, "status": "feasible"}
-        if mace.verify(raised, model, forests=forests).valid:
-            return "a certificate with a bound beyond the answer is accepted"
-    return None
-
-
-# ---- causes
-
-
-@dataclass(frozen=True)
-class Intervened:
-    """A question about actions: the equations of some features of whole numbers as coefficients of others."""
-
-    family: str
-    model: Any
-    space: mace.FeatureSpace
-    row: dict[str, Any]
-    equations: dict[str, dict[str, Fraction]]
-
-    @property
-    def explainer(self) -> mace.Explainer:
-        """The model with its equations."""
-        texts = {
-            effect: " + ".join(f"{float(share)} * {name}" for name, share in shares.items())
-            for effect, shares in self.equations.items()
-        }
-        return mace.Explainer(self.model, self.space, causes=mace.Causal(texts))
-
-
-def random_intervention(seed: int) -> Intervened | None:
-    """Return the question of a seed; ``None`` where its labels came out all alike."""
-    rng = np.random.default_rng([seed, 29])
-    names = ["p", "q", "s", "t"][: int(rng.integers(3, 5))]
-    space = mace.FeatureSpace({name: mace.integer(0, int(rng.integers(3, 7))) for name in names})
-    equations: dict[str, dict[str, Fraction]] = {}
-    for place in range(int(rng.integers(1, len(names))), len(names)):
-        causes = [str(name) for name in rng.permutation(names[:place])[: int(rng.integers(1, 3))]]
-        equations[names[place]] = {name: Fraction(int(rng.integers(-6, 7)), 4) for name in causes}
-    frame = pd.DataFrame([random_row(rng, space) for _ in range(100)])
-    score = sum(rng.normal() * frame[name] for name in names) + 0.3 * rng.normal(size=100)
-    labels = (score > np.median(score)).astype(int)
-    if labels.nunique() < 2:
-        return None
     family = FAMILIES[seed % len(FAMILIES)]
-    model = make_pipeline(mace.Encoder(space), estimator_of(family, seed)).fit(frame, labels)
-    return Intervened(family, model, space, random_row(rng, space), equations)
+    space = mace.FeatureSpace(
+        {
+            "a": mace.integer(0, int(rng.integers(3, 7))),
+            "n": mace.real(0, 2, step=0.5, missing=family == "forest" and bool(rng.random() < 0.3)),
+            "o": mace.ordinal(["low", "mid", "high"]),
+            "k": mace.categorical(["x", "y", "z"]),
+        }
+    )
+    frame = _frame(rng, space, 90)
+    score = (
+        frame.a * rng.normal() + frame.n.fillna(1) * 2 * rng.normal() + 2 * (frame.k == "y") + rng.normal(0, 0.5, 90)
+    )
+    labels = (score > np.median(score)).astype(int)
+    forests = [
+        make_pipeline(
+            mace.Encoder(space),
+            IsolationForest(n_estimators=int(rng.integers(1, 12)), contamination=0.4, random_state=seed + n),
+        ).fit(_frame(rng, space, 60))
+        for n in range(3)
+    ]
+    kinds = [("near",), ("typical",), ("near", "typical"), ("near", "near"), ("typical", "typical")][seed % 5]
+    constraints: list[Any] = []
+    distance = NORMS[int(rng.integers(len(NORMS)))]
+    used = []
+    for kind in kinds:
+        if kind == "near":
+            rows = int(rng.integers(3, 25))
+            norm = distance if rng.random() < 0.5 else NORMS[int(rng.integers(len(NORMS)))]
+            radius = float(rng.choice([0.05, 0.1, 0.125, 0.2, 0.25]))
+            constraints.append(mace.near_data(_frame(rng, space, rows), int(rng.integers(1, 4)), radius, norm))
+        else:
+            used.append(forests[len(used)])
+            constraints.append(mace.typical(used[-1]))
+    if rng.random() < 0.4:
+        constraints.append(RULES[int(rng.integers(len(RULES)))])
+    return Realistic(
+        family,
+        mace.Explainer(make_pipeline(mace.Encoder(space), _estimator(family, seed)).fit(frame, labels), space),
+        _frame(rng, space, 1).to_dict("records")[0],
+        {"distance": distance, "constraints": constraints, "count": int(rng.integers(1, 4))},
+        tuple(used),
+        forests[-1],
+    )
 
 
-def fault_of_intervention(case: Intervened) -> str | None:
-    """Return what is wrong with the answer or its certificate."""
-    explainer = case.explainer
-    before = explainer.predict(case.row)
-    rows = dict(_rows(case))
-    said = explainer.predict_many([dict(row) for row in rows])
-    best = min((cost for (_, cost), label in zip(rows.items(), said, strict=True) if label != before), default=None)
-    answer = explainer.explain(case.row, certify=True, time_limit=60)
-    return compared(answer, best, case.model)
+def _estimator(family: str, seed: int) -> Any:
+    return {
+        "forest": RandomForestClassifier(5, max_depth=4, random_state=seed),
+        "boosting": GradientBoostingClassifier(n_estimators=6, max_depth=2, random_state=seed),
+        "linear": LogisticRegression(),
+        "network": MLPClassifier((4,), solver="lbfgs", max_iter=1000, random_state=seed),
+    }[family]
 
 
-def _rows(case: Intervened) -> list[tuple[tuple[tuple[str, int], ...], Fraction]]:
-    """Return every row that actions lead to with the least that it costs."""
-    space, row = case.space, case.row
-    found: dict[tuple[tuple[str, int], ...], Fraction] = {}
-    for acted in itertools.chain.from_iterable(
-        itertools.combinations(case.equations, count) for count in range(len(case.equations) + 1)
-    ):
-        free = [name for name in space if name not in case.equations or name in acted]
-        for values in itertools.product(*(grid_values(space[name]) for name in free)):
-            made = dict(zip(free, values, strict=True))
-            cost = sum(
-                (Fraction(abs(value - row[name])) / space[name].range for name, value in made.items()), Fraction(0)
-            )
-            for name, shares in case.equations.items():
-                if name not in made:
-                    moved = sum((share * (made[cause] - row[cause]) for cause, share in shares.items()), Fraction(0))
-                    made[name] = math.floor(row[name] + moved + Fraction(1, 2))
-            if all(space[name].has(value) for name, value in made.items()):
-                key = tuple((name, int(made[name])) for name in space)
-                found[key] = min(found.get(key, cost / len(space)), cost / len(space))
-    return list(found.items())
+def _frame(rng: np.random.Generator, space: mace.FeatureSpace, count: int) -> pd.DataFrame:
+    numbers = rng.integers(0, 5, count) / 2
+    if space["n"].missing:
+        numbers = np.where(rng.random(count) < 0.25, np.nan, numbers)
+    return pd.DataFrame(
+        {
+            "a": rng.integers(0, int(space["a"].range) + 1, count),
+            "n": numbers,
+            "o": rng.choice(["low", "mid", "high"], count),
+            "k": rng.choice(["x", "y", "z"], count),
+        }
+    )
+
+
+def certificates(case: Realistic, **options: Any) -> list[mace.Certificate]:
+    """Return the certificates of all answers, and of there being no further one."""
+    answer = case.explainer.explain(case.row, certify=True, **case.options, **options)
+    made = [each.certificate for each in answer] + [answer.certificate]
+    return [mace.Certificate.from_json(each.to_json()) for each in made if each is not None]
+
+
+def fault_of(case: Realistic) -> tuple[str, str | None]:
+    """Return the verdicts on a problem's certificates, and what is wrong with one; ``None`` where nothing is.
+
+    Brute force finds every claim true, bounds included; with a status of ``optimal`` or ``infeasible`` that is the answer itself.
+    """
+    verdicts = []
+    for certificate in certificates(case):
+        if certificate.claim["status"] not in ("optimal", "infeasible"):
+            return "status", f"{certificate.claim}"
+        if not is_true(certificate, case.explainer.model, case.forests):
+            return "false", f"{certificate.claim}"
+        verdict = mace.verify(certificate, case.explainer.model, forests=case.forests)
+        verdicts.append(verdict.outcome)
+        if verdict.outcome == "refuted":
+            return "refuted", str(verdict)
+    return ", ".join(sorted(set(verdicts))), None
+
+
+# ---- tampering
+
+Data = dict[str, Any]
+
+
+def dropped_box(data: Data, rng: np.random.Generator) -> None:
+    """Leave a box out."""
+    boxes = data["evidence"].get("boxes", [])
+    if boxes:
+        boxes.pop(int(rng.integers(len(boxes))))
+
+
+def widened_box(data: Data, rng: np.random.Generator) -> None:
+    """Let a box's proof stand for the whole domain."""
+    boxes = data["evidence"].get("boxes", [])
+    if boxes:
+        boxes[int(rng.integers(len(boxes)))]["ranges"] = {}
+
+
+def other_question(data: Data, rng: np.random.Generator) -> None:
+    """Say that a box's proof is about a forest, or that it is not."""
+    for box in data["evidence"].get("boxes", []):
+        box["forest"] = None if box.get("forest") is not None else 0
+
+
+def raised_lower(data: Data, rng: np.random.Generator) -> None:
+    """Claim more."""
+    claim = data["claim"]
+    claim.update(status="unknown", lower=(claim["lower"] or 0.0) + 0.2, upper=None, counterfactual=None)
+
+
+def nothing_possible(data: Data, rng: np.random.Generator) -> None:
+    """Claim that there is none."""
+    data["claim"].update(status="infeasible", lower=None, upper=None, counterfactual=None)
+
+
+def _near(data: Data) -> list[Any] | None:
+    stated = [each["arguments"] for each in data["statement"]["constraints"] if each["kind"] == "near_data"]
+    return stated[0] if stated else None
+
+
+def dropped_row(data: Data, rng: np.random.Generator) -> None:
+    """Leave a row of the data out."""
+    near = _near(data)
+    if near is not None and len(near[0]["rows"]) > near[1]:
+        near[0]["rows"].pop(int(rng.integers(len(near[0]["rows"]))))
+
+
+def added_rows(data: Data, rng: np.random.Generator) -> None:
+    """Put the factual among the data, as often as is needed."""
+    near = _near(data)
+    if near is not None:
+        factual = data["statement"]["factual"]
+        near[0]["rows"] += [[factual[name] for name in near[0]["columns"]]] * near[1]
+
+
+def wider_radius(data: Data, rng: np.random.Generator) -> None:
+    """Count rows that are farther away."""
+    near = _near(data)
+    if near is not None:
+        near[2] += 0.15
+
+
+def fewer_neighbours(data: Data, rng: np.random.Generator) -> None:
+    """Ask for one neighbour only."""
+    near = _near(data)
+    if near is not None:
+        near[1] = 1
+
+
+def no_forest(data: Data, rng: np.random.Generator) -> None:
+    """Leave out that rows are usual."""
+    stated = data["statement"]["constraints"]
+    data["statement"]["constraints"] = [each for each in stated if each["kind"] != "typical"]
+
+
+CHANGES = (
+    dropped_box,
+    widened_box,
+    other_question,
+    raised_lower,
+    nothing_possible,
+    dropped_row,
+    added_rows,
+    wider_radius,
+    fewer_neighbours,
+    no_forest,
+)
+
+
+def tampered_fault(case: Realistic, seed: int) -> tuple[dict[str, int], str | None]:
+    """Return how many changes of each kind made a claim false, and which such claim is not refuted; ``None`` where all are."""
+    rng = np.random.default_rng([seed, 29])
+    false = {change.__name__: 0 for change in CHANGES}
+    for certificate in certificates(case)[:1]:
+        for change in CHANGES:
+            data = parts_of(certificate)
+            change(data, rng)
+            outcome = outcome_of(data, case.explainer.model, case.forests)[0]
+            if outcome == "valid" and not is_true(mace.Certificate(**data), case.explainer.model, case.forests):
+                return false, f"{change.__name__}: a false claim is valid"
+            false[change.__name__] += outcome == "refuted"
+        if case.forests and mace.verify(certificate, case.explainer.model, forests=[case.other_forest]).valid:
+            return false, "valid with another forest"
+    return false, None

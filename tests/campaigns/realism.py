@@ -9,14 +9,14 @@ from runner import SKIPPED, Group, run
 
 
 def constrained(seed: int, kind: str) -> tuple[str, str | None]:
-    from random_realism import fault, random_realistic
+    from realism_by_definition import fault, random_realistic
 
     case = random_realistic(seed, kind)
     return ("not learnt", SKIPPED) if case is None else (case.family, fault(case))
 
 
 def causal(seed: int) -> tuple[str, str | None]:
-    from random_realism import fault_of_intervention, random_intervention
+    from realism_by_definition import fault_of_intervention, random_intervention
 
     case = random_intervention(seed)
     return ("not learnt", SKIPPED) if case is None else (case.family, fault_of_intervention(case))

@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from random_realism import KINDS, fault, fault_of_intervention, random_intervention, random_realistic
+from realism_by_definition import KINDS, fault, fault_of_intervention, random_intervention, random_realistic
 
 
 @pytest.mark.parametrize("kind", KINDS)
