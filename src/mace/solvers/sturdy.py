@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from mace.copies import NoCopies
 from mace.distances import NormMetric, as_distance, distance_down
-from mace.exact import decimal_fraction, float_down, float_up
+from mace.exact import float_down, float_up
 from mace.forms import Network, TreeEnsemble
 from mace.noise import Sturdy
 from mace.problem import Bounds, Evidence, Limits, Problem
@@ -385,7 +385,7 @@ class _Search:
         """Cut a box along what noise brings to a refused row, which is held there; or cut out what a box of refused rows undoes."""
         place = self._place(worst)
         if place is None or place in held or len(held) >= MOST_HELD:
-            refused, further, self.proofs = self._refused(worst, region), None, None
+            refused, further = self._refused(worst, region), None
         else:
             refused, further = {**region, **self._at(worst)}, (*held, place)
         cut = [self._outside(name, region[name], left) for name, left in refused.items()]
@@ -433,6 +433,8 @@ class _Search:
 
     def _refused(self, point: Point, region: Region) -> Region:
         """Return a box around a refused row that holds no row in the target, as wide as the lane can easily prove."""
+        # Such boxes are not recorded.
+        self.proofs = None
         at = {name: _only(self.whole[name], value) for name, value in zip(self.whole, point, strict=True)}
         metric = as_distance("linf").from_factual(self.problem.space, point)
         free = replace(self.rest, factual=point, metric=metric, conditions=())
@@ -492,28 +494,12 @@ class _Search:
         if left.levels is not None and refused.levels is not None:
             beside = replace(left.only(left.levels - refused.levels), missing=False)
             return [*parts, *([beside] if beside.has_values else [])], kept.only(refused.levels)
-        low, high = self._brought_into(name, refused)
+        radius = self.sturdy.radii.get(name, Fraction(0))
+        low, high = refused.low - radius, refused.high + radius
         values = replace(left, missing=False)
         below, above = values.between(left.low, _before(low, left)), values.between(_after(high, left), left.high)
         parts += [part for part in (below, above) if part.has_values]
         return parts, kept.between(low, high)
-
-    def _brought_into(self, name: str, refused: Range) -> tuple[Fraction, Fraction]:
-        """Return the ends of what noise brings into a range of an ordered feature: to its values, not to a number off its grid."""
-        radius, feature = self.sturdy.radii.get(name, Fraction(0)), self.problem.space[name]
-        low, high = refused.low, refused.high
-        if isinstance(feature, Real | Integer) and feature.step is not None and feature.low < feature.high:
-            step = decimal_fraction(feature.step)
-            first = math.floor((refused.low - Fraction(feature.low)) / step) - 1
-            last = math.ceil((refused.high - Fraction(feature.low)) / step) + 1
-            while first <= last and feature.value_at(first) < refused.low:
-                first += 1
-            while first <= last and feature.value_at(last) > refused.high:
-                last -= 1
-            if first > last:
-                return low, high
-            low, high = Fraction(feature.value_at(first)), Fraction(feature.value_at(last))
-        return min(low - radius, refused.low), max(high + radius, refused.high)
 
     # ---- shifted copies
 
