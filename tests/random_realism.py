@@ -18,6 +18,7 @@ import mace
 from mace.distances import as_distance, point_values
 from mace.space import Point, grid_values
 from random_constraints import TOLERANCE, estimator_of, random_constrained, random_row, random_text
+from random_problems import from_source
 
 KINDS = ("near_data", "typical", "robust")
 FAMILIES = ("forest", "boosting", "linear", "network")
@@ -49,9 +50,14 @@ def random_realistic(seed: int, kind: str) -> Realistic | None:
     """Return the question of a seed; ``None`` where there is none."""
     rng = np.random.default_rng([seed, 23])
     case = random_constrained(seed)
-    if case is None or case.family == "vote":
+    if case is None:
         return None
-    space = case.explainer.space
+    space, row = case.explainer.space, dict(case.row)
+    family, explainer = case.family, case.explainer
+    if family == "vote":
+        family, explainer = "function", mace.Explainer(from_source(_source(rng, space), "model"), space)
+    if "r" in space and rng.random() < 0.3:
+        row["r"] = float(rng.choice([0.2, 0.75, 1.3]))  # between the values of its grid
     text = random_text(rng, space, depth=1) if rng.random() < 0.4 else None
     frame = pd.DataFrame([random_row(rng, space) for _ in range(25)])
     forests: tuple[Any, ...] = ()
@@ -63,18 +69,40 @@ def random_realistic(seed: int, kind: str) -> Realistic | None:
             mace.Encoder(space), IsolationForest(n_estimators=5, max_samples=12, contamination=0.35, random_state=seed)
         ).fit(frame)
         forests = (forest,)
-        said = dict(zip(_points(space), forest.predict(space.frame_of(_points(space))), strict=True))
+        points = _points(space, row)
+        said = dict(zip(points, forest.predict(space.frame_of(points)), strict=True))
         constraint, is_allowed = mace.typical(forest), lambda point, _: bool(said[point] == 1)
     else:
-        made = _robust(rng, space)
+        made = _robust(rng, space, row)
         if made is None:
             return None
         constraint, is_allowed = made
-    return Realistic(case.family, case.explainer, case.row, case.distance, constraint, is_allowed, text, forests)
+    return Realistic(family, explainer, row, case.distance, constraint, is_allowed, text, forests)
 
 
-def _points(space: mace.FeatureSpace) -> list[Point]:
-    return list(itertools.product(*(grid_values(feature) for feature in space.values())))
+def _source(rng: np.random.Generator, space: mace.FeatureSpace) -> str:
+    """Return a function of two sums, both of which count, or one."""
+    sums = []
+    for _ in range(2):
+        terms = [
+            f"{rng.normal():.2f} * ({name} == '{feature.levels[0]}')"
+            if hasattr(feature, "levels")
+            else f"{rng.normal():.2f} * {name}"
+            for name, feature in space.items()
+        ]
+        sums.append(" + ".join(terms) + f" > {rng.normal():.1f}")
+    joint = rng.choice(["and", "or"])
+    return f"def model({', '.join(space)}):\n    return 1 if ({sums[0]}) {joint} ({sums[1]}) else 0\n"
+
+
+def _values(space: mace.FeatureSpace, row: dict[str, Any]) -> list[list[Any]]:
+    """Return what each feature may be: the values of its grid, and the row's own."""
+    pairs = zip(space.values(), space.point(row), strict=True)
+    return [list(dict.fromkeys([*grid_values(feature), own])) for feature, own in pairs]
+
+
+def _points(space: mace.FeatureSpace, row: dict[str, Any]) -> list[Point]:
+    return list(itertools.product(*_values(space, row)))
 
 
 def _near(rng: np.random.Generator, space: mace.FeatureSpace, frame: pd.DataFrame) -> tuple[Any, Any]:
@@ -90,7 +118,7 @@ def _near(rng: np.random.Generator, space: mace.FeatureSpace, frame: pd.DataFram
     return mace.near_data(frame, k=k, radius=radius, distance=norm), is_allowed
 
 
-def _robust(rng: np.random.Generator, space: mace.FeatureSpace) -> tuple[Any, Any] | None:
+def _robust(rng: np.random.Generator, space: mace.FeatureSpace, row: dict[str, Any]) -> tuple[Any, Any] | None:
     ordered = [name for name in space if name != "k"]
     chosen = [str(name) for name in rng.permutation(ordered)[: int(rng.integers(1, 3))]]
     if not chosen:
@@ -98,10 +126,10 @@ def _robust(rng: np.random.Generator, space: mace.FeatureSpace) -> tuple[Any, An
     noise = {name: float(rng.choice([0.5, 1.0, 1.5])) for name in chosen}
     beside = [
         {
-            value: [other for other in grid_values(feature) if abs(other - value) <= noise.get(name, 0)]
-            for value in grid_values(feature)
+            value: [value, *(other for other in grid_values(space[name]) if abs(other - value) <= noise.get(name, 0))]
+            for value in values
         }
-        for name, feature in space.items()
+        for name, values in zip(space, _values(space, row), strict=True)
     ]
 
     def is_allowed(point: Point, said: Mapping[Point, Any]) -> bool:
@@ -114,7 +142,7 @@ def _robust(rng: np.random.Generator, space: mace.FeatureSpace) -> tuple[Any, An
 def fault(case: Realistic) -> str | None:
     """Return what is wrong with the answer or its certificate; ``None`` where nothing is, ``"skipped"`` where it is not decided in time."""
     space, explainer = case.explainer.space, case.explainer
-    points = _points(space)
+    points = _points(space, case.row)
     said = dict(zip(points, explainer.predict_many([space.values_of(point) for point in points]), strict=True))
     factual = space.point(case.row)
     texts = [] if case.text is None else [mace.rule(case.text).bind(space, factual)]

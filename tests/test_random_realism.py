@@ -10,7 +10,7 @@ from random_realism import KINDS, fault, fault_of_intervention, random_intervent
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", [0, 1, 2, 3, 5, 6])
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 9])
 def test_answers_kept_realistic_are_what_brute_force_finds(seed: int, kind: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

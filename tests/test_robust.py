@@ -452,3 +452,54 @@ def test_a_deadline_ends_the_search_with_what_is_proved() -> None:
     assert time.monotonic() - begun < 0.3 + 0.25
     assert answer.status in ("unknown", "feasible", "optimal")
     assert answer.lower >= 0
+
+
+# ---- rows between the values of a grid, and decimals
+
+
+def between(a, b):  # type: ignore[no-untyped-def]
+    if 2.25 < a < 2.75:
+        return 1 if b >= 1 else 0
+    return 1 if b <= 1 else 0
+
+
+def pierced(a, b):  # type: ignore[no-untyped-def]
+    if b >= 1:
+        return 0 if b == 3 and 2.25 < a < 2.75 else 1
+    return 0
+
+
+@pytest.mark.parametrize("solver", ["auto", "smt", "enumerate"])
+@pytest.mark.parametrize(
+    ("model", "noise", "values"),
+    [(between, {"b": 2}, {"a": 2.5, "b": 3}), (pierced, {"a": 0.6, "b": 1}, {"a": 2.0, "b": 2})],
+)
+def test_a_row_between_the_values_of_a_grid_is_neither_lost_nor_made_by_noise(
+    model: Any, noise: dict[str, float], values: dict[str, float], solver: str
+) -> None:
+    space = mace.FeatureSpace({"a": mace.real(0, 6, step=1.0), "b": mace.integer(0, 6)})
+    answer = mace.Explainer(model, space).explain(
+        {"a": 2.5, "b": 0}, target=1, constraints=[mace.robust(noise)], solver=solver
+    )
+    assert answer.status == "optimal"
+    assert answer[0].values == values
+
+
+def test_a_step_of_decimals_is_a_step_up_and_down() -> None:
+    space = mace.FeatureSpace({"x": mace.real(0, 1, step=0.1)})
+    explainer = mace.Explainer(lambda x: 1 if x <= 0.35 else 0, space)
+    assert explainer.explain({"x": 0.9}, target=1, constraints=[mace.robust({"x": 0.1})])[0].values == {"x": 0.2}
+    rows = [{"x": 0.4}]
+    assert explainer.explain({"x": 0.9}, target=1, constraints=[mace.near_data(rows, 1, 0.1)])[0].values == {"x": 0.3}
+
+
+def hair(x, y):  # type: ignore[no-untyped-def]
+    return 1 if x <= 6.6 and y >= 1 else 0
+
+
+def test_a_box_that_ends_between_two_floats_has_a_proof() -> None:
+    space = mace.FeatureSpace({"x": mace.real(0, 10), "y": mace.integer(0, 3)})
+    noise = mace.robust({"x": 0.25482569887815515})
+    answer = mace.Explainer(hair, space).explain({"x": 6.345174301121845, "y": 0}, constraints=[noise], certify=True)
+    assert answer[0].certificate is not None
+    assert str(mace.verify(answer[0].certificate, hair)) == "valid"

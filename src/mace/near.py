@@ -34,6 +34,9 @@ from mace.space import RESERVED, Categorical, FeatureSpace, Point, Scalar
 from mace.space.features import plain_scalar
 from mace.space.frames import as_pandas
 
+ROOM = Fraction(1, 2**45)
+"""What a radius above 0 is raised by: decimals that are as far apart as it says differ from it by their rounding."""
+
 UNSURE = 1e-9
 """How far a distance in floats may be from the exact one."""
 
@@ -143,7 +146,8 @@ class NearData:
             except InvalidRow as error:
                 raise InvalidConstraint(f"{self}: row {number} is not of the space: {error}") from error
         self.distance.from_factual(space, factual)
-        return Neighbours(space, tuple(points), self.k, Fraction(self.radius), self.distance)
+        radius = Fraction(self.radius) + (ROOM if self.radius else 0)
+        return Neighbours(space, tuple(points), self.k, radius, self.distance)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the constraint as plain data, rows included."""
@@ -180,16 +184,18 @@ def near_data(frame: Any, k: int = 1, radius: float = 0.1, distance: object = "l
     near_data(2 rows, k=1, radius=0.05)
     """
     names, rows = _table(frame)
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= len(rows):
+    count: Any = plain_scalar(k)
+    reach: Any = plain_scalar(radius)
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= len(rows):
         raise InvalidConstraint(
             f"near_data: k is {k!r}; it must be a whole number from 1 to the {len(rows)} rows given."
         )
-    if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 <= radius < math.inf:
+    if isinstance(reach, bool) or not isinstance(reach, int | float) or not 0 <= reach < math.inf:
         raise InvalidConstraint(f"near_data: radius is {radius!r}; it must be a number of at least 0.")
     metric = Distance(**distance) if isinstance(distance, Mapping) else as_distance(distance)
     if not isinstance(metric, Distance):
         raise InvalidConstraint("near_data: the distance is a function; use a norm or mace.Distance(...).")
-    return NearData(names, rows, k, float(radius), metric)
+    return NearData(names, rows, count, float(reach), metric)
 
 
 def _table(frame: Any) -> tuple[tuple[str, ...], tuple[tuple[Scalar, ...], ...]]:
@@ -208,6 +214,8 @@ def _table(frame: Any) -> tuple[tuple[str, ...], tuple[tuple[Scalar, ...], ...]]
         raise InvalidConstraint(f"near_data: {type(frame).__name__} is no table; give a data frame or a list of dicts.")
     if not cells:
         raise InvalidConstraint("near_data: the frame has no row; give at least one.")
+    if any(not isinstance(row, list | tuple) or len(row) != len(names) for row in cells):
+        raise InvalidConstraint(f"near_data: a row does not have one value for each of {len(names)} columns.")
     rows = tuple(tuple(_scalar(value) for value in row) for row in cells)
     return tuple(map(str, names)), rows
 

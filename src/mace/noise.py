@@ -11,9 +11,13 @@ from typing import Any
 from mace.constraints.condition import Condition, Values, ordered_feature
 from mace.errors import InvalidConstraint
 from mace.language.syntax import TRUE, Guard
-from mace.space import FeatureSpace, Point
+from mace.space import Feature, FeatureSpace, Point, Real
+from mace.space.features import plain_scalar
 
 Exact = tuple[Fraction | None, ...]
+
+MOST = 1e150
+"""The greatest radius."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Robust:
         """Return the condition."""
         for name, _ in self.noise:
             ordered_feature(space, name, str(self))
-        return Sturdy(space, {name: Fraction(radius) for name, radius in self.noise})
+        return Sturdy(space, {name: _radius(space[name], radius) for name, radius in self.noise})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the constraint as plain data."""
@@ -78,7 +82,17 @@ def robust(noise: Mapping[str, float]) -> Robust:
         raise InvalidConstraint(
             f"robust: noise is {noise!r}; give a dict from features to radii, e.g. {{'income': 500}}."
         )
-    for name, radius in noise.items():
-        if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 <= radius < math.inf:
-            raise InvalidConstraint(f"robust: the radius of {name!r} is {radius!r}; it must be a number of at least 0.")
-    return Robust(tuple(noise.items()))
+    given: dict[str, Any] = {name: plain_scalar(radius) for name, radius in noise.items()}
+    for name, radius in given.items():
+        if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 <= radius <= MOST:
+            raise InvalidConstraint(
+                f"robust: the radius of {name!r} is {radius!r:.40}; it must be a number from 0 to {MOST:g}."
+            )
+    return Robust(tuple(given.items()))
+
+
+def _radius(feature: Feature, radius: float) -> Fraction:
+    """Return a radius as a fraction; on a grid of decimals with room for their rounding, so that a step is a step up and down."""
+    if not radius or not isinstance(feature, Real) or feature.step is None:
+        return Fraction(radius)
+    return Fraction(radius) + 4 * Fraction(math.ulp(max(abs(feature.low), abs(feature.high))))

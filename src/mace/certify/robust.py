@@ -22,7 +22,7 @@ from mace.certify.enumerate import MOST_POINTS, rows_below
 from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.constraints.condition import GuardCondition
 from mace.distances import as_distance
-from mace.exact import float_down
+from mace.exact import float_down, float_up
 from mace.forms import Alternatives, Goal, Margin, TreeEnsemble, negated
 from mace.joined import Joined
 from mace.language.syntax import Compare, Constant, Guard, Missing, Not, Variable, conjunction, constant
@@ -87,8 +87,12 @@ def _within(name: str, value: Value, radius: Fraction, feature: object) -> Guard
         return Missing(name)
     if isinstance(feature, Categorical) or not radius:
         return conjunction([Not(Missing(name)), Compare("==", variable, constant(value))])
-    low, high = Constant(Fraction(value) - radius), Constant(Fraction(value) + radius)
-    return conjunction([Not(Missing(name)), Compare(">=", variable, low), Compare("<=", variable, high)])
+    low, high = Fraction(value) - radius, Fraction(value) + radius
+    if isinstance(feature, Real):
+        low, high = Fraction(float_up(low)), Fraction(float_down(high))
+    return conjunction(
+        [Not(Missing(name)), Compare(">=", variable, Constant(low)), Compare("<=", variable, Constant(high))]
+    )
 
 
 # ---- the lower bound

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from mace.exact import decimal_fraction
+from mace.exact import decimal_fraction, float_down, float_up
 from mace.forms.decision import Goal
 from mace.forms.form import Box, Form
 from mace.forms.function import FunctionForm
@@ -28,6 +29,9 @@ from mace.language.syntax import (
     disjunction,
 )
 from mace.space import RESERVED, FeatureSpace, Integer, Point, Real
+
+FLOATS = Fraction(sys.float_info.max)
+"""The greatest float."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,8 @@ class Equation:
             for name, share in self.sum[0].items():
                 exact += share * (values[name] or 0)
         if not self.is_rounded:
-            return float(exact)
+            # Beyond all floats, the last of them, which is outside of the range as well.
+            return float_down(exact) if exact >= FLOATS else float_up(exact) if exact <= -FLOATS else float(exact)
         first, step = self.grid
         place = math.floor((exact - first) / step + Fraction(1, 2))
         if 0 <= place < (self.feature.size or 1):

@@ -61,6 +61,7 @@ MOST_COMPARED = 500
 FINEST = Fraction(1, 10**13)
 """A number whose range is down to this share of the whole is not cut further: floats may have no value there at all."""
 
+INTERRUPTED = "interrupted"
 NARROW = "the conditions leave only values that floats hardly tell apart"
 
 
@@ -174,7 +175,10 @@ class _Search:
             elif len(self.waiting) > MOST_OPEN:
                 self.reason = "memory limit reached"
             elif not self._is_beaten(lower):
-                self._box(lower, region, cuts, proved)
+                try:
+                    self._box(lower, region, cuts, proved)
+                except KeyboardInterrupt:
+                    self.reason = INTERRUPTED
                 if not self.reason:
                     continue
             self._close(lower, proved)
@@ -250,6 +254,8 @@ class _Search:
         guards = [guard_of(name, left, self.whole[name]) for name, left in region.items() if left != self.whole[name]]
         asked = replace(self.asked, conditions=(*self.asked.conditions, *map(GuardCondition, guards)))
         found = self.lane.solve(asked, Limits(self.limits.deadline, record=self.limits.record))
+        if found.reason == INTERRUPTED:
+            raise KeyboardInterrupt
         self.boxes += 1
         self.calls += found.calls
         if found.evidence is not None and "missing" in found.evidence and self.limits.remaining() <= 0:

@@ -27,6 +27,7 @@ from mace.noise import Sturdy
 from mace.problem import Bounds, Evidence, Limits, Problem
 from mace.solvers import network, places
 from mace.solvers.across import range_dict
+from mace.solvers.allowed import on_grid
 from mace.solvers.beside import around, beside, inside
 from mace.solvers.regions import Range, Region, whole_region
 from mace.solvers.shifted import (
@@ -387,10 +388,10 @@ class _Search:
         if place is None or place in held or len(held) >= MOST_HELD:
             refused, further = self._refused(worst, region), None
         else:
-            refused, further = {**region, **self._at(worst)}, (*held, place)
-        cut = [self._outside(name, region[name], left) for name, left in refused.items()]
+            refused, further = self._at(worst), (*held, place)
         inner, outer = dict(region), []
-        for name, (parts, kept) in zip(region, cut, strict=True):
+        for name, left in refused.items():
+            parts, kept = self._outside(name, region[name], left)
             outer += [inner | {name: part} for part in parts]
             inner[name] = kept
         if further is not None:
@@ -446,10 +447,24 @@ class _Search:
 
         wide = {name: self._widest(name, region[name], left) for name, left in at.items()}
         if is_refused(wide):
-            return wide
-        for name in region:
-            at = self._grown(name, at, wide[name], is_refused)
-        return at
+            at = wide
+        else:
+            for name in region:
+                at = self._grown(name, at, wide[name], is_refused)
+        return {name: self._as_values(name, at[name], value) for name, value in zip(at, point, strict=True)}
+
+    def _as_values(self, name: str, left: Range, value: Value) -> Range:
+        """Return a refused range as narrow as the values in it; a value off the grid alone, since noise makes it of no other."""
+        feature = self.problem.space[name]
+        if value is None or left.levels is not None or not left.has_values:
+            return left
+        if not isinstance(feature, Real | Integer):
+            return left.between(left.low, left.high)
+        if not feature.has(value):
+            return replace(left, low=Fraction(value), high=Fraction(value))
+        ends = _values_between(feature, left.low, left.high)
+        assert ends is not None
+        return replace(left, low=ends[0], high=ends[1])
 
     def _widest(self, name: str, left: Range, own: Range) -> Range:
         """Return all of a feature that matters to a box: its own range, and what noise makes of it."""
@@ -494,12 +509,27 @@ class _Search:
         if left.levels is not None and refused.levels is not None:
             beside = replace(left.only(left.levels - refused.levels), missing=False)
             return [*parts, *([beside] if beside.has_values else [])], kept.only(refused.levels)
+        own = self._off_grid(name)
         radius = self.sturdy.radii.get(name, Fraction(0))
+        if refused.low == refused.high == own:
+            radius = Fraction(0)
         low, high = refused.low - radius, refused.high + radius
         values = replace(left, missing=False)
         below, above = values.between(left.low, _before(low, left)), values.between(_after(high, left), left.high)
         parts += [part for part in (below, above) if part.has_values]
+        if own is not None and max(low, left.low) <= own <= min(high, left.high):
+            feature = self.problem.space[name]
+            assert isinstance(feature, Real | Integer)
+            # It lies between values of the grid, and noise may make none of those that are refused of it.
+            parts += [] if _reaches(feature, own, radius, refused) else [replace(values, low=own, high=own)]
         return parts, kept.between(low, high)
+
+    def _off_grid(self, name: str) -> Fraction | None:
+        """Return the factual's own value where it is none of the feature's."""
+        feature, own = self.problem.space[name], self.problem.factual[self.problem.space.index(name)]
+        return (
+            Fraction(own) if own is not None and isinstance(feature, Real | Integer) and not feature.has(own) else None
+        )
 
     # ---- shifted copies
 
@@ -707,6 +737,22 @@ def _value_between(feature: object, first: Fraction, last: Fraction) -> Fraction
     else:
         found = Fraction(math.floor(middle) if first < last else math.ceil(middle))
     return found if min(first, last) < found < max(first, last) else None
+
+
+def _values_between(feature: Real | Integer, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction] | None:
+    """Return the first and the last value of a feature from one number to another; ``None`` where there is none."""
+    first, last = float_up(low), float_down(high)
+    if feature.size is not None and first <= last:
+        firsts, lasts = on_grid(feature, np.array([first]), np.array([last]))
+        first, last = float(firsts[0]), float(lasts[0])
+    return (Fraction(first), Fraction(last)) if first <= last else None
+
+
+def _reaches(feature: Real | Integer, own: Fraction, radius: Fraction, refused: Range) -> bool:
+    """Return whether noise makes some value of a refused range of one off the grid."""
+    if refused.low == refused.high == own:
+        return True
+    return _values_between(feature, max(refused.low, own - radius), min(refused.high, own + radius)) is not None
 
 
 def _before(low: Fraction, left: Range) -> Fraction:
