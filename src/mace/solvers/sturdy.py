@@ -386,7 +386,7 @@ class _Search:
         """Cut a box along what noise brings to a refused row, which is held there; or cut out what a box of refused rows undoes."""
         place = self._place(worst)
         if place is None or place in held or len(held) >= MOST_HELD:
-            refused, further, self.proofs = self._refused(worst, region), None, None
+            refused, further = self._refused(worst, region), None
         else:
             refused, further = self._at(worst), (*held, place)
         inner, outer = dict(region), []
@@ -434,6 +434,8 @@ class _Search:
 
     def _refused(self, point: Point, region: Region) -> Region:
         """Return a box around a refused row that holds no row in the target, as wide as the lane can easily prove."""
+        # Such boxes are not recorded.
+        self.proofs = None
         at = {name: _only(self.whole[name], value) for name, value in zip(self.whole, point, strict=True)}
         metric = as_distance("linf").from_factual(self.problem.space, point)
         free = replace(self.rest, factual=point, metric=metric, conditions=())
