@@ -161,8 +161,8 @@ def fault(case: Realistic) -> str | None:
 
 def compared(answer: mace.Explanation, best: Fraction | None, model: Any, forests: tuple[Any, ...] = ()) -> str | None:
     """Return how an answer differs from the least distance that brute force found, or what its certificate lacks."""
-    if best is None and answer.status != "infeasible":
-        return f"{answer.status}, where brute force finds none"
+    if best is None and len(answer):
+        return f"an answer at {answer[0].distance!r}, where brute force finds none"
     if best is not None and (answer.status == "infeasible" or Fraction(answer.lower) > best):
         return f"{answer.status}, lower {answer.lower!r}, above a row at {float(best)!r}"
     if answer.status not in ("optimal", "infeasible"):
