@@ -351,3 +351,15 @@ def test_the_command_line_takes_the_forest(tmp_path: Path, capsys: pytest.Captur
     assert run([*command, *files["other"]]) == 1
     assert run(command) == 3
     assert "forests=[...]" in capsys.readouterr().out
+
+
+def test_a_row_near_data_without_a_value_is_unreadable() -> None:
+    explainer = explainer_of("forest")
+    (row,) = rows_of(explainer, 0, 1)
+    answer = explainer.explain(row, target=1, constraints=[mace.near_data(frame_of(5, 12), 2, 0.12)], certify=True)
+    certificate = answer[0].certificate
+    assert certificate is not None
+    damaged = certificate.to_dict()
+    damaged["statement"]["constraints"][0]["arguments"][0]["rows"][0].pop()
+    with pytest.raises(mace.InvalidCertificate, match="one value for each of 4 columns"):
+        mace.verify(damaged, explainer.model)

@@ -756,3 +756,11 @@ def test_the_conditions_on_actions_are_guards() -> None:
     guard = mace.rule("savings <= 30").bind(PAIR, PAIR.point(PERSON))
     assert isinstance(guard, GuardCondition)
     assert made._guard(guard.guard) == mace.rule("income <= 45").bind(PAIR, PAIR.point(PERSON)).guard
+
+
+def test_an_effect_beyond_all_floats_is_outside_of_its_range() -> None:
+    space = mace.FeatureSpace({"x": mace.integer(0, 5), "y": mace.real(0, 10)})
+    model = from_source("def model(x, y):\n    return 1 if x + y > 9 else 0\n", "model")
+    answer = mace.Explainer(model, space, causes=mace.Causal({"y": "1e308 * x"})).explain({"x": 1, "y": 2.0}, target=1)
+    assert answer.status == "optimal"
+    assert answer[0].values["y"] <= 10
