@@ -164,7 +164,7 @@ class Explainer:
         solver : str
             ``"auto"`` or a name from ``mace list solvers``.
         certify : bool
-            Whether each answer gets a certificate, a proof that :func:`~mace.verify` checks without any solver.
+            Whether each answer gets a certificate, a proof that :func:`~mace.verify` checks without the solver that found it.
         digits : int or mapping of str to int, optional
             So many decimals for real answers, or for those of some features, to read or to type in. A rounded answer is asked of the
             model again, and its distance is its own: where rounding costs more than the accuracy, the status is ``feasible``. A value

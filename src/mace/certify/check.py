@@ -42,7 +42,7 @@ def verify(
     forests: Iterable[Any] = (),
     progress: Progress | None = None,
 ) -> Verdict:
-    """Check a certificate against the model that it is about, without any solver.
+    """Check a certificate against the model that it is about, without the solver that found it.
 
     Parameters
     ----------

@@ -191,7 +191,7 @@ class Statement:
             return constraint
         if not forests:
             raise Unchecked(
-                f"the certificate is about rows that an isolation forest calls usual, {constraint}; give it too: forests=[...]"
+                f"the certificate is about rows that an isolation forest calls usual, {constraint}; give it too: forests=[...], --forest"
             )
         named = {part: constraint.named[part] for part in ("form", "parameters")}
         others = []

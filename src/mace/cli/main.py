@@ -323,7 +323,7 @@ def verify(
     ] = None,
     trust: Trust = False,
 ) -> int:
-    """Check a certificate without any solver: exits 0 where it is valid, 1 where it is refuted, 3 where it is unchecked."""
+    """Check a certificate without the solver that found it: exits 0 where it is valid, 1 where it is refuted, 3 where it is unchecked."""
     from mace.certify import Certificate
     from mace.certify import verify as check
     from mace.cli.waiting import progress_bar
