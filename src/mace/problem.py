@@ -117,6 +117,10 @@ def _whole_range(feature: Feature) -> tuple[Fraction, Fraction]:
             return Fraction(0), Fraction(len(levels) - 1)
 
 
+INTERRUPTED = "interrupted"
+"""The reason of a search that Ctrl-C ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What bounds a search: a deadline (``time.monotonic``), who is told of progress, and whether the proof is recorded."""

@@ -25,7 +25,7 @@ from mace.forms import Effects
 from mace.language import Program
 from mace.language.syntax import Compare, Variable, conjunction, constant
 from mace.models import Reading
-from mace.problem import Bounds, Evidence, Limits, Problem
+from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
 from mace.region import RecourseRegion
 from mace.solvers import Lane, choose
 from mace.solvers.tidy import shortened, tidy
@@ -127,7 +127,7 @@ class _Found:
         self.made[number] = made
         if self.best is None or _is_nearer(made.bounds, self.made[self.best].bounds, number < self.best):
             self.best = number
-        self.is_stopped = made.bounds.reason == "interrupted"
+        self.is_stopped = made.bounds.reason == INTERRUPTED
         if self.on_progress is not None:
             upper = math.inf if self.upper is None else float_up(self.upper)
             self.on_progress(0.0, upper, sum(each.bounds.calls for each in self.made.values()))

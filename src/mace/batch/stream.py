@@ -20,7 +20,6 @@ from mace.batch.checkpoint import Checkpoint
 from mace.batch.progress import OnProgress, Progress, shown
 from mace.batch.rows import cells_of, point_of, rows_of, size_of
 from mace.batch.worker import (
-    INTERRUPTED,
     TOO_LATE,
     Answered,
     answer,
@@ -31,7 +30,7 @@ from mace.batch.worker import (
 from mace.batch.workers import Workers
 from mace.errors import InvalidOption, MaceError
 from mace.explanation import Explanation
-from mace.problem import Status
+from mace.problem import INTERRUPTED, Status
 from mace.space import FeatureSpace, Integer, Point, Real
 
 BLOCK = 1024

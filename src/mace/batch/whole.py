@@ -14,10 +14,10 @@ from mace.batch.rows import point_of, rows_of
 from mace.batch.sinks import save
 from mace.batch.stream import Stream, collected
 from mace.batch.table import Table
-from mace.batch.worker import INTERRUPTED, not_asked
+from mace.batch.worker import not_asked
 from mace.errors import MaceError
 from mace.explanation import Explanation
-from mace.problem import Status
+from mace.problem import INTERRUPTED, Status
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,9 @@ from mace.batch.asks import Explains, Options
 from mace.batch.carriers import Carrier, receive
 from mace.errors import MaceError
 from mace.explanation import Explanation
-from mace.problem import Status
+from mace.problem import INTERRUPTED, Status
 from mace.space import FeatureSpace, Point, Scalar
 
-INTERRUPTED = "interrupted"
 TOO_LATE = "the time limit of the whole batch was reached before"
 
 

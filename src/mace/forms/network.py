@@ -254,6 +254,15 @@ class Network:
 
     # ---- evaluation
 
+    def float_scores(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the scores (rows x outputs) of rows of columns, in floats: nothing may rest on their last bits."""
+        active = columns.T
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            if layer:
+                active = np.where(active >= 0, active, self.slopes[layer - 1][:, None] * active)
+            active = weight @ active + bias[:, None]
+        return active.T
+
     def exact_scores(self, point: Point) -> tuple[Fraction, ...]:
         """Return the scores in exact arithmetic."""
         active = [Fraction(float(value)) for value in column_values(self.columns, [point])[0]]

@@ -39,7 +39,9 @@ def check_agrees(reading: Reading) -> Reading:
         ) from error
     if isinstance(form, Composite | ObliqueTrees):
         return _check_joint(reading, form, points, asked)
-    scores = _float_scores(form, points) if isinstance(form, Network) else _sums(form, points)
+    scores = (
+        form.float_scores(column_values(form.columns, points)) if isinstance(form, Network) else _sums(form, points)
+    )
     for point, score, answer in zip(points, scores, asked, strict=True):
         # Twice: once for the library, once for the sums here.
         if not _fits(form, score, float(answer), 2 * _slack(form, point)):
@@ -89,15 +91,6 @@ def _fits(form: Network | TreeEnsemble, score: NDArray[np.float64], answer: floa
 
 def _sums(form: TreeEnsemble, points: list[Point]) -> NDArray[np.float64]:
     return np.array([[float(score) for score in form.exact_scores(point)] for point in points])
-
-
-def _float_scores(form: Network, points: list[Point]) -> NDArray[np.float64]:
-    active = column_values(form.columns, points)
-    for layer, (weights, biases) in enumerate(zip(form.weights, form.biases, strict=True)):
-        if layer:
-            active = np.where(active >= 0, active, form.slopes[layer - 1] * active)
-        active = active @ weights.T + biases
-    return active
 
 
 def _points(space: FeatureSpace) -> list[Point]:

@@ -37,11 +37,11 @@ from mace.language.syntax import (
     variables,
 )
 from mace.outliers import Usual
-from mace.problem import Bounds, Evidence, Limits, Problem
+from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
 from mace.solvers.allowed import on_grid
 from mace.solvers.bisection import BAND
 from mace.solvers.cuts import Cut, cut_of
-from mace.solvers.regions import Range, Region, guard_of, narrow, whole_region
+from mace.solvers.regions import Range, Region, guard_of, lies_in, narrow, whole_region, within_reach
 from mace.solvers.splits import active_piece, by_missing, by_value, choices, cut_at, cut_range, is_false, needed_atoms
 from mace.space import Integer, Point, Real, Value
 
@@ -61,7 +61,6 @@ MOST_COMPARED = 500
 FINEST = Fraction(1, 10**13)
 """A number whose range is down to this share of the whole is not cut further: floats may have no value there at all."""
 
-INTERRUPTED = "interrupted"
 NARROW = "the conditions leave only values that floats hardly tell apart"
 
 
@@ -243,7 +242,7 @@ class _Search:
 
     def _box(self, lower: Fraction, region: Region, cuts: tuple[Cut, ...], proved: _Proved | None) -> None:
         """Ask the lane about a box; close it, or cut it. ``lower`` is what was ``proved`` of a box around it."""
-        within = self._within_reach(region)
+        within = within_reach(self.problem, region, self.upper)
         within = None if within is None else self._narrowed(within)
         if within is None:
             # What is left out fails a condition, or is no nearer than the point in hand.
@@ -294,18 +293,6 @@ class _Search:
         for part, its_cuts in parts or ():
             self._push(lower, part, its_cuts, proved)
         self._report(lower)
-
-    def _within_reach(self, region: Region) -> Region | None:
-        """Return what is left of a box within the distance of the point in hand; ``None`` where nothing is."""
-        if self.upper is None:
-            return region
-        left: Region = {}
-        # A little more, so that whoever checks the proof in floats finds what is left out to be too far.
-        for (name, each), (low, high) in zip(region.items(), self.problem.box(self.upper * MORE), strict=True):
-            left[name] = each if each.missing else each.between(low, high)
-            if left[name].is_empty:
-                return None
-        return left
 
     def _failing(self, point: Point, cuts: tuple[Cut, ...]) -> Guard | Cut | None:
         values = point_values(self.problem.space, point)
@@ -485,17 +472,10 @@ def _largest(proofs: list[_Proved]) -> list[_Proved]:
         return proofs
     kept: list[_Proved] = []
     for proved in proofs:
-        if not any(_lies_in(proved.region, other.region) for other in kept):
-            kept = [other for other in kept if not _lies_in(other.region, proved.region)]
+        if not any(lies_in(proved.region, other.region) for other in kept):
+            kept = [other for other in kept if not lies_in(other.region, proved.region)]
             kept.append(proved)
     return kept
-
-
-def _lies_in(region: Region, other: Region) -> bool:
-    return all(
-        left is around or left.joined(around) == around
-        for left, around in zip(region.values(), other.values(), strict=True)
-    )
 
 
 def range_dict(left: Range) -> dict[str, Any]:
@@ -510,15 +490,11 @@ def _is_refused(problem: Problem, point: Point) -> bool:
     form = problem.form
     if not isinstance(form, Network):
         return False
-    active = column_values(form.columns, [point])[0]
-    for layer, (weight, bias) in enumerate(zip(form.weights, form.biases, strict=True)):
-        if layer:
-            active = np.where(active >= 0, active, form.slopes[layer - 1] * active)
-        active = weight @ active + bias
-    if not np.isfinite(active).all():
+    scores = form.float_scores(column_values(form.columns, [point]))[0]
+    if not np.isfinite(scores).all():
         return False
-    alternatives = problem.goal.alternatives(len(active), ties_last=form.ties_last)
-    return clearance([Fraction(float(score)) for score in active], alternatives) < -FAR_OFF
+    alternatives = problem.goal.alternatives(len(scores), ties_last=form.ties_last)
+    return clearance([Fraction(float(score)) for score in scores], alternatives) < -FAR_OFF
 
 
 def _beside(cuts: tuple[Cut, ...], parts: list[Region] | None) -> list[Node] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,9 +10,12 @@ from mace.constraints.condition import GuardCondition
 from mace.distances import as_distance
 from mace.forms import negated
 from mace.noise import Sturdy
-from mace.problem import Problem
+from mace.problem import Bounds, Limits, Problem
 from mace.solvers.regions import Range, Region, guard_of, whole_region
 from mace.space import Point, Value
+
+Choose = Callable[[Problem], Callable[[Problem, Limits], Bounds]]
+"""Gives the lane of a problem."""
 
 
 def inside(problem: Problem, region: Region) -> Problem:

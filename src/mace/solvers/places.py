@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -21,12 +20,9 @@ from mace.exact import float_down, float_up
 from mace.forms import TreeEnsemble
 from mace.forms.scoring import column_values
 from mace.noise import Sturdy
-from mace.problem import Bounds, Evidence, Limits, Problem
-from mace.solvers.beside import around, beside
+from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
+from mace.solvers.beside import Choose, around, beside
 from mace.space import Integer, Point, Real, Value
-
-Choose = Callable[[Problem], Callable[[Problem, Limits], Bounds]]
-"""Gives the lane of a problem."""
 
 FIRST, LEAST, GROWTH = 4, Fraction(1, 512), 8
 """Points are asked for within so many times the distance of the nearest without noise, at least so far; then so many times as far."""
@@ -40,7 +36,6 @@ REPAIRS = (6, 12, 24, 48, 96, math.inf)
 MOST_TRIED = 4096
 """So many rows beside a point are looked at before a lane is asked."""
 
-INTERRUPTED = "interrupted"
 ROUNDING = "rounding keeps a row beside a point from being refused or not"
 
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import TypeAlias
 
+from mace.distances import NormMetric
 from mace.exact import float_down, float_up
 from mace.language.syntax import (
     ONE,
@@ -34,6 +35,7 @@ from mace.language.syntax import (
     disjunction,
     negation,
 )
+from mace.problem import Problem
 from mace.space import Categorical, Feature, FeatureSpace, Integer, Ordinal, Real
 
 MOST_ROUNDS = 4
@@ -141,6 +143,24 @@ def _whole(feature: Feature, own: int | float | None) -> Range:
             return Range(Fraction(0), Fraction(len(levels) - 1), is_whole=True, missing=missing)
         case Real() | Integer():
             return Range(Fraction(feature.low), Fraction(feature.high), None, isinstance(feature, Integer), missing)
+
+
+def lies_in(region: Region, other: Region) -> bool:
+    """Return whether all rows of a region are rows of another."""
+    pairs = zip(region.values(), other.values(), strict=True)
+    return all(left is around or left.joined(around) == around for left, around in pairs)
+
+
+def within_reach(problem: Problem, region: Region, upper: Fraction | None) -> Region | None:
+    """Return what is left of a region within a distance of the factual; ``None`` where nothing is."""
+    if upper is None or not isinstance(problem.metric, NormMetric):
+        return region
+    kept: Region = {}
+    for (name, left), (low, high) in zip(region.items(), problem.box(upper), strict=True):
+        kept[name] = left if left.missing else left.between(low, high)
+        if kept[name].is_empty:
+            return None
+    return kept
 
 
 def guard_of(name: str, left: Range, whole: Range) -> Guard:

@@ -253,16 +253,12 @@ def margin_of(problem: Problem, form: Network, point: Point, moves: Moves) -> fl
 
 def _margins(form: Network, alternatives: Alternatives, columns: Floats) -> Floats:
     """Return how far in the goal rows of columns are, in floats."""
-    active = columns.T
-    for layer, (weight, bias) in enumerate(zip(form.weights, form.biases, strict=True)):
-        active = weight @ active + bias[:, None]
-        if layer < len(form.slopes):
-            active = np.where(active >= 0, 1.0, form.slopes[layer][:, None]) * active
+    scores = form.float_scores(columns).T
     each = []
     for margins in alternatives:
         sides = [
-            (active[m.plus] if m.plus is not None else 0.0)
-            - (active[m.minus] if m.minus is not None else 0.0)
+            (scores[m.plus] if m.plus is not None else 0.0)
+            - (scores[m.minus] if m.minus is not None else 0.0)
             + float(m.shift)
             for m in margins
         ]

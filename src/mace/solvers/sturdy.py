@@ -24,12 +24,12 @@ from mace.distances import NormMetric, as_distance, distance_down
 from mace.exact import float_down, float_up
 from mace.forms import Network, TreeEnsemble
 from mace.noise import Sturdy
-from mace.problem import Bounds, Evidence, Limits, Problem
+from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
 from mace.solvers import network, places
 from mace.solvers.across import range_dict
-from mace.solvers.allowed import on_grid
-from mace.solvers.beside import around, beside, inside
-from mace.solvers.regions import Range, Region, whole_region
+from mace.solvers.beside import Choose, around, beside, inside
+from mace.solvers.noisy import as_values, cut_at_turn, only, outside, turn_of, value_between
+from mace.solvers.regions import Range, Region, lies_in, whole_region, within_reach
 from mace.solvers.shifted import (
     STAY,
     Move,
@@ -43,9 +43,6 @@ from mace.solvers.shifted import (
     worst_beside,
 )
 from mace.space import Integer, Point, Real, Value
-
-Choose = Callable[[Problem], Callable[[Problem, Limits], Bounds]]
-"""Gives the lane of a problem."""
 
 HALVINGS = 6
 """How often the end of a box of refused rows is looked for between two."""
@@ -71,7 +68,6 @@ SHARE = Fraction(9, 10)
 """How much of the accuracy a box may lie below the point in hand and still be closed."""
 
 MOST_OPEN = 100_000
-INTERRUPTED = "interrupted"
 NO_PROOF = "the search rests on boxes of refused rows or on a target that is reached in several ways, of which there is no proof"
 
 BARELY = 1 + Fraction(1, 2**40)
@@ -312,7 +308,7 @@ class _Search:
             for piece in pieces:
                 self._push(lower, piece, held, source)
             return
-        near = self._within_reach(region)
+        near = within_reach(self.problem, region, self.upper)
         if near is None:
             self._note((region, tuple(self._copies(region, held))))
             return
@@ -391,24 +387,13 @@ class _Search:
             refused, further = self._at(worst), (*held, place)
         inner, outer = dict(region), []
         for name, left in refused.items():
-            parts, kept = self._outside(name, region[name], left)
+            parts, kept = outside(self.problem, self.sturdy.radii, name, region[name], left)
             outer += [inner | {name: part} for part in parts]
             inner[name] = kept
         if further is not None:
             self._push(lower, inner, further, source)
         for part in outer:
             self._push(lower, part, held, source)
-
-    def _within_reach(self, region: Region) -> Region | None:
-        """Return what is left of a box within the distance of the point in hand; ``None`` where nothing is."""
-        if self.upper is None or not isinstance(self.problem.metric, NormMetric):
-            return region
-        left = {}
-        for (name, each), (low, high) in zip(region.items(), self.problem.box(self.upper), strict=True):
-            left[name] = each if each.missing else each.between(low, high)
-            if left[name].is_empty:
-                return None
-        return left
 
     def _copies(self, region: Region, held: tuple[Moves, ...]) -> list[Moves]:
         """Return how rows of a box are moved to where they must reach the goal, the latest last."""
@@ -436,7 +421,7 @@ class _Search:
         """Return a box around a refused row that holds no row in the target, as wide as the lane can easily prove."""
         # Such boxes are not recorded.
         self.proofs = None
-        at = {name: _only(self.whole[name], value) for name, value in zip(self.whole, point, strict=True)}
+        at = {name: only(self.whole[name], value) for name, value in zip(self.whole, point, strict=True)}
         metric = as_distance("linf").from_factual(self.problem.space, point)
         free = replace(self.rest, factual=point, metric=metric, conditions=())
 
@@ -451,20 +436,9 @@ class _Search:
         else:
             for name in region:
                 at = self._grown(name, at, wide[name], is_refused)
-        return {name: self._as_values(name, at[name], value) for name, value in zip(at, point, strict=True)}
-
-    def _as_values(self, name: str, left: Range, value: Value) -> Range:
-        """Return a refused range as narrow as the values in it; a value off the grid alone, since noise makes it of no other."""
-        feature = self.problem.space[name]
-        if value is None or left.levels is not None or not left.has_values:
-            return left
-        if not isinstance(feature, Real | Integer):
-            return left.between(left.low, left.high)
-        if not feature.has(value):
-            return replace(left, low=Fraction(value), high=Fraction(value))
-        ends = _values_between(feature, left.low, left.high)
-        assert ends is not None
-        return replace(left, low=ends[0], high=ends[1])
+        return {
+            name: as_values(self.problem.space[name], at[name], value) for name, value in zip(at, point, strict=True)
+        }
 
     def _widest(self, name: str, left: Range, own: Range) -> Range:
         """Return all of a feature that matters to a box: its own range, and what noise makes of it."""
@@ -488,7 +462,7 @@ class _Search:
         for up in (False, True):
             inside, outside = (at[name].high, wide.high) if up else (at[name].low, wide.low)
             for _ in range(HALVINGS):
-                middle = _value_between(self.problem.space[name], inside, outside)
+                middle = value_between(self.problem.space[name], inside, outside)
                 if middle is None:
                     break
                 tried = at | {name: replace(at[name], high=middle) if up else replace(at[name], low=middle)}
@@ -497,39 +471,6 @@ class _Search:
                 else:
                     outside = middle
         return at
-
-    def _outside(self, name: str, left: Range, refused: Range) -> tuple[list[Range], Range]:
-        """Return the parts of a feature's range that noise does not bring into a refused range, and the rest."""
-        parts: list[Range] = []
-        if left.missing and not refused.missing:
-            parts.append(left.nothing_but_missing())
-        if left.has_values and not refused.has_values:
-            return [*parts, replace(left, missing=False)], left.nothing_but_missing()
-        kept = replace(left, missing=left.missing and refused.missing)
-        if left.levels is not None and refused.levels is not None:
-            beside = replace(left.only(left.levels - refused.levels), missing=False)
-            return [*parts, *([beside] if beside.has_values else [])], kept.only(refused.levels)
-        own = self._off_grid(name)
-        radius = self.sturdy.radii.get(name, Fraction(0))
-        if refused.low == refused.high == own:
-            radius = Fraction(0)
-        low, high = refused.low - radius, refused.high + radius
-        values = replace(left, missing=False)
-        below, above = values.between(left.low, _before(low, left)), values.between(_after(high, left), left.high)
-        parts += [part for part in (below, above) if part.has_values]
-        if own is not None and max(low, left.low) <= own <= min(high, left.high):
-            feature = self.problem.space[name]
-            assert isinstance(feature, Real | Integer)
-            # It lies between values of the grid, and noise may make none of those that are refused of it.
-            parts += [] if _reaches(feature, own, radius, refused) else [replace(values, low=own, high=own)]
-        return parts, kept.between(low, high)
-
-    def _off_grid(self, name: str) -> Fraction | None:
-        """Return the factual's own value where it is none of the feature's."""
-        feature, own = self.problem.space[name], self.problem.factual[self.problem.space.index(name)]
-        return (
-            Fraction(own) if own is not None and isinstance(feature, Real | Integer) and not feature.has(own) else None
-        )
 
     # ---- shifted copies
 
@@ -620,7 +561,7 @@ class _Search:
     def _at(self, row: Point) -> Region:
         """Return the noisy features of a row as a region."""
         names = list(self.sturdy.radii)
-        return {name: _only(self.whole[name], row[self.problem.space.index(name)]) for name in names}
+        return {name: only(self.whole[name], row[self.problem.space.index(name)]) for name in names}
 
     def _steps(self) -> tuple[Fraction, ...]:
         """Return how far each feature may be moved at most so that it is a value again: whole steps, or a little less than the radius.
@@ -649,7 +590,7 @@ class _Search:
                 moves.append(Move(Fraction(0)))
                 continue
             assert isinstance(feature, Real | Integer)
-            turn, left = _turn(feature, each), region[name]
+            turn, left = turn_of(feature, each), region[name]
             if (left.high <= turn) if each < 0 else (left.low >= turn):
                 moves.append(Move(span(feature)[each > 0], is_place=True))
             else:
@@ -662,8 +603,10 @@ class _Search:
         for offset in self.offsets:
             for (name, feature), each in zip(self.problem.space.items(), offset, strict=True):
                 if each:
-                    turn = _turn(feature, each)
-                    parts = [part | {name: side} for part in parts for side in _sides(part[name], turn, below=each > 0)]
+                    turn = turn_of(feature, each)
+                    parts = [
+                        part | {name: side} for part in parts for side in cut_at_turn(part[name], turn, below=each > 0)
+                    ]
         return parts
 
 
@@ -673,98 +616,13 @@ def _largest(boxes: list[Closed]) -> list[Closed]:
         return boxes
     kept: list[Closed] = []
     for k, (region, copies) in enumerate(boxes):
-        earlier = any(_is_within(region, other) for other, _ in boxes[:k])
-        later = any(_is_within(region, other) and not _is_within(other, region) for other, _ in boxes[k + 1 :])
+        earlier = any(lies_in(region, other) for other, _ in boxes[:k])
+        later = any(lies_in(region, other) and not lies_in(other, region) for other, _ in boxes[k + 1 :])
         if not earlier and not later:
             kept.append((region, copies))
     return kept
 
 
-def _is_within(region: Region, other: Region) -> bool:
-    return all(_holds(other[name], left) for name, left in region.items())
-
-
-def _holds(wide: Range, left: Range) -> bool:
-    """Return whether a range holds another."""
-    if left.missing and not wide.missing:
-        return False
-    if not left.has_values:
-        return True
-    if left.levels is not None:
-        return wide.levels is not None and left.levels <= wide.levels
-    return wide.has_values and wide.low <= left.low and left.high <= wide.high
-
-
 def _is_number(feature: object, value: Value) -> bool:
     """Return whether a value is one of a feature that is a number and never missing."""
     return isinstance(feature, Real | Integer) and not feature.missing and value is not None and feature.has(value)
-
-
-def _turn(feature: object, offset: Fraction) -> Fraction:
-    """Return the value from which on an offset leads out of the range of a feature."""
-    assert isinstance(feature, Real | Integer)
-    return span(feature)[offset > 0] - offset
-
-
-def _sides(left: Range, turn: Fraction, *, below: bool) -> list[Range]:
-    """Return a range cut at a value, which belongs to the upper part where ``below``, else to the lower."""
-    if below:
-        sides = left.between(left.low, _before(turn, left)), left.between(turn, left.high)
-    else:
-        sides = left.between(left.low, turn), left.between(_after(turn, left), left.high)
-    return [side for side in sides if side.has_values]
-
-
-def _only(whole: Range, value: Value) -> Range:
-    if value is None:
-        return whole.nothing_but_missing()
-    if whole.levels is not None:
-        return replace(whole.only([int(value)]), missing=False)
-    return replace(whole, low=Fraction(value), high=Fraction(value), missing=False)
-
-
-def _value_between(feature: object, first: Fraction, last: Fraction) -> Fraction | None:
-    """Return a value of a feature about half way between two; ``None`` where there is none, or hardly."""
-    middle = (first + last) / 2
-    if isinstance(feature, Real) and feature.step is None:
-        found = Fraction(float(middle))
-        return (
-            None if found in (first, last) or abs(last - first) < Fraction(1, 10**12) * (feature.range or 1) else found
-        )
-    if isinstance(feature, Real | Integer) and feature.step is not None:
-        k = round((middle - Fraction(feature.low)) / Fraction(feature.step))
-        found = Fraction(feature.value_at(min(max(k, 0), (feature.size or 1) - 1)))
-    else:
-        found = Fraction(math.floor(middle) if first < last else math.ceil(middle))
-    return found if min(first, last) < found < max(first, last) else None
-
-
-def _values_between(feature: Real | Integer, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction] | None:
-    """Return the first and the last value of a feature from one number to another; ``None`` where there is none."""
-    first, last = float_up(low), float_down(high)
-    if feature.size is not None and first <= last:
-        firsts, lasts = on_grid(feature, np.array([first]), np.array([last]))
-        first, last = float(firsts[0]), float(lasts[0])
-    return (Fraction(first), Fraction(last)) if first <= last else None
-
-
-def _reaches(feature: Real | Integer, own: Fraction, radius: Fraction, refused: Range) -> bool:
-    """Return whether noise makes some value of a refused range of one off the grid."""
-    if refused.low == refused.high == own:
-        return True
-    return _values_between(feature, max(refused.low, own - radius), min(refused.high, own + radius)) is not None
-
-
-def _before(low: Fraction, left: Range) -> Fraction:
-    """Return the last number below another that a float, or a whole number, can be."""
-    if left.is_whole:
-        return Fraction(math.ceil(low) - 1)
-    below = float_down(low)
-    return Fraction(math.nextafter(below, -math.inf) if below == low else below)
-
-
-def _after(high: Fraction, left: Range) -> Fraction:
-    if left.is_whole:
-        return Fraction(math.floor(high) + 1)
-    above = float_up(high)
-    return Fraction(math.nextafter(above, math.inf) if above == high else above)

@@ -11,7 +11,7 @@ from mace.diversity import CountDifferent
 from mace.exact import float_down, float_up
 from mace.forms import Alternatives, Composite, Network, clearance
 from mace.language.syntax import ONE, Compare, Guard, Variable
-from mace.problem import Bounds, Limits, Problem
+from mace.problem import INTERRUPTED, Bounds, Limits, Problem
 from mace.solvers.bisection import BAND
 from mace.solvers.milp.polish import nudge
 from mace.solvers.milp.seek import seek
@@ -127,7 +127,7 @@ class Hand:
 
     def is_late(self, found: Bounds) -> bool:
         """Return whether an answer says that it is time to stop."""
-        return self.limits.remaining() <= 0 or found.reason == "interrupted"
+        return self.limits.remaining() <= 0 or found.reason == INTERRUPTED
 
     def bounds(self) -> Bounds:
         """Return what is proved."""

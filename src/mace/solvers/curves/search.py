@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mace.forms import Alternatives, Box, Composite, Curved, Margin, Network, Part, Polyline, Voting, Weighted
 from mace.forms.polyline import above_sigmoid, below_sigmoid, nearest_knot
-from mace.problem import Bounds, Evidence, Limits, Problem
+from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
 from mace.solvers.curves.hand import LATE, Hand
 from mace.solvers.curves.lowered import lowered
 from mace.space import Point
@@ -70,7 +70,7 @@ class Search:
         try:
             found = self.hand.asked(question.asked, record=True)
         except KeyboardInterrupt:
-            return {"lane": "curves", "missing": "interrupted"}
+            return {"lane": "curves", "missing": INTERRUPTED}
         inner = found.evidence or {"missing": LATE if self.hand.limits.remaining() <= 0 else SHORT}
         if not found.is_infeasible and (bounds.is_infeasible or found.lower < bounds.lower):
             inner = {"missing": LATE if self.hand.limits.remaining() <= 0 else SHORT}
@@ -89,7 +89,7 @@ class Search:
             while not hand.is_closed() and self._round():
                 pass
         except KeyboardInterrupt:
-            hand.reason = "interrupted"
+            hand.reason = INTERRUPTED
         return hand.bounds()
 
     def _round(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from mace.forms import FunctionForm
-from mace.problem import Bounds, Limits, Problem
+from mace.problem import INTERRUPTED, Bounds, Limits, Problem
 from mace.solvers.bisection import BAND
 from mace.solvers.milp.ball import LATE, Ball, Outcome
 from mace.solvers.milp.hand import SHARE, Hand
@@ -25,7 +25,7 @@ def search(problem: Problem, limits: Limits) -> Bounds:
     except OutOfTime:
         hand.reason = LATE
     except KeyboardInterrupt:
-        hand.reason = "interrupted"
+        hand.reason = INTERRUPTED
     except OverflowError:
         hand.reason = "numbers are too large for a linear program"
     return hand.bounds()

@@ -14,7 +14,7 @@ import numpy as np
 
 from mace.distances import NormMetric
 from mace.forms import Alternatives, Network
-from mace.problem import Bounds, Evidence, Limits, Problem
+from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
 from mace.solvers.network import kernels, proof
 from mace.solvers.network.parts import free_values, part_of
 from mace.solvers.network.search import Search
@@ -58,7 +58,7 @@ def _searched(problem: Problem, limits: Limits) -> tuple[Bounds, Search | None]:
                 search.elsewhere = next_floor
                 is_complete = search.search_all(alternatives)
             except KeyboardInterrupt:
-                reason = "interrupted"
+                reason = INTERRUPTED
         if search is not None and not is_complete:
             search.floor = min(max(search.floor, floor), next_floor)
             break

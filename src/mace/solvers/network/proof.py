@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mace.distances import NormMetric
 from mace.exact import float_up
-from mace.problem import Limits
+from mace.problem import INTERRUPTED, Limits
 from mace.solvers.network import kernels
 from mace.solvers.network.prepared import Desk, Floats, Layout, Prepared
 from mace.space import Real
@@ -71,7 +71,7 @@ def first_that_ends(
         except Unfinished as error:
             reason = str(error)
         except KeyboardInterrupt:
-            return None, "interrupted"
+            return None, INTERRUPTED
     return None, reason
 
 

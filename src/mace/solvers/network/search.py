@@ -16,7 +16,7 @@ from mace.diversity import CountDifferent
 from mace.exact import UNIT, float_up
 from mace.forms import Margin, Network
 from mace.forms.decision import Alternatives
-from mace.problem import Bounds, Evidence, Limits, Problem
+from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
 from mace.solvers.allowed import Allowed, Span, alike, on_grid
 from mace.solvers.bisection import BAND
 from mace.solvers.network import kernels, proof
@@ -316,7 +316,7 @@ class Search:
                     self.made.net, desk.task, desk.work,
                 )  # fmt: skip
             except KeyboardInterrupt:
-                self.reason = "interrupted"
+                self.reason = INTERRUPTED
             taken = time.monotonic() - started
             if registers[kernels.FOUND]:
                 self.best, self.best_cost = self._point(desk.best, desk), float(reals[kernels.BEST])

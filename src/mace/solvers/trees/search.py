@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mace.distances import distance_down, distance_up
 from mace.exact import UNIT, float_up
-from mace.problem import Bounds, Evidence, Limits, Problem
+from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
 from mace.solvers.bisection import BAND
 from mace.solvers.trees import dual, kernels
 from mace.solvers.trees.engines import Engine, Plain, Priced
@@ -294,7 +294,7 @@ class Search:
             try:
                 engine.advance(budget)
             except KeyboardInterrupt:
-                self.reason = "interrupted"
+                self.reason = INTERRUPTED
                 return False
             if engine.status == kernels.PROOF_FULL:
                 engine.make_room()
@@ -431,7 +431,7 @@ class Search:
                 if engine.registers[kernels.DEPTH] < 0:
                     self.recorder.keep(part, engine, radius)
                     return True
-                if time.monotonic() > until or self.reason == "interrupted":
+                if time.monotonic() > until or self.reason == INTERRUPTED:
                     return False
                 if engine.status == kernels.PROOF_FULL:
                     engine.make_room()
@@ -440,7 +440,7 @@ class Search:
                 try:
                     engine.advance(PROOF_BUDGET)
                 except KeyboardInterrupt:
-                    self.reason = "interrupted"
+                    self.reason = INTERRUPTED
             arena *= 8
         return False
 
