@@ -326,11 +326,14 @@ class TreeEnsemble:
         node = np.tile(self.roots, (len(columns), 1))
         rows = np.arange(len(columns))[:, None]
         numbers = np.array([[point[column.feature] or 0 for column in self.columns] for point in points])
+        has_missing = bool(np.isnan(columns).any())
         while (inner := self.left[node] >= 0).any():
             column = np.where(inner, self.column[node], 0)
             cells = columns[rows, column]
-            goes_left = np.where(np.isnan(cells), self.missing_left[node], cells <= self.edge[node])
-            if (subset := self.subset[node]).max() >= 0:
+            goes_left = cells <= self.edge[node]
+            if has_missing:
+                goes_left = np.where(np.isnan(cells), self.missing_left[node], goes_left)
+            if self.subsets and (subset := self.subset[node]).max() >= 0:
                 level = np.where(subset >= 0, numbers[rows, column], 0).astype(np.intp)
                 goes_left = np.where(subset >= 0, self._levels_left[subset, level], goes_left)
             node = np.where(inner, np.where(goes_left, self.left[node], self.right[node]), node)

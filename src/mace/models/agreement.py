@@ -16,7 +16,7 @@ from mace.space import Point
 NEAR = 1e-4
 """Numbers that differ by less than this share may differ by rounding alone, float32 included."""
 
-FEW = 8
+FEW = 24
 """So few trees are walked faster one by one than together."""
 
 
