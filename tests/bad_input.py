@@ -211,7 +211,7 @@ def document() -> str:
         "",
         "What is said about bad input. Each sentence below is what the code says, written by `python tests/bad_input.py`; a test fails",
         "when it is stale.",
-        "Every error is a `mace.MaceError`, and a `ValueError`, `TypeError`, `ImportError` or `OSError` as well.",
+        "Every error is a `mace.MaceError`, and a `ValueError`, `TypeError`, `ImportError`, `OSError` or `RuntimeError` as well.",
     ]
     for title, cases in CASES.items():
         lines += ["", f"## {title}", "", "| what is wrong | what is said |", "| --- | --- |"]

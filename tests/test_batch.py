@@ -83,7 +83,7 @@ def test_an_explainer_that_was_pickled_answers_bit_for_bit_the_same(estimator: A
     explainer = mace.Explainer(model, GERMAN.space)
     again = pickle.loads(pickle.dumps(explainer))
     assert timeless(again.explain(FRAME.iloc[0])) == timeless(explainer.explain(FRAME.iloc[0]))
-    assert again._fingerprint == explainer._fingerprint
+    assert again._live.fingerprint == explainer._live.fingerprint
 
 
 def xgboost_model(X: Any, y: Any) -> Any:

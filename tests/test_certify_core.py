@@ -18,9 +18,9 @@ from sklearn.tree import DecisionTreeClassifier
 import mace
 from mace.certify.arrays import pack
 from mace.certify.certificate import MOST_DEPTH, Certificate, fraction_text, read_fraction
-from mace.certify.fingerprint import fingerprint
 from mace.certify.statement import Statement
 from mace.models import read
+from mace.models.fingerprint import fingerprint
 from random_problems import from_source, random_case
 from tampering import outcome_of, parts_of
 

@@ -114,6 +114,7 @@ def test_exported_names_are_exactly_those_meant() -> None:
         "load_model",
         "MaceError",
         "MissingPackage",
+        "ModelChanged",
         "near_data",
         "one_of",
         "ordinal",
@@ -196,7 +197,7 @@ def test_every_error_is_a_mace_error_and_a_builtin() -> None:
     for name, error in vars(errors).items():
         if isinstance(error, type) and issubclass(error, Exception) and error is not mace.MaceError:
             assert issubclass(error, mace.MaceError), name
-            assert issubclass(error, ValueError | TypeError | ImportError | OSError), name
+            assert issubclass(error, ValueError | TypeError | ImportError | OSError | RuntimeError), name
             assert name in mace.__all__
 
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         InvalidTarget,
         MaceError,
         MissingPackage,
+        ModelChanged,
         UnsupportedModel,
     )
     from mace.explainer import Explainer
@@ -102,6 +103,7 @@ _HOMES = {
         "InvalidTarget",
         "MaceError",
         "MissingPackage",
+        "ModelChanged",
         "UnsupportedModel",
     ),
     "mace.explainer": ("Explainer",),
@@ -142,6 +144,7 @@ __all__ = [
     "InvalidTarget",
     "MaceError",
     "MissingPackage",
+    "ModelChanged",
     "Status",
     "UnsupportedModel",
     "Verdict",

@@ -56,6 +56,10 @@ class UnsupportedModel(MaceError, TypeError):
     """The model cannot be read exactly."""
 
 
+class ModelChanged(MaceError, RuntimeError):
+    """The model is no longer the one that was read."""
+
+
 class MissingPackage(MaceError, ImportError):
     """An optional package is needed and not installed."""
 

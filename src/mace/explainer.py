@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypedDict, TypeVar, Unpack
 
 from mace.answers import Search, check_options, decimals, target_text, why_none
 from mace.causes import Causal, check_conditions
-from mace.certify.fingerprint import fingerprint
 from mace.certify.statement import Statement, as_target, check_can_state
 from mace.conflicts import Undecided
 from mace.constraints import Constraint, as_constraints, changes, fixed
@@ -22,7 +21,8 @@ from mace.errors import InvalidOption, InvalidSpace, did_you_mean
 from mace.explanation import Counterfactual, Explanation
 from mace.forms import Goal
 from mace.levers import Lever, Levers, minimal_sets
-from mace.models import Ask, Reading, read
+from mace.models import Ask, Reading
+from mace.models.live import LiveModel
 from mace.problem import Bounds, Limits, Problem, Progress, Status
 from mace.recourse import Recourse, nearest_intervention
 from mace.region import RecourseRegion, Widening
@@ -33,6 +33,9 @@ from mace.targets import as_goal, goal_of
 if TYPE_CHECKING:
     from mace.batch import Batch, OnProgress
     from mace.batch.stream import Stream
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class RunningOptions(TypedDict, total=False):
@@ -60,6 +63,17 @@ class BatchOptions(RunningOptions, total=False):
     digits: int | Mapping[str, int] | None
 
 
+def _question(method: Callable[Concatenate[Explainer, P], R]) -> Callable[Concatenate[Explainer, P], R]:
+    """Let a method raise :class:`~mace.ModelChanged` where the model is no longer the one that was read."""
+
+    @wraps(method)
+    def asked(explainer: Explainer, /, *given: P.args, **named: P.kwargs) -> R:
+        with explainer._live.question():
+            return method(explainer, *given, **named)
+
+    return asked
+
+
 class Explainer:
     """Explains the decisions of one model.
 
@@ -77,6 +91,10 @@ class Explainer:
     UnsupportedModel
         The model cannot be read exactly.
 
+    Notes
+    -----
+    Every question raises :class:`~mace.ModelChanged` where the model was fitted again, or otherwise changed, after it was read.
+
     Examples
     --------
     >>> from mace.space import FeatureSpace, integer
@@ -91,7 +109,7 @@ class Explainer:
             )
         self.model = model
         self.space = space
-        self._reading: Reading = read(model, space)
+        self._live = LiveModel(model, space)
         if causes is not None and not isinstance(causes, Causal):
             raise InvalidOption(f"causes={causes!r}; make it with mace.Causal({{effect: function}}).")
         self.causes = causes
@@ -106,25 +124,29 @@ class Explainer:
         """Pickle the model and the space; the model is read anew, and the same, where it is unpickled."""
         return type(self), (self.model, self.space, self.causes)
 
-    @cached_property
-    def _fingerprint(self) -> dict[str, str]:
-        return fingerprint(self._reading)
+    @property
+    def _reading(self) -> Reading:
+        return self._live.reading
 
+    @_question
     def predict(self, row: Row) -> Any:
         """Return what the real model says of a row."""
         return self._reading.label(self._reading.ask([self.space.point(row)])[0])
 
+    @_question
     def predict_many(self, rows: Sequence[Row]) -> list[Any]:
         """Return what the real model says of rows, asked in one call."""
         points = [self.space.point(row) for row in rows]
         return [self._reading.label(outcome) for outcome in self._reading.ask(points)]
 
+    @_question
     def reaches(self, row: Row, target: object) -> bool:
         """Return whether the real model puts a row in the target already, so that there is nothing to change."""
         factual = self.space.point(row)
         goal, ask = goal_of(target, self._reading, self._reading.ask([factual])[0])
         return goal.accepts(ask([factual])[0])
 
+    @_question
     def explain(
         self,
         row: Row,
@@ -189,6 +211,7 @@ class Explainer:
         diversity = diversity or differ()
         statement = None
         if certify:
+            self._live.check()
             statement = self._statement(problem.factual, target, metric, wanted, diversity, accuracy)
             check_can_state(statement)
         # Refuse a solver that cannot, and let its lane compile, before the clock starts.
@@ -302,8 +325,10 @@ class Explainer:
             "digits": digits,
         }
 
+    @_question
     def check_question(self, factual: Point, options: Mapping[str, Any]) -> None:
         """Raise what is wrong with the question of a batch itself, whatever the row; ``factual`` is any row that it may be asked of."""
+        self._live.check()
         goal, ask = goal_of(options["target"], self._reading, self._reading.ask([factual])[0])
         problem = self._bound(factual, goal, ask, options["distance"], options["constraints"], options["accuracy"])
         if self.causes is not None:
@@ -334,7 +359,7 @@ class Explainer:
         accuracy: float,
     ) -> Statement:
         return Statement(
-            model=self._fingerprint,
+            model=self._live.fingerprint,
             space=self.space,
             factual=factual,
             target=as_target(target),
@@ -346,6 +371,7 @@ class Explainer:
             causes=self.causes,
         )
 
+    @_question
     def levers(
         self,
         row: Row,
@@ -400,6 +426,7 @@ class Explainer:
             reason=reason,
         )
 
+    @_question
     def region(
         self,
         answer: Counterfactual,

@@ -11,7 +11,6 @@ from typing import Any
 
 from mace.causes import Causal
 from mace.certify.certificate import check_keys, expect
-from mace.certify.fingerprint import fingerprint
 from mace.certify.verdict import Refuted, Unchecked
 from mace.constraints import CONSTRAINTS, Condition, Constraint
 from mace.distances import Distance, FunctionDistance
@@ -27,6 +26,7 @@ from mace.errors import (
 )
 from mace.language.source import find_source
 from mace.models import Reading, read
+from mace.models.fingerprint import fingerprint
 from mace.outliers import Typical, typical
 from mace.problem import Problem
 from mace.space import FeatureSpace, Point, Scalar

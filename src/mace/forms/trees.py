@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -313,19 +314,38 @@ class TreeEnsemble:
             sums = [value + Fraction(float(term)) for value, term in zip(sums, leaf, strict=True)]
         return tuple(sums)
 
-    def leaves(self, points: list[Point]) -> NDArray[np.int64]:
-        """Return the leaf that each point reaches in each tree, points x trees; for ensembles without subsets."""
-        return self.leaves_of_columns(column_values(self.columns, points))
+    def leaves(self, points: Sequence[Point]) -> NDArray[np.int64]:
+        """Return the leaf that each point reaches in each tree, points x trees."""
+        return self._leaves(column_values(self.columns, points), points)
 
     def leaves_of_columns(self, columns: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the leaf that each row of columns, anybody's or nobody's, reaches in each tree."""
+        """Return the leaf that each row of columns, anybody's or nobody's, reaches in each tree; for ensembles without subsets."""
+        return self._leaves(columns, ())
+
+    def _leaves(self, columns: NDArray[np.float64], points: Sequence[Point]) -> NDArray[np.int64]:
         node = np.tile(self.roots, (len(columns), 1))
         rows = np.arange(len(columns))[:, None]
+        numbers = np.array([[point[column.feature] or 0 for column in self.columns] for point in points])
+        has_missing = bool(np.isnan(columns).any())
         while (inner := self.left[node] >= 0).any():
-            cells = columns[rows, np.where(inner, self.column[node], 0)]
-            goes_left = np.where(np.isnan(cells), self.missing_left[node], cells <= self.edge[node])
+            column = np.where(inner, self.column[node], 0)
+            cells = columns[rows, column]
+            goes_left = cells <= self.edge[node]
+            if has_missing:
+                goes_left = np.where(np.isnan(cells), self.missing_left[node], goes_left)
+            if self.subsets and (subset := self.subset[node]).max() >= 0:
+                level = np.where(subset >= 0, numbers[rows, column], 0).astype(np.intp)
+                goes_left = np.where(subset >= 0, self._levels_left[subset, level], goes_left)
             node = np.where(inner, np.where(goes_left, self.left[node], self.right[node]), node)
         return node
+
+    @cached_property
+    def _levels_left(self) -> NDArray[np.bool_]:
+        """Whether each level goes left, subsets x levels."""
+        table = np.zeros((len(self.subsets), max(map(len, self.subsets))), dtype=bool)
+        for row, subset in zip(table, self.subsets, strict=True):
+            row[: len(subset)] = subset
+        return table
 
 
 class _Formulas(dict[bool, Guard]):

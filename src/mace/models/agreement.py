@@ -1,0 +1,81 @@
+"""Whether a model answers as its form says: a quick look in floats, for noticing that a model was changed after it was read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.forms import Composite, Form, Network, ObliqueTrees, TreeEnsemble
+from mace.forms.scoring import column_values
+from mace.space import Point
+
+NEAR = 1e-4
+"""Numbers that differ by less than this share may differ by rounding alone, float32 included."""
+
+FEW = 24
+"""So few trees are walked faster one by one than together."""
+
+
+def agrees(form: Form, points: Sequence[Point], outcomes: Sequence[Fraction]) -> bool:
+    """Return whether a form gives these outcomes, computed in floats.
+
+    True is a strong hint and no proof. False may be a matter of rounding, at a boundary between two outcomes.
+    """
+    if isinstance(form, Network | TreeEnsemble):
+        return all(map(_fits, [form] * len(points), _scores(form, points), outcomes))
+    if isinstance(form, Composite | ObliqueTrees):
+        return all(map(_fits_exactly, [form] * len(points), points, outcomes))
+    return True
+
+
+def agrees_on_probabilities(form: Form, points: Sequence[Point], code: int, outcomes: Sequence[Fraction]) -> bool:
+    """Return whether a form gives a class these probabilities, as :func:`agrees` does for outcomes."""
+    if not isinstance(form, Network | TreeEnsemble):
+        return True
+    found = [_probability(form, score, code) for score in _scores(form, points)]
+    return all(p is None or abs(p - float(outcome)) <= NEAR for p, outcome in zip(found, outcomes, strict=True))
+
+
+def _scores(form: Network | TreeEnsemble, points: Sequence[Point]) -> NDArray[np.float64]:
+    if isinstance(form, Network):
+        return form.float_scores(column_values(form.columns, points))
+    if len(form.roots) < FEW:
+        leaves = np.array([[form.leaf(root, point) for root in form.roots] for point in points])
+    else:
+        leaves = form.leaves(points)
+    scores: NDArray[np.float64] = form.base + form.value[leaves].sum(axis=1)
+    return scores
+
+
+def _fits(form: Network | TreeEnsemble, score: NDArray[np.float64], outcome: Fraction) -> bool:
+    if form.is_regressor:
+        number = score[0] / len(form.roots) if isinstance(form, TreeEnsemble) and form.link == "mean" else score[0]
+        return bool(abs(number - outcome) <= NEAR * (1 + abs(number)))
+    predicted = score.argmax() if len(score) > 1 else score[0] > 0 or (form.ties_last and score[0] == 0)
+    return int(predicted) == outcome
+
+
+def _fits_exactly(form: Composite | ObliqueTrees, point: Point, outcome: Fraction) -> bool:
+    if not form.is_regressor:
+        return form.predicted(point) == outcome
+    trees = form.trees if isinstance(form, ObliqueTrees) else None
+    number = form.exact_scores(point)[0] / (len(trees.roots) if trees is not None and trees.link == "mean" else 1)
+    return abs(number - outcome) <= NEAR * (1 + abs(number))
+
+
+def _probability(form: Network | TreeEnsemble, score: NDArray[np.float64], code: int) -> float | None:
+    """Return the probability of a class; ``None`` where it does not follow from one score."""
+    if form.link == "mean" and isinstance(form, TreeEnsemble):
+        return float(score[code] / len(form.roots)) if len(score) > 1 else None
+    if len(score) > 1 or form.link not in ("logistic", "clip"):
+        return None
+    second = (min(max(score[0], -1.0), 1.0) + 1) / 2 if form.link == "clip" else _sigmoid(float(score[0]))
+    return float(second if code == 1 else 1 - second)
+
+
+def _sigmoid(score: float) -> float:
+    return 1 / (1 + math.exp(-score)) if score > -700 else 0.0

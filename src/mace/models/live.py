@@ -1,0 +1,115 @@
+"""A model that was read, and whether it still is what was read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mace.errors import MaceError, ModelChanged
+from mace.models import read
+from mace.models.agreement import agrees, agrees_on_probabilities
+from mace.models.fingerprint import fingerprint
+from mace.models.reading import Reading
+from mace.models.watch import Watch
+from mace.space import FeatureSpace, Point
+
+PAUSE = 20
+"""After the model was read again and found to be the same, so many times that time passes before a doubt makes it be read again."""
+
+MOST_COMPARED = 4
+"""Of rows that are asked together, so many are compared with the form: what rests on such an answer rests on the model itself."""
+
+
+class LiveModel:
+    """A model as read, which is watched from then on.
+
+    Replaced parts are noticed at the start of the next question. Numbers that are edited in place are noticed where the model's answer to
+    a row is not the one that its form gives, and by :meth:`check`, which reads the model again.
+
+    Parameters
+    ----------
+    model : estimator, pipeline or function
+        The model as deployed.
+    space : FeatureSpace
+        Its features.
+    """
+
+    def __init__(self, model: Any, space: FeatureSpace) -> None:
+        self._model, self._space = model, space
+        self._watch = Watch(model)
+        read_now = read(model, space)
+        self._asked = replace(read_now, form=_detached(read_now.form))
+        self._trusted_until = 0.0
+        rate = self._asked.rate
+        self.reading: Reading = replace(self._asked, ask=self._ask, rate=None if rate is None else self._rate)
+
+    @cached_property
+    def fingerprint(self) -> dict[str, str]:
+        """The hashes of the model as it was read."""
+        return fingerprint(self.reading)
+
+    @contextmanager
+    def question(self) -> Iterator[None]:
+        """Raise :class:`ModelChanged` where the model is not the one that was read, before a question or because it fails."""
+        if not self._watch.is_same():
+            self.check("parts of it were replaced, as fitting does")
+        try:
+            yield
+        except MaceError:
+            raise
+        except Exception as error:
+            self.check(f"a question fails with {type(error).__name__}", error)
+            raise
+
+    def check(self, sign: str = "its numbers are others", cause: Exception | None = None) -> None:
+        """Read the model again, and raise :class:`ModelChanged` where it is another one; ``sign`` is what looks like it."""
+        begun = time.monotonic()
+        watch = Watch(self._model)
+        try:
+            is_same = fingerprint(read(self._model, self._space)) == self.fingerprint
+        except Exception as error:  # half a model may fail in any way
+            is_same, cause = False, error
+        if not is_same:
+            raise ModelChanged(
+                f"the model was changed after it was read: {sign}. Answers about what it was would be wrong. "
+                "Read it as it is now: mace.Explainer(model, space)."
+            ) from cause
+        self._watch = watch
+        self._trusted_until = time.monotonic() + PAUSE * (time.monotonic() - begun)
+
+    def _ask(self, points: Sequence[Point]) -> list[Fraction]:
+        outcomes = self._asked.ask(points)
+        if not agrees(self._asked.form, points[:MOST_COMPARED], outcomes[:MOST_COMPARED]):
+            self._doubt()
+        return outcomes
+
+    def _rate(self, points: Sequence[Point], code: int) -> list[Fraction]:
+        assert self._asked.rate is not None
+        outcomes = self._asked.rate(points, code)
+        if not agrees_on_probabilities(self._asked.form, points[:MOST_COMPARED], code, outcomes[:MOST_COMPARED]):
+            self._doubt()
+        return outcomes
+
+    def _doubt(self) -> None:
+        """See to an answer that the form does not give: it is rounding at a boundary, or the model is another one."""
+        if time.monotonic() >= self._trusted_until:
+            self.check("it no longer answers as it did then")
+
+
+def _detached(part: Any) -> Any:
+    """Return a form with arrays of its own, so that it stays as it was read where the model's arrays are edited."""
+    if isinstance(part, np.ndarray):
+        return part.copy()
+    if isinstance(part, tuple) and not hasattr(part, "_fields"):
+        return tuple(map(_detached, part))
+    if is_dataclass(part) and not isinstance(part, type) and type(part).__module__.startswith("mace.forms."):
+        own = {field.name: getattr(part, field.name) for field in fields(part) if field.init}
+        return replace(part, **{name: _detached(value) for name, value in own.items()})
+    return part
