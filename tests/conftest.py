@@ -10,6 +10,9 @@ import sys
 import pytest
 from hypothesis import settings
 
+collect_ignore_glob = ["files/*"]
+"""How the files were made; never run again."""
+
 settings.register_profile("mace", deadline=None, derandomize=True)
 settings.load_profile("mace")
 
