@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -216,6 +217,24 @@ def test_categories_as_codes_are_read_for_lightgbm() -> None:
     model = make_pipeline(Encoder(GAPS, categorical="codes", ordinal="codes"), final)
     model.fit(frame, labels, lgbmclassifier__categorical_feature=[2, 3])
     assert check(model, GAPS).form.subsets  # type: ignore[attr-defined]
+
+
+def test_lightgbm_is_read_though_it_writes_names_without_spaces(tmp_path: Path) -> None:
+    """It keeps "mean radius" as mean_radius, in the estimator and in its file; the frame that it is asked with has the user's names."""
+    names = {"x": "mean x", "n": "n", "k": "the kind ", "m": " m m"}
+    spaced = FeatureSpace({names[name]: feature for name, feature in CATEGORIES.items()})
+    frame, labels = training(CATEGORIES, 2)
+    model = estimator("lightgbm", 2, **NATIVE["lightgbm"])
+    model.fit(as_categories(frame, CATEGORIES).rename(columns=names), labels)
+    check(model, spaced, bare_margins("lightgbm", model, spaced))
+    model.booster_.save_model(tmp_path / "m.txt")
+    loaded = mace.load_model(tmp_path / "m.txt")
+    row = as_categories(frame, CATEGORIES).rename(columns=names).iloc[0].to_dict()
+    answers = [mace.Explainer(each, spaced).explain(row) for each in (model, loaded)]
+    assert [answer.status for answer in answers] == ["optimal"] * 2
+    assert answers[0][0].values == answers[1][0].values
+    with pytest.raises(UnsupportedModel, match=r"fitted on the columns mean_x.*the model's order"):
+        read(model, FeatureSpace(dict(reversed(list(spaced.items())))))
 
 
 # ---- boosters and files
@@ -438,6 +457,15 @@ def test_what_cannot_be_read_is_refused_with_the_reason(
     model.fit(X, X[:, 0] if classes is None and "binary" not in message else Y)
     with pytest.raises(UnsupportedModel, match=message):
         read(model, PLAIN)
+
+
+def test_dart_is_refused_by_name_with_categories_too() -> None:
+    frame, labels = training(CATEGORIES, 2)
+    model = estimator("xgboost", 2, booster="dart", enable_categorical=True)
+    model.fit(as_categories(frame, CATEGORIES), labels)
+    for each in (model, model.get_booster()):
+        with pytest.raises(UnsupportedModel, match=r"booster='dart'.*gbtree"):
+            read(each, CATEGORIES)
 
 
 @pytest.mark.parametrize("name", PACKAGES)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
 
+import mace
 from mace import Distance, FeatureSpace, InvalidDistance, categorical, integer, ordinal, real
 from mace.distances import NORMS, as_distance, distance_down, distance_up, point_values
 from mace.distances.change import change
@@ -130,3 +135,89 @@ def test_shares_within_rounding_are_normalised() -> None:
     third = Distance(l0=1 / 3, l1=1 / 3, linf=1 / 3)
     metric = third.from_factual(SPACE, (-1.0, 0, 0, 0, None, 5))
     assert metric.measure((3.0, 10, 2, 1, 0.0, 5)) == Fraction(1, 3) * (Fraction(5, 6) + Fraction(5, 6) + 1)
+
+
+# ---- distances of other packages
+
+HALVES = """
+from mace.distances.l0 import L0
+from mace.distances.l1 import L1
+from mace.distances.norm import Parts
+from mace.language.syntax import Binary, constant
+
+
+class Halves:
+    '''Half of l0 and half of l1.'''
+
+    def value(self, deltas, weights):
+        return (L0().value(deltas, weights) + L1().value(deltas, weights)) / 2
+
+    def floats(self, deltas, weights):
+        return (L0().floats(deltas, weights) + L1().floats(deltas, weights)) / 2
+
+    def expression(self, deltas, changed, weights):
+        both = Binary("+", *(norm.expression(deltas, changed, weights) for norm in (L0(), L1())))
+        return Binary("*", constant(0.5), both)
+
+    def parts(self, weights):
+        pairs = zip(L0().parts(weights), L1().parts(weights))
+        return [Parts(jump=a.jump / 2, slope=b.slope / 2) for a, b in pairs]
+
+
+class Squares(Halves):
+    def parts(self, weights):
+        return [Parts(square=1) for _ in weights]
+"""
+
+
+@pytest.fixture
+def _halves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install a package that registers the distances ``halves`` and ``squares``."""
+    (tmp_path / "halves_of_norms.py").write_text(HALVES)
+    about = tmp_path / "halves-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: halves\nVersion: 1.0\n")
+    entries = "[mace.distances]\nhalves = halves_of_norms:Halves\nsquares = halves_of_norms:Squares\n"
+    (about / "entry_points.txt").write_text(entries)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(NORMS, "_all", None)
+
+
+@pytest.mark.usefixtures("_halves")
+@pytest.mark.parametrize("solver", ["auto", "smt", "enumerate"])
+def test_a_distance_that_another_package_registers_works(solver: str) -> None:
+    space = FeatureSpace({"a": integer(0, 9), "b": integer(0, 9), "c": categorical(["x", "y"])})
+    frame = space.frame_of(list(itertools.product(range(10), range(10), range(2))))
+    labels = (frame.a + 2 * frame.b - 4 * (frame.c == "y") > 13).astype(int)
+    model = make_pipeline(mace.Encoder(space), DecisionTreeClassifier(max_depth=5, random_state=0)).fit(frame, labels)
+    explainer = mace.Explainer(model, space)
+    row = {"a": 2, "b": 1, "c": "y"}
+    near = mace.near_data(frame.iloc[150:160], 1, 0.5, "halves")
+    found = explainer.explain(row, distance="halves", constraints=[near], certify=True, solver=solver)
+    same = mace.Distance(l0=0.5, l1=0.5)
+    other = explainer.explain(
+        row, distance=same, constraints=[mace.near_data(frame.iloc[150:160], 1, 0.5, same)], solver=solver
+    )
+    assert found.status == "optimal"
+    assert found.distance == "halves"
+    assert found[0].distance == other[0].distance
+    certificate = mace.Certificate.from_json(found[0].certificate.to_json())
+    assert mace.verify(certificate, model).valid
+    mixed = explainer.explain(row, distance=mace.Distance(l1=0.5, others={"halves": 0.5}), solver=solver)
+    assert mixed[0].distance == explainer.explain(row, distance=mace.Distance(l0=0.25, l1=0.75))[0].distance
+
+
+@pytest.mark.usefixtures("_halves")
+def test_a_registered_distance_that_cannot_be_taken_is_refused() -> None:
+    space = FeatureSpace({"a": integer(0, 9)})
+    with pytest.raises(mace.InvalidDistance, match=r"'thirds' is not one of the distances.*'halves'"):
+        as_distance("thirds")
+    with pytest.raises(mace.InvalidDistance, match="norm 'squares' has squares"):
+        as_distance("squares").from_factual(space, (1,))
+    with pytest.raises(mace.InvalidDistance, match="shares of the norms of other packages: halves, squares"):
+        mace.Distance(others={"l1": 1.0})
+
+
+def test_a_certificate_of_a_distance_that_is_not_installed_is_refused() -> None:
+    with pytest.raises(mace.InvalidDistance, match="norms of other packages: none"):
+        mace.Distance(others={"halves": 1.0})

@@ -445,6 +445,43 @@ def test_curves_of_real_numbers_are_refused_before_a_linear_model(before: Any, m
         read(make_pipeline(before, LogisticRegression()).fit(frame, labels), SPACE)
 
 
+@pytest.mark.parametrize(
+    ("curve", "most"),
+    [(FunctionTransformer(np.log1p), 400), (FunctionTransformer(np.log1p), 100_000), (PowerTransformer(), 5_000)],
+)
+def test_curves_of_whole_numbers_are_read_before_a_network(curve: Any, most: int) -> None:
+    """Exact up to 4,096 bends; beyond, what the line with fewer bends misses is part of the rounding, and of the gap."""
+    space = FeatureSpace({"income": integer(0, most), "x": real(0, 1)})
+    rng = np.random.default_rng(most)
+    frame = pd.DataFrame({"income": rng.integers(0, most, 300), "x": rng.random(300)})
+    labels = (np.log1p(frame.income) + 3 * frame.x > np.log(most) + 0.8).astype(int)
+    network = MLPClassifier((3,), solver="lbfgs", max_iter=300, random_state=0)
+    before = ColumnTransformer([("curve", curve, ["income"])], remainder="passthrough")
+    model = make_pipeline(before, StandardScaler(), network).fit(frame, labels)
+    row = frame[model.predict(frame) == 0].iloc[0]
+    best = mace.Explainer(model, space).explain(row)[0]
+    assert best.distance - best.lower <= (1e-6 if most < 4096 else 1e-4)
+    share = rng.uniform(-1, 1, 3000)
+    income = row.income + np.fix(share * 2 * best.lower * most)
+    rest = 2 * best.lower * 0.999999 - np.abs(income - row.income) / most
+    nearer = pd.DataFrame({"income": income, "x": row.x + rest * rng.choice([-1, 1], 3000)})
+    inside = nearer[nearer.income.between(0, most) & nearer.x.between(0, 1) & (rest > 0)]
+    assert len(inside) > 300
+    assert not model.predict(inside.astype({"income": int})).any()
+
+
+def test_whole_numbers_that_bend_too_wildly_or_are_too_many_are_refused() -> None:
+    frame = pd.DataFrame({"n": np.arange(12_000) // 2, "x": np.linspace(0, 1, 12_000)})
+    before = ColumnTransformer([("wild", TargetEncoder(), ["n"])], remainder="passthrough")
+    labels = np.random.default_rng(0).integers(0, 2, len(frame))
+    model = make_pipeline(before, MLPClassifier((2,), max_iter=5)).fit(frame, labels)
+    space = FeatureSpace({"n": integer(0, 5_999), "x": real(0, 1)})
+    with pytest.raises(UnsupportedModel, match=r"bends more than 4096 times.*misses it by.*Narrow the range"):
+        read(model, space)
+    with pytest.raises(UnsupportedModel, match=r"300,001 whole numbers, above 200,000"):
+        read(model, space.replace(n=integer(0, 300_000)))
+
+
 def test_a_projection_before_trees_is_read_as_splits_of_mixtures() -> None:
     frame, labels = training()
     model = make_pipeline(encoded(StandardScaler(), sparse_threshold=0), PCA(2), DecisionTreeClassifier(max_depth=3))

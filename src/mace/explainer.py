@@ -97,9 +97,14 @@ class Explainer:
 
     Examples
     --------
+    >>> from sklearn.tree import DecisionTreeClassifier
     >>> from mace.space import FeatureSpace, integer
     >>> space = FeatureSpace({"age": integer(18, 90), "income": integer(0, 100)})
-    >>> explainer = Explainer("def model(age, income): return 1 if income >= 40 else 0", space)  # doctest: +SKIP
+    >>> model = DecisionTreeClassifier().fit([[30, 10], [50, 39], [40, 41], [20, 70]], [0, 0, 1, 1])
+    >>> print(Explainer(model, space).explain({"age": 35, "income": 25}, target=1)[0])
+    feature  now  instead
+    income   25   41
+    predicted 1; distance 0.08, proved at least 0.08 (optimal)
     """
 
     def __init__(self, model: Any, space: FeatureSpace, causes: Causal | None = None) -> None:

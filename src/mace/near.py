@@ -152,12 +152,8 @@ class NearData:
     def to_dict(self) -> dict[str, Any]:
         """Return the constraint as plain data, rows included."""
         rows = [[None if value != value else value for value in row] for row in self.rows]
-        shares = {name: getattr(self.distance, name) for name in ("l0", "l1", "linf", "l2")}
-        given = {**shares, "weights": dict(self.distance.weights)}
-        return {
-            "kind": "near_data",
-            "arguments": [{"columns": list(self.names), "rows": rows}, self.k, self.radius, given],
-        }
+        table = {"columns": list(self.names), "rows": rows}
+        return {"kind": "near_data", "arguments": [table, self.k, self.radius, self.distance.to_dict()]}
 
     def __str__(self) -> str:
         return f"near_data({len(self.rows)} rows, k={self.k}, radius={self.radius:g})"

@@ -288,8 +288,7 @@ def _end(value: object) -> float | None:
 def _distance_dict(distance: Distance | FunctionDistance, space: FeatureSpace, factual: Point) -> dict[str, Any]:
     if isinstance(distance, FunctionDistance):
         return {"kind": "function", "text": _text_of(distance, space, factual)}
-    shares = {name: getattr(distance, name) for name in ("l0", "l1", "linf", "l2")}
-    return {"kind": "norms", **shares, "weights": dict(distance.weights)}
+    return {"kind": "norms", **distance.to_dict()}
 
 
 def _text_of(distance: FunctionDistance, space: FeatureSpace, factual: Point) -> str:
@@ -317,10 +316,11 @@ def _read_distance(entry: object) -> Distance | FunctionDistance:
                 raise InvalidCertificate(f"{place}: a text of {len(text)} characters is too long.")
             return FunctionDistance(text)
         case {"kind": "norms", "l0": l0, "l1": l1, "linf": linf, "l2": l2, "weights": dict(weights), **rest} if (
-            not rest
+            rest.keys() <= {"others"}
         ):
+            others: Any = rest.get("others", {})
             try:
-                return Distance(l0, l1, linf, l2, weights)
+                return Distance(l0, l1, linf, l2, weights, others)
             except MaceError as error:
                 raise InvalidCertificate(f"{place}: {error}") from error
     raise InvalidCertificate(f"{place}: {entry!r:.80} is not a distance of kind norms or function.")

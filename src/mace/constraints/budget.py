@@ -56,7 +56,8 @@ def changes_at_most(
     of : names, optional
         Only these count; all features where neither ``of`` nor ``weights`` is given.
     weights : mapping of names to numbers, optional
-        What a change of each weighs; features that are not named do not count.
+        What a change of each weighs. Features that are not named do not count: they may change freely. (Those that the weights of a
+        :class:`~mace.Distance` do not name count 1.)
 
     Examples
     --------
@@ -64,6 +65,8 @@ def changes_at_most(
     rule('at most 3 features change')
     >>> print(changes_at_most(1, of=["job", "housing"]))
     rule('at most 1 of job, housing change')
+    >>> print(changes_at_most(3, weights={"job": 2, "housing": 1}))
+    rule('at most 3 of job * 2, housing change')
     """
     if isinstance(budget, bool) or not isinstance(budget, int | float) or not 0 <= budget < math.inf:
         raise InvalidConstraint(f"changes_at_most({budget!r}): give a number of at least 0, e.g. changes_at_most(3).")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,8 @@ NORMS = Registry(
     },
     InvalidDistance,
 )
+OWN = ("l0", "l1", "linf", "l2")
+"""Those that a :class:`Distance` has an argument for."""
 
 
 class Metric(Protocol):
@@ -88,12 +90,15 @@ class Distance:
     l2 : float
         1 or 0: l2 stands alone.
     weights : mapping of str to float
-        A positive weight for each feature that shall not count 1.
+        A positive weight for each feature that shall not count 1. Features that are not named count 1, unlike those of
+        :func:`~mace.changes_at_most`, which do not count.
+    others : mapping of str to float
+        The shares of norms that other packages register as entry points of the group ``mace.distances``.
 
     Examples
     --------
-    >>> Distance(l0=0.5, l1=0.5)
-    Distance(l0=0.5, l1=0.5, linf=0.0, l2=0.0, weights={})
+    >>> print(Distance(l0=0.5, l1=0.5))
+    0.5 l0 + 0.5 l1
     """
 
     l0: float = 0.0
@@ -101,14 +106,18 @@ class Distance:
     linf: float = 0.0
     l2: float = 0.0
     weights: Mapping[str, float] = field(default_factory=dict)
+    others: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.others, Mapping) or not self.others.keys() <= NORMS.keys() - set(OWN):
+            known = ", ".join(sorted(NORMS.keys() - set(OWN))) or "none"
+            raise InvalidDistance(f"others is {self.others!r}; give shares of the norms of other packages: {known}.")
         for name, share in self._shares.items():
             if isinstance(share, bool) or not isinstance(share, int | float) or not math.isfinite(share) or share < 0:
                 raise InvalidDistance(f"{name} is {share!r}; a share is a number from 0 to 1.")
         whole = sum(self._shares.values())
         if abs(whole - 1) > 1e-9:
-            raise InvalidDistance(f"The shares l0 + l1 + linf + l2 add up to {whole}; they must add up to 1.")
+            raise InvalidDistance(f"The shares {' + '.join(self._shares)} add up to {whole}; they must add up to 1.")
         if self.l2 and self.l2 != whole:
             raise InvalidDistance("l2 cannot be mixed with other norms: its square is what is solved. Use l2=1 alone.")
         if not isinstance(self.weights, Mapping):
@@ -120,7 +129,12 @@ class Distance:
 
     @property
     def _shares(self) -> dict[str, float]:
-        return {"l0": self.l0, "l1": self.l1, "linf": self.linf, "l2": self.l2}
+        return {"l0": self.l0, "l1": self.l1, "linf": self.linf, "l2": self.l2, **self.others}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the arguments as plain data."""
+        made = {name: getattr(self, name) for name in OWN} | {"weights": dict(self.weights)}
+        return made | ({"others": dict(self.others)} if self.others else {})
 
     def from_factual(self, space: FeatureSpace, factual: Point) -> Metric:
         """Return the distance from ``factual``."""
@@ -222,6 +236,9 @@ def _shape(
     whole = sum(Fraction(share) for _, share in shares)
     norms = tuple((NORMS.load(name)(), Fraction(share) / whole) for name, share in shares if share)
     exact = tuple(map(Fraction, weights))
+    for name, share in shares:
+        if share and name != "l2" and any(part.square for part in NORMS.load(name)().parts(exact)):
+            raise InvalidDistance(f"the norm {name!r} has squares; of these only l2 is known, alone.")
     parts = _mixed([(norm.parts(exact), share) for norm, share in norms], len(exact))
     costs = Costs(*(np.array([float(getattr(part, name)) for part in parts]) for name in Costs._fields))
     return norms, exact, parts, costs
@@ -320,11 +337,10 @@ def as_distance(distance: object) -> Distance | FunctionDistance:
     if isinstance(distance, Distance | FunctionDistance):
         return distance
     if isinstance(distance, str):
-        if distance in {"l0", "l1", "l2", "linf"}:
-            return Distance(**{distance: 1.0})  # type: ignore[arg-type]
         if distance.lstrip().startswith(("lambda", "def ")):
             return FunctionDistance(distance)
         NORMS.load(distance)
+        return Distance(**{distance: 1.0}) if distance in OWN else Distance(others={distance: 1.0})  # type: ignore[arg-type]
     if callable(distance):
         return FunctionDistance(distance)
     raise InvalidDistance(

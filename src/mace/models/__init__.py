@@ -294,9 +294,7 @@ def ground(form: Form, space: FeatureSpace) -> Form:
         return ground_network(form, space)
     except UnsupportedModel:
         steps = ground_steps(form, space)
-        if steps is None:
-            raise
-        return steps
+        return ground_network(form, space, is_wide=True) if steps is None else steps
 
 
 def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:

@@ -54,6 +54,8 @@ class Deployed:
         has no codes.
     is_probed : bool
         Whether the form is compared with the model on a few rows when it is read.
+    written : callable
+        How the model writes the name of a column: ``names`` are such.
     """
 
     predict: Callable[[Matrix], Any]
@@ -62,12 +64,13 @@ class Deployed:
     names: tuple[str, ...] | None
     native: Mapping[int, Sequence[Level] | None] = field(default_factory=dict)
     is_probed: bool = False
+    written: Callable[[str], str] = str
 
 
 def bare_columns(family: str, deployed: Deployed, space: FeatureSpace) -> tuple[Column, ...]:
     """Return the columns of a model fitted directly on the space's features, in the space's order."""
     names = deployed.names
-    if names is not None and names != space.names:
+    if names is not None and names != tuple(map(deployed.written, space)):
         raise UnsupportedModel(
             f"{family} was fitted on the columns {', '.join(names)}; the space has {', '.join(space)}. "
             "Write the space in the model's order."
@@ -118,7 +121,7 @@ def rows_of(deployed: Deployed, columns: Sequence[Column], points: Sequence[Poin
     X = column_values(columns, points)
     if deployed.names is None:
         return X
-    frame = pd.DataFrame(X, columns=list(deployed.names))
+    frame = pd.DataFrame(X, columns=[column.name for column in columns])
     for column in columns:
         if isinstance(column, Native):
             labels = [column.labels[int(point[column.feature] or 0)] for point in points]

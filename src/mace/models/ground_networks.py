@@ -3,7 +3,8 @@
 Columns of levels are tables, with the values that the fitted steps really give. Affine steps, clips and projections
 become rows of the :class:`~mace.models.piecewise.Lowering`, each with its roundings. A column of a whole number that is
 none of these is the line through its asked values, bent where they do: what the library computes is exactly that value, so
-only the products and sums stored here are rounded.
+only the products and sums stored here are rounded. Where it bends more than 4,096 times the line goes through some of the values,
+and by how much it misses the others at most counts as rounding.
 """
 
 from __future__ import annotations
@@ -18,15 +19,23 @@ from numpy.typing import NDArray
 from mace.errors import UnsupportedModel
 from mace.exact import UNIT
 from mace.forms import Network
-from mace.models.crossings import finite
+from mace.models.crossings import MOST_ASKED, finite
 from mace.models.piecewise import Lowering, largest_values
 from mace.models.rows import Floats, Tensor
 from mace.models.traced import Traced, all_values, ends_of, is_leveled
 from mace.space import Column, FeatureSpace, Filled, Integer
 
-MOST_BENDS = 256
-"""A column of whole numbers may bend so often."""
+FEW_BENDS = 256
+"""An interpolation may bend so often, and a column of whole numbers where it might be read as steps."""
 
+MOST_BENDS = 4096
+"""Any column of whole numbers may bend so often to be exact, and has at most so many numbers where it might be read as steps."""
+
+SOME_BENDS = 2048
+"""One that bends more often is a line with so many."""
+
+MOST_LOST = 1e-4
+"""Such a line may miss values by so much of their spread."""
 
 STEEPEST = 2.0**20
 """An interpolation that rises faster over its whole range jumps, as far as floats can tell."""
@@ -38,8 +47,9 @@ LINE_ERROR = 32.0
 class Ground:
     """The features as sources, and the traced columns as rows over them."""
 
-    def __init__(self, columns: Sequence[Traced], space: FeatureSpace) -> None:
+    def __init__(self, columns: Sequence[Traced], space: FeatureSpace, *, is_wide: bool = False) -> None:
         self.space = space
+        self.is_wide = is_wide
         self._features = list(space.values())
         self._rows: dict[tuple[int, int], Tensor] = {}
         self._groups: dict[int, Tensor] = {}
@@ -116,11 +126,13 @@ class Ground:
         if column.lower is not None:
             made = column.lower(self)
             return made, self._at_stand_in(column, made)
-        if isinstance(feature, Integer) and feature.size * (feature.step or 1) <= 4096:
+        if isinstance(feature, Integer) and feature.size * (feature.step or 1) <= MOST_BENDS:
             return self._bent(column, feature)
         if column.line is not None:
             made = self._interpolated(column, *column.line)
             return made, self._at_stand_in(column, made)
+        if isinstance(feature, Integer) and self.is_wide:
+            return self._bent(column, feature)
         kind = type(feature).__name__.lower()
         raise UnsupportedModel(
             f"cannot read {column.where} of {self.space.names[column.feature]!r}, which is {kind}, before a linear model or network: it is "
@@ -151,9 +163,9 @@ class Ground:
                 f"{before}: it jumps where its quantiles repeat, as at {at!r}. Use fewer quantiles, trees, or declare it as "
                 "integer if it is."
             )
-        if len(knots) > MOST_BENDS:
+        if len(knots) > FEW_BENDS:
             raise UnsupportedModel(
-                f"{before}: it bends {len(knots)} times, above {MOST_BENDS}. Set n_quantiles={MOST_BENDS} or less, or use trees."
+                f"{before}: it bends {len(knots)} times, above {FEW_BENDS}. Set n_quantiles={FEW_BENDS} or less, or use trees."
             )
         _check_line(column, knots, heights, before)
         source = self.of(column.parents[0])
@@ -165,27 +177,37 @@ class Ground:
 
     def _bent(self, column: Traced, feature: Integer) -> tuple[Tensor, Fraction | None]:
         """Return the line through a column's values at whole numbers, and its value at the stand-in for missing values."""
+        before = f"cannot read {column.where} of {self.space.names[column.feature]!r} before a linear model or network"
+        if feature.high - feature.low >= MOST_ASKED:
+            raise UnsupportedModel(
+                f"{before}: its range has {feature.high - feature.low + 1:,} whole numbers, above {MOST_ASKED:,}, and each is asked. "
+                "Narrow the range, or use trees."
+            )
         numbers = all_values(feature)
         values = finite(column, self.space, numbers)
-        slopes = np.diff(values)
-        turns = np.flatnonzero(np.diff(slopes)) + 1
-        if len(turns) > MOST_BENDS:
+        turns, changes = _bends(values)
+        if len(turns) > FEW_BENDS and not self.is_wide:
+            raise UnsupportedModel(f"{before}: it bends {len(turns)} times over its range, above {FEW_BENDS}.")
+        if is_coarse := len(turns) > MOST_BENDS:
+            turns, changes = _fewer_bends(values)
+        most = _most_wrong(values, turns, changes)
+        if is_coarse and most > MOST_LOST * np.ptp(values):
             raise UnsupportedModel(
-                f"cannot read {column.where} of {self.space.names[column.feature]!r} before a linear model or network: it bends "
-                f"{len(turns)} times over its range, above {MOST_BENDS}. Narrow the range, or use trees."
+                f"{before}: it bends more than {MOST_BENDS} times over its range, and a line with {SOME_BENDS} bends misses it by "
+                f"{float(most):.2g}. Narrow the range, or use trees."
             )
         x = self.feature(column.feature)
         lowering = self.lowering
         start = lowering.offset(x, -float(numbers[0]))
         parts = [start, *(lowering.bend(lowering.offset(x, -float(numbers[turn]))) for turn in turns)]
-        changes = np.array([slopes[0] if len(slopes) else 0.0, *(slopes[turns] - slopes[turns - 1])])
         made = lowering.dense(lowering.concatenate(parts, 1), changes[:, None], values[:1])
-        wrong = float(_most_wrong(values, numbers[turns] - numbers[0], changes)) / float(UNIT) * (1 + 2.0**-20)
+        # A size counts for each of the row's roundings.
+        wrong = float(most) / float(UNIT) * (1 + 2.0**-20) / (made.steps if is_coarse else 1)
         made = Tensor(made.shape, made.weights, made.shift, made.size + wrong, made.steps)
         if column.feature not in self._stand_in:
             return made, None
         away = Fraction(self._stand_in[column.feature]) - int(numbers[0])
-        return made, _line_at(away, values, numbers[turns] - numbers[0], changes)
+        return made, _line_at(away, values, turns, changes)
 
 
 def _check_line(column: Traced, knots: Floats, heights: Floats, before: str) -> None:
@@ -214,10 +236,10 @@ def _most_missed(knots: Floats, heights: Floats, changes: Floats, most: Fraction
     return worst + abs(slope) * (most + abs(at))
 
 
-def ground_network(form: Network, space: FeatureSpace) -> Network:
-    """Return the network over the features themselves."""
+def ground_network(form: Network, space: FeatureSpace, *, is_wide: bool = False) -> Network:
+    """Return the network over the features themselves; where it ``is_wide``, also of columns that bend often."""
     columns = cast(tuple[Traced, ...], form.columns)
-    ground = Ground(columns, space)
+    ground = Ground(columns, space, is_wide=is_wide)
     inputs = ground.lowering.concatenate([ground.of(column) for column in columns], 1)
     scores = ground.lowering.run(inputs, form)
     return ground.lowering.network(
@@ -256,6 +278,21 @@ def _line_at(away: Fraction, values: Floats, turns: NDArray[np.int64], changes: 
     for turn, change in zip(turns, changes[1:], strict=True):
         height += Fraction(float(change)) * max(Fraction(0), away - int(turn))
     return height
+
+
+def _bends(values: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """Return after how many numbers the line through values bends, and the changes of its slope: from 0 at the start, then at each bend."""
+    slopes = np.diff(values)
+    turns = np.flatnonzero(np.diff(slopes)) + 1
+    return turns, np.array([slopes[0] if len(slopes) else 0.0, *(slopes[turns] - slopes[turns - 1])])
+
+
+def _fewer_bends(values: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """Return the same of a line through some of the values, the more of them the more the values curve."""
+    curved = np.cumsum(np.sqrt(np.abs(np.diff(values, 2))))
+    places = np.searchsorted(curved, np.linspace(0, curved[-1], SOME_BENDS)) + 1
+    kept = np.unique([0, *places, len(values) - 1])
+    return kept[1:-1], np.diff(np.diff(values[kept]) / np.diff(kept), prepend=0.0)
 
 
 def _most_wrong(values: Floats, turns: NDArray[np.int64], changes: Floats) -> Fraction:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,7 @@ def deployed_estimator(model: Any) -> Deployed:
         classes=class_labels(model),
         names=names,
         native=_native(saved, names),
+        written=_written,
     )
 
 
@@ -75,19 +77,21 @@ def deployed_booster(booster: Any) -> Deployed:
     """Return how a ``Booster`` is asked: with its best iterations, as ``Booster.predict`` uses them."""
     saved = _saved(booster, iterations=1)
     names = _names(saved)
-    native = _native(saved, names)
+    asked = partial(Deployed, names=names, native=_native(saved, names), written=_written)
     if saved.objective in LINEAR:
-        return Deployed(booster.predict, None, None, names, native)
+        return asked(booster.predict, None, None)
     if saved.objective == "multiclass":
-        classes = tuple(range(saved.outputs))
-        return Deployed(lambda X: booster.predict(X).argmax(axis=1), booster.predict, classes, names, native)
-    return Deployed(
+        return asked(lambda X: booster.predict(X).argmax(axis=1), booster.predict, tuple(range(saved.outputs)))
+    return asked(
         lambda X: (booster.predict(X) > 0.5).astype(int),
         lambda X: np.column_stack([1 - booster.predict(X), booster.predict(X)]),
         (0, 1),
-        names,
-        native,
     )
+
+
+def _written(name: str) -> str:
+    """Return the name of a column as LightGBM keeps it: its files separate names by spaces."""
+    return name.replace(" ", "_")
 
 
 def _names(saved: _Saved) -> tuple[str, ...] | None:

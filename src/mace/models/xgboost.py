@@ -105,7 +105,7 @@ def _native(booster: Any, family: str) -> dict[int, Sequence[Level]]:
     types = booster.feature_types or []
     if "c" not in types or booster.feature_names is None:
         return {}
-    model = json.loads(bytes(booster.save_raw("json")))["learner"]["gradient_booster"].get("model", {})
+    model = _learner(booster, family)["gradient_booster"]["model"]
     entries = model.get("cats", {}).get("enc", [])
     found: dict[int, Sequence[Level]] = {}
     for column in (column for column, kind in enumerate(types) if kind == "c"):
@@ -181,13 +181,20 @@ def _form(saved: _Saved, family: str, end: int, space: FeatureSpace, columns: tu
     )
 
 
-def _saved(booster: Any, family: str, accepted: Sequence[str]) -> _Saved:
-    learner = json.loads(bytes(booster.save_raw("json")))["learner"]
-    gradient = learner["gradient_booster"]
-    if gradient["name"] != "gbtree":
+def _learner(booster: Any, family: str) -> dict[str, Any]:
+    """Return a booster as it saves itself; one that is no sum of trees is refused."""
+    learner: dict[str, Any] = json.loads(bytes(booster.save_raw("json")))["learner"]
+    name = learner["gradient_booster"]["name"]
+    if name != "gbtree":
         raise UnsupportedModel(
-            f"cannot read {family}(booster={gradient['name']!r}). Supported: booster='gbtree'. Fit it with that."
+            f"cannot read {family}(booster={name!r}). Supported: booster='gbtree'. Fit it with that."
         )
+    return learner
+
+
+def _saved(booster: Any, family: str, accepted: Sequence[str]) -> _Saved:
+    learner = _learner(booster, family)
+    gradient = learner["gradient_booster"]
     objective = learner["objective"]["name"]
     if objective not in accepted:
         raise UnsupportedModel(f"cannot read {family}(objective={objective!r}). Supported: {', '.join(accepted)}.")
