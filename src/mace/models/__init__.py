@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mace.errors import UnsupportedModel
+from mace.errors import MaceError, UnsupportedModel, in_a_line
 from mace.forms import Form
 from mace.models.reading import Ask, Reading
 from mace.registry import Registry, resolve
@@ -188,11 +188,18 @@ def read(model: Any, space: FeatureSpace) -> Reading:
         raise UnsupportedModel(
             f"{model.__name__} is a class, not a fitted model. Pass an object: {model.__name__}().fit(X, y)."
         )
-    if _key(type(model)) == "mace:Wrapped":
-        return _read_wrapped(model, space)
-    if not _is_pipeline(model) and not hasattr(model, "predict") and not _is_known(model):
+    is_wrapped = _key(type(model)) == "mace:Wrapped"
+    if not is_wrapped and not _is_pipeline(model) and not hasattr(model, "predict") and not _is_known(model):
         return _read_callable(model, space)
-    return _read_estimator(model, space)
+    try:
+        return _read_wrapped(model, space) if is_wrapped else _read_estimator(model, space)
+    except MaceError:
+        raise
+    except Exception as error:
+        raise UnsupportedModel(
+            f"cannot read {type(model).__name__}: its parts do not fit together ({in_a_line(error)}). "
+            "It is damaged, or was saved by another version of its library; if neither, please report it."
+        ) from error
 
 
 def deployed_of(model: Any) -> Deployed:
