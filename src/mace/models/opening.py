@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -63,6 +64,7 @@ def open_catboost(file: str, folder: str) -> None:
     import catboost
 
     model = catboost.CatBoost().load_model(file)
+    json.loads(dict(model.get_metadata().items())["params"])["loss_function"]["type"]
     levels = set(model.get_cat_feature_indices())
     for value in (0.0, float("nan")):
         with contextlib.suppress(ValueError, catboost.CatBoostError):
