@@ -425,7 +425,7 @@ def examine(kind: str, seed: int) -> tuple[str, str | None]:
         _servers.clear()
     if fault is not None or code not in OUTCOMES:
         return f"{kind}: wrong", f"exit code {code}: {fault or said[-600:]}"
-    if code == 2 and (not said.startswith("UnsupportedModel: ") or "\n" in said):
+    if code == 2 and not re.fullmatch(r"(UnsupportedModel|InvalidTarget): [^\n]+", said):
         return f"{kind}: wrong", f"not one line of a model that is refused: {said[:600]}"
     return f"{kind}: {OUTCOMES[code]}", None
 

@@ -17,6 +17,7 @@ import joblib
 import numpy as np
 import pytest
 import skops.io
+from sklearn.base import clone
 from sklearn.ensemble import (
     AdaBoostClassifier,
     GradientBoostingClassifier,
@@ -358,6 +359,31 @@ def test_a_one_hot_encoder_that_would_set_columns_beyond_its_last_is_refused(tmp
     model[0]._default_to_infrequent_mappings = [None if each is None else each + 10**6 for each in mappings]
     skops.io.dump(model, tmp_path / "model.skops")
     assert "damaged" in refused(tmp_path / "model.skops")
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 2], [0.0, np.nan, 2.0]])
+def test_classes_that_are_the_same_are_refused(labels: list[float], tmp_path: Path) -> None:
+    model = clone(TREE).fit(*numbers()[:2])
+    model.classes_ = np.array(labels)
+    skops.io.dump(model, tmp_path / "model.skops")
+    with pytest.raises(UnsupportedModel, match="has a class twice, or one that is NaN"):
+        mace.Explainer(mace.load_model(tmp_path / "model.skops"), NUMBERS)
+
+
+def test_more_labels_than_scores_are_refused() -> None:
+    X, labels = numbers()[0], (numbers()[2] > 0).astype(int)
+    for model in (HistGradientBoostingClassifier(max_iter=3), LogisticRegression()):
+        model.fit(X, labels)
+        model.classes_ = np.array([0, 1, 2])
+        with pytest.raises(UnsupportedModel, match="3 labels and 1 scores"):
+            mace.Explainer(model, NUMBERS)
+
+
+def test_a_start_that_is_infinite_is_refused() -> None:
+    model = HistGradientBoostingClassifier(max_iter=3).fit(*numbers()[:2])
+    model._baseline_prediction = np.full_like(model._baseline_prediction, np.inf)
+    with pytest.raises(UnsupportedModel, match="no finite number"):
+        mace.Explainer(model, NUMBERS)
 
 
 # ---- MACE's own objects

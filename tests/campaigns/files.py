@@ -7,7 +7,7 @@ from functools import partial
 
 from runner import Group, run
 
-KINDS = ("tree", "forest", "hist", "linear", "mlp", "pipeline", "json", "ubj", "txt", "cbm", "onnx")
+KINDS = ("pipeline", "json", "ubj", "txt", "cbm", "onnx", "tree", "forest", "hist", "linear", "mlp")
 
 
 def examine(kind: str, seed: int) -> tuple[str, str | None]:

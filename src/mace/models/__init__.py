@@ -11,6 +11,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mace.errors import MaceError, UnsupportedModel, in_a_line
 from mace.forms import Form
 from mace.models.reading import Ask, Reading
@@ -319,11 +321,15 @@ def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:
 
 
 def _reading(family: str, form: Form, deployed: Deployed, rows: Any, *, is_probed: bool = False) -> Reading:
-    from mace.forms import Composite
+    from mace.forms import Composite, Network, TreeEnsemble
     from mace.models.deployed import ask_deployed, rate_deployed
 
     if isinstance(form, Composite):
         form.prepare()
+    if deployed.classes is not None and isinstance(form, Network | TreeEnsemble):
+        labels, scores = len(deployed.classes), len(form.biases[-1]) if isinstance(form, Network) else form.outputs
+        if labels > max(2, scores) or labels < scores:
+            raise UnsupportedModel(f"cannot read {family}: it has {labels} labels and {scores} scores. It is damaged.")
     reading = Reading(
         family=family,
         form=form,
@@ -344,6 +350,8 @@ def form_of(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> For
     key = _registered(model)
     check_fitted(model)
     form: Form = MODELS.load(key)(model, space, columns)
+    if not np.isfinite(getattr(form, "base", 0.0)).all():
+        raise UnsupportedModel(f"cannot read {type(model).__name__}: what its sums start from is no finite number.")
     return form
 
 

@@ -23,7 +23,7 @@ from mace.space import FeatureSpace
 from mace.space.columns import encoded_columns
 
 MOST_COLUMNS = 10**7
-MOST_JOBS = 1024
+MOST_JOBS = 256
 WORDS = 8
 """How many words of 32 bits a set of scikit-learn's categories has."""
 
