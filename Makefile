@@ -75,6 +75,7 @@ campaign: $(VENV)/.test  ## thousands of random problems against brute force; le
 	$(BIN)/python tests/campaigns/pipelines.py
 	$(BIN)/python tests/campaigns/constraints.py
 	$(BIN)/python tests/campaigns/realism.py
+	$(BIN)/python tests/campaigns/files.py
 
 docs: $(VENV)/.test  ## rewrite the generated parts of README and docs
 	$(BIN)/python docs/generate.py

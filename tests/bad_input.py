@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import skops.io
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
@@ -36,6 +37,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
+from forged_files import edited_arrays, made, with_attribute
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "errors.md"
 SPACE = mace.FeatureSpace(
@@ -76,6 +78,22 @@ def file(name: str, content: bytes) -> Any:
         path = Path(folder) / name
         path.write_bytes(content)
         return mace.load_model(path)
+
+
+def forged(loader: str, module: str, name: str) -> bytes:
+    """Return a ``.skops`` file with a node that no model has."""
+    return with_attribute(tree(), made(loader, module, name))
+
+
+def damaged_tree() -> bytes:
+    """Return a ``.skops`` file of a tree whose root has a child outside of it."""
+
+    def change(name: str, array: Any) -> Any:
+        if array.dtype.names:
+            array["left_child"][0] = -5
+        return array
+
+    return edited_arrays(skops.io.dumps(tree().fit([[0], [1]], [0, 1])), change)
 
 
 class Hostile:
@@ -167,6 +185,9 @@ CASES: dict[str, dict[str, Callable[[], Any]]] = {
     "Files": {
         "a pickle, which may be hostile": lambda: file("model.pkl", pickle.dumps(Hostile("trace"))),
         "a damaged skops file": lambda: file("model.skops", b"PK\x03\x04 not a model"),
+        "a skops file that names a function of its own": lambda: file("model.skops", forged("FunctionNode", "os", "system")),
+        "a skops file that names a method": lambda: file("model.skops", forged("MethodNode", "numpy", "ndarray")),
+        "a skops file whose tree is damaged": lambda: file("model.skops", damaged_tree()),
         "an unknown kind": lambda: file("model.weights", b"?"),
         "no file": lambda: mace.load_model("nowhere.skops"),
     },

@@ -78,3 +78,9 @@ def did_you_mean(wanted: object, known: Iterable[object]) -> str:
     """
     close = difflib.get_close_matches(str(wanted), [str(name) for name in known], n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def in_a_line(error: BaseException) -> str:
+    """Return another library's exception as it fits into a message: its kind, and the beginning of what it says."""
+    said = (str(error).splitlines() or [""])[0][:200]
+    return f"{type(error).__name__}: {said}"

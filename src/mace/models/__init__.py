@@ -11,7 +11,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mace.errors import UnsupportedModel
+import numpy as np
+
+from mace.errors import MaceError, UnsupportedModel, in_a_line
 from mace.forms import Form
 from mace.models.reading import Ask, Reading
 from mace.registry import Registry, resolve
@@ -188,11 +190,18 @@ def read(model: Any, space: FeatureSpace) -> Reading:
         raise UnsupportedModel(
             f"{model.__name__} is a class, not a fitted model. Pass an object: {model.__name__}().fit(X, y)."
         )
-    if _key(type(model)) == "mace:Wrapped":
-        return _read_wrapped(model, space)
-    if not _is_pipeline(model) and not hasattr(model, "predict") and not _is_known(model):
+    is_wrapped = _key(type(model)) == "mace:Wrapped"
+    if not is_wrapped and not _is_pipeline(model) and not hasattr(model, "predict") and not _is_known(model):
         return _read_callable(model, space)
-    return _read_estimator(model, space)
+    try:
+        return _read_wrapped(model, space) if is_wrapped else _read_estimator(model, space)
+    except MaceError:
+        raise
+    except Exception as error:
+        raise UnsupportedModel(
+            f"cannot read {type(model).__name__}: its parts do not fit together ({in_a_line(error)}). "
+            "It is damaged, or was saved by another version of its library; if neither, please report it."
+        ) from error
 
 
 def deployed_of(model: Any) -> Deployed:
@@ -310,11 +319,15 @@ def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:
 
 
 def _reading(family: str, form: Form, deployed: Deployed, rows: Any, *, is_probed: bool = False) -> Reading:
-    from mace.forms import Composite
+    from mace.forms import Composite, Network, TreeEnsemble
     from mace.models.deployed import ask_deployed, rate_deployed
 
     if isinstance(form, Composite):
         form.prepare()
+    if deployed.classes is not None and isinstance(form, Network | TreeEnsemble):
+        labels, scores = len(deployed.classes), len(form.biases[-1]) if isinstance(form, Network) else form.outputs
+        if labels > max(2, scores) or labels < scores:
+            raise UnsupportedModel(f"cannot read {family}: it has {labels} labels and {scores} scores. It is damaged.")
     reading = Reading(
         family=family,
         form=form,
@@ -335,6 +348,8 @@ def form_of(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> For
     key = _registered(model)
     check_fitted(model)
     form: Form = MODELS.load(key)(model, space, columns)
+    if not np.isfinite(getattr(form, "base", 0.0)).all():
+        raise UnsupportedModel(f"cannot read {type(model).__name__}: what its sums start from is no finite number.")
     return form
 
 

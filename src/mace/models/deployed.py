@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mace.errors import UnsupportedModel
+from mace.errors import MaceError, UnsupportedModel, in_a_line
 from mace.forms.scoring import column_values
 from mace.models.reading import Ask, Rate
 from mace.space import Categorical, Column, FeatureSpace, Ordinal, Point, Scalar, numeric_columns
@@ -133,12 +134,14 @@ def rows_of(deployed: Deployed, columns: Sequence[Column], points: Sequence[Poin
 def ask_deployed(deployed: Deployed, rows: Callable[[Sequence[Point]], Matrix]) -> Ask:
     """Return a function that asks ``predict``: for the codes of labels, or for numbers as they are."""
     classes = deployed.classes
-    if classes is None:
-        return lambda points: _fractions(deployed.predict(rows(points)))
-    codes = {label: Fraction(code) for code, label in enumerate(classes)}
+    codes = {label: Fraction(code) for code, label in enumerate(classes or ())}
 
     def ask(points: Sequence[Point]) -> list[Fraction]:
-        return [codes[plain_scalar(label)] for label in np.ravel(deployed.predict(rows(points)))]  # type: ignore[index]
+        with _failing("predict"):
+            found = np.ravel(deployed.predict(rows(points)))
+            if classes is None:
+                return _fractions(found)
+            return [codes[plain_scalar(label)] for label in found]  # type: ignore[index]
 
     return ask
 
@@ -148,7 +151,26 @@ def rate_deployed(deployed: Deployed, rows: Callable[[Sequence[Point]], Matrix])
     probabilities = deployed.probabilities
     if probabilities is None or deployed.classes is None:
         return None
-    return lambda points, code: _fractions(np.asarray(probabilities(rows(points)))[:, code])
+
+    def rate(points: Sequence[Point], code: int) -> list[Fraction]:
+        with _failing("predict_proba"):
+            return _fractions(np.asarray(probabilities(rows(points)))[:, code])
+
+    return rate
+
+
+@contextmanager
+def _failing(method: str) -> Iterator[None]:
+    """Report an exception of the model itself as what it is."""
+    try:
+        yield
+    except MaceError:
+        raise
+    except Exception as error:
+        raise UnsupportedModel(
+            f"the model's own {method} fails on a row of the space: {in_a_line(error)} Narrow the space to what the model accepts; "
+            "or the model is damaged."
+        ) from error
 
 
 def _fractions(numbers: Any) -> list[Fraction]:

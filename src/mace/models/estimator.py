@@ -38,7 +38,12 @@ def class_labels(model: Any) -> tuple[Scalar, ...] | None:
         raise UnsupportedModel(
             f"{type(model).__name__} has several outputs; one target at a time can be explained. Fit one model an output."
         )
-    return tuple(plain_scalar(label) for label in classes)  # type: ignore[misc]
+    labels = tuple(plain_scalar(label) for label in classes)
+    if len({(isinstance(label, str), label) for label in labels if label == label}) != len(labels):
+        raise UnsupportedModel(
+            f"{type(model).__name__} has a class twice, or one that is NaN: it is damaged. Fit it again."
+        )
+    return labels  # type: ignore[return-value]
 
 
 def check_width(family: str, width: int, columns: Sequence[Column | str]) -> None:

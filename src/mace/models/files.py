@@ -8,29 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mace.errors import MaceError, UnsupportedModel
+from mace.errors import MaceError, UnsupportedModel, in_a_line
+from mace.models.archive import check_archive
+from mace.models.child import open_in_child
+from mace.models.loaded import check_loaded
 from mace.models.package import optional
-
-KNOWN = (
-    "mace.space.",
-    "numpy.dtype",
-    "numpy.number",
-    "sklearn.calibration._CalibratedClassifier",
-    "sklearn.calibration._SigmoidCalibration",
-    "sklearn.compose._column_transformer.make_column_selector",
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    "sklearn.feature_selection._univariate_selection.",
-    "sklearn.metrics._classification.",
-    "sklearn.metrics._ranking.",
-    "sklearn.metrics._scorer.",
-    "sklearn.model_selection._split.",
-    "sklearn.neural_network._stochastic_optimizers.",
-    "sklearn.tree._tree.Tree",
-    "sklearn.utils._bunch.Bunch",
-    "sklearn.utils._metadata_requests.",
-)
-"""Types that hold data only, and functions that compute and do nothing else: this package's own, scikit-learn's, and the arrays of trees,
-which the readers check before anything walks them."""
 
 PICKLES = (".pkl", ".pickle", ".joblib")
 
@@ -45,7 +27,9 @@ def load_model(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
         only with ``trust``, a ``.joblib`` or ``.pkl`` file. XGBoost's and CatBoost's come back as the estimators they were saved from,
         LightGBM's as a ``Booster`` (its text does not hold the labels), ONNX as a ``ModelProto``.
     trust : bool
-        Whether the file may run code: unpickling does whatever the file says.
+        Whether the file may run code: unpickling does whatever the file says. A file that is trusted is opened as it is; any other
+        is checked first: a ``.skops`` file name by name and array by array, a booster's and an ONNX file by opening it in a child
+        process.
 
     Raises
     ------
@@ -73,32 +57,27 @@ def load_model(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
             f"LightGBM's .txt, CatBoost's .cbm, and with trust {', '.join(PICKLES)}."
         )
     try:
+        if not trust:
+            open_in_child(file, LIBRARIES[file.suffix])
         return loader(file)
     except MaceError:
         raise
     except Exception as error:
-        said = (str(error).splitlines() or [""])[0][:200]
-        raise UnsupportedModel(f"{file.name} cannot be read: {type(error).__name__}: {said}") from error
+        raise UnsupportedModel(f"{file.name} cannot be read: {in_a_line(error)}") from error
 
 
 def _load_skops(file: Path, *, trust: bool) -> Any:
     from skops import io
 
+    data = file.read_bytes()
+    named = None if trust else check_archive(data, file.name)
     try:
-        named = io.get_untrusted_types(file=file)
-        foreign = [name for name in named if not name.startswith(KNOWN)]
-        if foreign and not trust:
-            raise UnsupportedModel(
-                f"{file.name} holds types that are not known to be safe: {', '.join(foreign)}. "
-                "Say that you trust it (--trust, or trust=True) if you know where it comes from."
-            )
-        return io.load(file, trusted=named)
-    except UnsupportedModel:
-        raise
+        loaded = io.loads(data, trusted=io.get_untrusted_types(data=data) if named is None else named)
     except Exception as error:
-        raise UnsupportedModel(
-            f"{file.name} cannot be read as a skops file: {type(error).__name__}: {error}"
-        ) from error
+        raise UnsupportedModel(f"{file.name} cannot be read as a skops file: {in_a_line(error)}") from error
+    if not trust:
+        check_loaded(loaded, file.name)
+    return loaded
 
 
 def _load_pickle(file: Path) -> Any:
@@ -147,3 +126,6 @@ FORMATS: dict[str, Callable[[Path], Any]] = {
     ".onnx": _load_onnx,
 }
 """Formats of data only: their own libraries parse them, and run nothing that they hold."""
+
+LIBRARIES = {".json": "xgboost", ".ubj": "xgboost", ".txt": "lightgbm", ".cbm": "catboost", ".onnx": "onnx"}
+"""Which library opens a file first, in a child process."""

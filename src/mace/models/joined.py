@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
 
+OUTSIDE = "the tree is damaged: a node's child lies outside the tree or above it, or has two parents."
+
 
 @dataclass(frozen=True, slots=True)
 class Tree:
@@ -103,6 +105,27 @@ def join(trees: Sequence[Tree], *, outputs: int, columns: int) -> Arrays:
     )
 
 
+def check_nodes(left: NDArray[np.int64], right: NDArray[np.int64], column: NDArray[np.int64], *, columns: int) -> None:
+    """Refuse a tree whose nodes point outside it, back up, twice at the same node, or at no column: a damaged or hostile file.
+
+    Parameters
+    ----------
+    left, right, column : int arrays, one entry a node
+        The children, and the column that is compared; a leaf has ``left`` -1. A child comes after its parent.
+    columns : int
+        How many columns there are.
+    """
+    size = len(left)
+    inner = np.flatnonzero(left >= 0)
+    below = np.concatenate([left[inner], right[inner]])
+    if (below <= np.concatenate([inner, inner])).any() or (below >= size).any() or (left[left < 0] != -1).any():
+        raise UnsupportedModel(OUTSIDE)
+    if len(below) != size - 1 or (np.bincount(below, minlength=size)[1:] != 1).any():
+        raise UnsupportedModel(OUTSIDE)
+    if ((column[inner] < 0) | (column[inner] >= columns)).any():
+        raise UnsupportedModel("the tree is damaged: a node splits on a column that does not exist.")
+
+
 def check_finite_leaves(value: NDArray[np.float64]) -> None:
     """Refuse leaves that hold NaN or infinity: their sums decide nothing."""
     if not np.isfinite(value).all():
@@ -116,12 +139,16 @@ def _picked(arrays: Sequence[NDArray[Any]], orders: Sequence[NDArray[np.int64]])
 def _from_the_root(tree: Tree) -> NDArray[np.int64]:
     """Return the nodes in reach, level by level."""
     size = len(tree.left)
+    arrays = (tree.column, tree.edge, tree.right, tree.missing_left, tree.value)
+    if not size or any(len(array) != size for array in arrays):
+        raise UnsupportedModel("the tree is damaged: its nodes' arrays are not of one length.")
     levels = [np.zeros(1, dtype=np.int64)]
-    seen = 1
+    met = np.zeros(size, dtype=bool)
+    met[0] = True
     while len(inner := levels[-1][tree.left[levels[-1]] >= 0]):
         below = np.concatenate([tree.left[inner], tree.right[inner]])
-        seen += len(below)
-        if seen > size or (below <= 0).any() or (below >= size).any():
-            raise UnsupportedModel("the tree is damaged: a node's child lies outside the tree or above it.")
+        if (below <= 0).any() or (below >= size).any() or met[below].any() or len(set(below.tolist())) != len(below):
+            raise UnsupportedModel(OUTSIDE)
+        met[below] = True
         levels.append(below)
     return np.concatenate(levels)

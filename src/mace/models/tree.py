@@ -12,7 +12,7 @@ from mace.errors import UnsupportedModel
 from mace.exact import float32_edge
 from mace.forms import TreeEnsemble
 from mace.models.estimator import check_columns
-from mace.models.joined import Arrays, check_finite_leaves
+from mace.models.joined import Arrays, check_finite_leaves, check_nodes
 from mace.space import Column, FeatureSpace
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -54,7 +54,7 @@ def _ensemble(
 def join_trees(trees: Sequence[Any], values: Sequence[NDArray[np.float64]], *, columns: int) -> Arrays:
     """Return scikit-learn's trees in one set of arrays, with ``values`` (nodes x outputs) for what each node adds."""
     for tree in trees:
-        _check_nodes(tree, columns)
+        check_tree(tree, columns)
     sizes = np.array([tree.node_count for tree in trees])
     roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
     leaf = np.concatenate([tree.children_left for tree in trees]) < 0
@@ -75,17 +75,12 @@ def join_trees(trees: Sequence[Any], values: Sequence[NDArray[np.float64]], *, c
     )
 
 
-def _check_nodes(tree: Any, columns: int) -> None:
-    """Refuse a tree whose nodes point outside it, back up, or at no column: a damaged or hostile file."""
-    left, right, feature = tree.children_left, tree.children_right, tree.feature
-    inner = left >= 0
-    above = np.arange(tree.node_count)[inner]
-    for child in (left[inner], right[inner]):
-        if ((child <= above) | (child >= tree.node_count)).any():
-            raise UnsupportedModel("the tree is damaged: a node's child lies outside the tree or above it.")
-    if ((feature[inner] < 0) | (feature[inner] >= columns)).any():
-        raise UnsupportedModel("the tree is damaged: a node splits on a column that does not exist.")
-    if not (tree.threshold[inner] > -np.inf).all():
+def check_tree(tree: Any, columns: int) -> None:
+    """Refuse a tree of scikit-learn that is damaged, before anything walks it: the library's own code would not notice."""
+    if not 0 < tree.node_count <= tree.capacity:
+        raise UnsupportedModel("the tree is damaged: it has another number of nodes than it says.")
+    check_nodes(tree.children_left, tree.children_right, tree.feature, columns=columns)
+    if not (tree.threshold[tree.children_left >= 0] > -np.inf).all():
         raise UnsupportedModel("the tree is damaged: a node's threshold is no number.")
 
 
