@@ -13,6 +13,7 @@ from mace.audits.people import NONE, Person, people_of
 from mace.audits.summary import EVERYONE, Disparity, GroupSummary, disparities_of, summary_of
 from mace.batch import Batch, OnProgress
 from mace.constraints import Constraint
+from mace.disk import whole_text
 from mace.errors import InvalidOption, did_you_mean
 from mace.explainer import Explainer
 
@@ -112,12 +113,14 @@ class Audit:
         return body(self, plots=False)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the audit to an ``.html`` or a ``.json`` file."""
+        """Write the audit to an ``.html`` or a ``.json`` file, for its owner alone; it appears once it is whole."""
         file = Path(path)
         makers = {".html": self.to_html, ".json": self.to_json}
         if file.suffix not in makers:
             raise InvalidOption(f"{file.name}: unknown kind of report. Accepted: {', '.join(makers)}.")
-        file.write_text(makers[file.suffix](), encoding="utf-8")
+        text = makers[file.suffix]()
+        with whole_text(file) as whole:
+            whole.write(text)
 
 
 def audit(

@@ -36,6 +36,9 @@ from mace.space import FeatureSpace, Integer, Point, Real
 BLOCK = 1024
 """Rows that are in hand at one time; workers wait for each other at the end of a block."""
 
+ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""The signals that ask a program to end."""
+
 REMEMBERED = 4096
 """Answers that a stream keeps, so that an equal row is not solved again."""
 
@@ -144,22 +147,26 @@ class InProcess:
 
 @contextmanager
 def noted_interrupts() -> Iterator[list[int]]:
-    """Note each Ctrl-C that comes meanwhile, before it is raised: a solver that is just done may not tell of it."""
+    """Note each Ctrl-C that comes meanwhile, before it is raised: a solver that is just done may not tell of it.
+
+    Other signals that end the program in the same way are noted too.
+    """
     seen: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
         seen.append(number)
         signal.default_int_handler(number, frame)
 
-    is_usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not is_usual or threading.current_thread() is not threading.main_thread():
-        yield seen
-        return
-    signal.signal(signal.SIGINT, note)
+    usual = [each for each in ENDING if signal.getsignal(each) is signal.default_int_handler]
+    if threading.current_thread() is not threading.main_thread():
+        usual = []
+    for each in usual:
+        signal.signal(each, note)
     try:
         yield seen
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for each in usual:
+            signal.signal(each, signal.default_int_handler)
 
 
 class _Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -55,7 +56,16 @@ app = typer.Typer(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code; a traceback exits with 70, never with 1."""
+    end_as_by_ctrl_c()
     sys.exit(run(arguments))
+
+
+def end_as_by_ctrl_c() -> None:
+    """Let a request to end (``kill``, a terminal that closes, a scheduler) do what Ctrl-C does, unless it is ignored."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -199,7 +209,7 @@ def batch(
         "solver": solver,
     }
     made = run_batch(explainer, data, out, question, jobs=jobs, total_time_limit=total_time_limit, is_resumed=resume)
-    Console(highlight=False, soft_wrap=True).print(made.text, markup=False)
+    Console(highlight=False, soft_wrap=True, stderr=made.is_interrupted).print(made.text, markup=False)
     return UNDECIDED if made.is_open else ANSWERED
 
 
