@@ -36,6 +36,8 @@ from mace.space import FeatureSpace, Integer, Point, Real
 BLOCK = 1024
 """Rows that are in hand at one time; workers wait for each other at the end of a block."""
 
+MOST_JOBS = 1024
+
 ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 """The signals that ask a program to end."""
 
@@ -75,8 +77,12 @@ class Stream:
             raise InvalidOption(
                 f"total_time_limit={total_time_limit!r}; it must be a positive number of seconds, or None."
             )
-        if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0):
-            raise InvalidOption(f"n_jobs={n_jobs!r}; give a number of processes, -1 for one a core, or None.")
+        if n_jobs is not None and (
+            isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0 or abs(n_jobs) > MOST_JOBS
+        ):
+            raise InvalidOption(
+                f"n_jobs={n_jobs!r:.40}; give a number of processes, at most {MOST_JOBS:,}, -1 for one a core, or None."
+            )
         if on_progress is not None and not callable(on_progress):
             raise InvalidOption(f"on_progress={on_progress!r}; give a function that takes a Progress.")
         self.explainer = explainer
