@@ -38,6 +38,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import mace
 from forged_files import edited_arrays, made, with_attribute
+from mace.cli.files import read_rows
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "errors.md"
 SPACE = mace.FeatureSpace(
@@ -96,6 +97,14 @@ def damaged_tree() -> bytes:
     return edited_arrays(skops.io.dumps(tree().fit([[0], [1]], [0, 1])), change)
 
 
+def rows(content: bytes) -> Any:
+    """Read a CSV file with this content."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.csv"
+        path.write_bytes(content)
+        return list(read_rows(path, SPACE))
+
+
 class Hostile:
     """A pickle that leaves a file behind when it is loaded."""
 
@@ -140,6 +149,10 @@ CASES: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "Spaces and frames": {
         "a column of dates": lambda: mace.FeatureSpace.from_frame(pd.DataFrame({"since": pd.to_datetime(["2020-01-01"])})),
+        "a million levels": lambda: mace.categorical([str(number) for number in range(1_000_000)]),
+        "a column of a million texts": lambda: mace.FeatureSpace.from_frame(
+            pd.DataFrame({"name": [str(number) for number in range(1_000_000)]})
+        ),
         "a column of lists": lambda: mace.FeatureSpace.from_frame(pd.DataFrame({"tags": [["a"], ["b"]]})),
         "levels in order with missing values": lambda: mace.FeatureSpace.from_frame(
             pd.DataFrame({"grade": pd.Categorical(["A", None], ordered=True)})
@@ -190,12 +203,23 @@ CASES: dict[str, dict[str, Callable[[], Any]]] = {
         "a skops file whose tree is damaged": lambda: file("model.skops", damaged_tree()),
         "an unknown kind": lambda: file("model.weights", b"?"),
         "no file": lambda: mace.load_model("nowhere.skops"),
+        "a line of a CSV file with a cell too many": lambda: rows(b"age,income,housing\n30,20000,rent,1\n"),
+        "a column of a CSV file twice": lambda: rows(b"age,income,housing,age\n30,20000,rent,1\n"),
+        "a CSV file that is not UTF-8": lambda: rows(b"age,income,housing\n30,20000,rent\n30,20000,\xe9\n"),
+        "a quote that is not closed": lambda: rows(b'age,income,housing\n30,20000,"rent\n'),
+        "a key of JSON twice": lambda: mace.FeatureSpace.from_json('{"version": 1, "features": {}, "version": 1}'),
+        "a certificate of version 1.0": lambda: mace.Certificate.from_json('{"version": 1.0}'),
+        "an explanation that is none": lambda: mace.Explanation.from_dict({"version": 1}),
+        "a disk that is full": lambda: explain(certify=True)[0].certificate.save("/dev/full"),
     },
     "Options": {
         "a bad accuracy": lambda: explain(accuracy=0),
         "digits of an unknown feature": lambda: explain(digits={"incme": 2}),
         "a constraint on an unknown feature": lambda: explain(constraints=[mace.fixed("sex")]),
         "an unknown distance": lambda: explain(distance="l3"),
+        "a count without end": lambda: explain(count=99_999_999_999),
+        "a rule of 9,000 terms": lambda: explain(constraints=["age <= " + " + ".join(["income"] * 9000)]),
+        "a template that asks for too much": lambda: explain().letter("{{ 'x' * 10**10 }}"),
     },
 }  # fmt: skip
 

@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "mace"
 
 LAYERS = (
     {"errors"},
-    {"exact", "registry"},
+    {"exact", "registry", "disk", "filling"},
     {"space"},
     {"language"},
     {"forms"},

@@ -242,6 +242,10 @@ def why_none(
     return f"no counterfactual fulfils all of: {named}" + ("" if is_smallest else " (perhaps fewer would do)")
 
 
+MOST_ANSWERS = 10_000
+"""The most counterfactuals of one row: each is searched for, and must differ from all before."""
+
+
 def check_options(
     count: int,
     accuracy: float,
@@ -251,8 +255,9 @@ def check_options(
     diversity: Differ | None = None,
 ) -> None:
     """Refuse options outside of what is accepted."""
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise InvalidOption(f"count={count!r}; it must be a whole number of at least 1.")
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_ANSWERS:
+        given = "a number of many digits" if isinstance(count, int) and count.bit_length() > 99 else repr(count)
+        raise InvalidOption(f"count={given:.40}; it must be a whole number from 1 to {MOST_ANSWERS:,}.")
     if isinstance(accuracy, bool) or not isinstance(accuracy, int | float) or not 1e-15 <= accuracy <= 1e6:
         raise InvalidOption(f"accuracy={accuracy!r}; it must be a number from 1e-15 to 1e6, e.g. 1e-6.")
     if time_limit is not None and (

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -146,19 +147,20 @@ class Counterfactual:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Counterfactual:
         """Return the counterfactual that :meth:`to_dict` wrote; it has no certificate."""
+        part = partial(_part, data, "a counterfactual")
+        changes = part("changes", list)
+        actions = None if data.get("actions") is None else part("actions", list)
         return cls(
-            values=_scalars(data["values"]),
-            changes=tuple(
-                Change(each["feature"], _scalar(each["before"]), _scalar(each["after"])) for each in data["changes"]
-            ),
-            distance=data["distance"],
-            lower=data["lower"],
-            status=Status(data["status"]),
-            prediction=data["prediction"],
-            solver=data["solver"],
-            seconds=data["seconds"],
-            calls=data["calls"],
-            actions=None if data.get("actions") is None else tuple(data["actions"]),
+            values=_scalars(part("values", dict)),
+            changes=tuple(_change(each) for each in changes),
+            distance=part("distance", float),
+            lower=part("lower", float),
+            status=_status(part("status", str)),
+            prediction=part("prediction", Scalar),
+            solver=part("solver", str),
+            seconds=part("seconds", float),
+            calls=part("calls", int),
+            actions=None if actions is None else tuple(map(str, actions)),
         )
 
 
@@ -260,10 +262,10 @@ class Explanation(Sequence[Counterfactual]):
 
         parts: list[Any] = [Text(self.headline(), style="bold")]
         for counterfactual in self:
-            table = Table("feature", "now", "instead", caption=counterfactual.summary(), caption_justify="left")
+            table = Table("feature", "now", "instead", caption=Text(counterfactual.summary()), caption_justify="left")
             for change in counterfactual.changes:
                 after = Text(show_value(change.after), style="bold green")
-                table.add_row(counterfactual.named(change), show_value(change.before), after)
+                table.add_row(Text(counterfactual.named(change)), Text(show_value(change.before)), after)
             parts.append(table)
         if self.exhausted and self:
             parts.append(Text("No further counterfactual exists: proved."))
@@ -383,20 +385,31 @@ class Explanation(Sequence[Counterfactual]):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Explanation:
-        """Return the explanation that :meth:`to_dict` wrote; it has no certificates."""
+        """Return the explanation that :meth:`to_dict` wrote; it has no certificates.
+
+        Raises
+        ------
+        InvalidOption
+            Something is not as ``docs/explanation.md`` says; the message names the place.
+        """
+        part = partial(_part, data, "an explanation")
+        if part("version", int) != SCHEMA_VERSION:
+            raise InvalidOption(
+                f"from_dict: version {data['version']!r:.40} of explanations is not known; this MACE reads {SCHEMA_VERSION}."
+            )
         return cls(
-            counterfactuals=tuple(Counterfactual.from_dict(each) for each in data["counterfactuals"]),
-            status=Status(data["status"]),
-            factual=_scalars(data["factual"]),
-            prediction=data["prediction"],
-            target=data["target"],
-            distance=data["distance"],
-            lower=data["lower"],
-            reason=data["reason"],
-            seconds=data["seconds"],
-            exhausted=data["exhausted"],
-            solver=data["solver"],
-            error=data.get("error", ""),
+            counterfactuals=tuple(Counterfactual.from_dict(each) for each in part("counterfactuals", list)),
+            status=_status(part("status", str)),
+            factual=_scalars(part("factual", dict)),
+            prediction=None if part("prediction", Scalar | None) is None else data["prediction"],
+            target=part("target", str),
+            distance=part("distance", str),
+            lower=part("lower", float),
+            reason=part("reason", str),
+            seconds=part("seconds", float),
+            exhausted=part("exhausted", bool),
+            solver=part("solver", str),
+            error=part("error", str) if "error" in data else "",
         )
 
     def to_json(self, indent: int | None = 2) -> str:
@@ -442,10 +455,39 @@ def _plain(value: Scalar) -> Scalar | None:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
+def _part(data: object, what: str, key: str, kind: Any) -> Any:
+    """Return a part of plain data that was read; anything that it should not be is an :class:`InvalidOption`."""
+    if not isinstance(data, Mapping):
+        raise InvalidOption(f"from_dict: {what} is an object of JSON, not {type(data).__name__}.")
+    if key not in data:
+        raise InvalidOption(f"from_dict: {what} without {key!r}. Give what to_dict() made.")
+    value = data[key]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    kinds = {float: is_number and abs(value) < math.inf, int: is_number and isinstance(value, int)}
+    if not kinds.get(kind, isinstance(value, kind)):
+        raise InvalidOption(
+            f"from_dict: {key!r} of {what} is of type {type(value).__name__}. Give what to_dict() made."
+        )
+    return value
+
+
+def _change(data: object) -> Change:
+    part = partial(_part, data, "a change")
+    before, after = (_scalar(part(name, Scalar | None)) for name in ("before", "after"))
+    return Change(part("feature", str), before, after)
+
+
+def _status(text: str) -> Status:
+    try:
+        return Status(text)
+    except ValueError as error:
+        raise InvalidOption(f"from_dict: {text!r:.60} is no status. Known: {', '.join(Status)}.") from error
+
+
 def _scalar(value: Any) -> Scalar:
     scalar: Scalar = math.nan if value is None else value
     return scalar
 
 
 def _scalars(values: Mapping[str, Any]) -> dict[str, Scalar]:
-    return {name: _scalar(value) for name, value in values.items()}
+    return {name: _scalar(_part(values, "a row", name, Scalar | None)) for name in values}

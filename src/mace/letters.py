@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import pickle
+import subprocess
+import sys
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
+from mace import filling
+from mace.disk import read_bytes, said
 from mace.errors import InvalidOption
 from mace.explanation import Change, Explanation, show_value
 from mace.models.package import optional
@@ -90,7 +94,7 @@ def letter(
     clash = sorted(set(fields) & set(known))
     if clash:
         raise InvalidOption(f"letter: {clash[0]!r} is a name of the template already. Choose another.")
-    text = template.read_text(encoding="utf-8") if isinstance(template, Path) else template
+    text = _read(template) if isinstance(template, Path) else template
     return _rendered(text if text is not None else HTML if html else TEXT, {**known, **fields}, html=html)
 
 
@@ -148,14 +152,50 @@ def _difference(change: Change) -> tuple[str, str]:
     return f"{abs(moved).normalize():f}", "more" if moved > 0 else "less"
 
 
-def _rendered(template: str, words: Mapping[str, object], *, html: bool) -> str:
-    optional("jinja2", extra="letters")
-    from jinja2 import StrictUndefined, TemplateError
-    from jinja2.sandbox import SandboxedEnvironment
-
-    world: Any = SandboxedEnvironment(autoescape=html, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+def _read(path: Path) -> str:
     try:
-        text: str = world.from_string(template).render(words)
-    except TemplateError as error:
-        raise InvalidOption(f"letter: the template fails: {type(error).__name__}: {error}") from error
-    return text.strip() + "\n"
+        return read_bytes(path, MOST_BYTES).decode("utf-8-sig")
+    except OSError as error:
+        raise InvalidOption(f"letter: cannot read {path}: {said(error)}.") from error
+    except UnicodeDecodeError as error:
+        raise InvalidOption(f"letter: cannot read {path}: it is not UTF-8 ({error.reason}).") from error
+
+
+SECONDS, BYTES, WAIT = 2, 2**29, 30
+"""The processor time and the memory in which a template must be filled in, and how long it is waited for."""
+
+MOST_BYTES = 2**20
+"""The longest template, and the longest letter."""
+
+
+def _rendered(template: str, words: Mapping[str, object], *, html: bool) -> str:
+    """Fill in a template: our own here, any other in a process with limits, since a template can ask for any amount of work."""
+    optional("jinja2", extra="letters")
+    if template in (TEXT, HTML):
+        return filling.fill(template, words, html, MOST_BYTES)
+    if len(template) > MOST_BYTES:
+        raise InvalidOption(f"letter: a template of {len(template):,} characters; at most {MOST_BYTES:,} are read.")
+    try:
+        question = pickle.dumps((template, dict(words), html, MOST_BYTES))
+    except Exception as error:
+        raise InvalidOption(
+            f"letter: a field cannot be handed to the template ({type(error).__name__}). Give text and numbers."
+        ) from error
+    failure, text = _apart(pickle.dumps((sys.path, (SECONDS, BYTES), question)))
+    if failure:
+        raise InvalidOption(f"letter: the template fails: {failure[:500]}")
+    return text
+
+
+def _apart(question: bytes) -> tuple[str, str]:
+    """Return what went wrong, or the letter, from another process."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", filling.__file__], input=question, capture_output=True, timeout=WAIT, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"it takes more than {WAIT} seconds", ""
+    if done.returncode:
+        return f"it takes more than {SECONDS} seconds, or too much memory", ""
+    failure, text = pickle.loads(done.stdout)  # noqa: S301
+    return str(failure), str(text)

@@ -13,6 +13,7 @@ from mace.audits.people import NONE, Person, people_of
 from mace.audits.summary import EVERYONE, Disparity, GroupSummary, disparities_of, summary_of
 from mace.batch import Batch, OnProgress
 from mace.constraints import Constraint
+from mace.disk import whole_text
 from mace.errors import InvalidOption, did_you_mean
 from mace.explainer import Explainer
 
@@ -112,12 +113,14 @@ class Audit:
         return body(self, plots=False)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the audit to an ``.html`` or a ``.json`` file."""
+        """Write the audit to an ``.html`` or a ``.json`` file, for its owner alone; it appears once it is whole."""
         file = Path(path)
         makers = {".html": self.to_html, ".json": self.to_json}
         if file.suffix not in makers:
             raise InvalidOption(f"{file.name}: unknown kind of report. Accepted: {', '.join(makers)}.")
-        file.write_text(makers[file.suffix](), encoding="utf-8")
+        text = makers[file.suffix]()
+        with whole_text(file) as whole:
+            whole.write(text)
 
 
 def audit(
@@ -162,7 +165,7 @@ def audit(
     from mace.space.frames import as_pandas
 
     people = as_pandas(frame)
-    _check(explainer, people, target, resamples)
+    _check(explainer, people, target, resamples, seed)
     columns = (groups,) if isinstance(groups, str) else tuple(groups)
     held = _held(explainer, protected, columns)
     question = explainer.question(
@@ -201,14 +204,19 @@ def audit(
     )
 
 
-def _check(explainer: Explainer, people: Any, target: object, resamples: int) -> None:
+MOST_RESAMPLES = 100_000
+
+
+def _check(explainer: Explainer, people: Any, target: object, resamples: int, seed: int) -> None:
     """Refuse what no audit can be made of."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise InvalidOption(f"seed={seed!r:.40}; it must be a whole number from 0 to 2**32 - 1.")
     if not hasattr(people, "columns"):
         raise InvalidOption(f"audit: frame is a {type(people).__name__}; give a data frame.")
     if target is None:
         raise InvalidOption("audit: target=None; say which outcome is wanted, e.g. target='good'.")
-    if isinstance(resamples, bool) or not isinstance(resamples, int) or resamples < 1:
-        raise InvalidOption(f"resamples={resamples!r}; it must be a whole number of at least 1.")
+    if isinstance(resamples, bool) or not isinstance(resamples, int) or not 1 <= resamples <= MOST_RESAMPLES:
+        raise InvalidOption(f"resamples={resamples!r:.40}; it must be a whole number from 1 to {MOST_RESAMPLES:,}.")
     absent = [name for name in explainer.space if name not in people.columns]
     if absent:
         raise InvalidOption(f"audit: the frame has no column {', '.join(map(repr, absent))}.")

@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
+import shutil
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mace.batch.asks import Explains, Options
+from mace.disk import OWNER_ONLY, lock, remove_if_left, unwritable
 from mace.errors import InvalidOption
 from mace.language.source import remember_typed, typed_sources
+
+PREFIX, FILE = "mace-batch-", "explainer.pickle"
+"""How the temporary folder and the file in it are called."""
 
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """An explainer and a question on their way to workers: a name for them, and how a worker fetches their bytes."""
+    """An explainer and a question on their way to workers.
+
+    Attributes
+    ----------
+    token : str
+        A name for them.
+    fetch : callable
+        How a worker fetches their bytes.
+    parent : int, optional
+        The process without which a worker has nothing to do, where it runs on the same machine.
+    """
 
     token: str
     fetch: Callable[[], bytes]
+    parent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +125,31 @@ def carrier(data: bytes, backend: Any, stack: ExitStack) -> Carrier:
             import ray
 
             return Carrier(name, RayBytes(ray.put(data)))
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="mace-"))
-    path = Path(folder) / "explainer.pickle"
-    path.write_bytes(data)
-    return Carrier(name, FileBytes(str(path)))
+    return Carrier(name, FileBytes(str(stack.enter_context(_file_of(data)))), os.getpid())
+
+
+@contextmanager
+def _file_of(data: bytes) -> Iterator[Path]:
+    """Give a temporary file with some bytes, locked while it is in use; remove those that killed processes left."""
+    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{FILE}"):
+        if remove_if_left(left):
+            with suppress(OSError):
+                left.parent.rmdir()
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    except OSError as error:
+        raise unwritable(tempfile.gettempdir(), error) from error
+    try:
+        with open(folder / FILE, "xb", opener=partial(os.open, mode=OWNER_ONLY)) as file:
+            lock(file.fileno())
+            try:
+                file.write(data)
+                file.flush()
+            except OSError as error:
+                raise unwritable(folder / FILE, error) from error
+            yield folder / FILE
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 _RECEIVED: dict[str, tuple[Explains, Options]] = {}

@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from array import array
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mace.certify.certificate import Certificate
-from mace.errors import InvalidOption
+from mace.disk import OWNER_ONLY, lock, parse_json, said
+from mace.errors import InvalidOption, MaceError
 from mace.explanation import Explanation
 from mace.space import Point
 
@@ -18,9 +22,12 @@ VERSION = 1
 KIND = "mace batch"
 ABSENT = -1
 
+MOST_ROWS = 2**27
+"""Rows that a checkpoint can hold; each takes eight bytes of memory."""
+
 
 class Checkpoint:
-    """Answers on disk by row number: a head with the question, then a line an answer, in the order in which they came.
+    """Answers on disk by row number, for their owner alone: a head with the question, then a line an answer, as they came.
 
     A line is one write at the end of the file, so a kill leaves at most the last one torn; it is cut off. In memory there are eight
     bytes a row, where its line begins.
@@ -43,9 +50,12 @@ class Checkpoint:
         self._starts = array("q")
         head = {"kind": KIND, "version": VERSION, "question": digest(question)}
         try:
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, OWNER_ONLY)
+            if not stat.S_ISREG(os.fstat(self._file).st_mode):
+                os.close(self._file)
+                raise OSError("it is a device or a pipe")
         except OSError as error:
-            raise InvalidOption(f"checkpoint: cannot write {self.path}: {error.strerror}.") from error
+            raise InvalidOption(f"checkpoint: cannot write {self.path}: {said(error)}.") from error
         try:
             self._lock()
             self._take_up(head)
@@ -54,14 +64,8 @@ class Checkpoint:
             raise
 
     def _lock(self) -> None:
-        try:
-            import fcntl
-        except ImportError:  # not a POSIX system: two runs on one file are up to the user there
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise InvalidOption(f"checkpoint: {self.path} is in use by another run.") from error
+        if not lock(self._file):
+            raise InvalidOption(f"checkpoint: {self.path} is in use by another run.")
 
     def _take_up(self, head: dict[str, Any]) -> None:
         """Check the head and note where each line begins; cut off a torn last line; write the head of an empty file."""
@@ -73,7 +77,7 @@ class Checkpoint:
                 if end == 0:
                     self._check(line, head)
                 else:
-                    self._note(self._parsed(line)["row"], end)
+                    self._note(self._entry(line)["row"], end)
                 end += len(line)
         os.ftruncate(self._file, end)
         self._end = end
@@ -86,7 +90,7 @@ class Checkpoint:
             raise InvalidOption(
                 f"checkpoint: {self.path} is not a checkpoint of version {VERSION}. Choose another file, or remove it."
             )
-        if found["question"] != head["question"]:
+        if found.get("question") != head["question"]:
             raise InvalidOption(
                 f"checkpoint: {self.path} holds answers to another question: the model, the space, the target, the distance, the "
                 "constraints or a limit differ. Choose another file, or remove it."
@@ -94,7 +98,7 @@ class Checkpoint:
 
     def _parsed(self, line: bytes) -> dict[str, Any]:
         try:
-            parsed = json.loads(line)
+            parsed = parse_json(line)
         except ValueError as error:
             raise InvalidOption(
                 f"checkpoint: {self.path} has a damaged line ({error}). Remove that line, or the file."
@@ -103,16 +107,35 @@ class Checkpoint:
             raise InvalidOption(f"checkpoint: {self.path} is not a checkpoint. Choose another file, or remove it.")
         return parsed
 
+    def _entry(self, line: bytes) -> dict[str, Any]:
+        """Return the line of an answer; only what the checkpoint itself needs of it is checked."""
+        entry = self._parsed(line)
+        row = entry.get("row")
+        if type(row) is not int or not 0 <= row < MOST_ROWS or not {"key", "explanation"} <= set(entry):
+            raise InvalidOption(
+                f"checkpoint: {self.path} has a damaged line (row {row!r:.40}). Remove that line, or the file."
+            )
+        return entry
+
     def _note(self, number: int, start: int) -> None:
         if number >= len(self._starts):
             self._starts.extend([ABSENT] * (number + 1 - len(self._starts)))
         self._starts[number] = start
 
     def _append(self, entry: dict[str, Any]) -> None:
-        line = json.dumps(entry, ensure_ascii=False, allow_nan=False).encode() + b"\n"
-        written = os.write(self._file, line)
-        while written < len(line):  # a full pipe or disk; the rest follows, or the error says so
-            written += os.write(self._file, line[written:])
+        line = json.dumps(entry, ensure_ascii=False, allow_nan=False).encode(errors="backslashreplace") + b"\n"
+        written = 0
+        try:
+            while written < len(
+                line
+            ):  # a disk that is nearly full takes a part; the rest follows, or the error says so
+                written += os.write(self._file, line[written:])
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._file, self._end)
+            raise InvalidOption(
+                f"checkpoint: cannot write {self.path}: {said(error)}. The answers in it are kept; make room and go on from there."
+            ) from error
         self._end += len(line)
 
     def get(self, number: int, point: Point) -> Explanation | None:
@@ -121,12 +144,17 @@ class Checkpoint:
             return None
         with open(os.dup(self._file), "rb") as lines:
             lines.seek(self._starts[number])
-            entry = self._parsed(lines.readline())
+            entry = self._entry(lines.readline())
         if entry["key"] != digest(point):
             raise InvalidOption(
                 f"checkpoint: row {number} is not the row that {self.path} answers. The data changed; choose another file, or remove it."
             )
-        return _explanation(entry)
+        try:
+            return _explanation(entry)
+        except MaceError as error:
+            raise InvalidOption(
+                f"checkpoint: {self.path} has a damaged line ({error}) Remove that line, or the file."
+            ) from error
 
     def put(self, number: int, point: Point, explanation: Explanation) -> None:
         """Keep an answer."""
@@ -136,8 +164,12 @@ class Checkpoint:
 
     def close(self) -> None:
         """Make sure that everything is on the disk, and give the file free."""
-        os.fsync(self._file)
-        os.close(self._file)
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            raise InvalidOption(f"checkpoint: cannot write {self.path}: {said(error)}.") from error
+        finally:
+            os.close(self._file)
 
 
 def digest(value: object) -> str:
@@ -150,16 +182,17 @@ def _entry(explanation: Explanation) -> dict[str, Any]:
     certificates = [explanation.certificate, *(counterfactual.certificate for counterfactual in explanation)]
     entry: dict[str, Any] = {"explanation": explanation.to_dict()}
     if any(certificate is not None for certificate in certificates):
-        entry["certificates"] = [None if each is None else json.loads(each.to_json()) for each in certificates]
+        entry["certificates"] = [None if each is None else each.to_dict() for each in certificates]
     return entry
 
 
 def _explanation(entry: dict[str, Any]) -> Explanation:
-    from dataclasses import replace
-
     explanation = Explanation.from_dict(entry["explanation"])
     if "certificates" not in entry:
         return explanation
-    whole, *each = (None if data is None else Certificate.from_json(json.dumps(data)) for data in entry["certificates"])
+    kept = entry["certificates"]
+    if not isinstance(kept, list) or len(kept) != len(explanation) + 1:
+        raise InvalidOption("the certificates are not one for each answer.")
+    whole, *each = (None if data is None else Certificate.from_dict(data) for data in kept)
     counterfactuals = tuple(replace(one, certificate=own) for one, own in zip(explanation, each, strict=True))
     return replace(explanation, counterfactuals=counterfactuals, certificate=whole)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from mace.batch.table import Cells, Table
+from mace.disk import whole_file, whole_text
 from mace.errors import InvalidOption, MissingPackage
 from mace.explanation import Explanation
 
@@ -22,7 +24,7 @@ Write = Callable[[int, Explanation], None]
 
 @contextmanager
 def _json_lines(path: Path, table: Table) -> Iterator[Write]:
-    with path.open("w", encoding="utf-8") as file:
+    with whole_text(path) as file:
 
         def write(number: int, explanation: Explanation) -> None:
             line = {"row": number, **explanation.to_dict()}
@@ -33,10 +35,38 @@ def _json_lines(path: Path, table: Table) -> Iterator[Write]:
 
 @contextmanager
 def _csv(path: Path, table: Table) -> Iterator[Write]:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        lines = csv.DictWriter(file, list(table.columns))
-        lines.writeheader()
-        yield lambda number, explanation: lines.writerows(table.cells(number, explanation))
+    with whole_text(path) as file:
+        lines = csv.writer(file)
+        lines.writerow(map(escaped, table.columns))
+
+        def write(number: int, explanation: Explanation) -> None:
+            for cells in table.cells(number, explanation):
+                lines.writerow([escaped(cell) if isinstance(cell, str) else cell for cell in cells.values()])
+
+        yield write
+
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a plain decimal literal: a sign, digits, a point, an exponent; nothing else."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def escaped(text: str) -> str:
+    """Return the text of a CSV cell with an apostrophe before what a spreadsheet would run as a formula.
+
+    A text that is a plain number stays as it is. One that begins with apostrophes before such a sign gets one more, so that taking one
+    away always gives the text back.
+
+    Examples
+    --------
+    >>> escaped("=1+1"), escaped("-1"), escaped("own")
+    ("'=1+1", '-1', 'own')
+    """
+    return f"'{text}" if _FORMULA.match(text) and not is_number(text) else text
 
 
 @contextmanager
@@ -52,7 +82,7 @@ def _parquet(path: Path, table: Table) -> Iterator[Write]:
     }
     schema = pyarrow.schema([(name, types[kind]) for name, kind in table.columns.items()])
     pending: list[Cells] = []
-    with parquet.ParquetWriter(path, schema) as file:
+    with whole_file(path) as whole, parquet.ParquetWriter(whole, schema) as file:
 
         def flush() -> None:
             file.write_table(pyarrow.Table.from_pylist(pending, schema=schema))
@@ -87,6 +117,8 @@ def check_sink(path: str | os.PathLike[str]) -> Path:
         raise InvalidOption(f"{file.name}: unknown kind of answers file. Accepted: {', '.join(SINKS)}.")
     if not file.parent.is_dir():
         raise InvalidOption(f"there is no folder {file.parent} for {file.name}.")
+    if file.is_dir():
+        raise InvalidOption(f"cannot write {file}: it is a folder.")
     if file.suffix == ".parquet":
         _pyarrow()
     return file
@@ -100,19 +132,15 @@ def save(explanations: Iterable[Explanation], path: str | os.PathLike[str], tabl
     explanations : iterable of Explanation
         Of ``Explainer.explain_each``, say; memory does not grow with their number.
     path : path
-        ``.jsonl``, ``.csv`` or ``.parquet``. The file appears under its name once it is whole.
+        ``.jsonl``, ``.csv`` or ``.parquet``. The file appears under its name once it is whole, and is for its owner alone. In CSV an
+        apostrophe stands before a text that a spreadsheet would run as a formula.
     table : Table
         ``Table.of(space, classes)``.
     """
     file = check_sink(path)
-    draft = file.with_name(f".{file.name}.{os.getpid()}.part")
     count = 0
-    try:
-        with SINKS[file.suffix](draft, table) as write:
-            for number, explanation in enumerate(explanations):
-                write(number, explanation)
-                count += 1
-        os.replace(draft, file)
-    finally:
-        draft.unlink(missing_ok=True)
+    with SINKS[file.suffix](file, table) as write:
+        for number, explanation in enumerate(explanations):
+            write(number, explanation)
+            count += 1
     return count

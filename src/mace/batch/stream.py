@@ -36,6 +36,11 @@ from mace.space import FeatureSpace, Integer, Point, Real
 BLOCK = 1024
 """Rows that are in hand at one time; workers wait for each other at the end of a block."""
 
+MOST_JOBS = 1024
+
+ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""The signals that ask a program to end."""
+
 REMEMBERED = 4096
 """Answers that a stream keeps, so that an equal row is not solved again."""
 
@@ -72,8 +77,12 @@ class Stream:
             raise InvalidOption(
                 f"total_time_limit={total_time_limit!r}; it must be a positive number of seconds, or None."
             )
-        if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0):
-            raise InvalidOption(f"n_jobs={n_jobs!r}; give a number of processes, -1 for one a core, or None.")
+        if n_jobs is not None and (
+            isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0 or abs(n_jobs) > MOST_JOBS
+        ):
+            raise InvalidOption(
+                f"n_jobs={n_jobs!r:.40}; give a number of processes, at most {MOST_JOBS:,}, -1 for one a core, or None."
+            )
         if on_progress is not None and not callable(on_progress):
             raise InvalidOption(f"on_progress={on_progress!r}; give a function that takes a Progress.")
         self.explainer = explainer
@@ -144,22 +153,26 @@ class InProcess:
 
 @contextmanager
 def noted_interrupts() -> Iterator[list[int]]:
-    """Note each Ctrl-C that comes meanwhile, before it is raised: a solver that is just done may not tell of it."""
+    """Note each Ctrl-C that comes meanwhile, before it is raised: a solver that is just done may not tell of it.
+
+    Other signals that end the program in the same way are noted too.
+    """
     seen: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
         seen.append(number)
         signal.default_int_handler(number, frame)
 
-    is_usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not is_usual or threading.current_thread() is not threading.main_thread():
-        yield seen
-        return
-    signal.signal(signal.SIGINT, note)
+    usual = [each for each in ENDING if signal.getsignal(each) is signal.default_int_handler]
+    if threading.current_thread() is not threading.main_thread():
+        usual = []
+    for each in usual:
+        signal.signal(each, note)
     try:
         yield seen
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for each in usual:
+            signal.signal(each, signal.default_int_handler)
 
 
 class _Run:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,6 +92,24 @@ def _asked(options: Options) -> tuple[str, str]:
 
 def perform(carrier: Carrier, part: Part, until: float) -> list[Answered]:
     """Answer some rows in a worker, on one thread."""
+    _end_with(carrier.parent)
     explainer, options = receive(carrier)
     with one_thread():
         return [answer(explainer, options, number, point, until) for number, point in part]
+
+
+SECONDS_BETWEEN_LOOKS = 0.5
+
+
+@cache
+def _end_with(parent: int | None) -> None:
+    """End this process soon after its parent has ended, however that was: a worker that is orphaned would wait for work for ever."""
+    if parent is None or os.getppid() != parent:  # a worker that another process started, or threads of this one
+        return
+
+    def look() -> None:
+        while os.getppid() == parent:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    threading.Thread(target=look, name="mace parent", daemon=True).start()

@@ -8,12 +8,12 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mace.certify.arrays import Unpacking, encoded, is_packed, narrowed, pack
+from mace.disk import MOST_DIGITS, parse_json, read_bytes, said, whole_text
 from mace.errors import InvalidCertificate
 
 VERSION = 1
@@ -23,9 +23,6 @@ MOST_BYTES = 2**28
 
 MOST_DEPTH = 12
 """Objects and lists inside each other."""
-
-MOST_DIGITS = 40
-"""Digits of a whole number; longer ones are written as text ``"p/q"``."""
 
 MOST_FRACTION = 4_000
 """Characters of a fraction in text."""
@@ -77,7 +74,7 @@ class Certificate:
         """
         if not isinstance(data, Mapping):
             raise InvalidCertificate(f"A certificate is an object of JSON, not {type(data).__name__}.")
-        if data.get("version") != VERSION or isinstance(data.get("version"), bool):
+        if data.get("version") != VERSION or type(data["version"]) is not int:
             raise InvalidCertificate(
                 f"version: {data.get('version')!r:.40} is not known; this version of MACE reads version {VERSION}."
             )
@@ -102,31 +99,24 @@ class Certificate:
                 f"A text of {len(text)} characters is no certificate; at most {MOST_BYTES} are read."
             )
         try:
-            data = json.loads(
-                text, parse_constant=_refuse_number, parse_float=_float, parse_int=_integer, object_pairs_hook=_object
-            )
-        except InvalidCertificate:
-            raise
-        except (ValueError, TypeError, RecursionError) as error:
-            raise InvalidCertificate(f"Not JSON: {str(error)[:200] or 'nested too deeply'}.") from error
+            data = parse_json(text)
+        except (ValueError, TypeError) as error:
+            raise InvalidCertificate(f"Not JSON: {str(error)[:200]}.") from error
         return cls.from_dict(data)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the certificate to a file, piece by piece."""
-        with Path(path).open("w", encoding="utf-8") as file:
+        """Write the certificate to a file for its owner alone, piece by piece; it appears once it is whole."""
+        with whole_text(path) as file:
             for piece in self._pieces():
                 file.write(piece)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
         """Read a certificate from a file."""
-        file = Path(path)
         try:
-            if file.stat().st_size > MOST_BYTES:
-                raise InvalidCertificate(f"{file.name} is larger than {MOST_BYTES} bytes, the most that is read.")
-            return cls.from_json(file.read_bytes())
+            return cls.from_json(read_bytes(path, MOST_BYTES))
         except OSError as error:
-            raise InvalidCertificate(f"cannot read {file}: {error}") from error
+            raise InvalidCertificate(f"cannot read {os.fspath(path)}: {said(error)}.") from error
 
     def _pieces(self) -> Iterator[str]:
         yield from _pieces(
@@ -185,30 +175,6 @@ def _check_claim(claim: dict[str, Any]) -> None:
 
 
 # ---- reading
-
-
-def _refuse_number(text: str) -> object:
-    raise InvalidCertificate(f"{text} is not a number of JSON.")
-
-
-def _float(text: str) -> float:
-    number = float(text) if len(text) <= 400 else math.inf
-    if math.isinf(number):
-        raise InvalidCertificate(f"The number {text[:30]} is too large.")
-    return number
-
-
-def _integer(text: str) -> int:
-    if len(text) > MOST_DIGITS:
-        raise InvalidCertificate(f"The number {text[:30]}... is too long.")
-    return int(text)
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise InvalidCertificate("An object names the same key twice.")
-    return made
 
 
 def _clean(value: Any, place: str, depth: int, unpacking: Unpacking) -> Any:

@@ -20,10 +20,21 @@ from mace.problem import Status
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of the rows: a line about it, and whether some row has neither an answer nor a proof that there is none."""
+    """What became of the rows.
+
+    Attributes
+    ----------
+    text : str
+        A line about it.
+    is_open : bool
+        Whether some row has neither an answer nor a proof that there is none.
+    is_interrupted : bool
+        Whether Ctrl-C, or another request to end, came before all rows were answered.
+    """
 
     text: str
     is_open: bool
+    is_interrupted: bool = False
 
 
 def run_batch(
@@ -56,7 +67,14 @@ def run_batch(
     counts: Counter[str] = Counter()
     rows = read_rows(data, explainer.space)
     answers = _counted(stream.answers(rows, total=count_rows(data)), counts)
-    save(answers, out, Table.of(explainer.space, explainer.classes))
+    try:
+        save(answers, out, Table.of(explainer.space, explainer.classes))
+    except KeyboardInterrupt:
+        return Outcome(
+            f"Interrupted. The answers so far are in {checkpoint}; go on with --resume.",
+            is_open=True,
+            is_interrupted=True,
+        )
     is_complete = not counts["not reached"]
     if is_complete:
         checkpoint.unlink(missing_ok=True)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from mace.batch.sinks import escaped, is_number
 from mace.causes import Causal
+from mace.cli.table import Table, read_table
+from mace.disk import read_bytes, said
 from mace.errors import InvalidOption, InvalidRow, InvalidSpace, did_you_mean
 from mace.explainer import Explainer
 from mace.explanation import Explanation
@@ -23,9 +26,11 @@ MISSING = {"", "na", "nan", "null", "<na>"}
 def read_space(path: Path) -> FeatureSpace:
     """Return the feature space of a JSON file."""
     try:
-        return FeatureSpace.from_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidSpace(f"cannot read {path}: {error}") from error
+        return FeatureSpace.from_json(read_bytes(path).decode("utf-8-sig"))
+    except OSError as error:
+        raise InvalidSpace(f"cannot read {path}: {said(error)}.") from error
+    except UnicodeDecodeError as error:
+        raise InvalidSpace(f"cannot read {path}: it is not UTF-8 ({error.reason}).") from error
 
 
 def read_causes(equations: Sequence[str] | None, path: Path | None) -> Causal | None:
@@ -49,47 +54,57 @@ def read_row(path: Path, number: int, space: FeatureSpace) -> dict[str, Scalar]:
 
     Every cell is read as text and understood by its feature, so that a level called 'NA' or '01' stays one.
     """
-    frame = pd.concat(read_frames(path, space, rows=1_000_000), ignore_index=True)
-    if not 0 <= number < len(frame):
-        raise InvalidRow(f"{path.name} has {len(frame)} rows; there is no row {number} (counted from 0).")
-    return {name: _cell(feature, frame[name].iloc[number]) for name, feature in space.items()}
-
-
-def read_frames(path: Path, space: FeatureSpace, rows: int) -> Iterator[pd.DataFrame]:
-    """Yield the cells of a CSV file's features as texts, so many rows at a time."""
-    try:
-        with pd.read_csv(path, dtype=str, keep_default_na=False, chunksize=rows) as parts:
-            for number, part in enumerate(parts):
-                if number == 0:
-                    _check_columns(path, part, space)
-                yield part[list(space)]
-    except (OSError, ValueError) as error:
-        if isinstance(error, InvalidRow):
-            raise
-        raise InvalidRow(f"cannot read {path} as CSV: {error}") from error
+    count = 0
+    for row in read_rows(path, space):
+        if count == number:
+            return row
+        count += 1
+    raise InvalidRow(f"{path.name} has {count} rows; there is no row {number} (counted from 0).")
 
 
 def read_rows(path: Path, space: FeatureSpace) -> Iterator[dict[str, Scalar]]:
     """Yield the rows of a CSV file in the space's features, as :func:`read_row` reads one, without keeping them."""
-    for frame in read_frames(path, space, rows=1000):
-        columns = [[_cell(feature, text) for text in frame[name]] for name, feature in space.items()]
-        for cells in zip(*columns, strict=True):
-            yield dict(zip(space, cells, strict=True))
+    yield from (row for row, _ in _rows(path, space, ()))
 
 
 def read_people(path: Path, space: FeatureSpace, groups: Sequence[str]) -> pd.DataFrame:
     """Return the features of a CSV file and the columns that make groups."""
-    frame = pd.DataFrame(list(read_rows(path, space)), columns=list(space), dtype=object)
-    whole = pd.read_csv(path, dtype=str, keep_default_na=False)
-    for name in groups:
-        if name not in whole.columns:
+    further = [name for name in groups if name not in space]
+    cells = [{**row, **dict(zip(further, others, strict=True))} for row, others in _rows(path, space, further)]
+    return pd.DataFrame(cells, columns=[*space, *further], dtype=object)
+
+
+def _rows(path: Path, space: FeatureSpace, further: Sequence[str]) -> Iterator[tuple[dict[str, Scalar], list[str]]]:
+    """Yield each row in the space's features, and the texts of further columns."""
+    table = read_table(path)
+    places = _places(table, space)
+    for name in further:
+        if name not in table.columns:
             raise InvalidOption(
-                f"--groups: {path.name} has no column {name!r}.{did_you_mean(name, whole.columns)} "
-                f"Its columns: {', '.join(whole.columns)}."
+                f"--groups: {path.name} has no column {name!r}.{did_you_mean(name, table.columns)} "
+                f"Its columns: {_listed(table.columns)}."
             )
-        if name not in space:
-            frame[name] = whole[name]
-    return frame
+    others = [table.columns.index(name) for name in further]
+    readers = [(name, place, _reader(space[name])) for name, place in places.items()]
+    for cells in table.rows:
+        yield {name: read(cells[place]) for name, place, read in readers}, [cells[place] for place in others]
+
+
+def _places(table: Table, space: FeatureSpace) -> dict[str, int]:
+    """Return where each feature stands in the lines of a table, under its name or that name as answers are written."""
+    at = {name: place for place, name in reversed(list(enumerate(table.columns)))}
+    places = {name: at.get(name, at.get(escaped(name), -1)) for name in space}
+    absent = [name for name, place in places.items() if place < 0]
+    if absent:
+        raise InvalidRow(
+            f"{table.name} has no column {_listed(map(repr, absent))}. Its columns: {_listed(table.columns)}."
+        )
+    return places
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = [name if len(name) <= 80 else f"{name[:80]}..." for name in names]
+    return ", ".join(shown if len(shown) <= 30 else [*shown[:30], f"... ({len(shown)} in all)"])
 
 
 def check_reports(paths: Iterable[Path]) -> None:
@@ -104,32 +119,33 @@ def check_reports(paths: Iterable[Path]) -> None:
 
 
 def count_rows(path: Path) -> int:
-    """Return how many rows a CSV file has, for the progress bar."""
-    try:
-        with pd.read_csv(path, dtype=str, usecols=[0], chunksize=10_000) as parts:
-            return sum(len(part) for part in parts)
-    except (OSError, ValueError) as error:
-        raise InvalidRow(f"cannot read {path} as CSV: {error}") from error
+    """Return how many rows a CSV file has; a line that is none of a table is refused before anything is solved."""
+    return sum(1 for _ in read_table(path).rows)
 
 
-def _check_columns(path: Path, frame: pd.DataFrame, space: FeatureSpace) -> None:
-    absent = [name for name in space if name not in frame.columns]
-    if absent:
-        raise InvalidRow(
-            f"{path.name} has no column {', '.join(map(repr, absent))}. Its columns: {', '.join(frame.columns)}."
-        )
+def _reader(feature: Feature) -> Callable[[str], Scalar]:
+    """Return how the cells of a feature are understood."""
+    if not isinstance(feature, Ordinal | Categorical):
+        return _number
+    named: dict[str, Scalar] = {}
+    for level in feature.levels:
+        if level is not None and not is_missing(level):
+            named.setdefault(str(level), level)
+    for text, level in list(named.items()):
+        named.setdefault(escaped(text), level)
+
+    def read(text: str) -> Scalar:
+        return named[text] if text in named else math.nan if text.strip().lower() in MISSING else text
+
+    return read
 
 
-def _cell(feature: Feature, text: str) -> Scalar:
-    if isinstance(feature, Ordinal | Categorical):
-        named = next((level for level in feature.levels if str(level) == text and not is_missing(level)), None)
-        return named if named is not None else math.nan if text.strip().lower() in MISSING else text
-    if text.strip().lower() in MISSING:
-        return math.nan
-    try:
-        return float(text)
-    except ValueError:
-        return text
+def _number(text: str) -> Scalar:
+    """Return the number of a plain decimal literal, NaN of a word for a missing value, and any other text itself."""
+    bare = text.strip()
+    if is_number(bare):
+        return float(bare)
+    return math.nan if bare.lower() in MISSING else text
 
 
 def save_certificates(explanation: Explanation, path: Path) -> None:
@@ -137,10 +153,7 @@ def save_certificates(explanation: Explanation, path: Path) -> None:
     made = [counterfactual.certificate for counterfactual in explanation] + [explanation.certificate]
     for number, certificate in enumerate((each for each in made if each is not None), start=1):
         name = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
-        try:
-            certificate.save(name)
-        except OSError as error:
-            raise InvalidOption(f"--certificate: cannot write {name}: {error}") from error
+        certificate.save(name)
 
 
 def label_of(explainer: Explainer, text: str) -> Scalar:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +14,7 @@ import typer
 from rich.console import Console
 
 from mace.certify.verdict import Verdict
+from mace.cli.console import PlainConsole
 from mace.cli.options import (
     Accuracy,
     AnyTarget,
@@ -41,6 +45,12 @@ ANSWERED, PROVED_NO, MISUSE, UNDECIDED, INTERNAL = 0, 1, 2, 3, 70
 BY_CTRL_C = 130
 """What some versions of typer make of Ctrl-C in a command, instead of raising it."""
 
+MOST_SHOWN = 2000
+"""Characters of an error: a file can make one of any length."""
+
+UNWRITABLE = {errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}
+"""The errors of a standard output, or a temporary folder, that takes nothing more."""
+
 USAGE_ERROR: type[Exception] = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 """What wrong usage raises; typer brings its own copy of click or needs the package, depending on its version."""
 
@@ -55,19 +65,30 @@ app = typer.Typer(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code; a traceback exits with 70, never with 1."""
+    end_as_by_ctrl_c()
     sys.exit(run(arguments))
+
+
+def end_as_by_ctrl_c() -> None:
+    """Let a request to end (``kill``, a terminal that closes, a scheduler) do what Ctrl-C does, unless it is ignored."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
 
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    errors = PlainConsole(stderr=True, soft_wrap=True)
     try:
         code = int(app(arguments, standalone_mode=False) or ANSWERED)
         if code == BY_CTRL_C:
             raise KeyboardInterrupt
         return code
     except MaceError as error:
-        errors.print(f"{type(error).__name__}: {error}", markup=False)
+        text = str(error)
+        shown = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}... ({len(text):,} characters)"
+        errors.print(f"{type(error).__name__}: {shown}")
         return MISUSE
     except USAGE_ERROR as error:
         error.show()  # type: ignore[attr-defined]
@@ -75,10 +96,23 @@ def run(arguments: list[str] | None = None) -> int:
     except (typer.Abort, KeyboardInterrupt):
         errors.print("Interrupted.")
         return UNDECIDED
+    except BrokenPipeError:  # whoever reads what is printed has enough
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        return ANSWERED
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            return _bug(errors)
+        file = f" {error.filename}" if error.filename else ""
+        errors.print(f"cannot write{file}: {error.strerror}.")
+        return MISUSE
     except Exception:
-        errors.print_exception()
-        errors.print("This is a bug in MACE; please report it with the lines above.")
-        return INTERNAL
+        return _bug(errors)
+
+
+def _bug(errors: Console) -> int:
+    errors.print_exception()
+    errors.print("This is a bug in MACE; please report it with the lines above.")
+    return INTERNAL
 
 
 def exit_code(explanation: Explanation) -> int:
@@ -90,11 +124,10 @@ def exit_code(explanation: Explanation) -> int:
 
 def show(explanation: Explanation, *, as_json: bool) -> None:
     """Print an explanation."""
-    console = Console(highlight=False, soft_wrap=as_json)
     if as_json:
-        console.print(explanation.to_json(), markup=False)
+        sys.stdout.write(explanation.to_json() + "\n")
     else:
-        console.print(explanation)
+        PlainConsole().print(explanation)
 
 
 @app.command()
@@ -119,7 +152,7 @@ def explain(
     rule: Rules = None,
     constraints: ConstraintsFile = None,
     cause: Causes = None,
-    count: Annotated[int, typer.Option(help="How many counterfactuals.")] = 1,
+    count: Annotated[int, typer.Option(help="How many counterfactuals, at most 10,000.")] = 1,
     accuracy: Accuracy = 1e-6,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for the whole answer.")] = None,
     solver: Solver = "auto",
@@ -199,7 +232,7 @@ def batch(
         "solver": solver,
     }
     made = run_batch(explainer, data, out, question, jobs=jobs, total_time_limit=total_time_limit, is_resumed=resume)
-    Console(highlight=False, soft_wrap=True).print(made.text, markup=False)
+    PlainConsole(soft_wrap=True, stderr=made.is_interrupted).print(made.text)
     return UNDECIDED if made.is_open else ANSWERED
 
 
@@ -227,9 +260,9 @@ def audit(
     solver: Solver = "auto",
     jobs: Jobs = 1,
     rows: Annotated[
-        int | None, typer.Option(help="Only so many people, drawn with --seed; all where not given.")
+        int | None, typer.Option(min=1, help="Only so many people, drawn with --seed; all where not given.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the drawing and the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the drawing and the bootstrap.")] = 0,
     resamples: Annotated[int, typer.Option(help="Of the bootstrap.")] = 1000,
     out: Annotated[
         list[Path] | None, typer.Option(help="Write the report here: .html or .json; may be given twice.")
@@ -265,11 +298,11 @@ def audit(
         seed=seed,
         progress=True,
     )
-    console = Console(highlight=False)
+    console = PlainConsole()
     console.print(made)
     for path in out or ():
         made.save(path)
-        console.print(f"Report: {path}", markup=False, soft_wrap=True)
+        console.print(f"Report: {path}", soft_wrap=True)
     is_open = made.everyone.outcomes["unknown"] or made.everyone.outcomes["error"]
     return UNDECIDED if is_open else ANSWERED
 
@@ -333,7 +366,7 @@ def verify(
     forests = [load_model(path, trust=trust) for path in forest or ()]
     with progress_bar("checking") as progress:
         verdict = check(read, load_model(model, trust=trust), forests=forests, progress=progress)
-    Console(highlight=False, soft_wrap=True).print(_claimed(read.claim, verdict), markup=False)
+    PlainConsole(soft_wrap=True).print(_claimed(read.claim, verdict))
     return {"valid": ANSWERED, "refuted": PROVED_NO}.get(verdict.outcome, UNDECIDED)
 
 

@@ -8,8 +8,11 @@ from typing import Any
 
 from mace.constraints.condition import Constraint
 from mace.constraints.rule import rule
+from mace.disk import read_bytes, said
 from mace.errors import InvalidConstraint
 from mace.space import FeatureSpace, Integer, Point, Real
+
+MOST_BYTES = 2**24
 
 _FORM = 'Write constraints = ["age stays", ...], or [[constraint]] tables with a rule and, if you like, a name.'
 
@@ -41,11 +44,13 @@ def load_constraints(path: str | Path, space: FeatureSpace | None = None) -> lis
 def read_toml(path: str | Path) -> dict[str, Any]:
     """Return what a TOML file holds."""
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(read_bytes(path, MOST_BYTES).decode("utf-8-sig"))
     except OSError as error:
-        raise InvalidConstraint(f"{path}: cannot be read: {error.strerror or error}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidConstraint(f"{path}: is not TOML: {error}.") from error
+        raise InvalidConstraint(f"{path}: cannot be read: {said(error)}.") from error
+    except RecursionError as error:
+        raise InvalidConstraint(f"{path}: is nested too deeply for a file of constraints.") from error
+    except ValueError as error:
+        raise InvalidConstraint(f"{path}: is not TOML: {str(error)[:200]}.") from error
 
 
 def _entries(data: dict[str, Any], path: str | Path) -> list[tuple[str, str]]:
@@ -57,11 +62,11 @@ def _entries(data: dict[str, Any], path: str | Path) -> list[tuple[str, str]]:
     entries = [(f"constraint {number}", text) for number, text in enumerate(listed, 1)]
     for number, table in enumerate(tables, 1):
         if not isinstance(table, dict) or not set(table) <= {"name", "rule"} or "rule" not in table:
-            raise InvalidConstraint(f"{path}, [[constraint]] {number}: {table!r:.80}. {_FORM}")
+            raise InvalidConstraint(f"{path}, [[constraint]] {number}: not a table with a rule. {_FORM}")
         entries.append((repr(table["name"]) if "name" in table else f"[[constraint]] {number}", table["rule"]))
     for place, text in entries:
         if not isinstance(text, str):
-            raise InvalidConstraint(f"{path}, {place}: {text!r:.80} is not a text. {_FORM}")
+            raise InvalidConstraint(f"{path}, {place}: a value of type {type(text).__name__} is not a text. {_FORM}")
     return entries
 
 

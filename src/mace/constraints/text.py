@@ -40,11 +40,24 @@ from mace.constraints.words import KEYWORDS
 from mace.errors import InvalidConstraint
 from mace.language.syntax import BinaryName, CompareName
 from mace.space import Level
+from mace.space.features import MOST_LEVELS
 
 MOST_DEPTH = 50
 """How deep parentheses, ``not`` and minus signs may nest."""
 
 MOST_CHARACTERS = 100_000
+
+MOST_TERMS, MOST_OF_ALL = 200, 5000
+"""How many terms one comparison may have, and all comparisons of a constraint together."""
+
+MOST_LETTERS = 1000
+"""How long a plain name may be; between back quotes it may be longer."""
+
+MOST_MOVES = 500
+"""How many levels may have moves of their own."""
+
+SHOWN = 60
+"""Characters of the text that an error shows to either side of the place."""
 
 _TOKENS = re.compile(
     r"""\s*(?:
@@ -87,6 +100,7 @@ class _Reader:
         self.text = text
         self.position = 0
         self.depth = 0
+        self.terms = self.all_terms = 0
         if len(text) > MOST_CHARACTERS:
             raise InvalidConstraint(f"a constraint of {len(text):,} characters; at most {MOST_CHARACTERS:,} are read.")
         self.tokens = self._cut()
@@ -111,7 +125,10 @@ class _Reader:
         place = self.tokens[self.position].at if at is None else at
         begin = self.text.rfind("\n", 0, place) + 1
         line = self.text[begin:].partition("\n")[0]
-        raise InvalidConstraint(f"{what}:\n  {line}\n  {' ' * (place - begin)}^")
+        cut = max(place - begin - SHOWN, 0)
+        before, after = "..." if cut else "", "..." if len(line) > cut + 2 * SHOWN else ""
+        shown = f"{before}{line[cut : cut + 2 * SHOWN]}{after}"
+        raise InvalidConstraint(f"{what}:\n  {shown}\n  {' ' * (len(before) + place - begin - cut)}^")
 
     @property
     def _token(self) -> Token:
@@ -293,6 +310,8 @@ class _Reader:
             source = self._value()
             self._need("to")
             moves.setdefault(source, []).extend(self._values())
+            if len(moves) > MOST_MOVES:
+                self._refuse(f"moves from more than {MOST_MOVES} levels")
             if not self._take(";"):
                 return self._made(transitions, name, moves)
 
@@ -319,6 +338,7 @@ class _Reader:
             self._refuse(str(error).removesuffix("."))
 
     def _comparison(self) -> Constraint:
+        self.terms = 0
         terms, signs = [self._term()], []
         while self._is(*SIGNS, "="):
             sign = self._token.text
@@ -349,6 +369,12 @@ class _Reader:
 
     def _factor(self) -> Term:
         self._go_down()
+        self.terms += 1
+        self.all_terms += 1
+        if self.terms > MOST_TERMS or self.all_terms > MOST_OF_ALL:
+            self._refuse(
+                f"more than {MOST_TERMS} terms in a comparison, or {MOST_OF_ALL:,} in all; use several constraints"
+            )
         try:
             return self._inner_factor()
         finally:
@@ -391,6 +417,8 @@ class _Reader:
             return token.text[1:-1].replace("``", "`")
         if token.kind != "word" or token.text.lower() in KEYWORDS:
             self._refuse("expected a feature")
+        if len(token.text) > MOST_LETTERS:
+            self._refuse(f"a name of {len(token.text):,} letters; at most {MOST_LETTERS:,} characters are read")
         self.position += 1
         return token.text
 
@@ -411,7 +439,9 @@ class _Reader:
         values = [self._value()]
         while self._take(","):
             values.append(self._value())
-        return values
+            if len(values) > MOST_LEVELS:
+                self._refuse(f"a list of more than {MOST_LEVELS:,} values")
+        return list(dict.fromkeys(values))
 
     def _number(self) -> int | float:
         token = self._token

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mace.errors import InvalidOption
 from mace.explanation import Change, Explanation, show_value
-from mace.plots.display import BLUE, GREY, ORANGE, Display
+from mace.plots.display import BLUE, GREY, ORANGE, Display, plain
 from mace.space import FeatureSpace, Integer, Real
 
 
@@ -69,7 +69,8 @@ class ChangesDisplay(Display):
         answer = explanation[number - 1]
         tracks = [_track(change, space, population) for change in answer.changes]
         proved = "proved nearest" if answer.status == "optimal" else f"proved at least {answer.lower:.4g}"
-        title = f"{show_value(explanation.prediction)} \u2192 {show_value(answer.prediction)}, distance {answer.distance:.4g}"
+        before, after = (_short(show_value(label)) for label in (explanation.prediction, answer.prediction))
+        title = f"{before} \u2192 {after}, distance {answer.distance:.4g}"
         return cls(tracks, f"{title} ({proved})" if number == 1 else title)
 
     def plot(self, ax: Any = None) -> ChangesDisplay:
@@ -80,11 +81,11 @@ class ChangesDisplay(Display):
         places = range(len(self.tracks))[::-1]
         for place, track in zip(places, self.tracks, strict=True):
             self._draw(ax, place, track)
-        ax.set_yticks(list(places), [track.change.feature for track in self.tracks])
+        ax.set_yticks(list(places), [plain(track.change.feature) for track in self.tracks])
         ax.set_xticks([])
         ax.set_xlim(-0.05, 1.05)
         ax.set_ylim(-0.6, len(self.tracks) - 0.4)
-        ax.set_title(self.title, loc="left", fontsize=11)
+        ax.set_title(plain(self.title, most=120), loc="left", fontsize=11)
         return self
 
     def _draw(self, ax: Any, place: int, track: Track) -> None:
@@ -93,7 +94,7 @@ class ChangesDisplay(Display):
             spread = np.random.default_rng(0).uniform(-0.1, 0.1, len(track.others))
             ax.plot(track.others, place + spread, "|", color=GREY, alpha=0.35, ms=7, zorder=1, rasterized=True)
         for where, label in track.ticks:
-            ax.text(where, place - 0.2, label, ha="center", va="top", fontsize=8, color="#666666")
+            ax.text(where, place - 0.2, plain(label), ha="center", va="top", fontsize=8, color="#666666")
         if math.isfinite(track.before) and math.isfinite(track.after):
             style = {"arrowstyle": "-|>", "color": BLUE, "lw": 2.2, "shrinkA": 3, "shrinkB": 0}
             ax.annotate("", xy=(track.after, place), xytext=(track.before, place), arrowprops=style, zorder=3)
@@ -108,7 +109,7 @@ class ChangesDisplay(Display):
             ax.text(
                 x + move / 2,
                 place + 0.16,
-                show_value(value),
+                plain(show_value(value)),
                 ha=side if near else "center",
                 va="bottom",
                 color=colour,

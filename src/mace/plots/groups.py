@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.plots.display import BLUE, GREEN, GREY, ORANGE, RED, Display
+from mace.plots.display import BLUE, GREEN, GREY, ORANGE, RED, Display, plain
 
 OUTCOME_COLOURS = {
     "granted": (GREEN, "at the target already"),
@@ -48,7 +48,7 @@ class OutcomesDisplay(Display):
                 if share > 0.05:
                     ax.text(start + share / 2, place, str(count), ha="center", va="center", color="white", fontsize=9)
             left = left + shares
-        ax.set_yticks(places, list(self.outcomes))
+        ax.set_yticks(places, list(map(plain, self.outcomes)))
         ax.set_xlim(0, 1)
         ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=5, frameon=False, fontsize=9)
@@ -83,14 +83,14 @@ class DistancesDisplay(Display):
         colours = _colours(len(self.distances))
         end = 1.02 * max(float(distances.max()) for distances in self.distances.values())
         for colour, (name, distances) in zip(colours, self.distances.items(), strict=True):
-            _steps(ax, distances, end, color=colour, label=f"{name} ({len(distances)})", lw=1.8)
+            _steps(ax, distances, end, color=colour, label=f"{plain(name)} ({len(distances)})", lw=1.8)
             lowers = self.lowers[name]
             if np.max(distances - lowers) > 1e-6:
                 _steps(ax, lowers, end, color=colour, lw=1.2, ls=":")
         ax.set_xlim(0, end)
         ax.set_ylim(0, 1.02)
         ax.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-        ax.set_xlabel(self.unit)
+        ax.set_xlabel(plain(self.unit))
         ax.set_ylabel("of those with recourse, within")
         ax.grid(alpha=0.25)
         ax.legend(frameon=False, loc="lower right", fontsize=9)
@@ -138,9 +138,9 @@ class LeversDisplay(Display):
             values = [shares.get(feature, 0.0) for feature in self.features]
             heights = [places[feature] + offset for feature in self.features]
             ax.hlines(heights, 0, values, color=colour, lw=1.2, alpha=0.6)
-            ax.plot(values, heights, "o", color=colour, label=name, ms=5)
+            ax.plot(values, heights, "o", color=colour, label=plain(name), ms=5)
         named = [f"{feature} (protected)" if feature in self.protected else feature for feature in self.features]
-        ax.set_yticks([places[feature] for feature in self.features], named)
+        ax.set_yticks([places[feature] for feature in self.features], list(map(plain, named)))
         ax.set_xlim(left=0)
         ax.set_ylim(-0.6, len(self.features) - 0.4)
         ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")

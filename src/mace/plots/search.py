@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mace.distances import as_distance, distance_up
 from mace.errors import InvalidOption
 from mace.explanation import Explanation, show_value
-from mace.plots.display import BLUE, GREEN, ORANGE, Display
+from mace.plots.display import BLUE, GREEN, ORANGE, Display, plain
 from mace.space import FeatureSpace, Integer, Real
 
 
@@ -178,7 +178,7 @@ class BoundaryDisplay(Display):
             rasterized=True,
         )
         marks: list[Any] = [
-            Patch(color=colour, label=show_value(label)) for colour, label in zip(colours, known, strict=True)
+            Patch(color=colour, label=plain(show_value(label))) for colour, label in zip(colours, known, strict=True)
         ]
         if self.lower > 0:
             ax.contour(self.x, self.y, self.distances, levels=[self.lower], colors=[GREEN], linewidths=1.8)
@@ -192,11 +192,10 @@ class BoundaryDisplay(Display):
             ax.plot(*self.after, "o", color=BLUE, ms=8, zorder=4)
             marks.append(Line2D([], [], color=BLUE, marker="o", ls="", label="instead"))
         if self.others:
-            ax.set_title(
-                f"The answer changes {', '.join(self.others)} too, which is not shown.", loc="left", fontsize=9
-            )
-        ax.set_xlabel(self.names[0])
-        ax.set_ylabel(self.names[1])
+            others = plain(", ".join(self.others), most=120)
+            ax.set_title(f"The answer changes {others} too, which is not shown.", loc="left", fontsize=9)
+        ax.set_xlabel(plain(self.names[0]))
+        ax.set_ylabel(plain(self.names[1]))
         ax.legend(handles=marks, frameon=True, fontsize=9, loc="best")
         return self
 

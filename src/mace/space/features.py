@@ -20,6 +20,9 @@ Number = int | float
 Value = Number | None
 """A feature's value as a number; ``None`` is missing."""
 
+MOST_LEVELS = 10_000
+"""Levels of one feature: more are an identifier, not something that could have been different."""
+
 
 @dataclass(frozen=True, slots=True)
 class Real:
@@ -303,6 +306,10 @@ def _as_levels(levels: Sequence[Level], kind: str) -> tuple[Level, ...]:
 
 
 def _check_levels(levels: Sequence[Level], kind: str, *, may_miss: bool = False) -> tuple[Level, ...]:
+    if len(levels) > MOST_LEVELS:
+        raise InvalidSpace(
+            f"{kind}: {len(levels):,} levels; at most {MOST_LEVELS:,} are accepted. Group them, or leave the feature out."
+        )
     plain = tuple(_one_nan(plain_scalar(level)) for level in levels)
     if not plain:
         raise InvalidSpace(f"{kind}: no levels; give at least one.")
@@ -319,8 +326,9 @@ def _check_levels(levels: Sequence[Level], kind: str, *, may_miss: bool = False)
             raise InvalidSpace(
                 f"{kind}: level {level!r} is a {type(level).__name__}; use text, finite numbers or booleans."
             )
-    doubled = next((level for i, level in enumerate(plain) if level in plain[:i]), None)
-    if doubled is not None:
+    if len(set(plain)) < len(plain):
+        seen: set[object] = set()
+        doubled = next(level for level in plain if level in seen or seen.add(level))  # type: ignore[func-returns-value]
         raise InvalidSpace(f"{kind}: level {doubled!r} stands twice; each level once.")
     return plain  # type: ignore[return-value]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mace.errors import InvalidSpace, did_you_mean
-from mace.space.features import Categorical, Feature, Integer, Ordinal, Real, plain_scalar
+from mace.space.features import MOST_LEVELS, Categorical, Feature, Integer, Ordinal, Real, plain_scalar
 from mace.space.frames import as_pandas
 
 
@@ -37,6 +37,7 @@ def infer(frame: Any, overrides: Mapping[str, Feature]) -> tuple[dict[str, Featu
             features[name] = overrides[name]
         else:
             column = frame.iloc[:, position]
+            _refuse_identifier(name, column)
             features[name], guesses[name] = _infer_column(name, column)
             guesses[name] += _suggestion(name, features[name], column)
     return features, guesses
@@ -56,6 +57,24 @@ def _infer_column(name: str, column: pd.Series[Any]) -> tuple[Feature, str]:
         f"Column {name!r} has dtype {dtype}, which is none of number, text, bool and category. "
         "Turn it into one (a date into days, say), or drop it."
     )
+
+
+def _refuse_identifier(name: str, column: pd.Series[Any]) -> None:
+    """Refuse a column of more different texts than a feature may have levels."""
+    dtype = column.dtype
+    if len(column) <= MOST_LEVELS or not (
+        isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_string_dtype(dtype) or dtype == np.dtype(object)
+    ):
+        return
+    try:
+        distinct = column.nunique()
+    except TypeError:  # of lists: refused where levels are made
+        return
+    if distinct > MOST_LEVELS:
+        raise InvalidSpace(
+            f"Column {name!r} has {distinct:,} different values; a feature has at most {MOST_LEVELS:,} levels. "
+            "Drop it where it is an identifier, or group its values."
+        )
 
 
 MANY = 20

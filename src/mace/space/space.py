@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mace.disk import parse_json
 from mace.errors import InvalidRow, InvalidSpace, did_you_mean
 from mace.space.features import (
     Categorical,
@@ -213,7 +214,7 @@ class FeatureSpace(Mapping[str, Feature]):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> FeatureSpace:
         """Return the space that :meth:`to_dict` wrote."""
-        if not isinstance(data, Mapping) or data.get("version") != SCHEMA_VERSION:
+        if not isinstance(data, Mapping) or data.get("version") != SCHEMA_VERSION or type(data["version"]) is not int:
             found = data.get("version") if isinstance(data, Mapping) else type(data).__name__
             raise InvalidSpace(f"Not a feature space of version {SCHEMA_VERSION}: found {found!r}.")
         features = data.get("features")
@@ -229,8 +230,8 @@ class FeatureSpace(Mapping[str, Feature]):
     def from_json(cls, text: str) -> FeatureSpace:
         """Return the space that :meth:`to_json` wrote."""
         try:
-            data = json.loads(text)
-        except (ValueError, TypeError, RecursionError) as error:
+            data = parse_json(text)
+        except (ValueError, TypeError) as error:
             raise InvalidSpace(f"Not JSON: {error}. Write the file with FeatureSpace.to_json().") from error
         return cls.from_dict(data)
 
