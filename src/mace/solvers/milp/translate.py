@@ -10,6 +10,7 @@ import math
 from fractions import Fraction
 
 from mace.exact import float_down, float_up
+from mace.language.roundings import rounded, unit
 from mace.language.syntax import (
     And,
     Binary,
@@ -213,6 +214,8 @@ class Translator:
             case Unary("abs", operand):
                 inner = self.affine(operand)
                 return self._greatest(inner, inner.times(-ONE), sense)
+            case Unary(name, operand):
+                return self._rounding(name, self.affine(operand))
             case Binary("+", _, _):
                 return self._sum(expression, sense)
             case Binary("-", left, right):
@@ -313,6 +316,21 @@ class Translator:
             self.definitions += [self._compare("<=", over_left), self._compare("<=", over_right)]
             self.definitions.append(Implied(attained) if sense > 0 else attained)
             self._known[key] = result
+        return self._known[key]
+
+    def _rounding(self, name: str, value: Affine) -> Affine:
+        """Return a sum with a column for what its rounding may add to it, at most half an ulp either way."""
+        if not value.terms:
+            return Affine(shift=rounded(name, value.shift))
+        key = ("rounding", name, _frozen(value))
+        if key not in self._known:
+            q = self.quantities
+            size = float(abs(value.shift)) + sum(
+                float(abs(a)) * max(abs(q.low[column]), abs(q.high[column])) for column, a in value.terms.items()
+            )
+            share, least = unit(name)
+            room = float(share) * size * (1 + 1e-9) + 2 * float(least)
+            self._known[key] = value.plus(Affine({q.column(-room, room): ONE}))
         return self._known[key]
 
     def _product(self, left: Affine, right: Affine) -> Affine:
