@@ -44,7 +44,7 @@ from mace.solvers.cuts import Cut, cut_of
 from mace.solvers.regions import Range, Region, guard_of, lies_in, narrow, whole_region, within_reach
 from mace.solvers.splits import active_piece, by_missing, by_value, choices, cut_at, cut_range, is_false, needed_atoms
 from mace.space import Integer, Point, Real, Value
-from mace.space.decimals import decimal_of, dtype_of
+from mace.space.decimals import decimal_of, dtype_of, float_of
 
 SHARE = Fraction(9, 10)
 """How much of the accuracy a box may lie below the point in hand and still be closed."""
@@ -423,6 +423,9 @@ class _Search:
                 j, value = names.index(name), at[name]
                 assert value is not None
                 number = decimal_of(self.problem.space[name], value) + shift
+                feature = self.problem.space[name]
+                if atom.name == "==" and feature.size is None:
+                    yield (*point[:j], min(max(float_of(feature, number), feature.low), feature.high), *point[j + 1 :])
                 moved = _in_domain(self.problem, j, number, shift > 0)
                 yield (*point[:j], moved, *point[j + 1 :])
 
