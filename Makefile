@@ -74,6 +74,7 @@ campaign: $(VENV)/.test  ## thousands of random problems against brute force; le
 	$(BIN)/python tests/campaigns/certificates_of_parts.py
 	$(BIN)/python tests/campaigns/pipelines.py
 	$(BIN)/python tests/campaigns/constraints.py
+	$(BIN)/python tests/campaigns/decimals.py
 	$(BIN)/python tests/campaigns/realism.py
 	$(BIN)/python tests/campaigns/files.py
 

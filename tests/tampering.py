@@ -131,7 +131,7 @@ def noise_around(problem: Problem, sturdy: Sturdy, point: Any) -> Any:
         near = [
             v
             for v in grid_values(feature)
-            if value is not None and radius and abs(Fraction(v) - Fraction(value)) <= radius
+            if value is not None and radius and abs(Fraction(repr(v)) - Fraction(repr(value))) <= radius
         ]
         domains.append([value, *(v for v in near if v != value)])
     return product(*domains)
@@ -446,7 +446,7 @@ def an_accuracy_of_nothing(data: Data, rng: np.random.Generator) -> Data:
 
 @tampering(UNREADABLE, "version")
 def wrong_version(data: Data, rng: np.random.Generator) -> Data:
-    data["version"] = 2
+    data["version"] = 3
     return data
 
 
@@ -483,12 +483,12 @@ def not_a_number(data: Data, rng: np.random.Generator) -> str:
 
 @tampering(UNREADABLE, "too large")
 def a_huge_number(data: Data, rng: np.random.Generator) -> str:
-    return text_of(data).replace('"version": 1', '"version": 1, "size": 1e999', 1)
+    return text_of(data).replace('"version": 2', '"version": 2, "size": 1e999', 1)
 
 
 @tampering(UNREADABLE, "too long")
 def a_long_number(data: Data, rng: np.random.Generator) -> str:
-    return text_of(data).replace('"version": 1', '"version": 1' + "0" * 100_000, 1)
+    return text_of(data).replace('"version": 2', '"version": 2' + "0" * 100_000, 1)
 
 
 @tampering(UNREADABLE, "")

@@ -126,7 +126,7 @@ def test_copies_say_what_the_ensemble_says_at_the_places_that_noise_can_reach(se
             Place(noisy, tuple(None if at[j] is None else cell(form, j, float(at[j])) for j in noisy))  # type: ignore[arg-type]
         )
     try:
-        mine = Copies(problem, sturdy.radii).at(chosen[:1])
+        mine = Copies(problem, sturdy).at(chosen[:1])
     except ValueError:
         return
     names = problem.space.names
@@ -136,7 +136,7 @@ def test_copies_say_what_the_ensemble_says_at_the_places_that_noise_can_reach(se
     ]
     theirs = with_copies(problem, [_read_place(problem, sturdy, entry) for entry in entries])
     for point in [points[int(k)] for k in rng.integers(len(points), size=12)]:
-        near = [place for place in chosen[:1] if place.is_near(point, place.gate(problem.space, sturdy.radii))]
+        near = [place for place in chosen[:1] if place.is_near(point, place.gate(sturdy))]
         rows = [point, *(place.of(point) for place in near)]
         around = set(noise_around(problem, sturdy, point))
         assert all(row in around for row in rows[1:])
@@ -265,7 +265,7 @@ def test_a_search_whose_copies_are_of_another_place_is_caught(monkeypatch: pytes
     """Copies that ask too much make the search overlook nearer answers."""
     whole = Place.of
 
-    def gate(self: Place, space: Any, radii: Any) -> Any:
+    def gate(self: Place, noise: Any) -> Any:
         return tuple((Fraction(-100), Fraction(100)) for _ in self.features)
 
     monkeypatch.setattr(Place, "gate", gate)

@@ -21,7 +21,8 @@ from mace.exact import UNIT
 from mace.forms import Box, Effects, EffectsForm, Equation, Interval, Network, Outcomes, TreeEnsemble
 from mace.forms.scoring import positions_guard
 from mace.language.given import given
-from mace.language.linear import Linear, linear
+from mace.language.linear import Linear, linear, nearly_linear
+from mace.language.linear import room as rounding_room
 from mace.language.rising import direction
 from mace.language.run import compare
 from mace.language.syntax import (
@@ -383,10 +384,11 @@ class Traced:
 
     def _loosely(self, atom: Compare) -> Guard:
         """Return a comparison of sums over actions, with room for the rounding of the effects in it."""
-        form = linear(atom)
+        form = nearly_linear(atom)
         if form is None:
             raise Inexpressible
         shares, rest, room = self.through(form)
+        room += rounding_room(atom, {name: max(map(abs, self._ends(name))) for name in variables(atom)})
         terms: list[Expression] = [
             Binary("*", Constant(share), Variable(name)) for name, share in shares.items() if share
         ]

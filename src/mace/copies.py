@@ -22,8 +22,9 @@ from mace.forms import Alternatives, Goal, Margin, TreeEnsemble
 from mace.joined import Joined, beside
 from mace.language.syntax import Guard
 from mace.models.reading import Ask
+from mace.noise import Sturdy
 from mace.problem import Problem
-from mace.space import Column, FeatureSpace, Integer, Ordinal, Point, Real, Value
+from mace.space import Column, Integer, Ordinal, Point, Real, Value
 
 Ends = tuple[float, float]
 Ints = NDArray[np.int64]
@@ -55,10 +56,10 @@ class Place:
     features: tuple[int, ...]
     ranges: tuple[Ends | None, ...]
 
-    def gate(self, space: FeatureSpace, radii: Mapping[str, Fraction]) -> tuple[tuple[Fraction, Fraction] | None, ...]:
+    def gate(self, noise: Sturdy) -> tuple[tuple[Fraction, Fraction] | None, ...]:
         """Return between what each noisy feature lies in rows that noise can bring here; ``None`` where it is missing."""
         pairs = zip(self.features, self.ranges, strict=True)
-        return tuple(None if ends is None else _around(space, space.names[j], ends, radii) for j, ends in pairs)
+        return tuple(None if ends is None else _around(noise.space.names[j], ends, noise) for j, ends in pairs)
 
     def is_near(self, point: Point, gate: Sequence[tuple[Fraction, Fraction] | None]) -> bool:
         """Return whether a row passes the gate."""
@@ -85,14 +86,14 @@ class Place:
         return tuple(moved)
 
 
-def _around(space: FeatureSpace, name: str, ends: Ends, radii: Mapping[str, Fraction]) -> tuple[Fraction, Fraction]:
+def _around(name: str, ends: Ends, noise: Sturdy) -> tuple[Fraction, Fraction]:
     """Return what noise can bring into a range. A value off the feature's grid is only itself there, not what noise makes of another."""
-    feature, radius = space[name], radii[name]
+    feature = noise.space[name]
     if isinstance(feature, Real | Integer) and not (feature.has(ends[0]) and feature.has(ends[1])):
         if ends[0] != ends[1]:
             raise NoCopies(f"{ends} does not begin and end with values of {name!r}")
-        radius = Fraction(0)
-    return Fraction(ends[0]) - radius, Fraction(ends[1]) + radius
+        return Fraction(ends[0]), Fraction(ends[1])
+    return noise.reach(name, *ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,19 +152,18 @@ class Copies:
     ----------
     problem : Problem
         About the ensemble alone.
-    radii : mapping of names to Fractions
-        The noise.
+    noise : Sturdy, optional
+        The noise; there are no places without.
     within : mapping of positions to pairs of numbers, optional
         Features whose values lie between two numbers (``None``: are missing): nodes that these decide are left out, and what is asked says
         nothing about other rows.
     """
 
-    def __init__(
-        self, problem: Problem, radii: Mapping[str, Fraction], within: Mapping[int, Ends | None] | None = None
-    ) -> None:
+    def __init__(self, problem: Problem, noise: Sturdy | None, within: Mapping[int, Ends | None] | None = None) -> None:
         assert isinstance(problem.form, TreeEnsemble)
-        self.problem, self.radii, self.form = problem, radii, problem.form
-        noisy = {problem.space.index(name) for name in radii}
+        self.problem, self.form = problem, problem.form
+        self.noise = Sturdy(problem.space, {}) if noise is None else noise
+        noisy = {problem.space.index(name) for name in self.noise.radii}
         self.others = {j: ends for j, ends in (within or {}).items() if j not in noisy}
         self.small = self.form if within is None else narrowed(self.form, within)
         self.alternatives = problem.goal.alternatives(self.form.outputs, ties_last=self.form.ties_last)
@@ -182,7 +182,7 @@ class Copies:
     def of(self, place: Place) -> TreeEnsemble:
         """Return the copy at a place."""
         if place not in self.made:
-            gate = _nodes(self.form, place, place.gate(self.problem.space, self.radii))
+            gate = _nodes(self.form, place, place.gate(self.noise))
             self.made[place] = _behind_gate(_at(self.wide, place), gate, self.yes)
         return self.made[place]
 
@@ -211,7 +211,7 @@ class Copies:
 
     def _asking(self, places: Sequence[Place]) -> Ask:
         ask, goal, form = self.problem.ask, self.problem.goal, self.form
-        pairs = [(place, place.gate(self.problem.space, self.radii)) for place in places]
+        pairs = [(place, place.gate(self.noise)) for place in places]
 
         def ask_all(points: Sequence[Point]) -> list[Fraction]:
             each = [

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from mace.constraints.condition import AtLeast, Condition, GuardCondition, Values, changed, compare
+from mace.constraints.numbers import as_written, is_binary, meant_program
 from mace.distances import Distance, FunctionDistance
 from mace.distances.change import change_command
 from mace.errors import InvalidOption
@@ -29,12 +30,16 @@ from mace.space import RESERVED, FeatureSpace, Point, Real
 
 @dataclass(frozen=True, slots=True)
 class CountDifferent:
-    """A row differs from ``earlier`` in at least ``features`` features, a real one by at least ``by`` of its range."""
+    """A row differs from ``earlier`` in at least ``features`` features, a real one by at least ``by`` of its range.
+
+    With ``written``, values count as the decimals that they are written as.
+    """
 
     space: FeatureSpace
     earlier: Point
     features: int
     by: Fraction
+    written: bool = True
 
     def formula(self, prefix: str) -> Guard:
         """Return the count's characteristic formula with its result bounded."""
@@ -53,7 +58,7 @@ class CountDifferent:
             guard: Guard = negation(compare(self.space, name, "==", old))
             if isinstance(feature, Real) and self.by > 0:
                 delta = f"{RESERVED}delta({name})"
-                steps.append(change_command(name, feature, old, delta))
+                steps.append(change_command(name, feature, old, delta, written=self.written))
                 guard = Compare(">=", Variable(delta), constant(self.by))
             different.append(Indicator(guard))
         return Program(self.space.names, sequence([*steps, Return(total(different))]))
@@ -77,10 +82,23 @@ class Differ:
             levers = [name for name, new, old in zip(space, earlier, factual, strict=True) if new != old]
             return GuardCondition(negation(conjunction(changed(space, name, factual) for name in levers)))
         if self.distance is not None:
+            return self._at_least(space, factual, earlier, distance)
+        assert self.features is not None
+        return CountDifferent(space, earlier, self.features, as_written(self.by), written=not is_binary())
+
+    def _at_least(
+        self, space: FeatureSpace, factual: Point, earlier: Point, distance: Distance | FunctionDistance
+    ) -> Condition:
+        """Return that the distance from an earlier counterfactual, over decimals, is at least so much."""
+        assert self.distance is not None
+        if is_binary():
             metric = distance.from_factual(space, earlier)
             return AtLeast(metric.program(), Fraction(self.distance) ** metric.power)
-        assert self.features is not None
-        return CountDifferent(space, earlier, self.features, Fraction(self.by))
+        if isinstance(distance, Distance):
+            norm = distance.written_from(space, earlier)
+            return AtLeast(norm.program(written=True), as_written(self.distance) ** norm.power)
+        code = meant_program(distance.written_from(space, earlier).program(), space, factual)
+        return AtLeast(code, as_written(self.distance))
 
     def __str__(self) -> str:
         if self.in_sets:

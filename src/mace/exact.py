@@ -36,15 +36,59 @@ def float_down(value: Fraction) -> float:
     return nearest if nearest <= value else math.nextafter(nearest, -math.inf)
 
 
-def decimal_fraction(value: float) -> Fraction:
-    """Return the fraction that a person means by a float: 0.1 is one tenth.
+def decimal_fraction(value: float, dtype: str = "float64") -> Fraction:
+    """Return the fraction that a person means by a float: the shortest decimal that prints it in its dtype.
+
+    It grows with the value, and lies within half an ulp of it.
 
     Examples
     --------
     >>> decimal_fraction(0.1)
     Fraction(1, 10)
+    >>> decimal_fraction(0.10000000149011612, "float32")
+    Fraction(1, 10)
     """
-    return Fraction(repr(value))
+    return Fraction(repr(float(value)) if dtype == "float64" else str(np.dtype(dtype).type(value)))
+
+
+def nearest_float(value: Fraction, dtype: str = "float64") -> float:
+    """Return the float of a dtype that is nearest to ``value``; the largest one where it lies beyond."""
+    most = float(np.finfo(dtype).max)
+    inside = min(max(value, Fraction(-most)), Fraction(most))
+    if dtype == "float64":
+        return float(inside)
+    near = np.dtype(dtype).type(float(inside))
+    beside = (float(np.nextafter(near, way)) for way in (near.dtype.type(-np.inf), near, near.dtype.type(np.inf)))
+    return min((each for each in beside if math.isfinite(each)), key=lambda each: abs(Fraction(each) - inside))
+
+
+def least_float(decimal: Fraction, dtype: str = "float64") -> float:
+    """Return the least float of a dtype whose decimal is not below ``decimal``; infinite where there is none.
+
+    Examples
+    --------
+    >>> least_float(Fraction(1, 10))
+    0.1
+    """
+    near = nearest_float(decimal, dtype)
+    for found in (next_float(near, -math.inf, dtype), near):
+        if math.isfinite(found) and decimal_fraction(found, dtype) >= decimal:
+            return found
+    return next_float(near, math.inf, dtype)
+
+
+def greatest_float(decimal: Fraction, dtype: str = "float64") -> float:
+    """Return the greatest float of a dtype whose decimal is not above ``decimal``; infinite where there is none."""
+    return -least_float(-decimal, dtype)
+
+
+def next_float(value: float, way: float, dtype: str = "float64") -> float:
+    """Return the float of a dtype next to ``value``, upward or downward as ``way``, an infinity, says."""
+    if dtype == "float64":
+        return math.nextafter(value, way)
+    kind = np.dtype(dtype).type
+    with np.errstate(over="ignore"):
+        return float(np.nextafter(kind(value), kind(way)))
 
 
 def gamma(operations: int, unit: Fraction = UNIT) -> Fraction:

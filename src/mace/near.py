@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.constraints.condition import AtLeast, Condition, Values
+from mace.constraints.numbers import as_written, is_binary
 from mace.distances import Distance, NormMetric, as_distance
-from mace.distances.change import change_command, differs
+from mace.distances.change import change_command, differs, written_room
 from mace.errors import InvalidConstraint, InvalidRow
 from mace.language.syntax import (
     Binary,
@@ -35,7 +36,7 @@ from mace.space.features import plain_scalar
 from mace.space.frames import as_pandas
 
 ROOM = Fraction(1, 2**45)
-"""What a radius above 0 is raised by: decimals that are as far apart as it says differ from it by their rounding."""
+"""What version 0.1 raised a radius above 0 by: decimals that are as far apart as it says differ from it by their rounding."""
 
 UNSURE = 1e-9
 """How far a distance in floats may be from the exact one."""
@@ -43,19 +44,37 @@ UNSURE = 1e-9
 
 @dataclass(frozen=True)
 class Neighbours:
-    """At least ``least`` of some rows lie within ``radius`` of a point."""
+    """At least ``least`` of some rows lie within ``radius`` of a point; with ``written``, as the decimals that values are written as."""
 
     space: FeatureSpace
     rows: tuple[Point, ...]
     least: int
     radius: Fraction
     distance: Distance
+    written: bool = True
 
     @cached_property
     def metrics(self) -> tuple[NormMetric, ...]:
         """The distance from each row."""
+        if self.written:
+            return tuple(self.distance.written_from(self.space, row) for row in self.rows)
         made = [self.distance.from_factual(self.space, row) for row in self.rows]
         return tuple(metric for metric in made if isinstance(metric, NormMetric))
+
+    @cached_property
+    def off(self) -> Fraction:
+        """By how much the distance between floats may differ from that between the decimals that they are written as."""
+        return max(map(written_room, self.space.values())) if self.written else Fraction(0)
+
+    @cached_property
+    def room(self) -> Fraction:
+        """The same in the unit of the measure, about the limit."""
+        return (self.radius + self.off) ** self.metrics[0].power - self.limit
+
+    @cached_property
+    def unsure(self) -> float:
+        """How far a distance of floats, computed in floats, may be from the exact one of decimals."""
+        return UNSURE + 4 * float(max(self.off, self.room))
 
     @cached_property
     def limit(self) -> Fraction:
@@ -93,9 +112,9 @@ class Neighbours:
         """Count the rows: in floats where these are sure, else exactly."""
         point: Any = tuple(None if values[name] is None else values[name] for name in self.space)
         measures, limit = self.measures(self.changes(point)), float(self.limit)
-        count = int((measures <= limit - UNSURE).sum())
-        for row in np.flatnonzero(np.abs(measures - limit) < UNSURE):
-            count += self.metrics[row].measure(point) <= self.limit
+        count = int((measures <= limit - self.unsure).sum())
+        for row in np.flatnonzero(np.abs(measures - limit) < self.unsure):
+            count += self.metrics[row].measure(point, written=self.written) <= self.limit
         return count >= self.least
 
     def formula(self, prefix: str) -> Guard:
@@ -110,7 +129,9 @@ class Neighbours:
         for number, (row, metric) in enumerate(zip(self.rows, self.metrics, strict=True)):
             names = [f"{RESERVED}row {number} delta({name})" for name in self.space]
             each = list(zip(self.space.items(), row, names, strict=True))
-            steps += [change_command(name, feature, old, delta) for (name, feature), old, delta in each]
+            steps += [
+                change_command(name, feature, old, delta, written=self.written) for (name, feature), old, delta in each
+            ]
             changed = [differs(name, feature, old) for (name, feature), old, _ in each]
             deltas: list[Expression] = [Variable(name) for name in names]
             value = total(
@@ -146,8 +167,10 @@ class NearData:
             except InvalidRow as error:
                 raise InvalidConstraint(f"{self}: row {number} is not of the space: {error}") from error
         self.distance.from_factual(space, factual)
-        radius = Fraction(self.radius) + (ROOM if self.radius else 0)
-        return Neighbours(space, tuple(points), self.k, radius, self.distance)
+        if is_binary():
+            radius = Fraction(self.radius) + (ROOM if self.radius else 0)
+            return Neighbours(space, tuple(points), self.k, radius, self.distance, written=False)
+        return Neighbours(space, tuple(points), self.k, as_written(self.radius), self.distance)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the constraint as plain data, rows included."""

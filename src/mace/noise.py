@@ -9,9 +9,12 @@ from fractions import Fraction
 from typing import Any
 
 from mace.constraints.condition import Condition, Values, ordered_feature
+from mace.constraints.numbers import as_written, is_binary
 from mace.errors import InvalidConstraint
+from mace.exact import float_down, float_up, greatest_float, least_float
 from mace.language.syntax import TRUE, Guard
 from mace.space import Feature, FeatureSpace, Point, Real
+from mace.space.decimals import decimal_of, dtype_of
 from mace.space.features import plain_scalar
 
 Exact = tuple[Fraction | None, ...]
@@ -22,14 +25,26 @@ MOST = 1e150
 
 @dataclass(frozen=True)
 class Sturdy:
-    """Every plausible row that differs from this one by at most the radii is in the target too.
+    """Every plausible row that differs from this one by at most the radii is in the target too; with ``written``, between decimals.
 
     No formula says that; a search proves it of one point after the other and remembers those that it has proved.
     """
 
     space: FeatureSpace
     radii: dict[str, Fraction]
+    written: bool = True
     proved: set[Exact] = field(default_factory=set, compare=False)
+
+    def reach(self, name: str, low: Fraction | float, high: Fraction | float) -> tuple[Fraction, Fraction]:
+        """Return between what values noise brings those of a feature between two, and so also from where it brings values there."""
+        feature, radius = self.space[name], self.radii.get(name, Fraction(0))
+        if self.written and radius and isinstance(feature, Real):
+            first, last, dtype = float_up(Fraction(low)), float_down(Fraction(high)), dtype_of(feature)
+            least = least_float(decimal_of(feature, first) - radius, dtype)
+            most = greatest_float(decimal_of(feature, last) + radius, dtype)
+            if first <= last and math.isfinite(least) and math.isfinite(most):
+                return Fraction(least), Fraction(most)
+        return Fraction(low) - radius, Fraction(high) + radius
 
     def remember(self, point: Point) -> None:
         """Take note that the box around a point was proved."""
@@ -54,7 +69,9 @@ class Robust:
         """Return the condition."""
         for name, _ in self.noise:
             ordered_feature(space, name, str(self))
-        return Sturdy(space, {name: _radius(space[name], radius) for name, radius in self.noise})
+        if is_binary():
+            return Sturdy(space, {name: _radius(space[name], radius) for name, radius in self.noise}, written=False)
+        return Sturdy(space, {name: as_written(radius) for name, radius in self.noise})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the constraint as plain data."""
@@ -92,7 +109,7 @@ def robust(noise: Mapping[str, float]) -> Robust:
 
 
 def _radius(feature: Feature, radius: float) -> Fraction:
-    """Return a radius as a fraction; on a grid of decimals with room for their rounding, so that a step is a step up and down."""
+    """Return a radius as version 0.1 read it: on a grid of decimals with room for their rounding, so that a step is a step up and down."""
     if not radius or not isinstance(feature, Real) or feature.step is None:
         return Fraction(radius)
     return Fraction(radius) + 4 * Fraction(math.ulp(max(abs(feature.low), abs(feature.high))))

@@ -19,14 +19,15 @@ from mace.certify.verdict import Refuted, Unchecked
 from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.distances import NormMetric
-from mace.distances.change import change
+from mace.distances.change import change, written_change, written_range
 from mace.distances.norm import Parts
 from mace.diversity import CountDifferent
-from mace.exact import float_down
+from mace.exact import float_down, greatest_float, least_float, next_float
 from mace.language import holds
 from mace.language.syntax import And, Compare, Constant, Guard, Not, Or, Variable, variables
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
+from mace.space.decimals import decimal_of, dtype_of
 
 SCALE = 2**58
 ROOM = 1 - 2.0**-49
@@ -104,7 +105,7 @@ def make_axes(problem: Problem, cuts: list[Floats]) -> list[Axis]:
                 [float(k) for k in range(feature.size) if _all_hold(guards.get(name, []), name, Fraction(k))]
             )
         else:
-            alike = [border for c in earlier for border in _alike_borders(feature, c.earlier[j], c.by)]
+            alike = [border for c in earlier for border in _alike_borders(feature, c.earlier[j], c)]
             low, high = _numeric_cells(name, feature, own, np.append(cuts[j], alike), guards.get(name, []))
         if never:
             low, high = low[:0], high[:0]
@@ -123,9 +124,9 @@ def make_axes(problem: Problem, cuts: list[Floats]) -> list[Axis]:
                 may_be_missing=is_missing_allowed,
                 missing_add=int(missing_add[0]),
                 missing_top=int(missing_top[0]),
-                differs=np.array(
-                    [_differs(feature, c.earlier[j], c.by, low, high) for c in earlier], dtype=bool
-                ).reshape(len(earlier), len(low)),
+                differs=np.array([_differs(feature, c.earlier[j], c, low, high) for c in earlier], dtype=bool).reshape(
+                    len(earlier), len(low)
+                ),
                 missing_differs=np.array([c.earlier[j] is not None for c in earlier], dtype=bool),
             )
         )
@@ -188,13 +189,16 @@ def _borders(constant: Fraction) -> list[float]:
     return [math.nextafter(at, -math.inf), at] if at == constant else [at]
 
 
-def _alike_borders(feature: Real | Integer, earlier: Value, by: Fraction) -> list[float]:
+def _alike_borders(feature: Real | Integer, earlier: Value, condition: CountDifferent) -> list[float]:
     """Return where cells end so that all of each, or nothing of it, counts as different from ``earlier``."""
     if earlier is None:
         return []
-    if isinstance(feature, Integer) or by == 0:
+    if isinstance(feature, Integer) or condition.by == 0:
         return _borders(Fraction(earlier))
-    reach = by * feature.range
+    if condition.written:
+        old, reach, dtype = decimal_of(feature, earlier), condition.by * written_range(feature), dtype_of(feature)
+        return [greatest_float(old - reach, dtype), next_float(least_float(old + reach, dtype), -math.inf, dtype)]
+    reach = condition.by * feature.range
     return [*_borders(Fraction(earlier) - reach), *_borders(Fraction(earlier) + reach)]
 
 
@@ -233,14 +237,15 @@ def change_costs(parts: Parts, deltas: Floats, changed: Flags) -> tuple[Ints, In
     return np.where(changed, add, 0), np.where(changed, top, 0)
 
 
-def _differs(feature: Feature, earlier: Value, by: Fraction, low: Floats, high: Floats) -> Flags:
+def _differs(feature: Feature, earlier: Value, condition: CountDifferent, low: Floats, high: Floats) -> Flags:
     """Return where some value of a cell counts as different from ``earlier``: the farther end does, if any."""
     if earlier is None:
         return np.ones(len(low), dtype=bool)
-    if not isinstance(feature, Real) or by == 0:
+    if not isinstance(feature, Real) or condition.by == 0:
         return np.asarray((low != earlier) | (high != earlier))
+    delta = written_change if condition.written else change
     ends = [
-        max(change(feature, float(a), earlier), change(feature, float(b), earlier)) >= by
+        max(delta(feature, float(a), earlier), delta(feature, float(b), earlier)) >= condition.by
         for a, b in zip(low, high, strict=True)
     ]
     return np.array(ends, dtype=bool)

@@ -16,7 +16,11 @@ from mace.certify.arrays import Unpacking, encoded, is_packed, narrowed, pack
 from mace.disk import MOST_DIGITS, parse_json, read_bytes, said, whole_text
 from mace.errors import InvalidCertificate
 
-VERSION = 1
+VERSION = 2
+"""What is written. Version 1 reads numbers in constraints as binary fractions, version 2 as the decimals that are written."""
+
+VERSIONS = (1, VERSION)
+"""What is read."""
 
 MOST_BYTES = 2**28
 """A file larger than this is not read."""
@@ -74,9 +78,10 @@ class Certificate:
         """
         if not isinstance(data, Mapping):
             raise InvalidCertificate(f"A certificate is an object of JSON, not {type(data).__name__}.")
-        if data.get("version") != VERSION or type(data["version"]) is not int:
+        version = data.get("version")
+        if type(version) is not int or version not in VERSIONS:
             raise InvalidCertificate(
-                f"version: {data.get('version')!r:.40} is not known; this version of MACE reads version {VERSION}."
+                f"version: {version!r:.40} is not known; this version of MACE reads versions {' and '.join(map(str, VERSIONS))}."
             )
         check_keys(data, {"version", "statement", "claim", "evidence"}, "the certificate")
         parts = {name: expect(data[name], dict, name) for name in ("statement", "claim", "evidence")}
@@ -85,7 +90,7 @@ class Certificate:
         _check_claim(clean["claim"])
         if not isinstance(clean["evidence"].get("lane"), str):
             raise InvalidCertificate("evidence: 'lane' must name the kind of proof.")
-        return cls(VERSION, clean["statement"], clean["claim"], clean["evidence"])
+        return cls(version, clean["statement"], clean["claim"], clean["evidence"])
 
     def to_json(self) -> str:
         """Return the certificate as JSON text."""

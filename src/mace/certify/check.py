@@ -13,7 +13,9 @@ from mace.certify import actions, robust
 from mace.certify.certificate import Certificate
 from mace.certify.statement import Statement
 from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict
-from mace.errors import InvalidRow
+from mace.constraints import Condition
+from mace.constraints.numbers import in_binary
+from mace.errors import InvalidRow, MaceError
 from mace.exact import float_up
 from mace.noise import Sturdy
 from mace.problem import Problem
@@ -69,9 +71,49 @@ def verify(
     """
     if not isinstance(certificate, Certificate):
         certificate = Certificate.from_dict(certificate)
-    statement = Statement.from_dict(certificate.statement)
+    statement, given = Statement.from_dict(certificate.statement), list(forests)
+
+    def checked() -> Verdict:
+        return _checked(certificate, statement, model, given, progress or _silent)
+
+    return _by_both_meanings(statement, checked) if certificate.version == 1 else checked()
+
+
+def _by_both_meanings(statement: Statement, checked: Callable[[], Verdict]) -> Verdict:
+    """Check by the meaning that numbers in constraints had in version 1; where today's gives another verdict, say so."""
+    with in_binary():
+        before, meant = checked(), _bound(statement)
+    if before.outcome == "unchecked" or meant == _bound(statement):
+        return before
+    today = checked()
+    if today.outcome == before.outcome:
+        return before
+    return Verdict(
+        "unchecked",
+        "version 1 of certificates reads the numbers of constraints as binary fractions, and since version 2 they mean the decimals that "
+        f"are written; here the two differ: {_shown(before)} by the first, {_shown(today)} by the second",
+    )
+
+
+def _bound(statement: Statement) -> list[Condition] | None:
+    """Return what the constraints of a statement say; ``None`` where they cannot be bound."""
     try:
-        statement = statement.with_forests(list(forests))
+        return [
+            constraint.bind(statement.space, statement.factual) for constraint in statement.plain
+        ] + statement.apart()
+    except MaceError:
+        return None
+
+
+def _shown(verdict: Verdict) -> str:
+    return verdict.outcome + (f" ({verdict.reason})" if verdict.reason else "")
+
+
+def _checked(
+    certificate: Certificate, statement: Statement, model: Any, forests: list[Any], progress: Progress
+) -> Verdict:
+    try:
+        statement = statement.with_forests(forests)
         problem, _ = statement.problem(model)
         if ("actions" in certificate.claim) != (statement.causes is not None):
             raise Refuted("claim.actions: there are actions where the statement has causes, and only there")
@@ -81,11 +123,11 @@ def verify(
             _check_claim(rest, certificate.claim, _check_counterfactual)
             if sturdy is not None:
                 _check_noise(rest, sturdy, certificate)
-            _check_proof(rest, certificate, progress or _silent, check_lane)
+            _check_proof(rest, certificate, progress, check_lane)
         else:
             causal = actions.Question(problem, statement, certificate.claim["actions"])
             _check_claim(problem, certificate.claim, causal.check_counterfactual)
-            _check_proof(problem, certificate, progress or _silent, partial(causal.check_proof, check_lane=_check_lane))
+            _check_proof(problem, certificate, progress, partial(causal.check_proof, check_lane=_check_lane))
     except Refuted as verdict:
         return Verdict("refuted", str(verdict))
     except Unchecked as verdict:

@@ -58,11 +58,11 @@ class Rows:
         self.features: list[Feature] = list(problem.space.values())
         self.parts: tuple[Parts, ...] = metric.parts
         self.numbers = np.array([_floats(row) for row in condition.rows])
-        self.limit = min(math.floor(condition.limit * SCALE), BEYOND)
+        self.limit = min(math.floor((condition.limit + condition.room) * SCALE), BEYOND)
         self.condition = condition
         self.way: int | None = None
         if lower is not None and _is_same(problem.metric, metric):
-            self.way = min(math.ceil((lower + condition.radius) ** metric.power * SCALE), BEYOND)
+            self.way = min(math.ceil((lower + condition.radius + condition.off) ** metric.power * SCALE), BEYOND)
         self.is_linear = metric.power == 1
         own = np.array([_floats(problem.factual)])
         each = [self._costs(j, own[0, j], None) for j in range(len(self.features))]

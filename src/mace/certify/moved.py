@@ -16,6 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from mace.language.syntax import Guard
 from mace.noise import Sturdy
 from mace.problem import Problem
 from mace.space import Filled, Integer, Point, Real, Value
+from mace.space.decimals import decimal_of, is_exact
 
 Floats = NDArray[np.float64]
 
@@ -100,15 +102,15 @@ def _read_moves(problem: Problem, sturdy: Sturdy, box: Box, entry: dict[str, Any
         j = problem.space.index(name)
         ((way, number),) = said.items()
         move = Move(Fraction(float(number)), way == "at")
-        _check_move(problem, j, move, sturdy.radii[name], box[j])
+        _check_move(problem, j, move, sturdy, box[j])
         found[j] = move
     return found
 
 
-def _check_move(problem: Problem, j: int, move: Move, radius: Fraction, span: Span | None) -> None:
+def _check_move(problem: Problem, j: int, move: Move, sturdy: Sturdy, span: Span | None) -> None:
     """Be convinced that noise can make this of the feature in every row whose value lies in a span, or raise."""
     name, own = problem.space.names[j], problem.factual[j]
-    feature = problem.space[name]
+    feature, radius = problem.space[name], sturdy.radii[name]
     assert isinstance(problem.form, Network)
     read = [column for column in problem.form.columns if column.feature == j]
     if not isinstance(feature, Real | Integer) or feature.missing or own is None:
@@ -123,17 +125,25 @@ def _check_move(problem: Problem, j: int, move: Move, radius: Fraction, span: Sp
     if move.is_place:
         if not feature.has(float(move.number)):
             raise Refuted(f"evidence.moves: {float(move.number)!r} is no value of {name!r:.60}")
-        if max(abs(move.number - low), abs(move.number - high)) > radius:
+        number = partial(_as_written, feature) if sturdy.written else Fraction
+        if max(abs(number(move.number) - number(low)), abs(number(move.number) - number(high))) > radius:
             raise Refuted(f"evidence.moves: noise does not bring all values of {name!r:.60} in a box to one place")
         return
     step = _step(feature)
     if step is not None and (move.number % step or (not feature.has(own) and low <= own <= high)):
         raise Refuted(f"evidence.moves: {name!r:.60} is not moved from values of its grid by whole steps")
-    if abs(move.number) + (0 if step is not None else _rounding(low, high, move)) > radius:
+    off = Fraction(0) if step is not None else _rounding(low, high, move)
+    if sturdy.written and not is_exact(feature):
+        off += _rounding(low, high, move)
+    if abs(move.number) + off > radius:
         raise Refuted(f"evidence.moves: {name!r:.60} is moved farther than the noise")
     first, last = _range(feature)
     if low + move.number < first or high + move.number > last:
         raise Refuted(f"evidence.moves: {name!r:.60} is moved out of its range")
+
+
+def _as_written(feature: Real | Integer, number: Fraction) -> Fraction:
+    return decimal_of(feature, float(number)) if isinstance(feature, Real) else number
 
 
 def _step(feature: Real | Integer) -> Fraction | None:

@@ -34,9 +34,10 @@ from mace.certify.verdict import Progress, Refuted
 from mace.distances import NormMetric
 from mace.exact import float_up
 from mace.forms import Network
+from mace.language.roundings import ROUNDINGS, unit
 from mace.language.syntax import Binary, Compare, Constant, Expression, Guard, Unary, Variable, variables
 from mace.problem import Problem
-from mace.space import Integer, Real
+from mace.space import Real
 
 MOST_NUMBERS = 1_500_000
 """How many numbers an array of one batch of boxes holds at most."""
@@ -325,10 +326,38 @@ def _inequalities(problem: Problem, part: Guard) -> list[Linear]:
     if left is None or right is None:
         return []
     difference = _sum(left, right, Fraction(-1))
+    room = _off(problem, part.left) + _off(problem, part.right)
     signs = {">=": (1,), ">": (1,), "<=": (-1,), "<": (-1,), "==": (1, -1)}[part.name]
-    return [
-        _inequality(problem, _sum(({}, Fraction(0)), difference, Fraction(sign)), part.name in "<>") for sign in signs
-    ]
+    return [_inequality(problem, _sum(({}, room), difference, Fraction(sign)), part.name in "<>") for sign in signs]
+
+
+def _off(problem: Problem, expression: Expression) -> Fraction:
+    """Return how far the roundings in a linear expression may move it: each by half an ulp of the most that it can be."""
+    match expression:
+        case Unary(name, inner):
+            return _off(problem, inner) + (_half_ulp(name, _most(problem, inner)) if name in ROUNDINGS else 0)
+        case Binary("*", left, right):
+            return _off(problem, left) * _most(problem, right) + _off(problem, right) * _most(problem, left)
+        case Binary("/", left, right):
+            divisor = _affine(right)
+            assert divisor is not None
+            return _off(problem, left) / abs(divisor[1])
+        case Binary(_, left, right):
+            return _off(problem, left) + _off(problem, right)
+        case _:
+            return Fraction(0)
+
+
+def _half_ulp(name: str, size: Fraction) -> Fraction:
+    share, least = unit(name)
+    return share * size + least
+
+
+def _most(problem: Problem, expression: Expression) -> Fraction:
+    """Return a number that a linear expression does not exceed in size, roundings included."""
+    found = _affine(expression)
+    assert found is not None
+    return 2 * (abs(found[1]) + sum(abs(factor) * _largest(problem.space[name]) for name, factor in found[0].items()))
 
 
 Affine = tuple[dict[str, Fraction], Fraction]
@@ -350,8 +379,9 @@ def _inequality(problem: Problem, expression: Affine, is_strict: bool) -> Linear
     return Linear({j: factor * scale for j, factor in coefficients.items()}, Fraction(-least))
 
 
-def _largest(feature: Any) -> int:
-    return max(abs(feature.low), abs(feature.high)) if isinstance(feature, Integer) else len(feature.levels)
+def _largest(feature: Any) -> Fraction:
+    ends = (0, len(feature.levels)) if hasattr(feature, "levels") else (feature.low, feature.high)
+    return max(abs(Fraction(end)) for end in ends)
 
 
 def _affine(expression: Expression) -> Affine | None:
@@ -360,6 +390,8 @@ def _affine(expression: Expression) -> Affine | None:
             return {name: Fraction(1)}, Fraction(0)
         case Constant(value):
             return {}, value
+        case Unary(name, inner) if name in ROUNDINGS:
+            return _affine(inner)
         case Unary("neg", inner):
             found = _affine(inner)
             return None if found is None else _sum(({}, Fraction(0)), found, Fraction(-1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from mace.certify.spans import Span
+from mace.language.roundings import ROUNDINGS, rounded
 from mace.language.syntax import (
     And,
     Binary,
@@ -85,6 +86,9 @@ def _interval(expression: Expression, at: dict[str, Span]) -> Interval | None:
             inner = _interval(operand, at)
             if inner is None:
                 return None
+            if name in ROUNDINGS:
+                # Both roundings rise with what they round, and the ends of a span are floats.
+                return rounded(name, inner[0]), rounded(name, inner[1])
             if name == "neg":
                 return -inner[1], -inner[0]
             ends = sorted(map(abs, inner))

@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.constraints.condition import GuardCondition
+from mace.distances.change import written_range
 from mace.diversity import CountDifferent
-from mace.exact import float_down, float_up
+from mace.exact import float_down, float_up, next_float
 from mace.language import holds
 from mace.language.syntax import And, Compare, Constant, Guard, Missing, Not, Or, Truth, Variable, variables
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
+from mace.space.decimals import decimal_of, dtype_of, float_of
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -261,23 +263,25 @@ def make_alikes(problem: Problem, axes: list[Axis], missing: frozenset[int] = fr
             if j in missing or old is None:
                 ends[j] = EVERYWHERE if j in missing and old is None else NOWHERE
             else:
-                ends[j] = _alike(axes[j], old, condition.by)
+                ends[j] = _alike(axes[j], old, condition)
         found.append(Alike(np.array([a for a, _ in ends]), np.array([b for _, b in ends]), condition.features))
     return found
 
 
-def _alike(axis: Axis, earlier: int | float, by: Fraction) -> Span:
+def _alike(axis: Axis, earlier: int | float, condition: CountDifferent) -> Span:
     """Return the places that do not differ from an earlier value: a real number differs by at least a share of its range."""
     if axis.has_levels:
         rank = float(np.flatnonzero(axis.levels == earlier)[0])
         return rank, rank
     old = Fraction(earlier)
-    if not isinstance(axis.feature, Real) or by == 0:
+    if not isinstance(axis.feature, Real) or condition.by == 0:
         first = last = float(old)
     elif axis.feature.range == 0:
         return -math.inf, math.inf
+    elif condition.written:
+        first, last = _alike_decimals(axis.feature, float(earlier), condition.by)
     else:
-        radius = by * axis.feature.range
+        radius = condition.by * axis.feature.range
         first, last = float_up(old - radius), float_down(old + radius)
         first = math.nextafter(first, math.inf) if first == old - radius else first
         last = math.nextafter(last, -math.inf) if last == old + radius else last
@@ -285,6 +289,20 @@ def _alike(axis: Axis, earlier: int | float, by: Fraction) -> Span:
         return first, last
     inside = [place for place in _places_about(axis, first, last) if first <= axis.value(place) <= last]
     return (min(inside), max(inside)) if inside else (math.inf, -math.inf)
+
+
+def _alike_decimals(feature: Real, earlier: float, by: Fraction) -> Span:
+    """Return the least and the greatest float whose decimal lies nearer to an earlier value's than a share of the range."""
+    radius, old = by * written_range(feature), decimal_of(feature, earlier)
+    found = []
+    for way in (-1, 1):
+        last = float_of(feature, old + way * radius)
+        while abs(decimal_of(feature, last) - old) < radius:
+            last = next_float(last, way * math.inf, dtype_of(feature))
+        while abs(decimal_of(feature, last) - old) >= radius:
+            last = next_float(last, -way * math.inf, dtype_of(feature))
+        found.append(last)
+    return found[0], found[1]
 
 
 def _places_about(axis: Axis, first: float, last: float) -> list[float]:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from mace.language.syntax import Compare, Constant, Guard, Missing, Not, Variabl
 from mace.noise import Sturdy
 from mace.problem import Problem
 from mace.space import Categorical, Column, Integer, Ordinal, Point, Real, Value, grid_values
+from mace.space.decimals import decimal_of
 
 CheckLane = Callable[[Problem, Fraction | None, dict[str, Any], Progress], None]
 Ends = tuple[Fraction, Fraction]
@@ -60,8 +62,7 @@ def check_around(
         said = evidence.get("missing", "the evidence has no proof of it")
         raise Unchecked(f"whether noise undoes the counterfactual is not proved: {said!s:.300}")
     guards = [
-        _within(name, value, sturdy.radii.get(name, Fraction(0)), problem.space[name])
-        for name, value in zip(problem.space, point, strict=True)
+        _within(name, value, sturdy, problem.space[name]) for name, value in zip(problem.space, point, strict=True)
     ]
     asked = replace(
         problem,
@@ -80,14 +81,14 @@ def _silent(share: float) -> None:
     """Tell nobody."""
 
 
-def _within(name: str, value: Value, radius: Fraction, feature: object) -> Guard:
+def _within(name: str, value: Value, sturdy: Sturdy, feature: object) -> Guard:
     """Return the guard that a feature is what noise makes of a value."""
     variable = Variable(name)
     if value is None:
         return Missing(name)
-    if isinstance(feature, Categorical) or not radius:
+    if isinstance(feature, Categorical) or not sturdy.radii.get(name):
         return conjunction([Not(Missing(name)), Compare("==", variable, constant(value))])
-    low, high = Fraction(value) - radius, Fraction(value) + radius
+    low, high = sturdy.reach(name, value, value)
     if isinstance(feature, Real):
         low, high = Fraction(float_up(low)), Fraction(float_down(high))
     return conjunction(
@@ -151,7 +152,7 @@ def _look(problem: Problem, rows: list[Point], refused: dict[Point, bool]) -> No
 def _around(problem: Problem, sturdy: Sturdy, row: Point) -> Iterator[Point]:
     """Yield the rows that noise makes of one, itself first."""
     values = [
-        _noisy_values(problem.space[name], value, sturdy.radii.get(name, Fraction(0)))
+        _noisy_values(problem.space[name], value, sturdy.radii.get(name, Fraction(0)), written=sturdy.written)
         for name, value in zip(problem.space, row, strict=True)
     ]
     if math.prod(map(len, values)) > MOST_POINTS:
@@ -159,10 +160,11 @@ def _around(problem: Problem, sturdy: Sturdy, row: Point) -> Iterator[Point]:
     yield from itertools.product(*values)
 
 
-def _noisy_values(feature: Any, value: Value, radius: Fraction) -> list[Value]:
+def _noisy_values(feature: Any, value: Value, radius: Fraction, *, written: bool) -> list[Value]:
     if value is None or isinstance(feature, Categorical) or not radius:
         return [value]
-    near = [v for v in grid_values(feature) if v is not None and abs(Fraction(v) - Fraction(value)) <= radius]
+    number = partial(decimal_of, feature) if written else Fraction
+    near = [v for v in grid_values(feature) if v is not None and abs(number(v) - number(value)) <= radius]
     return [value, *(each for each in near if each != value)]
 
 
@@ -207,10 +209,11 @@ def _read_place(problem: Problem, sturdy: Sturdy, entry: dict[str, Any]) -> Plac
         values[j] = gate[j] = None
         if ends is not None:
             low, high = (float(end) for end in ends)
-            radius = sturdy.radii[name] if _are_values(problem.space[name], low, high) else Fraction(0)
-            if not low <= high or (low < high and not _are_values(problem.space[name], low, high)):
+            is_value = _are_values(problem.space[name], low, high)
+            if not low <= high or (low < high and not is_value):
                 raise Refuted(f"evidence.places: {name!r:.60} is not from a value of it to another")
-            values[j], gate[j] = (low, high), (Fraction(low) - radius, Fraction(high) + radius)
+            values[j] = (low, high)
+            gate[j] = sturdy.reach(name, low, high) if is_value else (Fraction(low), Fraction(high))
     return Place(values, gate)
 
 

@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from fractions import Fraction
 
 from mace.exact import decimal_fraction
+from mace.language.roundings import unit
 from mace.language.syntax import (
     And,
     Binary,
@@ -187,6 +188,8 @@ class Script:
             case Unary("abs", operand):
                 inner = self._named(self._term(operand))
                 return self._named(f"(ite (>= {inner} 0.0) {inner} (- {inner}))")
+            case Unary(name, operand):
+                return self._rounding(name, operand)
             case Binary("+", _, _):
                 return f"(+ {' '.join(self._term(part) for part in _summands(expression))})"
             case Binary("-", left, right):
@@ -202,6 +205,19 @@ class Script:
                 return self._named(f"(ite ({'>=' if which == 'max' else '<='} {first} {second}) {first} {second})")
             case _:
                 raise AssertionError(f"no translation of {expression!r}")
+
+    def _rounding(self, name: str, operand: Expression) -> str:
+        """Return a variable for a rounding, within u·|v| + t of the number v that is rounded, which allows a little more."""
+        inner = self._named(self._term(operand))
+        key = f"({name} {inner})"
+        if key not in self._defined:
+            share, least = map(_real, unit(name))
+            result = self._declare(f"r{len(self._defined)}", "Real")
+            size = self._named(f"(ite (>= {inner} 0.0) {inner} (- {inner}))")
+            moved = self._named(f"(+ (* {share} {size}) {least})")
+            self.lines.append(f"(assert (and (<= (- {inner} {moved}) {result}) (<= {result} (+ {inner} {moved}))))")
+            self._defined[key] = result
+        return self._defined[key]
 
     def _named(self, term: str) -> str:
         """Return a name for a term that stands in several places."""

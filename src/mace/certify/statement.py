@@ -212,6 +212,11 @@ class Statement:
             f"{'; '.join(others):.300})"
         )
 
+    @property
+    def plain(self) -> tuple[Constraint, ...]:
+        """The constraints that are not about a forest."""
+        return tuple(constraint for constraint in self.constraints if not isinstance(constraint, Typical))
+
     def apart(self) -> list[Condition]:
         """Return the conditions of differing from each earlier counterfactual."""
         return [self.diversity.bind(self.space, self.factual, point, self.distance) for point in self.earlier]

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from mace.constraints.combine import Combinable
 from mace.constraints.condition import Condition, GuardCondition, changed, feature_of
+from mace.constraints.numbers import Number, as_written
 from mace.constraints.words import name_text, number_text
 from mace.errors import InvalidConstraint
-from mace.language.syntax import Binary, Compare, Expression, Indicator, constant, total
+from mace.language.syntax import Binary, Compare, Constant, Expression, Indicator, total
 from mace.space import FeatureSpace, Point
 
 
@@ -18,8 +19,8 @@ from mace.space import FeatureSpace, Point
 class ChangesAtMost(Combinable):
     """The weights of the features that change add up to at most ``budget``; every feature of the space where none is named."""
 
-    budget: int | float
-    weights: tuple[tuple[str, int | float], ...]
+    budget: Number
+    weights: tuple[tuple[str, Number], ...]
 
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return the bound on the sum."""
@@ -29,8 +30,8 @@ class ChangesAtMost(Combinable):
         terms: list[Expression] = []
         for name, weight in weights:
             term: Expression = Indicator(changed(space, name, factual))
-            terms.append(term if weight == 1 else Binary("*", constant(weight), term))
-        return GuardCondition(Compare("<=", total(terms), constant(self.budget)))
+            terms.append(term if weight == 1 else Binary("*", Constant(as_written(weight)), term))
+        return GuardCondition(Compare("<=", total(terms), Constant(as_written(self.budget))))
 
     @property
     def text(self) -> str:
@@ -45,7 +46,7 @@ class ChangesAtMost(Combinable):
 
 
 def changes_at_most(
-    budget: int | float, of: Sequence[str] | None = None, weights: Mapping[str, int | float] | None = None
+    budget: Number, of: Sequence[str] | None = None, weights: Mapping[str, Number] | None = None
 ) -> ChangesAtMost:
     """Let at most so many features change.
 
@@ -68,7 +69,7 @@ def changes_at_most(
     >>> print(changes_at_most(3, weights={"job": 2, "housing": 1}))
     rule('at most 3 of job * 2, housing change')
     """
-    if isinstance(budget, bool) or not isinstance(budget, int | float) or not 0 <= budget < math.inf:
+    if isinstance(budget, bool) or not isinstance(budget, Number) or not 0 <= budget < math.inf:
         raise InvalidConstraint(f"changes_at_most({budget!r}): give a number of at least 0, e.g. changes_at_most(3).")
     if of is not None and weights is not None:
         raise InvalidConstraint("changes_at_most: give of= or weights=, not both.")
@@ -78,7 +79,7 @@ def changes_at_most(
     if not chosen and (of is not None or weights is not None):
         raise InvalidConstraint("changes_at_most: no feature is named.")
     for name, weight in chosen.items():
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
+        if isinstance(weight, bool) or not isinstance(weight, Number) or not 0 <= weight < math.inf:
             raise InvalidConstraint(
                 f"changes_at_most: the weight of {name!r} is {weight!r}; give a number of at least 0."
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,8 +20,7 @@ from mace.language.syntax import (
     constant,
     negation,
 )
-from mace.space import Categorical, Feature, FeatureSpace, Ordinal, Point, Value
-from mace.space.features import plain_scalar, position_of
+from mace.space import Categorical, Feature, FeatureSpace, Point, Value
 
 Values = dict[str, Fraction | None]
 
@@ -124,20 +122,3 @@ def changed(space: FeatureSpace, name: str, factual: Point) -> Guard:
 def present(space: FeatureSpace, names: Iterable[str]) -> list[Guard]:
     """Return that none of the features is missing, as far as they can be."""
     return [Not(Missing(name)) for name in names if space[name].missing]
-
-
-def number_of(space: FeatureSpace, name: str, value: object, constraint: str) -> int | float:
-    """Return the number of a value of a feature given by the user: the level's position, or the number itself."""
-    feature = space[name]
-    value = plain_scalar(value)
-    if isinstance(feature, Ordinal | Categorical):
-        position = position_of(feature.levels, value)
-        if position is not None:
-            return position
-        listed = ", ".join(map(repr, feature.levels))
-        raise InvalidConstraint(
-            f"{constraint}: {value!r} is not a level of {name!r}: {listed}.{did_you_mean(value, feature.levels)}"
-        )
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -math.inf < value < math.inf:
-        raise InvalidConstraint(f"{constraint}: {value!r} is not a finite number, and {name!r} is numeric.")
-    return value

@@ -13,15 +13,26 @@ from mace.constraints.condition import (
     GuardCondition,
     compare,
     feature_of,
-    number_of,
     ordered_feature,
     present,
 )
+from mace.constraints.numbers import (
+    Given,
+    Number,
+    as_number,
+    as_written,
+    compared,
+    decimal_number,
+    is_binary,
+    number_of,
+    old_value,
+    read_number,
+)
 from mace.constraints.words import name_text, number_text, value_text
 from mace.errors import InvalidConstraint
-from mace.exact import decimal_fraction
-from mace.language.syntax import Compare, Constant, Guard, Variable, conjunction, disjunction
-from mace.space import FeatureSpace, Integer, Level, Ordinal, Point, Real
+from mace.language.syntax import Guard, conjunction, disjunction
+from mace.space import FeatureSpace, Integer, Ordinal, Point, Real
+from mace.space.decimals import decimal_of, float_of
 
 MOST_STEPS = 5000
 
@@ -31,35 +42,35 @@ class AtMostChange(Combinable):
     """The feature moves by at most ``amount``, or by at most that share of the factual's own value."""
 
     feature: str
-    amount: int | float
+    amount: Number
     relative: bool
 
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return the two bounds."""
-        ordered_feature(space, self.feature, str(self))
-        own = factual[space.index(self.feature)]
-        if own is None:
+        feature = ordered_feature(space, self.feature, str(self))
+        value = factual[space.index(self.feature)]
+        if value is None:
             return GuardCondition(compare(space, self.feature, "==", None))
-        reach = Fraction(self.amount) * (abs(Fraction(own)) if self.relative else 1)
-        variable = Variable(self.feature)
-        bounds: list[Guard] = [
-            Compare(">=", variable, Constant(Fraction(own) - reach)),
-            Compare("<=", variable, Constant(Fraction(own) + reach)),
+        own = old_value(feature, value)
+        amount = as_written(self.amount)
+        if self.relative and is_binary():
+            amount = Fraction(float(decimal_number(self.amount) * 100) / 100)
+        reach = amount * (abs(own) if self.relative else 1)
+        bounds = [
+            compared(space, factual, self.feature, ">=", own - reach),
+            compared(space, factual, self.feature, "<=", own + reach),
         ]
         return GuardCondition(conjunction([*present(space, [self.feature]), *bounds]))
 
     @property
     def text(self) -> str:
         """``income changes by at most 500``, ``income changes by at most 10%``."""
-        share = 100 * self.amount
-        if self.relative:
-            amount = f"{number_text(share)}%" if share / 100 == self.amount else f"{number_text(self.amount)} of itself"
-        else:
-            amount = number_text(self.amount)
+        share = decimal_number(self.amount) * 100
+        amount = f"{number_text(as_number(share))}%" if self.relative else number_text(self.amount)
         return f"{name_text(self.feature)} changes by at most {amount}"
 
 
-def at_most_change(feature: str, amount: int | float | str, *, relative: bool = False) -> AtMostChange:
+def at_most_change(feature: str, amount: Number | str, *, relative: bool = False) -> AtMostChange:
     """Let a feature move by at most an amount, or by a share of its own value.
 
     Parameters
@@ -76,15 +87,17 @@ def at_most_change(feature: str, amount: int | float | str, *, relative: bool = 
     >>> print(at_most_change("income", "10%"))
     rule('income changes by at most 10%')
     """
+    given = amount
     if isinstance(amount, str):
         try:
-            amount, relative = float(amount.removesuffix("%")) / 100, True
+            share, relative = read_number(amount.removesuffix("%")), True
         except ValueError:
             raise InvalidConstraint(
-                f"at_most_change({feature!r}, {amount!r}): write a number, or a share as in '10%'."
+                f"at_most_change({feature!r}, {given!r}): write a number, or a share as in '10%'."
             ) from None
-    if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < math.inf:
-        raise InvalidConstraint(f"at_most_change({feature!r}, {amount!r}): the amount is a number of at least 0.")
+        amount = as_number(decimal_number(share) / 100)
+    if isinstance(amount, bool) or not isinstance(amount, Number) or not 0 <= amount < math.inf:
+        raise InvalidConstraint(f"at_most_change({feature!r}, {given!r}): the amount is a number of at least 0.")
     return AtMostChange(feature, amount, bool(relative))
 
 
@@ -93,7 +106,7 @@ class Steps(Combinable):
     """The feature changes by whole multiples of ``size``."""
 
     feature: str
-    size: int | float
+    size: Number
 
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return the disjunction of the values."""
@@ -104,14 +117,14 @@ class Steps(Combinable):
         assert isinstance(feature, Real | Integer)
         if isinstance(feature, Integer) and float(self.size) != int(self.size):
             raise InvalidConstraint(f"{self}: {self.feature!r} is whole; give a whole step.")
-        start, size = decimal_fraction(float(own)), decimal_fraction(float(self.size))
-        first = math.ceil((Fraction(feature.low) - start) / size)
-        last = math.floor((Fraction(feature.high) - start) / size)
+        start, size = decimal_of(feature, own), decimal_number(self.size)
+        first = math.ceil((old_value(feature, feature.low) - start) / size)
+        last = math.floor((old_value(feature, feature.high) - start) / size)
         if last - first > MOST_STEPS:
             raise InvalidConstraint(
                 f"{self}: {last - first:,} values; at most {MOST_STEPS:,} are taken. Give the feature itself a step."
             )
-        values = [own if k == 0 else float(start + k * size) for k in range(first, last + 1)]
+        values = [own if k == 0 else float_of(feature, start + k * size) for k in range(first, last + 1)]
         return GuardCondition(disjunction(compare(space, self.feature, "==", value) for value in values))
 
     @property
@@ -120,7 +133,7 @@ class Steps(Combinable):
         return f"{name_text(self.feature)} changes in steps of {number_text(self.size)}"
 
 
-def steps(feature: str, size: int | float) -> Steps:
+def steps(feature: str, size: Number) -> Steps:
     """Let a number change by whole multiples of a step, counted from the factual.
 
     Examples
@@ -128,7 +141,7 @@ def steps(feature: str, size: int | float) -> Steps:
     >>> print(steps("income", 100))
     rule('income changes in steps of 100')
     """
-    if isinstance(size, bool) or not isinstance(size, int | float) or not 0 < size < math.inf:
+    if isinstance(size, bool) or not isinstance(size, Number) or not 0 < size < math.inf:
         raise InvalidConstraint(f"steps({feature!r}, {size!r}): the step is a positive number.")
     return Steps(feature, size)
 
@@ -138,17 +151,18 @@ class Transitions(Combinable):
     """From each level the feature may stay, or move to the levels listed for it; a level that is not listed stays."""
 
     feature: str
-    moves: tuple[tuple[Level, tuple[Level, ...]], ...]
+    moves: tuple[tuple[Given, tuple[Given, ...]], ...]
 
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return the disjunction of what the factual's own level may become."""
-        feature_of(space, self.feature, str(self))
+        feature = feature_of(space, self.feature, str(self))
         own = factual[space.index(self.feature)]
         allowed: list[Guard] = [compare(space, self.feature, "==", own)]
         for source, goals in self.moves:
             numbers = [number_of(space, self.feature, goal, str(self)) for goal in goals]
-            if number_of(space, self.feature, source, str(self)) == own:
-                allowed += [compare(space, self.feature, "==", number) for number in numbers]
+            if own is not None and number_of(space, self.feature, source, str(self)) == old_value(feature, own):
+                reached = disjunction(compared(space, factual, self.feature, "==", number) for number in numbers)
+                allowed.append(conjunction([*present(space, [self.feature]), reached]))
         return GuardCondition(disjunction(allowed))
 
     @property
@@ -160,7 +174,7 @@ class Transitions(Combinable):
         return f"{name_text(self.feature)} moves {listed}"
 
 
-def transitions(feature: str, moves: Mapping[Level, Sequence[Level]]) -> Transitions:
+def transitions(feature: str, moves: Mapping[Given, Sequence[Given]]) -> Transitions:
     """Say to which levels each level may move; staying is always allowed, and a level that is not listed stays.
 
     Examples

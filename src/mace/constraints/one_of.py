@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mace.constraints.combine import Combinable
-from mace.constraints.condition import Condition, GuardCondition, compare, feature_of, number_of
+from mace.constraints.condition import Condition, GuardCondition, feature_of, present
+from mace.constraints.numbers import Given, compared, number_of
 from mace.constraints.words import name_text, value_text
 from mace.errors import InvalidConstraint
-from mace.language.syntax import disjunction
-from mace.space import FeatureSpace, Level, Point
+from mace.language.syntax import conjunction, disjunction
+from mace.space import FeatureSpace, Point
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +19,14 @@ class OneOf(Combinable):
     """The feature takes one of ``values``."""
 
     feature: str
-    values: tuple[Level, ...]
+    values: tuple[Given, ...]
 
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return the disjunction of the equalities."""
         feature_of(space, self.feature, str(self))
         numbers = [number_of(space, self.feature, value, str(self)) for value in self.values]
-        return GuardCondition(disjunction(compare(space, self.feature, "==", number) for number in numbers))
+        each = disjunction(compared(space, factual, self.feature, "==", number) for number in numbers)
+        return GuardCondition(conjunction([*present(space, [self.feature]), each]))
 
     @property
     def text(self) -> str:
@@ -35,7 +37,7 @@ class OneOf(Combinable):
         return f"one_of({self.feature!r}, {list(self.values)!r})"
 
 
-def one_of(feature: str, levels: Sequence[Level]) -> OneOf:
+def one_of(feature: str, levels: Sequence[Given]) -> OneOf:
     """Let a feature take only these levels (or numbers).
 
     Examples

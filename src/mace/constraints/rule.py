@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, cast
 
 from mace.constraints.combine import Combinable
-from mace.constraints.condition import AtLeast, Condition, Constraint, GuardCondition, feature_of, number_of, present
+from mace.constraints.condition import AtLeast, Condition, Constraint, GuardCondition, feature_of, present
+from mace.constraints.numbers import as_written, meant, meant_program, number_of, old_value
 from mace.constraints.terms import Feature, Joined, Literal, Minus, Term, expression, features, levels_of, term_text
 from mace.constraints.words import name_text
 from mace.errors import InvalidConstraint, InvalidProgram
@@ -31,6 +32,7 @@ from mace.language.syntax import (
     conjunction,
 )
 from mace.space import Categorical, FeatureSpace, Ordinal, Point
+from mace.space import Feature as SpaceFeature
 
 SIGNS: tuple[CompareName, ...] = ("<=", ">=", "==", "!=", "<", ">")
 
@@ -55,10 +57,11 @@ class Comparison(Combinable):
         return GuardCondition(conjunction([*present(space, new), *parts]))
 
     def _link(self, left: Term, sign: CompareName, right: Term, space: FeatureSpace, factual: Point) -> Guard:
-        sides = [levels_of(left, space), levels_of(right, space)]
-        named = next((name for name in sides if name is not None), None)
+        leveled = [levels_of(left, space), levels_of(right, space)]
+        named = next((name for name in leveled if name is not None), None)
         if named is None:
-            return Compare(sign, *(expression(side, space, factual, str(self)) for side in (left, right)))
+            sides = [expression(side, space, factual, str(self)) for side in (left, right)]
+            return meant(Compare(sign, sides[0], sides[1]), space, factual)
         feature = space[named]
         if isinstance(feature, Categorical) and sign not in ("==", "!="):
             raise InvalidConstraint(
@@ -70,7 +73,7 @@ class Comparison(Combinable):
     def _level(self, term: Term, named: str, space: FeatureSpace, factual: Point) -> Expression:
         """Return the position of a level among those of the feature ``named``."""
         if isinstance(term, Literal):
-            return Constant(Fraction(number_of(space, named, term.value, str(self))))
+            return Constant(number_of(space, named, term.value, str(self)))
         other = levels_of(term, space)
         if other is None:
             raise InvalidConstraint(f"{self}: {named!r} has levels, and {term_text(term)} is a number.")
@@ -112,21 +115,21 @@ class FunctionRule(Combinable):
 
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return what the function says of the new row."""
-        new = {name: Symbol.of(space[name], Variable(name)) for name in space}
+        new = {name: _symbol(space[name], Variable(name)) for name in space}
         old = {
-            name: Symbol.of(space[name], Constant(Fraction(own)))
+            name: _symbol(space[name], Constant(old_value(space[name], own)))
             for name, own in zip(space, factual, strict=True)
             if own is not None
         }
         try:
-            parsed = parse(self.function, records=[new, old])
+            parsed = parse(self.function, records=[new, old], reads=as_written)
         except InvalidProgram as error:
             raise InvalidConstraint(f"cannot read the rule: {error}") from error
         if parsed.labels is not None:
             raise InvalidConstraint("the rule returns text; it must return a condition, e.g. new.debt <= new.income.")
         if divides_by_variable(parsed.program):
             raise InvalidConstraint("the rule divides by something that depends on the new row. Multiply instead.")
-        program = Program(space.names, parsed.program.body)
+        program = meant_program(Program(space.names, parsed.program.body), space, factual)
         if isinstance(program.body, Return) and isinstance(program.body.value, Indicator):
             return GuardCondition(program.body.value.guard)
         return AtLeast(program, Fraction(1))
@@ -139,6 +142,16 @@ class FunctionRule(Combinable):
     def __str__(self) -> str:
         name = getattr(self.function, "__name__", "<lambda>")
         return f"rule({self.function!r})" if isinstance(self.function, str) else f"rule({name})"
+
+
+def _symbol(feature: SpaceFeature, expression: Expression) -> Symbol:
+    """Return what a feature means to a function; levels that are floats are the decimals that they are written as."""
+    made = Symbol.of(feature, expression)
+    if made.levels is None:
+        return made
+    return replace(
+        made, levels=tuple(as_written(level) if isinstance(level, float) else level for level in made.levels)
+    )
 
 
 def rule(condition: object) -> Constraint:

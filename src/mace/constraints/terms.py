@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
 from mace.constraints.condition import feature_of
+from mace.constraints.numbers import Given, Number, as_written, old_value
 from mace.constraints.words import name_text, value_text
 from mace.errors import InvalidConstraint
 from mace.language.syntax import Binary, BinaryName, Constant, Expression, Unary, Variable
-from mace.space import Categorical, FeatureSpace, Level, Ordinal, Point
+from mace.space import Categorical, FeatureSpace, Ordinal, Point
 
 LEVELS = {"+": 1, "-": 1, "*": 2, "/": 2}
 
@@ -19,7 +19,7 @@ LEVELS = {"+": 1, "-": 1, "*": 2, "/": 2}
 class Literal:
     """A number or a level."""
 
-    value: Level
+    value: Given
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +108,16 @@ def expression(term: Term, space: FeatureSpace, factual: Point, constraint: str)
     """Return a term as a number of the core language; a feature with levels stands for the position of its level."""
     match term:
         case Literal(value):
-            if isinstance(value, bool) or not isinstance(value, int | float):
+            if isinstance(value, bool) or not isinstance(value, Number):
                 raise InvalidConstraint(f"{constraint}: {value!r} is not a number here.")
-            return Constant(Fraction(value))
+            return Constant(as_written(value))
         case Feature(name, is_old):
             feature_of(space, name, constraint)
             if not is_old:
                 return Variable(name)
             own = factual[space.index(name)]
             assert own is not None, "whoever asks has looked whether the factual's value is missing"
-            return Constant(Fraction(own))
+            return Constant(old_value(space[name], own))
         case Minus(operand):
             return Unary("neg", _number(operand, space, factual, constraint))
         case Absolute(operand):

@@ -32,6 +32,7 @@ from mace.constraints.condition import Constraint
 from mace.constraints.fixed import Fixed
 from mace.constraints.monotone import decreases, increases
 from mace.constraints.moves import at_most_change, steps, transitions
+from mace.constraints.numbers import Given, Number, read_number
 from mace.constraints.one_of import one_of
 from mace.constraints.rule import SIGNS, Comparison, IsMissing
 from mace.constraints.terms import Absolute, Feature, Joined, Literal, Minus, Term
@@ -39,7 +40,6 @@ from mace.constraints.within import within
 from mace.constraints.words import KEYWORDS
 from mace.errors import InvalidConstraint
 from mace.language.syntax import BinaryName, CompareName
-from mace.space import Level
 from mace.space.features import MOST_LEVELS
 
 MOST_DEPTH = 50
@@ -273,7 +273,7 @@ class _Reader:
             self._need("at")
             self._need("most")
             amount = self._number()
-            return at_most_change(names[0], f"{amount!r}%" if self._take("%") else amount)
+            return at_most_change(names[0], f"{amount}%" if self._take("%") else amount)
         if self._is("in") and self._is("steps", ahead=1):
             self.position += 2
             self._need("of")
@@ -305,7 +305,7 @@ class _Reader:
         return None
 
     def _moves(self, name: str) -> Constraint:
-        moves: dict[Level, list[Level]] = {}
+        moves: dict[Given, list[Given]] = {}
         while True:
             source = self._value()
             self._need("to")
@@ -322,7 +322,7 @@ class _Reader:
             self._need("change", "changes")
             return self._made(changes_at_most, budget)
         self._need("of")
-        weights: dict[str, int | float] = {}
+        weights: dict[str, Number] = {}
         while True:
             name = self._name()
             weights[name] = self._number() if self._take("*") else 1
@@ -383,7 +383,7 @@ class _Reader:
     def _inner_factor(self) -> Term:
         if self._take("-"):
             operand = self._factor()
-            if isinstance(operand, Literal) and isinstance(operand.value, int | float):
+            if isinstance(operand, Literal) and isinstance(operand.value, Number):
                 return Literal(-operand.value)
             return Minus(operand)
         if self._take("("):
@@ -422,7 +422,7 @@ class _Reader:
         self.position += 1
         return token.text
 
-    def _value(self) -> Level:
+    def _value(self) -> Given:
         negative = self._take("-")
         token = self._token
         if token.kind == "number":
@@ -435,7 +435,7 @@ class _Reader:
             return re.sub(r"\\(.)", r"\1", token.text[1:-1], flags=re.DOTALL)
         return token.text.lower() == "true"
 
-    def _values(self) -> list[Level]:
+    def _values(self) -> list[Given]:
         values = [self._value()]
         while self._take(","):
             values.append(self._value())
@@ -443,13 +443,12 @@ class _Reader:
                 self._refuse(f"a list of more than {MOST_LEVELS:,} values")
         return list(dict.fromkeys(values))
 
-    def _number(self) -> int | float:
+    def _number(self) -> Number:
         token = self._token
         if token.kind != "number":
             self._refuse("expected a number")
         self.position += 1
-        digits = token.text.replace("_", "")
-        number = int(digits) if digits.isdigit() and len(digits) < 16 else float(digits)
-        if number == float("inf"):
-            self._refuse("the number is too large", token.at)
-        return number
+        try:
+            return read_number(token.text.replace("_", ""))
+        except ValueError:
+            self._refuse("the number is too large, or too small", token.at)

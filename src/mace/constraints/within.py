@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mace.constraints.combine import Combinable
-from mace.constraints.condition import Condition, GuardCondition, compare, number_of, ordered_feature
+from mace.constraints.condition import Condition, GuardCondition, ordered_feature, present
+from mace.constraints.numbers import Given, compared, number_of
 from mace.constraints.words import name_text, value_text
 from mace.errors import InvalidConstraint
 from mace.language.syntax import conjunction
-from mace.space import FeatureSpace, Level, Point
+from mace.space import FeatureSpace, Point
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +18,8 @@ class Within(Combinable):
     """The feature lies in ``[low, high]``; levels count in order."""
 
     feature: str
-    low: Level
-    high: Level
+    low: Given
+    high: Given
 
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return the two comparisons."""
@@ -27,9 +28,8 @@ class Within(Combinable):
         high = number_of(space, self.feature, self.high, str(self))
         if low > high:
             raise InvalidConstraint(f"{self}: the lower bound is above the upper. Swap them.")
-        return GuardCondition(
-            conjunction([compare(space, self.feature, ">=", low), compare(space, self.feature, "<=", high)])
-        )
+        bounds = [compared(space, factual, self.feature, ">=", low), compared(space, factual, self.feature, "<=", high)]
+        return GuardCondition(conjunction([*present(space, [self.feature]), *bounds]))
 
     @property
     def text(self) -> str:
@@ -40,7 +40,7 @@ class Within(Combinable):
         return f"within({self.feature!r}, {self.low!r}, {self.high!r})"
 
 
-def within(feature: str, low: Level, high: Level) -> Within:
+def within(feature: str, low: Given, high: Given) -> Within:
     """Keep a feature between two bounds, both included.
 
     Examples

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from decimal import Decimal
 
 from mace.space.features import plain_scalar
 
@@ -35,13 +36,15 @@ def value_text(value: object) -> str:
     value = plain_scalar(value)
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int | float):
+    if isinstance(value, int | float | Decimal):
         return number_text(value)
     return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def number_text(value: int | float) -> str:
-    """Return a number as it is written; reading it gives the same float."""
+def number_text(value: int | float | Decimal) -> str:
+    """Return a number as it is written; reading it gives the same number."""
+    if isinstance(value, Decimal):
+        return str(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     if isinstance(value, float) and not math.isfinite(value):

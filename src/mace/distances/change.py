@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from mace.language.roundings import DECIMALS, unit
 from mace.language.syntax import (
     FALSE,
     ONE,
@@ -12,6 +13,7 @@ from mace.language.syntax import (
     Binary,
     Command,
     Compare,
+    Constant,
     Expression,
     Guard,
     If,
@@ -23,7 +25,8 @@ from mace.language.syntax import (
     constant,
     disjunction,
 )
-from mace.space import Categorical, Feature, Value
+from mace.space import Categorical, Feature, Real, Value
+from mace.space.decimals import decimal_of, dtype_of
 
 
 def change(feature: Feature, new: Value, old: Value) -> Fraction:
@@ -37,11 +40,34 @@ def change(feature: Feature, new: Value, old: Value) -> Fraction:
     return abs(Fraction(new) - Fraction(old)) / feature.range
 
 
-def change_command(name: str, feature: Feature, old: Value, result: str) -> Command:
-    """Return the command ``result := δ`` of the feature ``name`` from ``old``."""
+def written_change(feature: Feature, new: Value, old: Value) -> Fraction:
+    """Return δ of the decimals that values, and the ends of the range, are written as: what limits on distances are about."""
+    if new is None or old is None or new == old or not isinstance(feature, Real) or feature.range == 0:
+        return change(feature, new, old)
+    return abs(decimal_of(feature, float(new)) - decimal_of(feature, float(old))) / written_range(feature)
+
+
+def written_range(feature: Feature) -> Fraction:
+    """Return the width of the range between the decimals that its ends are written as."""
+    if not isinstance(feature, Real):
+        return feature.range
+    return decimal_of(feature, feature.high) - decimal_of(feature, feature.low)
+
+
+def written_room(feature: Feature) -> Fraction:
+    """Return by how much δ of decimals and δ of floats may differ."""
+    if not isinstance(feature, Real) or feature.range == 0:
+        return Fraction(0)
+    share, least = unit(DECIMALS[dtype_of(feature)])
+    moved = 2 * (share * max(abs(Fraction(feature.low)), abs(Fraction(feature.high))) + least)
+    return min(Fraction(1), 2 * moved / (feature.range - moved)) if feature.range > moved else Fraction(1)
+
+
+def change_command(name: str, feature: Feature, old: Value, result: str, *, written: bool = False) -> Command:
+    """Return the command ``result := δ`` of the feature ``name`` from ``old``; of decimals, where ``written``."""
     if old is None:
         return Assign(result, Indicator(Not(Missing(name))))
-    assign = Assign(result, _distance(name, feature, old))
+    assign = Assign(result, _distance(name, feature, old, written))
     return If(Missing(name), Assign(result, ONE), assign) if feature.missing else assign
 
 
@@ -53,10 +79,14 @@ def differs(name: str, feature: Feature, old: Value) -> Guard:
     return disjunction([Missing(name), moved]) if feature.missing else moved
 
 
-def _distance(name: str, feature: Feature, old: int | float) -> Expression:
+def _distance(name: str, feature: Feature, old: int | float, written: bool) -> Expression:
     if feature.range == 0:
         return ZERO
     if isinstance(feature, Categorical):
         return Indicator(Compare("!=", Variable(name), constant(old)))
+    if written and isinstance(feature, Real):
+        number = Unary(DECIMALS[dtype_of(feature)], Variable(name))
+        moved = Unary("abs", Binary("-", number, Constant(decimal_of(feature, old))))
+        return Binary("*", Constant(1 / written_range(feature)), moved)
     moved = Unary("abs", Binary("-", Variable(name), constant(old)))
     return Binary("*", constant(1 / feature.range), moved)

@@ -12,15 +12,17 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.distances.change import change, change_command, differs
+from mace.distances.change import change, change_command, differs, written_change
 from mace.distances.l0 import L0
 from mace.distances.norm import Norm, Parts
 from mace.errors import InvalidDistance, InvalidProgram, did_you_mean
-from mace.exact import root_down, root_up
+from mace.exact import decimal_fraction, root_down, root_up
 from mace.language import Symbol, divides_by_variable, parse, run
 from mace.language.syntax import Binary, Constant, Program, Return, Variable, constant, sequence, total
+from mace.language.values import Reads
 from mace.registry import Registry
 from mace.space import RESERVED, FeatureSpace, Point, Value
+from mace.space.decimals import decimal_of
 from mace.space.features import plain_scalar
 
 NORMS = Registry(
@@ -144,6 +146,16 @@ class Distance:
         shape = _shape(tuple(self._shares.items()), tuple(self.weights.get(name, 1) for name in space))
         return NormMetric(space, factual, *shape, power=2 if self.l2 else 1)
 
+    def written_from(self, space: FeatureSpace, row: Point) -> NormMetric:
+        """Return the distance from ``row`` with shares and weights as the decimals that are written: for limits on distances."""
+        made = self.from_factual(space, row)
+        assert isinstance(made, NormMetric)
+        shares = tuple((name, decimal_fraction(share)) for name, share in self._shares.items())
+        weights = tuple(decimal_fraction(self.weights.get(name, 1)) for name in space)
+        if all(share == self._shares[name] for name, share in shares) and weights == made.weights:
+            return made
+        return NormMetric(space, row, *_shape(shares, weights), power=made.power)
+
     def __str__(self) -> str:
         named = [name for name, share in self._shares.items() if share == 1]
         mixed = " + ".join(f"{share:g} {name}" for name, share in self._shares.items() if share)
@@ -178,13 +190,13 @@ class NormMetric:
     costs: Costs
     power: int = 1
 
-    def measure(self, point: Point) -> Fraction:
-        """Return the measure of a point, exactly."""
+    def measure(self, point: Point, *, written: bool = False) -> Fraction:
+        """Return the measure of a point, exactly; of decimals, where ``written``."""
         total = top = Fraction(0)
         for feature, new, old, part in zip(self.space.values(), point, self.factual, self.parts, strict=True):
             if new == old:
                 continue
-            delta = change(feature, new, old)
+            delta = (written_change if written else change)(feature, new, old)
             if delta:
                 total += part.jump + (part.slope + part.square * delta) * delta
                 top = max(top, part.peak * delta)
@@ -195,11 +207,11 @@ class NormMetric:
         weights = np.array([float(weight) for weight in self.weights])
         return sum((float(share) * norm.floats(deltas, weights) for norm, share in self.norms), np.zeros(len(deltas)))
 
-    def program(self) -> Program:
-        """Return the measure as a program: one δ a feature, then the norms of them."""
+    def program(self, *, written: bool = False) -> Program:
+        """Return the measure as a program: one δ a feature, of decimals where ``written``, then the norms of them."""
         names = [f"{RESERVED}delta({name})" for name in self.space]
         steps = [
-            change_command(name, feature, old, delta)
+            change_command(name, feature, old, delta, written=written)
             for (name, feature), old, delta in zip(self.space.items(), self.factual, names, strict=True)
         ]
         deltas = [Variable(name) for name in names]
@@ -230,12 +242,12 @@ class NormMetric:
 
 @lru_cache(maxsize=64)
 def _shape(
-    shares: tuple[tuple[str, float], ...], weights: tuple[float, ...]
+    shares: tuple[tuple[str, float | Fraction], ...], weights: tuple[float | Fraction, ...]
 ) -> tuple[Shares, tuple[Fraction, ...], tuple[Parts, ...], Costs]:
     """Return the norms with their exact shares, the exact weights, and what each feature's change contributes."""
     whole = sum(Fraction(share) for _, share in shares)
     norms = tuple((NORMS.load(name)(), Fraction(share) / whole) for name, share in shares if share)
-    exact = tuple(map(Fraction, weights))
+    exact = tuple(Fraction(weight) for weight in weights)
     for name, share in shares:
         if share and name != "l2" and any(part.square for part in NORMS.load(name)().parts(exact)):
             raise InvalidDistance(f"the norm {name!r} has squares; of these only l2 is known, alone.")
@@ -264,13 +276,19 @@ class FunctionDistance:
 
     def from_factual(self, space: FeatureSpace, factual: Point) -> Metric:
         """Return the distance from ``factual``."""
+        return self._read(space, [_known(name, value) for name, value in zip(space, factual, strict=True)], Fraction)
+
+    def written_from(self, space: FeatureSpace, row: Point) -> FunctionMetric:
+        """Return the distance from ``row`` over decimals: features and constants stand for those that are written."""
+        pairs = zip(space.items(), row, strict=True)
+        numbers = [decimal_of(feature, float(_known(name, value))) for (name, feature), value in pairs]
+        return self._read(space, numbers, decimal_fraction)
+
+    def _read(self, space: FeatureSpace, numbers: list[Fraction], reads: Reads) -> FunctionMetric:
         new = {name: Symbol.of(space[name], Variable(name)) for name in space}
-        old = {
-            name: Symbol.of(space[name], Constant(_known(name, value)))
-            for name, value in zip(space, factual, strict=True)
-        }
+        old = {name: Symbol.of(space[name], Constant(number)) for name, number in zip(space, numbers, strict=True)}
         try:
-            parsed = parse(self.function, records=[new, old])
+            parsed = parse(self.function, records=[new, old], reads=reads)
         except InvalidProgram as error:
             raise InvalidDistance(f"cannot read the distance: {error}") from error
         if parsed.labels is not None:

@@ -211,7 +211,7 @@ class Expressions:
                 )
 
     def _constant(self, node: ast.Constant) -> Value:
-        value = from_object(node.value)
+        value = from_object(node.value, self.scope.reads)
         if value is None:
             raise self.scope.refuse(
                 node, f"{node.value!r} is no constant of the language", "Finite numbers and strings are accepted."
@@ -371,7 +371,7 @@ class Expressions:
             case "abs", [argument]:
                 return Number(Unary("abs", (yield self.number(argument))))
             case "float", [argument]:
-                return Number(as_float((yield self.number(argument))))
+                return Number(as_float((yield self.number(argument)), self.scope.reads))
             case "bool", [argument]:
                 return Test((yield self.test(argument)))
             case "len", [argument]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from mace.language.run import calculate, compare
+from mace.language.run import apply, calculate, compare
 from mace.language.substitute import substitute, substitute_command
 from mace.language.syntax import (
     And,
@@ -91,7 +91,7 @@ def _expression(expression: Expression) -> Expression:
         case Unary(name, operand):
             inner = _expression(operand)
             if isinstance(inner, Constant):
-                return Constant(-inner.value if name == "neg" else abs(inner.value))
+                return Constant(apply(name, inner.value))
             return Unary(name, inner)
         case Binary(name, left, right):
             a, b = _expression(left), _expression(right)

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from mace.language.naming import commands
+from mace.language.roundings import ROUNDINGS, unit
 from mace.language.steps import Steps, finish
 from mace.language.syntax import (
     Assign,
@@ -135,6 +136,9 @@ def _fact(expression: Expression, facts: Mapping[str, Fact]) -> Steps[Fact]:
             return _constant(value)
         case Unary(name, operand):
             inner: Fact = yield _fact(operand, facts)
+            if name in ROUNDINGS:
+                low, high = _widened(inner.low, inner.high, 2 * unit(name)[0] * inner.size)
+                return replace(inner, low=low, high=high, is_exact=False)
             return _negative(inner) if name == "neg" else _absolute(inner)
         case Binary(name, left, right):
             first: Fact = yield _fact(left, facts)

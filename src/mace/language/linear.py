@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
+from mace.language.roundings import ROUNDINGS, unit
 from mace.language.syntax import Binary, Compare, Constant, Expression, Unary, Variable
 
 Linear = tuple[dict[str, Fraction], Fraction]
@@ -14,6 +16,56 @@ def linear(part: Compare) -> Linear | None:
     """Return left - right as a linear expression; ``None`` where it is none."""
     left, right = linear_expression(part.left), linear_expression(part.right)
     return None if left is None or right is None else add(left, right, Fraction(-1))
+
+
+def nearly_linear(part: Compare) -> Linear | None:
+    """Return left - right as a linear expression without its roundings, which move it by at most :func:`room`."""
+    return linear(Compare(part.name, unrounded(part.left), unrounded(part.right)))
+
+
+def unrounded(expression: Expression) -> Expression:
+    """Return an expression without its roundings, those inside of guards left."""
+    match expression:
+        case Unary(name, operand):
+            inner = unrounded(operand)
+            return inner if name in ROUNDINGS else Unary(name, inner)
+        case Binary(name, left, right):
+            return Binary(name, unrounded(left), unrounded(right))
+        case _:
+            return expression
+
+
+def room(part: Compare, sizes: Mapping[str, Fraction]) -> Fraction:
+    """Return by how much roundings may move left - right, where no variable is larger than its size; for linear expressions."""
+    return _room(part.left, sizes)[1] + _room(part.right, sizes)[1]
+
+
+def _room(expression: Expression, sizes: Mapping[str, Fraction]) -> tuple[Fraction, Fraction]:
+    """Return the most that an expression may be, and by how much roundings may move it."""
+    match expression:
+        case Variable(name):
+            return sizes[name], Fraction(0)
+        case Constant(value):
+            return abs(value), Fraction(0)
+        case Unary(name, operand):
+            size, off = _room(operand, sizes)
+            if name in ROUNDINGS:
+                share, least = unit(name)
+                moved = share * size + least
+                return size + moved, off + moved
+            return size, off
+        case Binary(name, left, right):
+            (a, off_a), (b, off_b) = _room(left, sizes), _room(right, sizes)
+            match name:
+                case "*":
+                    return a * b, a * off_b + b * off_a
+                case "/":
+                    divisor = linear_expression(right)
+                    assert divisor is not None, "a linear expression divides by numbers"
+                    return a / abs(divisor[1]), off_a / abs(divisor[1])
+            return a + b, off_a + off_b
+        case _:
+            return Fraction(1), Fraction(1)
 
 
 def linear_expression(expression: Expression) -> Linear | None:

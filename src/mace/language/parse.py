@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from mace.errors import InvalidProgram, did_you_mean
 from mace.language.scope import Scope
@@ -12,7 +13,7 @@ from mace.language.source import Source, find_source
 from mace.language.statements import Statements
 from mace.language.steps import finish
 from mace.language.syntax import Assign, Program, Variable, names, sequence
-from mace.language.values import Label, Level, Number, Record, Symbol, Text, Value, from_object, from_symbol
+from mace.language.values import Label, Level, Number, Reads, Record, Symbol, Text, Value, from_object, from_symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ def parse(
     *,
     symbols: Mapping[str, Symbol] | None = None,
     records: Sequence[Mapping[str, Symbol]] | None = None,
+    reads: Reads = Fraction,
 ) -> Parsed:
     """Return the program of a Python function. The function is read, never called.
 
@@ -42,6 +44,8 @@ def parse(
         that is not named here is that constant.
     records
         One mapping a parameter, in order: the parameters are rows, and ``row.age`` or ``row["age"]`` is looked up.
+    reads
+        What number a float in the source stands for: by default exactly the float.
 
     Returns
     -------
@@ -62,8 +66,8 @@ def parse(
     ('age',)
     """
     source = find_source(function)
-    bound = _parameters(source, symbols, records)
-    scope = Scope(source, _inputs(symbols, records, bound), frozenset(_assigned(source.node)))
+    bound = _parameters(source, symbols, records, reads)
+    scope = Scope(source, _inputs(symbols, records, bound), frozenset(_assigned(source.node)), reads)
     _enter(scope, bound)
     translator = Statements(scope)
     if _body_falls(translator):
@@ -100,10 +104,11 @@ def _parameters(
     source: Source,
     symbols: Mapping[str, Symbol] | None,
     records: Sequence[Mapping[str, Symbol]] | None,
+    reads: Reads,
 ) -> dict[str, Value]:
     """Return what each parameter stands for."""
     arguments = _checked_arguments(source)
-    defaults = _defaults(source)
+    defaults = _defaults(source, reads)
     bound = {name: value for name, value in defaults.items() if symbols is None or name not in symbols}
     free = [argument for argument in arguments if argument.arg not in bound]
     if records is None:
@@ -140,22 +145,22 @@ def _checked_arguments(source: Source) -> list[ast.arg]:
     return [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
 
 
-def _defaults(source: Source) -> dict[str, Value]:
+def _defaults(source: Source, reads: Reads) -> dict[str, Value]:
     arguments = source.node.args
     positional = [*arguments.posonlyargs, *arguments.args]
     pairs = [
         *zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True),
         *((name, node) for name, node in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if node),
     ]
-    return {argument.arg: _default(source, argument, node) for argument, node in pairs}
+    return {argument.arg: _default(source, argument, node, reads) for argument, node in pairs}
 
 
-def _default(source: Source, argument: ast.arg, node: ast.expr) -> Value:
+def _default(source: Source, argument: ast.arg, node: ast.expr, reads: Reads) -> Value:
     if source.defaults is not None:
-        value = from_object(source.defaults.get(argument.arg))
+        value = from_object(source.defaults.get(argument.arg), reads)
     else:
         try:
-            value = from_object(ast.literal_eval(node))
+            value = from_object(ast.literal_eval(node), reads)
         except ValueError:
             value = None
     if value is None:

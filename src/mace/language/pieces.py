@@ -112,7 +112,7 @@ def _form(expression: Expression, values: Values) -> Iterator[tuple[Guards, Line
         case Indicator(guard):
             for guards, holds in _truth(guard, values):
                 yield guards, ({}, Fraction(holds))
-        case Unary(name, operand):
+        case Unary(("neg" | "abs") as name, operand):
             for guards, form in _form(operand, values):
                 if name == "neg":
                     yield guards, _times(form, Fraction(-1))
@@ -124,6 +124,8 @@ def _form(expression: Expression, values: Values) -> Iterator[tuple[Guards, Line
                 for more, b in _form(right, values):
                     for last, form in _joined(name, a, b):
                         yield (*guards, *more, *last), form
+        case Unary():
+            raise _NotLinear
 
 
 def _joined(name: str, a: Linear, b: Linear) -> Iterator[tuple[Guards, Linear]]:

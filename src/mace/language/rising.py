@@ -126,12 +126,14 @@ class _Piece:
                 return self.values[name]
             case Indicator(guard):
                 return Fraction(0), Fraction(self._holds(guard))
-            case Unary(name, operand):
+            case Unary(("neg" | "abs") as name, operand):
                 slope, height = self._line(operand)
                 is_kept = name == "abs" and self._compares(">=", (slope, height))
                 return (slope, height) if is_kept else (-slope, -height)
             case Binary(name, left, right):
                 return self._joined(name, self._line(left), self._line(right))
+            case Unary():
+                raise _NotStraight
 
     def _joined(self, name: str, a: Line, b: Line) -> Line:
         match name:

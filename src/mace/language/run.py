@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from mace.errors import InvalidProgram, did_you_mean
+from mace.language.roundings import rounded
 from mace.language.steps import Steps, finish
 from mace.language.syntax import (
     And,
@@ -31,6 +32,7 @@ from mace.language.syntax import (
     Skip,
     Truth,
     Unary,
+    UnaryName,
     Variable,
 )
 
@@ -144,7 +146,7 @@ def _value(expression: Expression, values: Values) -> Steps[Fraction]:
             return _read(name, values)
         case Unary(name, operand):
             inner: Fraction = yield _value(operand, values)
-            return -inner if name == "neg" else abs(inner)
+            return apply(name, inner)
         case Binary(name, left, right):
             first: Fraction = yield _value(left, values)
             second: Fraction = yield _value(right, values)
@@ -166,6 +168,17 @@ def _read(name: str, values: Values) -> Fraction:
             f"Only isnan({name}) may be asked of a missing value. Test isnan({name}) first."
         )
     return value
+
+
+def apply(name: UnaryName, value: Fraction) -> Fraction:
+    """Return the exact result of a unary function."""
+    match name:
+        case "neg":
+            return -value
+        case "abs":
+            return abs(value)
+        case _:
+            return rounded(name, value)
 
 
 def calculate(name: BinaryName, left: Fraction, right: Fraction) -> Fraction:

@@ -17,6 +17,7 @@ from mace.language.values import (
     Label,
     Level,
     Number,
+    Reads,
     Record,
     Test,
     Text,
@@ -33,8 +34,11 @@ class Scope:
     ``names`` holds the names that surely have a value here; ``block`` receives the commands.
     """
 
-    def __init__(self, source: Source, inputs: tuple[str, ...], assigned: frozenset[str]) -> None:
+    def __init__(
+        self, source: Source, inputs: tuple[str, ...], assigned: frozenset[str], reads: Reads = Fraction
+    ) -> None:
         self.source = source
+        self.reads = reads
         self.inputs = inputs
         self.assigned = assigned
         self.names: dict[str, Value] = {}
@@ -99,7 +103,7 @@ class Scope:
 
     def _outside(self, node: ast.Name) -> Value:
         item = self.source.outside[node.id]
-        value = from_object(item)
+        value = from_object(item, self.reads)
         if value is None:
             raise self.refuse(
                 node,

@@ -8,7 +8,7 @@ too; the front end (:mod:`mace.language.parse`) turns level names into positions
 
 Two productions go beyond the letter of the paper, and both are shorthands for its conditional:
 ``Indicator(b)`` (1 where ``b`` holds, else 0), and ``Missing(x)``, a unary predicate that holds where a feature has
-no value.
+no value. Four of the unary functions are roundings, which only constraints use (:mod:`mace.language.roundings`).
 
 A *formula* is a guard: the characteristic formula of a program is a guard over its inputs, its variables and ``y``.
 """
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-UnaryName = Literal["neg", "abs"]
+UnaryName = Literal["neg", "abs", "decimal", "decimal32", "decimal16", "float"]
 BinaryName = Literal["+", "-", "*", "/", "min", "max"]
 CompareName = Literal["<", "<=", "==", "!=", ">", ">="]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
@@ -108,7 +108,11 @@ def from_symbol(symbol: Symbol) -> Value:
     return Level(symbol.expression, symbol.levels, symbol.ordered)
 
 
-def from_object(item: object) -> Value | None:
+Reads = Callable[[float], Fraction]
+"""What number a float of the source stands for."""
+
+
+def from_object(item: object, reads: Reads = Fraction) -> Value | None:
     """Return the value of a Python object; None where it is no constant of the language."""
     if hasattr(item, "tolist"):
         # Arithmetic in any other type of numpy rounds or wraps in its own way.
@@ -121,21 +125,21 @@ def from_object(item: object) -> Value | None:
         case int() | Fraction():
             return Number(Constant(Fraction(item)))
         case float() if math.isfinite(item):
-            return Number(Constant(Fraction(item)))
+            return Number(Constant(reads(item)))
         case str():
             return Text(item)
         case list() | tuple():
-            values = [from_object(part) for part in item]
+            values = [from_object(part, reads) for part in item]
             known = tuple(value for value in values if value is not None)
             return Items(known) if len(known) == len(values) else None
         case _:
             return None
 
 
-def as_float(expression: Expression) -> Expression:
+def as_float(expression: Expression, reads: Reads = Fraction) -> Expression:
     """Return ``float(...)`` of an expression: a constant is rounded to the nearest float."""
     if isinstance(expression, Constant):
-        return Constant(Fraction(float(expression.value)))
+        return Constant(reads(float(expression.value)))
     return expression
 
 

@@ -21,12 +21,12 @@ import numpy as np
 from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.distances import point_values
-from mace.exact import float_down, float_up
+from mace.exact import decimal_fraction, float_down, float_up, greatest_float, least_float
 from mace.forms import Network
 from mace.forms.decision import clearance
 from mace.forms.scoring import column_values
 from mace.language import holds
-from mace.language.linear import linear
+from mace.language.linear import nearly_linear
 from mace.language.syntax import (
     And,
     Compare,
@@ -44,6 +44,7 @@ from mace.solvers.cuts import Cut, cut_of
 from mace.solvers.regions import Range, Region, guard_of, lies_in, narrow, whole_region, within_reach
 from mace.solvers.splits import active_piece, by_missing, by_value, choices, cut_at, cut_range, is_false, needed_atoms
 from mace.space import Integer, Point, Real, Value
+from mace.space.decimals import decimal_of, dtype_of, float_of
 
 SHARE = Fraction(9, 10)
 """How much of the accuracy a box may lie below the point in hand and still be closed."""
@@ -397,11 +398,12 @@ class _Search:
         if atom.name == "!=" or any(at[name] is None for name in variables(atom)):
             return []
         values = {name: None if value is None else Fraction(value) for name, value in at.items()}
-        form = linear(Compare(atom.name, active_piece(atom.left, values), active_piece(atom.right, values)))
+        form = nearly_linear(Compare(atom.name, active_piece(atom.left, values), active_piece(atom.right, values)))
         if form is None:
             return []
         coefficients, rest = form
-        residual = rest + sum((a * Fraction(at[name] or 0) for name, a in coefficients.items()), Fraction(0))
+        known = {name: decimal_of(self.problem.space[name], at[name] or 0) for name in coefficients}
+        residual = rest + sum((a * known[name] for name, a in coefficients.items()), Fraction(0))
         shifts = [(name, -residual / a) for name, a in coefficients.items() if a and self.whole[name].levels is None]
         if atom.name in ("<", ">"):
             inside = self.problem.accuracy / (8 * len(self.problem.space))
@@ -420,7 +422,11 @@ class _Search:
             for name, shift in self._shifts(atom, at):
                 j, value = names.index(name), at[name]
                 assert value is not None
-                moved = _in_domain(self.problem, j, Fraction(value) + shift, shift > 0)
+                number = decimal_of(self.problem.space[name], value) + shift
+                feature = self.problem.space[name]
+                if atom.name == "==" and feature.size is None:
+                    yield (*point[:j], min(max(float_of(feature, number), feature.low), feature.high), *point[j + 1 :])
+                moved = _in_domain(self.problem, j, number, shift > 0)
                 yield (*point[:j], moved, *point[j + 1 :])
 
     # ---- the end
@@ -515,12 +521,13 @@ def _on_grid(region: Region, name: str, feature: Real | Integer, own: Value) -> 
 
 
 def _in_domain(problem: Problem, j: int, number: Fraction, above: bool) -> Value:
-    """Return a value of a feature at a number, or beside it on the side given."""
+    """Return the value of a feature that is written as a number, or the next one on the side given."""
     feature = list(problem.space.values())[j]
-    if not isinstance(feature, Real) or feature.step is not None:
-        if isinstance(feature, Real | Integer) and feature.step is not None:
-            step, low = Fraction(feature.step), Fraction(feature.low)
-            k = math.ceil((number - low) / step) if above else math.floor((number - low) / step)
-            return feature.value_at(min(max(k, 0), (feature.size or 1) - 1))
+    if isinstance(feature, Real | Integer) and feature.step is not None:
+        step, low = decimal_fraction(feature.step), decimal_fraction(feature.low)
+        k = math.ceil((number - low) / step) if above else math.floor((number - low) / step)
+        return feature.value_at(min(max(k, 0), (feature.size or 1) - 1))
+    if not isinstance(feature, Real):
         return math.ceil(number) if above else math.floor(number)
-    return min(max(float_up(number) if above else float_down(number), feature.low), feature.high)
+    found = least_float(number, dtype_of(feature)) if above else greatest_float(number, dtype_of(feature))
+    return min(max(found, feature.low), feature.high)

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
+from mace.distances.change import written_range
 from mace.diversity import CountDifferent
-from mace.exact import decimal_fraction, float_down, float_up
+from mace.exact import decimal_fraction, float_down, float_up, greatest_float, least_float, next_float
 from mace.language import holds
 from mace.language.syntax import And, Compare, Constant, Guard, Not, Or, Variable, variables
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
+from mace.space.decimals import decimal_of, dtype_of
 
 Floats = NDArray[np.float64]
 
@@ -163,15 +165,21 @@ def _segments(low: float, high: float, constants: list[float]) -> list[Span]:
     return spans
 
 
-def alike(feature: Feature, earlier: Value, by: Fraction) -> Span | None:
+def alike(feature: Feature, earlier: Value, condition: CountDifferent) -> Span | None:
     """Return the values that do not count as different from ``earlier``; ``None`` where only being missing does not."""
     if earlier is None:
         return None
-    if not isinstance(feature, Real) or by == 0:
+    if not isinstance(feature, Real) or condition.by == 0:
         return float(earlier), float(earlier)
     if feature.range == 0:
         return float(feature.low), float(feature.high)
-    radius = by * feature.range
+    if condition.written:
+        dtype, radius = dtype_of(feature), condition.by * written_range(feature)
+        low, high = decimal_of(feature, earlier) - radius, decimal_of(feature, earlier) + radius
+        return next_float(greatest_float(low, dtype), math.inf, dtype), next_float(
+            least_float(high, dtype), -math.inf, dtype
+        )
+    radius = condition.by * feature.range
     low, high = Fraction(earlier) - radius, Fraction(earlier) + radius
     first, last = float_up(low), float_down(high)
     return (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from fractions import Fraction
 
 from mace.constraints.condition import GuardCondition
 from mace.distances import as_distance
@@ -28,20 +27,17 @@ def inside(problem: Problem, region: Region) -> Problem:
 def around(problem: Problem, sturdy: Sturdy, point: Point) -> Region:
     """Return what noise makes of a point."""
     whole = whole_region(problem.space, problem.factual)
-    return {
-        name: _around(whole[name], value, sturdy.radii.get(name, Fraction(0)))
-        for name, value in zip(whole, point, strict=True)
-    }
+    return {name: _around(whole[name], value, sturdy, name) for name, value in zip(whole, point, strict=True)}
 
 
-def _around(whole: Range, value: Value, radius: Fraction) -> Range:
+def _around(whole: Range, value: Value, sturdy: Sturdy, name: str) -> Range:
     if value is None:
         return whole.nothing_but_missing()
     left = replace(whole, missing=False)
     if left.levels is not None:
         return left.only([int(value)])
-    low, high = Fraction(value) - radius, Fraction(value) + radius
-    return left.between(low, high) if radius else replace(left, low=low, high=high)
+    low, high = sturdy.reach(name, value, value)
+    return left.between(low, high) if sturdy.radii.get(name) else replace(left, low=low, high=high)
 
 
 def beside(problem: Problem, sturdy: Sturdy, point: Point, varies: Iterable[str] | None = None) -> Problem:

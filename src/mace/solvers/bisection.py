@@ -118,7 +118,12 @@ class Bisection:
             return
         accuracy = self.problem.accuracy
         near = self.lower + (accuracy + power_of_two_below(accuracy)) / 2
-        if self._certain(near) or self.upper is None or self._gap(self.upper) <= accuracy:
+        if self._certain(near):
+            return
+        if self.upper is None:
+            self.settling += 1
+            self._certain(None)
+        if self.upper is None or self._gap(self.upper) <= accuracy:
             return
         while self.upper - near > accuracy:
             self.settling += 1

@@ -17,7 +17,7 @@ from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition, Values
 from mace.distances import NormMetric
 from mace.distances.change import change
-from mace.near import UNSURE, Neighbours
+from mace.near import Neighbours
 from mace.outliers import USUAL, Usual
 from mace.problem import Evidence, Limits, Problem
 from mace.solvers.regions import Range, Region, guard_of, whole_region
@@ -95,11 +95,11 @@ class NeighboursCut:
         """Return what the condition leaves of a box or a little more, the rows that still count, and a bound on the distance there."""
         least = self._changes(region)
         nearest = self.condition.measures(least)
-        alive = self.alive & (nearest <= self.limit + UNSURE)
+        alive = self.alive & (nearest <= self.limit + self.condition.unsure)
         if int(alive.sum()) < self.condition.least or (self.needed & ~alive).any():
             return Left(None, self)
         left = dict(region)
-        room = (self.limit - nearest + 2 * UNSURE)[:, None]
+        room = (self.limit - nearest + 2 * self.condition.unsure)[:, None]
         with np.errstate(divide="ignore"):
             reach = np.minimum(least + room / np.where(self.slope > 0, self.slope, 0.0), self._reach)
         groups = [np.array([row]) for row in np.flatnonzero(self.needed)]
@@ -116,7 +116,9 @@ class NeighboursCut:
     @property
     def _reach(self) -> Floats:
         metric, radius = self.condition.metrics[0], self.condition.radius
-        return np.array([float(metric.reach(j, radius)) + UNSURE for j in range(len(self.condition.space))])
+        return np.array(
+            [float(metric.reach(j, radius)) + self.condition.unsure for j in range(len(self.condition.space))]
+        )
 
     def _floor(self, region: Region, alive: Flags, least: Floats) -> Fraction:
         """Return a bound on the distance of a row that fulfils the condition: it is no nearer than a neighbour less the radius."""
@@ -132,7 +134,7 @@ class NeighboursCut:
         if self.needed.any():
             needed = own.floats(between)[self.needed] ** (1 / own.power) - float(self.condition.radius)
             floor = max(floor, float(needed.max()))
-        return max(Fraction(0), Fraction(floor) - Fraction(1, 10**8))
+        return max(Fraction(0), Fraction(floor) - self.condition.off - Fraction(1, 10**8))
 
     def _ways(self, region: Region) -> Floats:
         """Return the least change of each feature from the factual to a box."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from mace.exact import float_down, float_up
+from mace.noise import Sturdy
 from mace.problem import Problem
 from mace.solvers.allowed import on_grid
 from mace.solvers.regions import Range
@@ -17,9 +17,7 @@ from mace.solvers.shifted import span
 from mace.space import Feature, Integer, Real, Value
 
 
-def outside(
-    problem: Problem, radii: Mapping[str, Fraction], name: str, left: Range, refused: Range
-) -> tuple[list[Range], Range]:
+def outside(problem: Problem, sturdy: Sturdy, name: str, left: Range, refused: Range) -> tuple[list[Range], Range]:
     """Return the parts of a feature's range that noise does not bring into a refused range, and the rest."""
     parts: list[Range] = []
     if left.missing and not refused.missing:
@@ -31,10 +29,8 @@ def outside(
         beside = replace(left.only(left.levels - refused.levels), missing=False)
         return [*parts, *([beside] if beside.has_values else [])], kept.only(refused.levels)
     own = _off_grid(problem, name)
-    radius = radii.get(name, Fraction(0))
-    if refused.low == refused.high == own:
-        radius = Fraction(0)
-    low, high = refused.low - radius, refused.high + radius
+    is_alone = refused.low == refused.high == own
+    low, high = (refused.low, refused.high) if is_alone else sturdy.reach(name, refused.low, refused.high)
     values = replace(left, missing=False)
     below, above = values.between(left.low, _before(low, left)), values.between(_after(high, left), left.high)
     parts += [part for part in (below, above) if part.has_values]
@@ -42,7 +38,11 @@ def outside(
         feature = problem.space[name]
         assert isinstance(feature, Real | Integer)
         # It lies between values of the grid, and noise may make none of those that are refused of it.
-        parts += [] if _reaches(feature, own, radius, refused) else [replace(values, low=own, high=own)]
+        near = sturdy.reach(name, own, own)
+        reaches = (
+            is_alone or _values_between(feature, max(refused.low, near[0]), min(refused.high, near[1])) is not None
+        )
+        parts += [] if reaches else [replace(values, low=own, high=own)]
     return parts, kept.between(low, high)
 
 
@@ -113,13 +113,6 @@ def _values_between(feature: Real | Integer, low: Fraction, high: Fraction) -> t
         firsts, lasts = on_grid(feature, np.array([first]), np.array([last]))
         first, last = float(firsts[0]), float(lasts[0])
     return (Fraction(first), Fraction(last)) if first <= last else None
-
-
-def _reaches(feature: Real | Integer, own: Fraction, radius: Fraction, refused: Range) -> bool:
-    """Return whether noise makes some value of a refused range of one off the grid."""
-    if refused.low == refused.high == own:
-        return True
-    return _values_between(feature, max(refused.low, own - radius), min(refused.high, own + radius)) is not None
 
 
 def _before(low: Fraction, left: Range) -> Fraction:

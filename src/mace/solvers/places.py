@@ -65,7 +65,7 @@ class Search:
         self.point: Point | None = None
         self.around: Evidence | None = None
         self.calls = 0
-        self.copies = Copies(rest, sturdy.radii)
+        self.copies = Copies(rest, sturdy)
         self.near: dict[int, Ends] = {}
         self.repairs = 0
 
@@ -129,17 +129,16 @@ class Search:
         if bound is None:
             places = tuple(self.places)
         else:
-            space, radii = self.rest.space, self.sturdy.radii
-            places = tuple(place for place in self.places if place.may_be_near(self.near, place.gate(space, radii)))
+            places = tuple(place for place in self.places if place.may_be_near(self.near, place.gate(self.sturdy)))
         return self.copies.at(places), places
 
     def _set_bound(self, bound: Fraction) -> Fraction | None:
         """Make ready for points within a distance; return it, or ``None`` where it is all the same to ask for all points."""
         if bound >= WHOLE or not self.narrows or not isinstance(self.rest.metric, NormMetric):
-            self.copies = Copies(self.rest, self.sturdy.radii)
+            self.copies = Copies(self.rest, self.sturdy)
             return None
         self.near = self._ranges([(float_down(low), float_up(high)) for low, high in self.rest.box(bound)])
-        self.copies = Copies(self.rest, self.sturdy.radii, self.near)
+        self.copies = Copies(self.rest, self.sturdy, self.near)
         return bound
 
     def _ranges(self, box: list[Ends]) -> dict[int, Ends]:
@@ -156,7 +155,7 @@ class Search:
         varies = [name for name, left in region.items() if not left.is_single]
         # What does not vary is decided in the narrowed ensemble, and no condition need say it.
         said = {*varies, *(name for name, feature in self.rest.space.items() if feature.missing or not self.narrows)}
-        asked = Copies(beside(self.rest, self.sturdy, point, said), {}, ends if self.narrows else None).at(())
+        asked = Copies(beside(self.rest, self.sturdy, point, said), None, ends if self.narrows else None).at(())
         assert isinstance(asked.form, TreeEnsemble)
         inner = {
             self.rest.space.index(each): (float_up(region[each].low), float_down(region[each].high)) for each in varies
@@ -181,7 +180,7 @@ class Search:
     def _repair(self, point: Point) -> None:
         """Try the points just beside the gate of the last place, which undid this one."""
         place = self.places[-1]
-        gate = place.gate(self.rest.space, self.sturdy.radii)
+        gate = place.gate(self.sturdy)
         features = list(self.rest.space.values())
         for j, ends in zip(place.features, gate, strict=True):
             for up in (False, True):

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from mace.distances import NormMetric
 from mace.exact import float_down, float_up
+from mace.language.roundings import ROUNDINGS, operands, rounded_ends
 from mace.language.syntax import (
     ONE,
     ZERO,
@@ -283,6 +284,8 @@ def interval(expression: Expression, region: Region) -> Interval | None:
             inner = interval(operand, region)
             if inner is None:
                 return None
+            if name in ROUNDINGS:
+                return rounded_ends(name, *inner)
             if name == "neg":
                 return -inner[1], -inner[0]
             sizes = abs(inner[0]), abs(inner[1])
@@ -328,6 +331,9 @@ def _project(expression: Expression, goal: Interval, region: Region | None) -> R
             return region if left.missing else _with(region, name, left.between(*goal))
         case Unary("neg", operand):
             return _project(operand, (-goal[1], -goal[0]), region)
+        case Unary(name, operand) if name in ROUNDINGS:
+            inside = operands(name, *goal)
+            return None if inside is None else _project(operand, inside, region)
         case Unary(_, operand):
             return None if goal[1] < 0 else _project(operand, (-goal[1], goal[1]), region)
         case Indicator(guard):

@@ -16,6 +16,7 @@ from mace.language import characteristic
 from mace.language.syntax import Compare, CompareName, Guard, Variable, conjunction, constant, negation
 from mace.problem import Answer, Bounds, Limits, Problem, Sat, Unknown, Unsat
 from mace.solvers.bisection import Bisection
+from mace.solvers.narrowed import narrowed, sizes_of
 from mace.solvers.terms import OutOfTime, Translator
 from mace.space import RESERVED, Categorical
 
@@ -63,8 +64,13 @@ class SmtOracle:
             self.solver.add_assertion(term)
         self._assert(problem.form.definitions(problem.goal))
         self._assert(characteristic(problem.metric.program(), result=DISTANCE, prefix=f"{DISTANCE}."))
+        self.inner: list[Guard] = []
+        sizes = sizes_of(problem.space)
         for number, condition in enumerate(problem.conditions):
-            self._assert(condition.formula(f"{RESERVED}condition {number}."))
+            formula = condition.formula(f"{RESERVED}condition {number}.")
+            self._assert(formula)
+            if (inner := narrowed(formula, sizes)) != formula:
+                self.inner.append(inner)
 
     def possible(self, bound: Fraction | None) -> Answer:
         """Ask for a point that the deployed model may put in the goal."""
@@ -72,7 +78,9 @@ class SmtOracle:
 
     def certain(self, bound: Fraction | None) -> Answer:
         """Ask for a point that the deployed model puts in the goal whatever the rounding."""
-        return self._check(self.problem.form.certain(self.problem.goal, self.problem.box(bound)), bound)
+        return self._check(
+            conjunction([self.problem.form.certain(self.problem.goal, self.problem.box(bound)), *self.inner]), bound
+        )
 
     def exclude(self, region: Guard) -> None:
         """Leave a region out of all further answers."""

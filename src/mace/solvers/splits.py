@@ -10,6 +10,7 @@ from fractions import Fraction
 from mace.errors import InvalidProgram
 from mace.exact import float_down, float_up
 from mace.language import evaluate, holds
+from mace.language.roundings import ROUNDINGS
 from mace.language.syntax import (
     And,
     Binary,
@@ -135,6 +136,8 @@ def active_piece(expression: Expression, values: dict[str, Fraction | None]) -> 
     match expression:
         case Unary(name, operand):
             inner = active_piece(operand, values)
+            if name in ROUNDINGS:
+                return Unary(name, inner)
             return inner if name == "abs" and evaluate(operand, values) >= 0 else Unary("neg", inner)
         case Binary(("min" | "max") as name, left, right):
             first_is_less = evaluate(left, values) <= evaluate(right, values)

@@ -43,6 +43,7 @@ from mace.solvers.shifted import (
     worst_beside,
 )
 from mace.space import Integer, Point, Real, Value
+from mace.space.decimals import is_exact
 
 HALVINGS = 6
 """How often the end of a box of refused rows is looked for between two."""
@@ -387,7 +388,7 @@ class _Search:
             refused, further = self._at(worst), (*held, place)
         inner, outer = dict(region), []
         for name, left in refused.items():
-            parts, kept = outside(self.problem, self.sturdy.radii, name, region[name], left)
+            parts, kept = outside(self.problem, self.sturdy, name, region[name], left)
             outer += [inner | {name: part} for part in parts]
             inner[name] = kept
         if further is not None:
@@ -446,9 +447,8 @@ class _Search:
             return own
         if left.levels is not None and own.levels is not None:
             return replace(own, levels=left.levels | own.levels)
-        radius = self.sturdy.radii.get(name, Fraction(0))
-        whole = self.whole[name]
-        low, high = max(whole.low, left.low - radius), min(whole.high, left.high + radius)
+        whole, (low, high) = self.whole[name], self.sturdy.reach(name, left.low, left.high)
+        low, high = max(whole.low, low), min(whole.high, high)
         return replace(own, low=min(own.low, low), high=max(own.high, high))
 
     def _grown(self, name: str, at: Region, wide: Range, is_refused: Callable[[Region], bool]) -> Region:
@@ -572,12 +572,14 @@ class _Search:
         for (name, feature), own in zip(self.problem.space.items(), self.problem.factual, strict=True):
             radius, far = self.sturdy.radii.get(name, Fraction(0)), Fraction(0)
             if not isinstance(feature, Real | Integer) or feature.missing or own is None:
-                pass
-            elif isinstance(feature, Integer) or feature.is_exact_grid:
+                found.append(far)
+                continue
+            rounding = Fraction(max(abs(feature.low), abs(feature.high))) / 2**50
+            if isinstance(feature, Integer) or feature.is_exact_grid:
                 step = Fraction(feature.step or 1)
-                far = math.floor(radius / step) * step if feature.has(own) else far
+                reach = radius if is_exact(feature) else radius - rounding
+                far = max(math.floor(reach / step), 0) * step if feature.has(own) else far
             elif feature.step is None:
-                rounding = Fraction(max(abs(feature.low), abs(feature.high))) / 2**50
                 far = Fraction(float_down(max(radius * (1 - Fraction(1, 2**40)) - rounding, Fraction(0))))
             found.append(far)
         return tuple(found)

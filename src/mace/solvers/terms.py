@@ -16,6 +16,7 @@ from pysmt.environment import Environment
 from pysmt.typing import BOOL, INT, REAL
 
 from mace.exact import decimal_fraction
+from mace.language.roundings import unit
 from mace.language.syntax import (
     And,
     Binary,
@@ -34,6 +35,7 @@ from mace.language.syntax import (
 )
 from mace.problem import Limits, Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
+from mace.space.decimals import decimal_of, is_short
 
 Term = Any
 """A pySMT node; pySMT has no types of its own."""
@@ -119,6 +121,7 @@ class Grid:
             self.own = manager.Symbol(f"{name} stays", BOOL)
             self.own_value = own
         inside = manager.And(manager.GE(self.index, manager.Int(0)), manager.LE(self.index, manager.Int(self.size - 1)))
+        self.decimal: Term | None = None
         self.number, self.domain = self._number(name, inside)
 
     def _number(self, name: str, inside: Term) -> tuple[Term, Term]:
@@ -128,6 +131,10 @@ class Grid:
         if isinstance(self.feature, Real) and not self.feature.is_exact_grid:
             # The decimal low + k·step is not a float; the feature's float lies within half an ulp of it.
             exact, term = term, m.Symbol(f"{name} value", REAL)
+            if is_short(self.feature):
+                self.decimal = exact
+                if self.own is not None:
+                    self.decimal = m.Ite(self.own, m.Real(decimal_of(self.feature, self.own_value)), exact)
             half = m.Real(Fraction(math.ulp(max(abs(self.feature.low), abs(self.feature.high)))) / 2)
             inside = m.And(inside, m.LE(m.Minus(exact, half), term), m.LE(term, m.Plus(exact, half)))
         if self.own is not None:
@@ -226,6 +233,11 @@ class Translator:
             for number, (name, feature) in enumerate(problem.space.items())
             if feature.missing
         }
+        self.sizes = {
+            name: max(abs(Fraction(feature.low)), abs(Fraction(feature.high)))
+            for name, feature in problem.space.items()
+            if isinstance(feature, Real)
+        }
         self.domain = [encoding.domain for encoding in self.features.values()]
         self.definitions: list[Term] = []
         self._defined: dict[tuple[str, Term, Term], Term] = {}
@@ -277,6 +289,8 @@ class Translator:
             case Unary("abs", operand):
                 term = self.term(operand)
                 return self._extreme("max", term, m.Times(m.Real(-1), term))
+            case Unary(name, operand):
+                return self._rounding(name, operand)
             case Binary("+", _, _):
                 return m.Plus([self.term(part) for part in _addends(expression)])
             case Binary("-", left, right):
@@ -291,6 +305,27 @@ class Translator:
                 return self._extreme(which, self.term(left), self.term(right))
             case _:
                 raise AssertionError(f"no translation of {expression!r}")
+
+    def _rounding(self, name: str, operand: Expression) -> Term:
+        """Return the decimal of a number on a grid where it is known; else a variable within half an ulp, which allows a little more."""
+        m = self.manager
+        grid = self.features.get(operand.name) if isinstance(operand, Variable) else None
+        if isinstance(grid, Grid) and grid.decimal is not None and name != "float":
+            return grid.decimal
+        term = self.term(operand)
+        key = (name, term, term)
+        if key not in self._defined:
+            result = m.Symbol(f"{name} {len(self._defined)}", REAL)
+            share, least = unit(name)
+            if isinstance(operand, Variable) and operand.name in self.sizes:
+                moved = m.Real(share * self.sizes[operand.name] + least)
+            else:
+                size = self._extreme("max", term, m.Times(m.Real(-1), term))
+                moved = m.Plus(m.Times(m.Real(share), size), m.Real(least))
+            near = m.And(m.LE(m.Minus(term, moved), result), m.LE(result, m.Plus(term, moved)))
+            self.definitions.append(near)
+            self._defined[key] = result
+        return self._defined[key]
 
     def _extreme(self, which: str, left: Term, right: Term) -> Term:
         """Return a variable for the greater (or lesser) of two terms, defined by its bounds."""

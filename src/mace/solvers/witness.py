@@ -17,10 +17,10 @@ MOST_CANDIDATES = 64
 
 
 def candidates(problem: Problem, values: dict[str, Fraction | None]) -> Iterator[Point]:
-    """Yield rows of floats beside an exact witness: each real that is no float rounded up or down, up first.
+    """Yield rows of floats beside an exact witness: each real that is no float rounded up or down, up first, or to fewer digits.
 
     Up first, because an edge of a tree is a float e with ``x <= e`` on one side: the next float up from a witness lies on the
-    witness's side of every edge.
+    witness's side of every edge. Fewer digits, because an oracle knows decimals within half an ulp only, and rules meet at short ones.
     """
     choices = [_roundings(problem, name, values[name]) for name in problem.space]
     yield from islice(product(*choices), MOST_CANDIDATES)
@@ -31,7 +31,8 @@ def _roundings(problem: Problem, name: str, value: Fraction | None) -> tuple[int
         return (None,)
     if not isinstance(problem.space[name], Real):
         return (int(value),)
-    return tuple(dict.fromkeys((float_up(value), float_down(value))))
+    beside = (float_up(value), float_down(value))
+    return tuple(dict.fromkeys(beside if beside[0] == beside[1] else (*beside, float(f"{beside[0]:.14g}"))))
 
 
 def exclusion(problem: Problem, point: Point, values: dict[str, Fraction | None]) -> Guard | None:

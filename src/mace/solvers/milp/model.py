@@ -20,6 +20,7 @@ from mace.solvers.milp.contract import Box
 from mace.solvers.milp.nodes import Bound, Node
 from mace.solvers.milp.program import Builder, Floats, Program, Room
 from mace.solvers.milp.translate import Translator
+from mace.solvers.narrowed import narrowed, sizes_of
 from mace.space import RESERVED, Integer, Point, Real, Value
 
 DISTANCE = f"{RESERVED}distance"
@@ -153,7 +154,8 @@ def build(
         prefix = f"{RESERVED}condition {number}."
         if isinstance(condition, AtLeast | CountDifferent | Neighbours):
             translator.know(_exact_ranges(problem, condition.program, result=f"{prefix}result", prefix=prefix))
-        parts += translator.parts(condition.formula(prefix))
+        formula = condition.formula(prefix)
+        parts += translator.parts(narrowed(formula, sizes_of(problem.space)) if certain else formula)
     box = Box(translator.quantities, limits)
     contracted = box.contract(parts)
     if contracted is None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from mace.exact import float_down, float_up
+from mace.exact import decimal_fraction, float_down, float_up
+from mace.language.roundings import rounded, unit
 from mace.language.syntax import (
     And,
     Binary,
@@ -31,6 +32,7 @@ from mace.problem import Limits, Problem
 from mace.solvers.milp.nodes import ALWAYS, Bound, Differ, Implied, Never, Node, Product, Row, every, some
 from mace.solvers.milp.quantities import Affine, Quantities, domain_of, greatest, least
 from mace.space import Categorical, Integer, Ordinal, Real
+from mace.space.decimals import is_short
 
 _MIRROR: dict[CompareName, CompareName] = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -67,6 +69,7 @@ class Translator:
         self.missing: dict[str, int] = {}
         self.definitions: list[Node] = []
         self._variables: dict[str, int] = {}
+        self._grids: dict[str, Real] = {}
         self._ranges: dict[str, tuple[Fraction | float, Fraction | float]] = {}
         self._known: dict[object, Affine] = {}
         self._translated = 0
@@ -82,6 +85,8 @@ class Translator:
                     self.numbers[name] = self.quantities.column(float(low), float(high), domain, is_feature=True)
                     if feature.missing:
                         self.missing[name] = self.quantities.binary()
+                    elif isinstance(feature, Real) and own is not None and feature.has(own) and is_short(feature):
+                        self._grids[name] = feature
 
     def variable(self, name: str) -> int:
         """Return the column of a variable of the formulas that is no feature."""
@@ -213,6 +218,10 @@ class Translator:
             case Unary("abs", operand):
                 inner = self.affine(operand)
                 return self._greatest(inner, inner.times(-ONE), sense)
+            case Unary(name, Variable(variable)) if variable in self._grids and name != "float":
+                return self._decimal(variable)
+            case Unary(name, operand):
+                return self._rounding(name, self.affine(operand))
             case Binary("+", _, _):
                 return self._sum(expression, sense)
             case Binary("-", left, right):
@@ -313,6 +322,36 @@ class Translator:
             self.definitions += [self._compare("<=", over_left), self._compare("<=", over_right)]
             self.definitions.append(Implied(attained) if sense > 0 else attained)
             self._known[key] = result
+        return self._known[key]
+
+    def _decimal(self, name: str) -> Affine:
+        """Return the decimal of a number on a grid, low + k·step, by a column for k."""
+        key = ("decimal", name)
+        if key not in self._known:
+            grid = self._grids[name]
+            low, step = decimal_fraction(grid.low), decimal_fraction(grid.step or 1)
+            last = (grid.size or 1) - 1
+            index = self.quantities.column(0.0, float(last), domain_of(Integer(0, last), None))
+            made = Affine({index: step}, low)
+            room = Affine(shift=Fraction(math.ulp(max(abs(grid.low), abs(grid.high)))))
+            apart = Affine({self.numbers[name]: ONE}).plus(made, -ONE)
+            self.definitions += [self._compare("<=", apart.plus(room, -ONE)), self._compare(">=", apart.plus(room))]
+            self._known[key] = made
+        return self._known[key]
+
+    def _rounding(self, name: str, value: Affine) -> Affine:
+        """Return a sum with a column for what its rounding may add to it, at most half an ulp either way."""
+        if not value.terms:
+            return Affine(shift=rounded(name, value.shift))
+        key = ("rounding", name, _frozen(value))
+        if key not in self._known:
+            q = self.quantities
+            size = float(abs(value.shift)) + sum(
+                float(abs(a)) * max(abs(q.low[column]), abs(q.high[column])) for column, a in value.terms.items()
+            )
+            share, least = unit(name)
+            room = float(share) * size * (1 + 1e-9) + 2 * float(least)
+            self._known[key] = value.plus(Affine({q.column(-room, room): ONE}))
         return self._known[key]
 
     def _product(self, left: Affine, right: Affine) -> Affine:

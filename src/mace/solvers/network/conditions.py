@@ -11,11 +11,11 @@ from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.diversity import CountDifferent
 from mace.exact import float_up
-from mace.language.linear import add, linear
+from mace.language.linear import add, nearly_linear, room
 from mace.language.syntax import Compare, Guard, variables
 from mace.problem import Problem
 from mace.solvers.allowed import compared_with, conjuncts
-from mace.space import FeatureSpace, Real
+from mace.space import Feature, FeatureSpace, Real
 
 
 def unsupported_condition(conditions: Iterable[Condition], space: FeatureSpace) -> str:
@@ -31,7 +31,7 @@ def unsupported_condition(conditions: Iterable[Condition], space: FeatureSpace) 
                     return "a condition compares a feature with something other than a number"
             elif any(space[name].missing for name in variables(part)):
                 return "a condition joins features that may be missing"
-            elif not isinstance(part, Compare) or part.name == "!=" or linear(part) is None:
+            elif not isinstance(part, Compare) or part.name == "!=" or nearly_linear(part) is None:
                 return "a condition joins several features in another way than by a linear inequality"
             elif part.name == "==" and any(space[name].size is None for name in variables(part)):
                 return "a condition is an equation between real features"
@@ -61,21 +61,31 @@ def linear_rows(problem: Problem) -> list[Row]:
 
 def _rows(problem: Problem, part: Guard) -> Iterator[Row]:
     assert isinstance(part, Compare)
-    expression = linear(part)
+    expression = nearly_linear(part)
     assert expression is not None
     for sign in {">=": (1,), ">": (1,), "<=": (-1,), "<": (-1,), "==": (1, -1)}[part.name]:
         coefficients, constant = add(({}, Fraction(0)), expression, Fraction(sign))
-        yield _row(problem, coefficients, constant, strict=part.name in ("<", ">"))
+        sizes = {name: _size(problem.space[name]) for name in coefficients}
+        yield _row(problem, coefficients, constant, sizes, room(part, sizes), strict=part.name in ("<", ">"))
 
 
-def _row(problem: Problem, coefficients: dict[str, Fraction], constant: Fraction, *, strict: bool) -> Row:
+def _size(feature: Feature) -> Fraction:
+    low, high = (0, feature.size) if hasattr(feature, "levels") else (feature.low, feature.high)
+    return max(abs(Fraction(low or 0)), abs(Fraction(high or 0)))
+
+
+def _row(
+    problem: Problem,
+    coefficients: dict[str, Fraction],
+    constant: Fraction,
+    sizes: dict[str, Fraction],
+    room: Fraction,
+    *,
+    strict: bool,
+) -> Row:
     """Return a row; over whole numbers its bound lies half way between two values, so that floats decide it."""
     features = [problem.space[name] for name in coefficients]
-    size = abs(constant)
-    for name, value in coefficients.items():
-        feature = problem.space[name]
-        low, high = (0, feature.size) if hasattr(feature, "levels") else (feature.low, feature.high)
-        size += abs(value) * max(abs(Fraction(low or 0)), abs(Fraction(high or 0)))
+    size = abs(constant) + sum(abs(value) * sizes[name] for name, value in coefficients.items())
     if all(not isinstance(feature, Real) for feature in features):
         scale = lcm(*(value.denominator for value in coefficients.values()))
         least = -constant * scale
@@ -83,4 +93,4 @@ def _row(problem: Problem, coefficients: dict[str, Fraction], constant: Fraction
         if size * scale < 2**40:
             whole = {name: value * scale for name, value in coefficients.items()}
             return Row(whole, Fraction(1, 2) - least, error=0.125)
-    return Row(coefficients, constant, error=float_up(size * (len(coefficients) + 8) * Fraction(1, 2**50)))
+    return Row(coefficients, constant, error=float_up(room + size * (len(coefficients) + 8) * Fraction(1, 2**50)))

@@ -1,0 +1,297 @@
+"""What a number in a constraint means: the decimal that is written.
+
+A constant, a percentage, an amount, a radius, a budget and a value of a row, new or old, count as the shortest decimal that prints them
+in their column's dtype: 0.3 is three tenths, 3 % of 100 is 3, and from 0.3 a change of 0.1 reaches 0.4. Inequalities are decided exactly on
+these decimals. An ``==`` or ``!=`` in which a real feature without a step stands compares both sides as floats, after they were
+evaluated on decimals: floats are too coarse to hit an equation otherwise.
+
+Search works on floats. So that it need not know of decimals, a comparison of one feature with a number becomes one of floats, on
+the very float where it turns; any other one is over ``Unary("decimal", x)`` of the features (:mod:`mace.language.roundings`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from decimal import Decimal
+from fractions import Fraction
+
+from mace.errors import InvalidConstraint, did_you_mean
+from mace.exact import decimal_fraction, greatest_float, least_float
+from mace.language import evaluate
+from mace.language.linear import linear
+from mace.language.roundings import DECIMALS
+from mace.language.run import apply, calculate, compare
+from mace.language.steps import Steps, each, finish
+from mace.language.syntax import (
+    FALSE,
+    TRUE,
+    And,
+    Assign,
+    Binary,
+    Command,
+    Compare,
+    CompareName,
+    Constant,
+    Expression,
+    For,
+    Guard,
+    If,
+    Indicator,
+    Not,
+    Or,
+    Program,
+    Return,
+    Sequence,
+    Truth,
+    Unary,
+    Variable,
+    conjunction,
+    disjunction,
+    variables,
+)
+from mace.space import Categorical, Feature, FeatureSpace, Level, Ordinal, Point, Real
+from mace.space.decimals import decimal_of, dtype_of, float_of, is_exact
+from mace.space.features import Number as PlainNumber
+from mace.space.features import plain_scalar, position_of
+
+Number = int | float | Decimal
+"""A number of a constraint; a ``Decimal`` is one of more digits than a float prints."""
+
+Given = Level | Decimal
+"""A level or a number of a constraint."""
+
+MIRRORED: dict[CompareName, CompareName] = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
+
+MOST = Fraction(10**300)
+"""Numbers beyond this are compared as they are."""
+
+_IN_BINARY: ContextVar[bool] = ContextVar("in_binary", default=False)
+
+
+@contextmanager
+def in_binary() -> Iterator[None]:
+    """Have constraints bound as in version 0.1: a float means the binary fraction that it is. For old certificates only."""
+    token = _IN_BINARY.set(True)
+    try:
+        yield
+    finally:
+        _IN_BINARY.reset(token)
+
+
+def is_binary() -> bool:
+    """Return whether constraints are being bound as in version 0.1."""
+    return _IN_BINARY.get()
+
+
+def decimal_number(number: Number) -> Fraction:
+    """Return the decimal that a number is written as.
+
+    Examples
+    --------
+    >>> decimal_number(0.3)
+    Fraction(3, 10)
+    """
+    return decimal_fraction(number) if isinstance(number, float) else Fraction(number)
+
+
+def as_written(number: Number) -> Fraction:
+    """Return the number that a constant means."""
+    if not is_binary():
+        return decimal_number(number)
+    return Fraction(float(number) if isinstance(number, Decimal) else number)
+
+
+def read_number(text: str) -> Number:
+    """Return the number that a text writes: whole, a float, or a ``Decimal`` where a float does not print all its digits.
+
+    Raises
+    ------
+    ValueError
+        It is no finite number, or too large or too small for a float.
+    """
+    try:
+        number = Decimal(text)
+    except ArithmeticError:
+        raise ValueError(text) from None
+    near = float(number)
+    if not math.isfinite(near) or (near == 0 and number != 0):
+        raise ValueError(text)
+    return as_number(Fraction(number))
+
+
+def as_number(value: Fraction) -> Number:
+    """Return a finite decimal as a number that means it: whole, a float where its shortest decimal is this, or a ``Decimal``."""
+    if value.denominator == 1:
+        return int(value)
+    near = float(value)
+    if decimal_fraction(near) == value:
+        return near
+    places = max(_power(value.denominator, 2), _power(value.denominator, 5))
+    top = value * 10**places
+    assert top.denominator == 1, "a finite decimal"
+    return Decimal((int(top < 0), tuple(map(int, str(abs(int(top))))), -places))
+
+
+def _power(number: int, prime: int) -> int:
+    count = 0
+    while number % prime == 0:
+        number, count = number // prime, count + 1
+    return count
+
+
+def old_value(feature: Feature, value: PlainNumber) -> Fraction:
+    """Return the number that a value of a row means."""
+    return Fraction(value) if is_binary() else decimal_of(feature, value)
+
+
+def number_of(space: FeatureSpace, name: str, value: object, constraint: str) -> Fraction:
+    """Return the number of a value of a feature given by the user: the level's position, or the number as written."""
+    feature = space[name]
+    value = plain_scalar(value)
+    if isinstance(feature, Ordinal | Categorical):
+        position = position_of(feature.levels, value)
+        if position is not None:
+            return Fraction(position)
+        listed = ", ".join(map(repr, feature.levels))
+        raise InvalidConstraint(
+            f"{constraint}: {value!r} is not a level of {name!r}: {listed}.{did_you_mean(value, feature.levels)}"
+        )
+    if isinstance(value, bool) or not isinstance(value, Number) or not -math.inf < value < math.inf:
+        raise InvalidConstraint(f"{constraint}: {value!r} is not a finite number, and {name!r} is numeric.")
+    return as_written(value)
+
+
+def compared(space: FeatureSpace, factual: Point, name: str, sign: CompareName, number: Fraction) -> Guard:
+    """Return the comparison of one feature with a number, as one of floats."""
+    return _Meant(space, factual).single(name, sign, number)
+
+
+def meant(guard: Guard, space: FeatureSpace, factual: Point) -> Guard:
+    """Return a guard in which features stand for decimals as one in which they stand for the floats of a row."""
+    return finish(_Meant(space, factual).guard(guard))
+
+
+def meant_program(program: Program, space: FeatureSpace, factual: Point) -> Program:
+    """Return a program in which features stand for decimals as one in which they stand for the floats of a row."""
+    return Program(program.inputs, finish(_Meant(space, factual).command(program.body)))
+
+
+class _Meant:
+    """Takes decimals to floats, over one space."""
+
+    def __init__(self, space: FeatureSpace, factual: Point) -> None:
+        self.space = space
+        inexact = () if is_binary() else zip(space.items(), factual, strict=True)
+        self.inexact = {
+            name: feature
+            for (name, feature), own in inexact
+            if isinstance(feature, Real)
+            and not (is_exact(feature) and (own is None or decimal_of(feature, own) == Fraction(own)))
+        }
+
+    def command(self, command: Command) -> Steps[Command]:
+        match command:
+            case Assign(name, value):
+                return Assign(name, (yield self.expression(value)))
+            case Return(value):
+                return Return((yield self.expression(value)))
+            case Sequence(parts):
+                return Sequence(tuple((yield each(map(self.command, parts)))))
+            case If(guard, then, otherwise):
+                return If((yield self.guard(guard)), (yield self.command(then)), (yield self.command(otherwise)))
+            case For(name, start, stop, body):
+                return For(name, start, stop, (yield self.command(body)))
+            case _:
+                return command
+
+    def guard(self, guard: Guard) -> Steps[Guard]:
+        match guard:
+            case And(parts):
+                return conjunction((yield each(map(self.guard, parts))))
+            case Or(parts):
+                return disjunction((yield each(map(self.guard, parts))))
+            case Not(part):
+                inner: Guard = yield self.guard(part)
+                return Truth(not inner.value) if isinstance(inner, Truth) else Not(inner)
+            case Compare():
+                made: Guard = yield self.compare(guard)
+                return made
+            case _:
+                return guard
+
+    def expression(self, expression: Expression) -> Steps[Expression]:
+        match expression:
+            case Variable(name) if name in self.inexact:
+                return Unary(DECIMALS[dtype_of(self.inexact[name])], expression)
+            case Unary(name, operand):
+                inner: Expression = yield self.expression(operand)
+                return Constant(apply(name, inner.value)) if isinstance(inner, Constant) else Unary(name, inner)
+            case Binary(name, left, right):
+                first: Expression = yield self.expression(left)
+                second: Expression = yield self.expression(right)
+                if isinstance(first, Constant) and isinstance(second, Constant) and (name != "/" or second.value):
+                    return Constant(calculate(name, first.value, second.value))
+                return Binary(name, first, second)
+            case Indicator(guard):
+                return Indicator((yield self.guard(guard)))
+            case _:
+                return expression
+
+    def compare(self, atom: Compare) -> Steps[Guard]:
+        names = variables(atom)
+        if not names:
+            return Truth(compare(atom.name, evaluate(atom.left, {}), evaluate(atom.right, {})))
+        known = len(names) == 1 and next(iter(names)) in self.space
+        solved = self._solved(atom) if known else None
+        if solved is not None:
+            return self.single(*solved)
+        left: Expression = yield self.expression(atom.left)
+        right: Expression = yield self.expression(atom.right)
+        if atom.name in ("==", "!=") and any(self._is_free(name) for name in names):
+            left, right = Unary("float", left), Unary("float", right)
+        return Compare(atom.name, left, right)
+
+    def _is_free(self, name: str) -> bool:
+        """Return whether a name stands for a real without a step, or for something that a program calculates, beside one."""
+        if name in self.space:
+            return name in self.inexact and self.inexact[name].size is None
+        return any(feature.size is None for feature in self.inexact.values())
+
+    def _solved(self, atom: Compare) -> tuple[str, CompareName, Fraction] | None:
+        """Return a comparison of one feature as ``feature sign number``; ``None`` where it is not linear, or is an equation of floats."""
+        match atom:
+            case Compare(sign, Variable(name), other) if not variables(other):
+                return name, sign, evaluate(other, {})
+            case Compare(sign, other, Variable(name)) if not variables(other):
+                return name, MIRRORED[sign], evaluate(other, {})
+        try:
+            form = linear(atom)
+        except RecursionError:
+            return None
+        if form is None:
+            return None
+        ((name, share),) = form[0].items()
+        if not share or (atom.name in ("==", "!=") and self._is_free(name)):
+            return None
+        return name, atom.name if share > 0 else MIRRORED[atom.name], -form[1] / share
+
+    def single(self, name: str, sign: CompareName, number: Fraction) -> Guard:
+        """Return ``feature sign number``, where the feature stands for a decimal, as a comparison of floats."""
+        if name not in self.inexact or abs(number) > MOST:
+            return Compare(sign, Variable(name), Constant(number))
+        feature = self.inexact[name]
+        dtype = dtype_of(feature)
+        if sign in ("==", "!="):
+            value = float_of(feature, number)
+            decimal = decimal_of(feature, value)
+            is_value = float(decimal) == float(number) if self._is_free(name) else decimal == number
+            if not is_value:
+                return FALSE if sign == "==" else TRUE
+            return Compare(sign, Variable(name), Constant(Fraction(value)))
+        edge = greatest_float(number, dtype) if sign in ("<=", ">") else least_float(number, dtype)
+        if math.isinf(edge):
+            return Truth(edge > 0 if sign in ("<", "<=") else edge < 0)
+        return Compare(sign, Variable(name), Constant(Fraction(edge)))
