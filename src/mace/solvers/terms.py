@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from pysmt.environment import Environment
 from pysmt.typing import BOOL, INT, REAL
 
+from mace.clock import check
 from mace.exact import decimal_fraction
 from mace.language.syntax import (
     And,
@@ -32,17 +33,13 @@ from mace.language.syntax import (
     Unary,
     Variable,
 )
-from mace.problem import Limits, Problem
+from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
 
 Term = Any
 """A pySMT node; pySMT has no types of its own."""
 
 _MIRROR: dict[CompareName, CompareName] = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
-
-
-class OutOfTime(Exception):
-    """The deadline passed while a formula was being translated."""
 
 
 class Encoding(Protocol):
@@ -215,7 +212,7 @@ class Translator:
         Definitions of variables that :meth:`guard` has introduced since they were last taken.
     """
 
-    def __init__(self, environment: Environment, problem: Problem, limits: Limits) -> None:
+    def __init__(self, environment: Environment, problem: Problem) -> None:
         self.manager: Any = environment.formula_manager
         self.features = {
             name: encode(self.manager, f"feature {number}", feature, own)
@@ -230,7 +227,6 @@ class Translator:
         self.definitions: list[Term] = []
         self._defined: dict[tuple[str, Term, Term], Term] = {}
         self._translated = 0
-        self.limits = limits
 
     def read(self, values: Any) -> dict[str, Fraction | None]:
         """Return the features' numbers in a model of the solver."""
@@ -241,9 +237,7 @@ class Translator:
 
     def guard(self, guard: Guard) -> Term:
         """Return a formula as a Boolean term."""
-        self._translated += 1
-        if self._translated % 512 == 0 and self.limits.remaining() <= 0:
-            raise OutOfTime
+        self._count()
         match guard:
             case Truth(value):
                 return self.manager.Bool(value)
@@ -264,6 +258,7 @@ class Translator:
 
     def term(self, expression: Expression) -> Term:
         """Return an expression as a real term."""
+        self._count()
         m = self.manager
         match expression:
             case Variable(name):
@@ -291,6 +286,11 @@ class Translator:
                 return self._extreme(which, self.term(left), self.term(right))
             case _:
                 raise AssertionError(f"no translation of {expression!r}")
+
+    def _count(self) -> None:
+        self._translated += 1
+        if self._translated % 256 == 0:
+            check()
 
     def _extreme(self, which: str, left: Term, right: Term) -> Term:
         """Return a variable for the greater (or lesser) of two terms, defined by its bounds."""
