@@ -244,7 +244,7 @@ def test_every_valid_point_of_a_ball_is_a_point_of_its_program(seed: int, source
     for point in valid_points(problem, rng, 150)[:4]:
         distance = problem.distance(point)
         for radius in (None, distance, distance * Fraction(3, 2)):
-            model = build(problem, Limits(), lower=Fraction(0), radius=radius)
+            model = build(problem, lower=Fraction(0), radius=radius)
             assert model is not None
             low, high = model.program.low.copy(), model.program.high.copy()
             for name, value in zip(problem.space, point, strict=True):
@@ -273,9 +273,9 @@ def test_contraction_loses_no_point_of_a_formula(seed: int) -> None:
     space = FeatureSpace({"a": real(-4, 4), "b": integer(-3, 9, step=3), "c": categorical([*"xyz"]), "d": real(0, 1)})
     problem = problem_of(Explainer(lambda a, b, c, d: 1 if a > 0 else 0, space), [-1.0, 0, "x", 0.5], {})
     guard = random_guard(rng, 3)
-    translator = Translator(problem, Limits())
+    translator = Translator(problem)
     parts = [*translator.take_definitions(), *translator.parts(guard)]
-    box = Box(translator.quantities, Limits())
+    box = Box(translator.quantities)
     is_empty = box.contract(parts) is None
     for _ in range(300):
         point = (float(rng.uniform(-4, 4)), int(3 * rng.integers(-1, 4)), int(rng.integers(3)), float(rng.random()))
@@ -329,11 +329,11 @@ def test_expressions_become_sums_that_have_their_value() -> None:
     problem = problem_of(Explainer(lambda a, b, c, d: 1 if a > 0 else 0, space), [-1.0, 0, "x", 0.5], {})
     for _ in range(60):
         expression = random_expression(rng, 3)
-        translator = Translator(problem, Limits())
+        translator = Translator(problem)
         result = Variable("result")
         parts = [*translator.take_definitions(), *translator.parts(Compare("==", result, expression))]
         point = (float(rng.uniform(-4, 4)), int(3 * rng.integers(-1, 4)), int(rng.integers(3)), float(rng.random()))
-        box = Box(translator.quantities, Limits())
+        box = Box(translator.quantities)
         box.grow()
         for name, value in zip(space, point, strict=True):
             if name in translator.numbers:

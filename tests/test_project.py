@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "mace"
 
 LAYERS = (
-    {"errors"},
+    {"errors", "clock"},
     {"exact", "registry", "disk", "filling"},
     {"space"},
     {"language"},

@@ -15,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from mace.causes import InRanges, OfRow, inputs_of
+from mace.clock import check
 from mace.constraints import Condition
 from mace.constraints.condition import AtLeast, GuardCondition
 from mace.exact import UNIT
@@ -50,7 +51,7 @@ from mace.language.syntax import (
     variables,
 )
 from mace.outliers import Usual
-from mace.problem import Limits, Problem
+from mace.problem import Problem
 from mace.space import Column, Filled, Point
 
 Row = dict[str, Fraction]
@@ -63,11 +64,7 @@ class Inexpressible(Exception):
     """An effect, or a condition on one, cannot be put in terms of single causes or of sums."""
 
 
-class OutOfTime(Exception):
-    """Time ran out before every edge was found."""
-
-
-def over_actions(problem: Problem, limits: Limits | None = None) -> Problem | None:
+def over_actions(problem: Problem) -> Problem | None:
     """Return a question about actions as one about a plain tree ensemble or network over them; ``None`` where that cannot be done.
 
     It has every answer of the question, at the same distance. It may have a little more, where the rounding of a condition is not followed
@@ -76,12 +73,12 @@ def over_actions(problem: Problem, limits: Limits | None = None) -> Problem | No
     Raises
     ------
     OutOfTime
-        The limits were reached.
+        The deadline of :mod:`mace.clock` has passed.
     """
     form = problem.form
     if not isinstance(form, EffectsForm):
         return None
-    effects = Traced(form.effects, problem, limits)
+    effects = Traced(form.effects, problem)
     try:
         conditions = tuple(effects.condition(each) for each in problem.conditions)
         if isinstance(form.inner, TreeEnsemble):
@@ -136,8 +133,7 @@ class Traced:
         By how much each of the latter, as it is computed, may differ from the exact sum where it lies in its range.
     """
 
-    def __init__(self, effects: Effects, problem: Problem, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
+    def __init__(self, effects: Effects, problem: Problem) -> None:
         self.effects, self.space, self.factual = effects, problem.space, problem.factual
         self.box: Box = problem.box()
         self.names = [equation.name for equation in effects.equations]
@@ -221,8 +217,7 @@ class Traced:
         """
         key = (name, number, below)
         if key not in self._edges:
-            if self.limits.remaining() <= 0:
-                raise OutOfTime
+            check()
             root = self.roots[name]
 
             def holds(value: float) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import islice
 from typing import Any
 
@@ -18,7 +19,7 @@ from mace.errors import InvalidOption, did_you_mean
 from mace.exact import float_down, float_up
 from mace.explanation import Change, Counterfactual, Explanation
 from mace.models import Reading
-from mace.problem import Bounds, Limits, Problem, Status
+from mace.problem import LATE, Bounds, Limits, Problem, Status
 from mace.region import RecourseRegion
 from mace.solvers import Lane, choose
 from mace.solvers.tidy import shortened, tidy
@@ -56,13 +57,14 @@ class Search:
         steps = self._steps(problem)
         return explanation_of(steps, problem, count, target, prediction, started, self.metric, bool(self.digits))
 
-    def _steps(self, asked: Problem) -> Iterator[Step]:
+    def _steps(self, problem: Problem) -> Iterator[Step]:
         """Yield answer after answer, until there is none."""
-        stated = self.statement
+        stated, asked = self.statement, problem
         while True:
             lane = choose(self.solver, asked)
             begun = time.monotonic()
-            bounds = lane.solve(asked, self.limits)
+            is_late = asked is not problem and self.limits.remaining() <= 0
+            bounds = Bounds(Fraction(0), reason=LATE) if is_late else lane.solve(asked, self.limits)
             if bounds.point is None:
                 yield Step((lane,), bounds, certificate=certificate_of(stated, lane.name, bounds, asked, None))
                 return
@@ -78,6 +80,8 @@ class Search:
 
         Raise where neither is found in time.
         """
+        if self.limits.remaining() <= 0:
+            raise Undecided(LATE)
         problem = replace(problem, conditions=(*problem.conditions, *further))
         lane = choose(self.solver, problem)
         begun = time.monotonic()
@@ -223,11 +227,16 @@ def certificate_of(
 def why_none(
     problem: Problem, wanted: tuple[Constraint, ...], solve: Callable[[Problem, Limits], Bounds], limits: Limits
 ) -> str:
-    """Say which of the constraints, as few as possible, rule out every counterfactual; ``solve`` answers a problem."""
+    """Say which of the constraints, as few as possible, rule out every counterfactual; ``solve`` answers a problem.
+
+    The problem's conditions are those of the constraints, in their order.
+    """
     deadline = min(limits.deadline, time.monotonic() + MOST_SECONDS_FOR_A_CONFLICT)
 
+    bound = {id(constraint): condition for constraint, condition in zip(wanted, problem.conditions, strict=True)}
+
     def is_conflict(chosen: Sequence[Constraint]) -> bool:
-        conditions = tuple(constraint.bind(problem.space, problem.factual) for constraint in chosen)
+        conditions = tuple(bound[id(constraint)] for constraint in chosen)
         bounds = solve(replace(problem, conditions=conditions), Limits(deadline))
         if not bounds.is_infeasible and bounds.point is None:
             raise Undecided

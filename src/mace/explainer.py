@@ -187,7 +187,8 @@ class Explainer:
         accuracy : float
             ε: stop when upper - lower <= ε.
         time_limit : float, optional
-            Seconds for the whole call.
+            Seconds for the whole call; what the model's own ``predict`` takes at the end, and loading or compiling kernels, once in a
+            process, come on top.
         solver : str
             ``"auto"`` or a name from ``mace list solvers``.
         certify : bool
@@ -219,9 +220,9 @@ class Explainer:
             self._live.check()
             statement = self._statement(problem.factual, target, metric, wanted, diversity, accuracy)
             check_can_state(statement)
-        # Refuse a solver that cannot, and let its lane compile, before the clock starts.
-        choose(solver, problem)
-        limits = Limits.of(time_limit, on_progress, record=certify)
+        # Refuse a solver that cannot, and let its lane compile, which is not on the clock.
+        preparing = choose(solver, problem).preparing
+        limits = Limits.of(time_limit, on_progress, record=certify, since=started + preparing)
         search = self._search(solver, limits, metric, diversity, statement, decimals(digits, self.space))
         made = search.run(problem, count, target_text(target), self._reading.label(current), started)
         if made.status != Status.INFEASIBLE or not wanted:
@@ -400,11 +401,11 @@ class Explainer:
         most : int
             The menu ends there.
         """
+        started = time.monotonic()
         check_options(most, accuracy, time_limit)
         metric = as_distance(distance)
         problem, _ = self._problem(row, target, metric, as_constraints(constraints), accuracy)
-        choose(solver, problem)
-        limits = Limits.of(time_limit)
+        limits = Limits.of(time_limit, since=started + choose(solver, problem).preparing)
         search = self._search(solver, limits, metric, differ())
 
         def nearest(
@@ -453,6 +454,7 @@ class Explainer:
         solver : str
             As for :meth:`explain`.
         """
+        started = time.monotonic()
         names = [change.feature for change in answer.changes] if features is None else list(features)
         for name in names:
             if name not in self.space:
@@ -462,14 +464,15 @@ class Explainer:
         point = self.space.point(answer.values)
         at = dict(zip(self.space, point, strict=True))
         problem, _ = self._problem(answer.values, None, as_distance("linf"), (), 1e-6)
-        limits = Limits.of(time_limit)
+        limits = Limits.of(time_limit, since=started + choose(solver, problem).preparing)
 
         def is_safe(constraints: list[Constraint]) -> bool:
             conditions = tuple(constraint.bind(self.space, point) for constraint in constraints)
             asked = replace(problem, conditions=conditions)
-            if limits.remaining() <= 0:
+            found = choose(solver, asked).solve(asked, limits) if limits.remaining() > 0 else None
+            if found is None or (not found.is_infeasible and found.point is None and limits.remaining() <= 0):
                 raise Undecided
-            return choose(solver, asked).solve(asked, limits).is_infeasible
+            return found.is_infeasible
 
         widening = Widening(self.space, point, [name for name in names if at[name] is not None], is_safe)
         try:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mace.clock import check
 from mace.constraints.condition import AtLeast, Condition, Values
 from mace.constraints.numbers import as_written, is_binary
 from mace.distances import Distance, NormMetric, as_distance
@@ -127,6 +128,7 @@ class Neighbours:
         steps: list[Command] = []
         near: list[Expression] = []
         for number, (row, metric) in enumerate(zip(self.rows, self.metrics, strict=True)):
+            check()
             names = [f"{RESERVED}row {number} delta({name})" for name in self.space]
             each = list(zip(self.space.items(), row, names, strict=True))
             steps += [
@@ -159,6 +161,21 @@ class NearData:
             raise InvalidConstraint(
                 f"{self}: the frame has no column {lacking[0]!r}. Give it every feature of the space."
             )
+        if space not in self._points:
+            self._points[space] = self._read(space)
+        points = self._points[space]
+        self.distance.from_factual(space, factual)
+        if is_binary():
+            radius = Fraction(self.radius) + (ROOM if self.radius else 0)
+            return Neighbours(space, tuple(points), self.k, radius, self.distance, written=False)
+        return Neighbours(space, tuple(points), self.k, as_written(self.radius), self.distance)
+
+    @cached_property
+    def _points(self) -> dict[FeatureSpace, list[Point]]:
+        """The rows as points of the spaces that were asked about."""
+        return {}
+
+    def _read(self, space: FeatureSpace) -> list[Point]:
         places = [self.names.index(name) for name in space]
         points = []
         for number, row in enumerate(self.rows):
@@ -166,11 +183,7 @@ class NearData:
                 points.append(space.point({name: row[place] for name, place in zip(space, places, strict=True)}))
             except InvalidRow as error:
                 raise InvalidConstraint(f"{self}: row {number} is not of the space: {error}") from error
-        self.distance.from_factual(space, factual)
-        if is_binary():
-            radius = Fraction(self.radius) + (ROOM if self.radius else 0)
-            return Neighbours(space, tuple(points), self.k, radius, self.distance, written=False)
-        return Neighbours(space, tuple(points), self.k, as_written(self.radius), self.distance)
+        return points
 
     def to_dict(self) -> dict[str, Any]:
         """Return the constraint as plain data, rows included."""

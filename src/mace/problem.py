@@ -8,8 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
 
+from mace.clock import OutOfTime, until
 from mace.constraints import Condition
 from mace.distances import Metric, distance_up, point_values
 from mace.forms import Box, Form, Goal
@@ -120,6 +122,9 @@ def _whole_range(feature: Feature) -> tuple[Fraction, Fraction]:
 INTERRUPTED = "interrupted"
 """The reason of a search that Ctrl-C ended."""
 
+LATE = "time limit reached"
+"""The reason of a search that its deadline ended."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -130,9 +135,18 @@ class Limits:
     record: bool = False
 
     @classmethod
-    def of(cls, seconds: float | None, on_progress: Progress | None = None, *, record: bool = False) -> Limits:
-        """Return the limits of a search that starts now."""
-        return cls(math.inf if seconds is None else time.monotonic() + seconds, on_progress, record)
+    def of(
+        cls,
+        seconds: float | None,
+        on_progress: Progress | None = None,
+        *,
+        record: bool = False,
+        since: float | None = None,
+    ) -> Limits:
+        """Return the limits of a search whose clock starts now, or has started at a moment of ``time.monotonic``."""
+        if seconds is None:
+            return cls(math.inf, on_progress, record)
+        return cls((time.monotonic() if since is None else since) + seconds, on_progress, record)
 
     def remaining(self) -> float:
         """Return the seconds left."""
@@ -205,3 +219,22 @@ class Bounds:
         if self.upper is None:
             return Status.UNKNOWN
         return Status.OPTIMAL if self.upper - self.lower <= accuracy else Status.FEASIBLE
+
+
+Options = ParamSpec("Options")
+
+
+def timed(
+    solve: Callable[Concatenate[Problem, Limits, Options], Bounds],
+) -> Callable[Concatenate[Problem, Limits, Options], Bounds]:
+    """Have a solver's deadline end the steps, too, that know of no limits; what such a step interrupts has proved nothing."""
+
+    @wraps(solve)
+    def solve_in_time(problem: Problem, limits: Limits, /, *args: Options.args, **options: Options.kwargs) -> Bounds:
+        try:
+            with until(limits.deadline):
+                return solve(problem, limits, *args, **options)
+        except OutOfTime:
+            return Bounds(Fraction(0), reason=LATE)
+
+    return solve_in_time

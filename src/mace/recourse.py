@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from mace.actions import OutOfTime, over_actions
+from mace.actions import over_actions
 from mace.answers import Step, certificate_of, explanation_of
 from mace.causes import OfRow, cases_of, effects_of, in_case, in_pieces, inputs_of, levels_of, of_levels, through
 from mace.certify.statement import Statement
+from mace.clock import OutOfTime, until
 from mace.conflicts import Undecided
 from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
@@ -25,7 +26,7 @@ from mace.forms import Effects
 from mace.language import Program
 from mace.language.syntax import Compare, Variable, conjunction, constant
 from mace.models import Reading
-from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
+from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
 from mace.region import RecourseRegion
 from mace.solvers import Lane, choose
 from mace.solvers.tidy import shortened, tidy
@@ -84,7 +85,8 @@ def nearest_intervention(
             found.add(number, _too_late(problem, effects, further))
             break
         try:
-            made = _own_lane(problem, effects, further, solver, found.limits) if solver in OWN else None
+            with until(limits.deadline):
+                made = _own_lane(problem, effects, further, solver, found.limits) if solver in OWN else None
         except OutOfTime:
             made = _too_late(problem, effects, further)
         if made is None:
@@ -95,7 +97,8 @@ def nearest_intervention(
         if found.is_stopped:
             break
         try:
-            made = _general_lane(problem, choices[number], further, solver, found.limits, found.upper)
+            with until(limits.deadline):
+                made = _general_lane(problem, choices[number], further, solver, found.limits, found.upper)
         except OutOfTime:
             made = _too_late(problem, choices[number], further)
         found.add(number, made)
@@ -103,9 +106,7 @@ def nearest_intervention(
 
 
 def _too_late(problem: Problem, effects: Effects, further: tuple[Condition, ...]) -> Intervention:
-    return Intervention(
-        Bounds(Fraction(0), reason="time limit reached"), through(problem, effects, further), effects, ()
-    )
+    return Intervention(Bounds(Fraction(0), reason=LATE), through(problem, effects, further), effects, ())
 
 
 class _Found:
@@ -174,7 +175,7 @@ def _own_lane(
     if not effects.equations:
         lane = choose(solver, asked)
         return Intervention(lane.solve(asked, limits), asked, effects, (lane,))
-    plain = over_actions(asked, limits)
+    plain = over_actions(asked)
     made = None if plain is None else _inside(asked, plain, effects, solver, limits)
     made = made or _by_cases(problem, effects, further, solver, limits)
     return None if made is None else replace(made, problem=asked, effects=effects)
@@ -217,7 +218,7 @@ def _one_cause_at_a_time(
     for kept in mixed if len(mixed) <= MOST_CASES else ():
         levels = {name: own[name] for name in mixed if name != kept}
         held = through(problem, in_case(effects, levels), (*further, *of_levels(problem.space, levels)))
-        plain = over_actions(held, limits)
+        plain = over_actions(held)
         lane = None if plain is None else choose("auto", plain)
         if plain is None or lane is None or lane.name not in OWN:
             continue
@@ -287,7 +288,7 @@ def _best_of(
     best: Intervention | None = None
     every: list[Intervention] = []
     for asked in cases:
-        plain = over_actions(asked, limits)
+        plain = over_actions(asked)
         made = None if plain is None else _inside(asked, plain, effects, solver, limits)
         if made is None:
             return None
@@ -353,6 +354,8 @@ class Recourse:
 
         Raise where neither is found in time.
         """
+        if self.limits.remaining() <= 0:
+            raise Undecided(LATE)
         begun = time.monotonic()
         made = self.nearest_of(problem, further)
         if made.bounds.is_infeasible:

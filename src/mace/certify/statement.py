@@ -335,7 +335,7 @@ def _read_distance(entry: object) -> Distance | FunctionDistance:
 
 
 def _constraint_dict(constraint: Constraint, space: FeatureSpace, factual: Point) -> dict[str, Any]:
-    """Return a constraint as plain data that, read back, means the same; a forest is named by its fingerprint."""
+    """Return a constraint as plain data; a forest is named by its fingerprint."""
     if isinstance(constraint, Typical):
         named = {**fingerprint(constraint.bind(space, factual).reading), "shown": str(constraint)}
         return {"kind": "typical", "arguments": [named]}
@@ -343,15 +343,22 @@ def _constraint_dict(constraint: Constraint, space: FeatureSpace, factual: Point
     if to_dict is None:
         raise InvalidConstraint(f"certify: {constraint!r:.80} has no to_dict(), so a certificate cannot state it.")
     made: dict[str, Any] = to_dict()
+    return made
+
+
+def _check_reads_back(constraint: Constraint, written: dict[str, Any], space: FeatureSpace, factual: Point) -> None:
+    """Refuse a constraint that does not mean the same when it is read back."""
+    if isinstance(constraint, Typical):
+        return
     try:
-        same = _read_constraint(made, "here").bind(space, factual) == constraint.bind(space, factual)
+        read = _read_constraint(written, "here")
+        same = read == constraint or read.bind(space, factual) == constraint.bind(space, factual)
     except MaceError:
         same = False
     if not same:
         raise InvalidConstraint(
             f"certify: {constraint!s:.80} does not mean the same when it is written down and read back. Pass it as text."
         )
-    return made
 
 
 def _read_constraint(entry: object, place: str) -> Constraint:
@@ -407,6 +414,8 @@ def _read_differ(entry: object, *, is_needed: bool) -> Differ:
 def check_can_state(statement: Statement) -> None:
     """Refuse, before anything is solved, a question that cannot be written down."""
     try:
-        statement.to_dict()
+        written = statement.to_dict()["constraints"]
     except InvalidProgram as error:
         raise InvalidDistance(f"certify: {error}") from error
+    for constraint, made in zip(statement.constraints, written, strict=True):
+        _check_reads_back(constraint, made, statement.space, statement.factual)

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mace.clock import check
 from mace.exact import UNIT, gamma
 from mace.forms.decision import Alternatives, Goal, clearance, reaches
 from mace.forms.form import PREFIX, RESULT, Box
@@ -279,6 +280,7 @@ class Network:
 
 def affine(weights: NDArray[np.float64], inputs: list[Expression], shift: float) -> Expression:
     """Return the expression Σ w·x + shift, without the terms whose weight is 0."""
+    check()
     terms: list[Expression] = [
         Binary("*", constant(float(weight)), term) for weight, term in zip(weights, inputs, strict=True) if weight != 0
     ]

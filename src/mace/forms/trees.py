@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mace.clock import check
 from mace.exact import UNIT, gamma
 from mace.forms.decision import Alternatives, Goal, Interval, clearance, innermost, reaches
 from mace.forms.form import PREFIX, RESULT, Box
@@ -258,6 +259,7 @@ class TreeEnsemble:
         return sequence([*trees, *sums])
 
     def _tree(self, node: int, number: int, as_difference: bool) -> Command:
+        check()
         if self.left[node] < 0:
             return sequence(
                 Assign(_leaf_name(name, number), constant(value))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import count
 
+from mace.clock import check
+from mace.language.steps import STEPS
 from mace.language.syntax import Assign, Command, For, If, Program, Return, Sequence, Skip, names
 
 
@@ -34,9 +37,13 @@ class Fresh:
 
 
 def commands(command: Command) -> Iterator[Command]:
-    """Yield every command inside ``command``, itself first, in the order of the text."""
+    """Yield every command inside ``command``, itself first, in the order of the text; look at the clock on the way."""
     pending: list[Command] = [command]
-    while pending:
+    for number in count(1):
+        if not pending:
+            return
+        if number % STEPS == 0:
+            check()
         current = pending.pop()
         yield current
         match current:

@@ -68,7 +68,7 @@ def run(program: Program, values: Values) -> Fraction:
             f"no value for the input {absent[0]!r}.{did_you_mean(absent[0], values)} "
             f"A program needs one for each of {', '.join(program.inputs)}. Pass None for a missing one."
         )
-    result = finish(_execute(program.body, {name: values[name] for name in program.inputs}))
+    result = finish(_execute(program.body, {name: values[name] for name in program.inputs}), is_timed=False)
     if result is None:
         raise InvalidProgram("the program ended without a return. Every path must return. Add a return at its end.")
     return result
@@ -82,7 +82,7 @@ def evaluate(expression: Expression, values: Values) -> Fraction:
     >>> evaluate(Binary("/", Constant(Fraction(1)), Variable("x")), {"x": Fraction(3)})
     Fraction(1, 3)
     """
-    return finish(_value(expression, values))
+    return finish(_value(expression, values), is_timed=False)
 
 
 def holds(guard: Guard, values: Values) -> bool:
@@ -93,7 +93,7 @@ def holds(guard: Guard, values: Values) -> bool:
     >>> holds(Compare("<", Variable("x"), Constant(Fraction(2))), {"x": Fraction(1)})
     True
     """
-    return finish(_truth(guard, values))
+    return finish(_truth(guard, values), is_timed=False)
 
 
 def _execute(command: Command, values: dict[str, Fraction | None]) -> Steps[Fraction | None]:
@@ -101,10 +101,10 @@ def _execute(command: Command, values: dict[str, Fraction | None]) -> Steps[Frac
         case Skip():
             return None
         case Assign(name, value):
-            values[name] = finish(_value(value, values))
+            values[name] = finish(_value(value, values), is_timed=False)
             return None
         case Return(value):
-            return finish(_value(value, values))
+            return finish(_value(value, values), is_timed=False)
         case Sequence(parts):
             for part in parts:
                 result: Fraction | None = yield _execute(part, values)
@@ -112,7 +112,7 @@ def _execute(command: Command, values: dict[str, Fraction | None]) -> Steps[Frac
                     return result
             return None
         case If(guard, then, otherwise):
-            branch = then if finish(_truth(guard, values)) else otherwise
+            branch = then if finish(_truth(guard, values), is_timed=False) else otherwise
             chosen: Fraction | None = yield _execute(branch, values)
             return chosen
         case For():

@@ -9,13 +9,23 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from typing import Any, TypeAlias, TypeVar
 
+from mace.clock import check
+
 Result = TypeVar("Result")
 
 Steps: TypeAlias = Generator[Any, Any, Result]
 
+STEPS = 256
+"""Steps between two looks at the clock."""
 
-def finish(steps: Steps[Result]) -> Result:
+
+def finish(steps: Steps[Result], *, is_timed: bool = True) -> Result:
     """Return the result of ``steps``, running the steps that it yields first.
+
+    Raises
+    ------
+    OutOfTime
+        The deadline of :mod:`mace.clock` has passed; never where the steps are not timed.
 
     Examples
     --------
@@ -29,7 +39,11 @@ def finish(steps: Steps[Result]) -> Result:
     """
     pending: list[Steps[Any]] = [steps]
     value: Any = None
+    taken = 0
     while pending:
+        if is_timed and taken % STEPS == 0:
+            check()
+        taken += 1
         try:
             below = pending[-1].send(value)
         except StopIteration as stop:

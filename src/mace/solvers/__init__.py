@@ -1,11 +1,12 @@
 """Solvers: one module each with ``supports(problem)`` and ``solve(problem, limits)``, one line in the table.
 
-A module may have ``prepare()``, called before the clock starts.
+A module may have ``prepare()``, which is on no clock: it loads the lane's kernels, or compiles them, once in a process.
 """
 
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,11 +39,12 @@ CUTTING = ("trees", "network", "milp")
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A chosen solver: its name, how to run it, and why it was chosen."""
+    """A chosen solver: its name, how to run it, why it was chosen, and how many seconds it took to be prepared."""
 
     name: str
     solve: Callable[[Problem, Limits], Bounds]
     why: str
+    preparing: float = 0.0
 
 
 def choose(solver: str, problem: Problem) -> Lane:
@@ -89,7 +91,7 @@ def _despite_noise(solver: str, problem: Problem) -> Lane:
     others = tuple(condition for condition in problem.conditions if not isinstance(condition, Sturdy))
     lane = choose(solver, replace(problem, conditions=others))
     solve = partial(sturdy.solve, choose=lambda asked: choose(solver, asked).solve, lane=lane.name)
-    return Lane(lane.name, solve, f"{lane.why}; the box around each answer proved by the same")
+    return Lane(lane.name, solve, f"{lane.why}; the box around each answer proved by the same", lane.preparing)
 
 
 def _first_that_can(problem: Problem) -> Lane:
@@ -113,9 +115,10 @@ def _lane(name: str, problem: Problem, why: str) -> tuple[str, Lane]:
     if obstacle and name in CUTTING and across.divided(problem, module) is not None:
         obstacle, solve = "", partial(across.solve, lane=module)
         why += "; conditions across features by cutting boxes"
+    begun = time.monotonic()
     if not obstacle and hasattr(module, "prepare"):
         module.prepare()
-    return obstacle, Lane(name, solve, why)
+    return obstacle, Lane(name, solve, why, time.monotonic() - begun)
 
 
 __all__ = ["AUTOMATIC", "SOLVERS", "Lane", "choose"]

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mace.clock import OutOfTime
 from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.distances import point_values
@@ -37,7 +38,7 @@ from mace.language.syntax import (
     variables,
 )
 from mace.outliers import Usual
-from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
+from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem, timed
 from mace.solvers.allowed import on_grid
 from mace.solvers.bisection import BAND
 from mace.solvers.cuts import Cut, cut_of
@@ -102,6 +103,7 @@ def divided(
     return None if lane.supports(asked) else (asked, tuple(guards), tuple(cuts))
 
 
+@timed
 def solve(problem: Problem, limits: Limits, lane: Lane) -> Bounds:
     """Find the nearest counterfactual, the lane asked about box after box."""
     made = divided(problem, lane, limits)
@@ -171,7 +173,7 @@ class _Search:
         while self.waiting:
             lower, _, region, cuts, proved = heapq.heappop(self.waiting)
             if self.limits.remaining() <= 0:
-                self.reason = "time limit reached"
+                self.reason = LATE
             elif len(self.waiting) > MOST_OPEN:
                 self.reason = "memory limit reached"
             elif not self._is_beaten(lower):
@@ -179,6 +181,8 @@ class _Search:
                     self._box(lower, region, cuts, proved)
                 except KeyboardInterrupt:
                     self.reason = INTERRUPTED
+                except OutOfTime:
+                    self.reason = LATE
                 if not self.reason:
                     continue
             self._close(lower, proved)
@@ -263,7 +267,7 @@ class _Search:
             if found.point is not None and self._failing(found.point, cuts) is None:
                 self._accept(found.point)
             self._close(lower, proved)
-            self.reason = found.reason or "time limit reached"
+            self.reason = found.reason or LATE
             return
         mine = _Proved(region, None if found.is_infeasible else found.lower, found.evidence)
         lower, proved = max(lower, found.lower), _better(mine, proved)
@@ -287,6 +291,8 @@ class _Search:
             repaired = self._repaired(found.point, failing)
             parts = _beside(cuts, self._parts(region, found.point, failing))
         for other in repaired:
+            if self.limits.remaining() <= 0:
+                break
             self._accept(other)
         if parts is None:
             self._close(lower, proved)

@@ -23,10 +23,11 @@ import math
 from fractions import Fraction
 from typing import Protocol
 
+from mace.clock import OutOfTime
 from mace.distances import distance_down
 from mace.exact import float_down, float_up
 from mace.language.syntax import Guard
-from mace.problem import Answer, Bounds, Limits, Problem, Sat, Unknown, Unsat
+from mace.problem import LATE, Answer, Bounds, Limits, Problem, Sat, Unknown, Unsat
 from mace.solvers.witness import can_exclude, candidates, exclusion, implausible, is_finite, point_region
 from mace.space import Point
 
@@ -85,6 +86,8 @@ class Bisection:
             reason = "" if self.upper is not None and self._gap(self.upper) <= self.problem.accuracy else BAND
         except Stopped as stop:
             reason = str(stop)
+        except OutOfTime:
+            reason = LATE
         return Bounds(self._capped(), self.upper, self.point, reason=reason, calls=self.calls, notes=self._notes())
 
     def _capped(self) -> Fraction:

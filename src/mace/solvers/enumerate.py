@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mace.clock import check
 from mace.distances import distance_down
 from mace.distances.change import change
-from mace.problem import Bounds, Limits, Problem
+from mace.problem import LATE, Bounds, Limits, Problem, timed
 from mace.solvers.bisection import BAND
 from mace.space import Feature, Point, Value, grid_values
 
 MOST_POINTS = 2_000_000
 CHUNK = 256
+
+BLOCK = 2**16
+"""Points whose distances are calculated, or sorted, between two looks at the clock."""
+
+Numbers = NDArray[np.int64]
 
 
 def supports(problem: Problem) -> str:
@@ -29,6 +35,7 @@ def supports(problem: Problem) -> str:
     return "" if size <= MOST_POINTS else f"the space has {size:,} points, above {MOST_POINTS:,}"
 
 
+@timed
 def solve(problem: Problem, limits: Limits) -> Bounds:
     """Walk through the points from the nearest outwards until the real model accepts one."""
     bounds = _solve(problem, limits)
@@ -37,23 +44,26 @@ def solve(problem: Problem, limits: Limits) -> Bounds:
 
 
 def _solve(problem: Problem, limits: Limits) -> Bounds:
-    points, distances = _sorted_points(problem)
+    domains = _domains(problem)
+    measures = _measures(problem, domains)
     best: tuple[Fraction, Point] | None = None
     undecided: Fraction | None = None
-    for start in range(0, len(points), CHUNK):
-        if best is not None and distances[start] > float(best[0]) + 1e-9:
+    seen = 0
+    for numbers in _nearest_first(measures):
+        if best is not None and measures[numbers[0]] > float(best[0]) + 1e-9:
             break
         if limits.remaining() <= 0:
-            reached = Fraction(float(distances[start])) * (1 - Fraction(1, 10**12))
-            return _bounds(problem, best, _least(undecided, reached), "time limit reached", start)
-        chunk = [point for point in points[start : start + CHUNK] if problem.is_plausible(point)]
+            reached = Fraction(float(measures[numbers[0]])) * (1 - Fraction(1, 10**12))
+            return _bounds(problem, best, _least(undecided, reached), LATE, seen)
+        seen += len(numbers)
+        chunk = [point for point in _points(domains, numbers) if problem.is_plausible(point)]
         for point, is_in_goal in zip(chunk, _reached(problem, chunk), strict=True):
             measure = problem.metric.measure(point)
             if is_in_goal is None:
                 undecided = measure if undecided is None else min(undecided, measure)
             elif is_in_goal and (best is None or measure < best[0]):
                 best = (measure, point)
-    return _bounds(problem, best, undecided, "", len(points))
+    return _bounds(problem, best, undecided, "", len(measures))
 
 
 def _bounds(
@@ -104,17 +114,47 @@ def _domain(feature: Feature, own: Value) -> list[Value]:
     return [*values, None] if feature.missing else values
 
 
-def _sorted_points(problem: Problem) -> tuple[list[Point], NDArray[np.float64]]:
-    """Return all points with their measures in floats, nearest first, equal ones in the order of the values."""
-    domains = _domains(problem)
-    points: list[Point] = list(product(*domains))
+def _measures(problem: Problem, domains: list[list[Value]]) -> NDArray[np.float64]:
+    """Return the distance measure of every point in floats, the points in the order of the values."""
     tables = [
         np.array([float(change(feature, value, own)) for value in domain])
         for feature, own, domain in zip(problem.space.values(), problem.factual, domains, strict=True)
     ]
-    mesh = np.meshgrid(*tables, indexing="ij")
-    measures = problem.metric.floats(np.column_stack([axis.ravel() for axis in mesh]))
-    if measures is None:
-        measures = np.array([float(problem.metric.measure(point)) for point in points])
-    order = np.argsort(measures, kind="stable")
-    return [points[position] for position in order], measures[order]
+    sizes = tuple(map(len, domains))
+    made = []
+    for start in range(0, prod(sizes), BLOCK):
+        check()
+        places = np.unravel_index(np.arange(start, min(start + BLOCK, prod(sizes))), sizes)
+        changes = np.column_stack([table[place] for table, place in zip(tables, places, strict=True)])
+        measures = problem.metric.floats(changes)
+        made.append(
+            _one_by_one(problem, _points(domains, start + np.arange(len(changes)))) if measures is None else measures
+        )
+    return np.concatenate(made)
+
+
+def _one_by_one(problem: Problem, points: Iterator[Point]) -> NDArray[np.float64]:
+    measures = []
+    for point in points:
+        check()
+        measures.append(float(problem.metric.measure(point)))
+    return np.array(measures)
+
+
+def _nearest_first(measures: NDArray[np.float64]) -> Iterator[Numbers]:
+    """Yield the numbers of points in chunks, nearest first, equal ones in order; no more are sorted at once than may be needed."""
+    left = np.arange(len(measures))
+    while len(left):
+        check()
+        own = measures[left]
+        is_near = own <= (np.partition(own, BLOCK)[BLOCK] if len(own) > BLOCK else np.inf)
+        near, left = left[is_near], left[~is_near]
+        near = near[np.argsort(measures[near], kind="stable")]
+        yield from (near[start : start + CHUNK] for start in range(0, len(near), CHUNK))
+
+
+def _points(domains: list[list[Value]], numbers: Numbers) -> Iterator[Point]:
+    """Yield points by their numbers in the order of the values."""
+    places = np.unravel_index(numbers, tuple(map(len, domains)))
+    for place in zip(*places, strict=True):
+        yield tuple(domain[k] for domain, k in zip(domains, place, strict=True))

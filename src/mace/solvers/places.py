@@ -14,13 +14,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from mace.clock import OutOfTime
 from mace.copies import Copies, Ends, Place, cell
 from mace.distances import NormMetric
 from mace.exact import float_down, float_up
 from mace.forms import TreeEnsemble
 from mace.forms.scoring import column_values
 from mace.noise import Sturdy
-from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
+from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
 from mace.solvers.beside import Choose, around, beside
 from mace.space import Integer, Point, Real, Value
 
@@ -112,7 +113,9 @@ class Search:
                     bound = self._set_bound(max(FIRST * self.rest.distance(found.point), LEAST))
         except KeyboardInterrupt:
             return self._bounds(INTERRUPTED)
-        return self._bounds("time limit reached")
+        except OutOfTime:
+            pass
+        return self._bounds(LATE)
 
     def _is_done(self) -> bool:
         return self.upper is not None and self.upper - self.proved.lower <= self.rest.accuracy

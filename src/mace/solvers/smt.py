@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
+from threading import Lock
 from typing import Any
 
 from pysmt.environment import Environment
 from pysmt.exceptions import InternalSolverError, NoSolverAvailableError, SolverReturnedUnknownResultError
 
+from mace.clock import check
 from mace.errors import InvalidOption, MissingPackage
 from mace.forms import Composite, EffectsForm
 from mace.language import characteristic
 from mace.language.syntax import Compare, CompareName, Guard, Variable, conjunction, constant, negation
-from mace.problem import Answer, Bounds, Limits, Problem, Sat, Unknown, Unsat
+from mace.problem import LATE, Answer, Bounds, Limits, Problem, Sat, Unknown, Unsat, timed
 from mace.solvers.bisection import Bisection
 from mace.solvers.narrowed import narrowed, sizes_of
-from mace.solvers.terms import OutOfTime, Translator
+from mace.solvers.terms import Translator
 from mace.space import RESERVED, Categorical
 
 DISTANCE = f"{RESERVED}distance"
-LATE = "time limit reached"
 BACK_ENDS = ("z3", "cvc5", "msat", "yices", "optimathsat")
 """Solvers of pySMT with rational arithmetic."""
+
+_FACTORY = Lock()
+"""pySMT looks for every solver it knows by importing what is not installed, anew for each question: two threads must not do so at once."""
 
 
 def supports(problem: Problem) -> str:
@@ -33,13 +39,12 @@ def supports(problem: Problem) -> str:
     return "a mean of sigmoids has no formula" if curved else ""
 
 
+@timed
 def solve(problem: Problem, limits: Limits, *, back_end: str = "z3") -> Bounds:
     """Find the nearest counterfactual by Algorithm 1."""
+    oracle = SmtOracle(problem, limits, back_end)
     try:
-        oracle = SmtOracle(problem, limits, back_end)
-    except OutOfTime:
-        return Bounds(Fraction(0), reason=LATE)
-    try:
+        oracle.begin()
         search = Bisection(problem, oracle, limits)
         bounds = search.run()
         if not limits.record:
@@ -58,8 +63,12 @@ class SmtOracle:
         self.limits = limits
         self.back_end = back_end
         environment = Environment()
-        self.translator = Translator(environment, problem, limits)
+        self.translator = Translator(environment, problem)
         self.solver = _open_solver(environment, back_end)
+
+    def begin(self) -> None:
+        """Assert what holds in every question."""
+        problem = self.problem
         for term in self.translator.domain:
             self.solver.add_assertion(term)
         self._assert(problem.form.definitions(problem.goal))
@@ -101,27 +110,23 @@ class SmtOracle:
         return definitions
 
     def _check(self, goal: Guard, bound: Fraction | None) -> Answer:
-        try:
-            question = self.translator.guard(conjunction([goal, self._within(bound)]))
-        except OutOfTime:
-            return Unknown(LATE)
+        """Ask one question; after an *unknown* no other may be asked."""
+        question = self.translator.guard(conjunction([goal, self._within(bound)]))
         for definition in self._new_definitions():
             self.solver.add_assertion(definition)
+        self.solver.push()
+        self.solver.add_assertion(question)
         remaining = self.limits.remaining()
         if remaining <= 0:
             return Unknown(LATE)
-        self.solver.push()
         try:
-            self.solver.add_assertion(question)
             _set_time_limit(self.solver, self.back_end, remaining)
-            if not self.solver.solve():
-                return Unsat()
-            return Sat(self.translator.read(self.solver))
+            answer = Sat(self.translator.read(self.solver)) if self.solver.solve() else Unsat()
         except (SolverReturnedUnknownResultError, InternalSolverError):
             late = self.limits.remaining() <= 0.05 * max(remaining, 0.1)
             return Unknown(LATE if late else f"{self.back_end} could not decide")
-        finally:
-            self.solver.pop()
+        self.solver.pop()
+        return answer
 
     def _within(self, bound: Fraction | None) -> Guard:
         """Return the bound on the distance, with the bounds on single features that follow from it."""
@@ -142,26 +147,67 @@ class SmtOracle:
 def _open_solver(environment: Environment, back_end: str) -> Any:
     if back_end not in BACK_ENDS:
         raise InvalidOption(f"solver {back_end!r} is not known to the SMT lane. Known: {', '.join(BACK_ENDS)}.")
+    if back_end == "z3":
+        return _own_z3()(environment)
     try:
-        if back_end == "z3":
-            return _own_context(environment, environment.factory.Solver(name=back_end))
-        return environment.factory.Solver(name=back_end, logic="QF_NIRA")
+        with _FACTORY:
+            solver = environment.factory.Solver(name=back_end, logic="QF_NIRA")
     except NoSolverAvailableError as error:
         raise MissingPackage(
             f"the SMT solver {back_end!r} is not installed. Install it (pip install mace-xai[{back_end}] where PyPI has it, "
             f"else pysmt-install --{back_end}), or use solver='smt' for Z3."
         ) from error
-
-
-def _own_context(environment: Environment, solver: Any) -> Any:
-    """Give a Z3 solver a context of its own, so that its answers do not depend on what the process asked before."""
-    import z3
-    from pysmt.solvers.z3 import Z3Converter
-
-    solver.z3 = z3.Solver(ctx=z3.Context())
-    solver.options(solver)
-    solver.converter = Z3Converter(environment, z3_ctx=solver.z3.ctx)
+    solver._assert_is_boolean = _trust
     return solver
+
+
+def _trust(formula: object) -> None:
+    """Take a formula for Boolean, as all of ours are: pySMT looks it up in tables that all threads share, and that are never emptied."""
+
+
+@cache
+def _own_z3() -> Callable[[Environment], Any]:
+    """Return pySMT's Z3 solver with a context of its own, so that its answers do not depend on what the process asks before or besides.
+
+    Its terms are made one by one, and each is a look at the clock.
+    """
+    import z3
+    from pysmt.logics import QF_NIRA
+    from pysmt.solvers.solver import IncrementalTrackingSolver
+    from pysmt.solvers.z3 import Z3Converter, Z3Solver
+
+    class TimedConverter(Z3Converter):  # type: ignore[misc]
+        def _compute_node_result(self, formula: Any, **options: Any) -> None:
+            check()
+            super()._compute_node_result(formula, **options)
+
+    class OwnZ3(Z3Solver):  # type: ignore[misc]
+        def __init__(self, environment: Environment) -> None:
+            # Not that of Z3Solver, which begins in the context that all threads share.
+            IncrementalTrackingSolver.__init__(self, environment=environment, logic=QF_NIRA)
+            context = z3.Context()
+            # Python's garbage collection may run in another thread.
+            z3.Z3_enable_concurrent_dec_ref(context.ref())
+            self.z3 = z3.Solver(ctx=context)
+            self.options(self)
+            self.converter = TimedConverter(environment, context)
+            self.mgr = environment.formula_manager
+
+        def _assert_is_boolean(self, formula: object) -> None:
+            _trust(formula)
+
+        def get_value(self, item: Any) -> Any:
+            model = self.z3.model()
+            value = self.converter.back(model.eval(self.converter.convert(item), model_completion=True), model)
+            return value if value.is_constant() else self.environment.simplifier.simplify(value)
+
+        def _exit(self) -> None:
+            # The converter refers to itself: without its tables it is freed here, and not by a garbage collection in somebody else's time.
+            self.converter.functions.clear()
+            self.converter._back_fun.clear()
+            super()._exit()
+
+    return OwnZ3
 
 
 def _set_time_limit(solver: Any, back_end: str, seconds: float) -> None:

@@ -19,12 +19,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from mace.clock import OutOfTime
 from mace.copies import NoCopies
 from mace.distances import NormMetric, as_distance, distance_down
 from mace.exact import float_down, float_up
 from mace.forms import Network, TreeEnsemble
 from mace.noise import Sturdy
-from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
+from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem, timed
 from mace.solvers import network, places
 from mace.solvers.across import range_dict
 from mace.solvers.beside import Choose, around, beside, inside
@@ -60,7 +61,6 @@ ALMOST = 1e-2
 PATIENCE, MOST_OF_THE_TIME = 0.1, 0.7
 """Seconds that a question may take at first, and the share of the time left that it may take at most."""
 
-OUT_OF_TIME = "time limit reached"
 
 ROUNDED = 1e-9
 """More than a lower bound that is told of progress is rounded."""
@@ -92,6 +92,7 @@ def unsupported(problem: Problem) -> str:
     return ""
 
 
+@timed
 def solve(problem: Problem, limits: Limits, choose: Choose, lane: str) -> Bounds:
     """Find the nearest counterfactual that noise does not undo, with a lane that takes the problem without noise."""
     if isinstance(problem.form, TreeEnsemble):
@@ -138,7 +139,7 @@ class _Search:
         lower = None if bounds.is_infeasible else bounds.lower
         try:
             return replace(bounds, evidence=self._evidence(lower))
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, OutOfTime):
             return bounds
 
     def _run(self) -> Bounds:
@@ -146,12 +147,14 @@ class _Search:
         while self.waiting:
             lower, _, region, held, self.patience, source = heapq.heappop(self.waiting)
             if self.limits.remaining() <= 0 or len(self.waiting) > MOST_OPEN:
-                self.reason = OUT_OF_TIME if self.limits.remaining() <= 0 else "memory limit reached"
+                self.reason = LATE if self.limits.remaining() <= 0 else "memory limit reached"
             elif not self._is_beaten(lower):
                 try:
                     self._box(lower, region, held, source)
                 except KeyboardInterrupt:
                     self.reason = INTERRUPTED
+                except OutOfTime:
+                    self.reason = LATE
                 if not self.reason:
                     continue
             heapq.heappush(self.waiting, (lower, next(self.serial), region, held, self.patience, source))
@@ -326,7 +329,7 @@ class _Search:
             return
         if found.lower >= lower:
             lower, source = found.lower, asked
-        is_cut_short = found.reason == OUT_OF_TIME and self.limits.remaining() > 0
+        is_cut_short = found.reason == LATE and self.limits.remaining() > 0
         if self._is_beaten(lower) or (found.point is None and not is_cut_short):
             self._close(lower)
             self._note(source or asked)

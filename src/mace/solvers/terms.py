@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from pysmt.environment import Environment
 from pysmt.typing import BOOL, INT, REAL
 
+from mace.clock import check
 from mace.exact import decimal_fraction
 from mace.language.roundings import unit
 from mace.language.syntax import (
@@ -33,7 +34,7 @@ from mace.language.syntax import (
     Unary,
     Variable,
 )
-from mace.problem import Limits, Problem
+from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
 from mace.space.decimals import decimal_of, is_short
 
@@ -41,10 +42,6 @@ Term = Any
 """A pySMT node; pySMT has no types of its own."""
 
 _MIRROR: dict[CompareName, CompareName] = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
-
-
-class OutOfTime(Exception):
-    """The deadline passed while a formula was being translated."""
 
 
 class Encoding(Protocol):
@@ -222,7 +219,7 @@ class Translator:
         Definitions of variables that :meth:`guard` has introduced since they were last taken.
     """
 
-    def __init__(self, environment: Environment, problem: Problem, limits: Limits) -> None:
+    def __init__(self, environment: Environment, problem: Problem) -> None:
         self.manager: Any = environment.formula_manager
         self.features = {
             name: encode(self.manager, f"feature {number}", feature, own)
@@ -242,7 +239,6 @@ class Translator:
         self.definitions: list[Term] = []
         self._defined: dict[tuple[str, Term, Term], Term] = {}
         self._translated = 0
-        self.limits = limits
 
     def read(self, values: Any) -> dict[str, Fraction | None]:
         """Return the features' numbers in a model of the solver."""
@@ -253,9 +249,7 @@ class Translator:
 
     def guard(self, guard: Guard) -> Term:
         """Return a formula as a Boolean term."""
-        self._translated += 1
-        if self._translated % 512 == 0 and self.limits.remaining() <= 0:
-            raise OutOfTime
+        self._count()
         match guard:
             case Truth(value):
                 return self.manager.Bool(value)
@@ -276,6 +270,7 @@ class Translator:
 
     def term(self, expression: Expression) -> Term:
         """Return an expression as a real term."""
+        self._count()
         m = self.manager
         match expression:
             case Variable(name):
@@ -326,6 +321,11 @@ class Translator:
             self.definitions.append(near)
             self._defined[key] = result
         return self._defined[key]
+
+    def _count(self) -> None:
+        self._translated += 1
+        if self._translated % 256 == 0:
+            check()
 
     def _extreme(self, which: str, left: Term, right: Term) -> Term:
         """Return a variable for the greater (or lesser) of two terms, defined by its bounds."""

@@ -7,7 +7,7 @@ one), whose proved bound is a bound here, because the polylines lie above the si
 from __future__ import annotations
 
 from mace.forms import Composite
-from mace.problem import Bounds, Limits, Problem
+from mace.problem import Bounds, Limits, Problem, timed
 
 
 def supports(problem: Problem) -> str:
@@ -16,6 +16,7 @@ def supports(problem: Problem) -> str:
     return "" if is_curved else "the model is no mean of sigmoids"
 
 
+@timed
 def solve(problem: Problem, limits: Limits) -> Bounds:
     """Find the nearest counterfactual."""
     from mace.solvers.curves.search import Search

@@ -18,8 +18,6 @@ from mace.solvers.milp.seek import seek
 from mace.solvers.witness import is_finite
 from mace.space import Point
 
-LATE = "time limit reached"
-
 SHARE = Fraction(1, 4)
 """The share of the accuracy that each question to another lane may leave open."""
 

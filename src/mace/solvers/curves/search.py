@@ -14,10 +14,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from mace.clock import OutOfTime
 from mace.forms import Alternatives, Box, Composite, Curved, Margin, Network, Part, Polyline, Voting, Weighted
 from mace.forms.polyline import above_sigmoid, below_sigmoid, nearest_knot
-from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
-from mace.solvers.curves.hand import LATE, Hand
+from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
+from mace.solvers.curves.hand import Hand
 from mace.solvers.curves.lowered import lowered
 from mace.space import Point
 
@@ -71,6 +72,8 @@ class Search:
             found = self.hand.asked(question.asked, record=True)
         except KeyboardInterrupt:
             return {"lane": "curves", "missing": INTERRUPTED}
+        except OutOfTime:
+            return {"lane": "curves", "missing": LATE}
         inner = found.evidence or {"missing": LATE if self.hand.limits.remaining() <= 0 else SHORT}
         if not found.is_infeasible and (bounds.is_infeasible or found.lower < bounds.lower):
             inner = {"missing": LATE if self.hand.limits.remaining() <= 0 else SHORT}
@@ -90,6 +93,8 @@ class Search:
                 pass
         except KeyboardInterrupt:
             hand.reason = INTERRUPTED
+        except OutOfTime:
+            hand.reason = LATE
         return hand.bounds()
 
     def _round(self) -> bool:

@@ -6,7 +6,7 @@ from multipliers whose bound is evaluated with outward rounding, so that no tole
 
 from __future__ import annotations
 
-from mace.problem import Bounds, Limits, Problem
+from mace.problem import Bounds, Limits, Problem, timed
 from mace.solvers.milp.linearity import why_not_linear
 
 
@@ -15,6 +15,7 @@ def supports(problem: Problem) -> str:
     return why_not_linear(problem)
 
 
+@timed
 def solve(problem: Problem, limits: Limits) -> Bounds:
     """Find the nearest counterfactual."""
     from mace.solvers.milp.search import search

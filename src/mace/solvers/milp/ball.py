@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from mace.exact import float_down, float_up
+from mace.problem import LATE
 from mace.solvers.milp.branching import Change, Children, Gains, branches, is_missing, settled, split
 from mace.solvers.milp.hand import Hand
 from mace.solvers.milp.model import Model, build
@@ -22,7 +23,6 @@ from mace.solvers.milp.relaxation import Relaxation
 from mace.solvers.milp.seek import pull
 from mace.space import Point
 
-LATE = "time limit reached"
 FULL = "memory limit reached"
 MOST_OPEN = 200_000
 
@@ -104,7 +104,7 @@ class Ball:
     def search(self) -> Outcome:
         """Search the ball."""
         hand = self.hand
-        model = build(self.problem, hand.limits, lower=hand.lower, radius=self.radius, certain=self.certain)
+        model = build(self.problem, lower=hand.lower, radius=self.radius, certain=self.certain)
         hand.programs += 1
         hand.calls += 1
         if model is None:

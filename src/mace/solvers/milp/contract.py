@@ -10,11 +10,10 @@ import itertools
 import math
 from fractions import Fraction
 
+from mace.clock import check
 from mace.exact import float_down, float_up
-from mace.problem import Limits
 from mace.solvers.milp.nodes import All, Bound, Differ, Implied, Never, Node, Product, Row, Some, every
 from mace.solvers.milp.quantities import Quantities, greatest, least
-from mace.solvers.milp.translate import OutOfTime
 
 Values = tuple[Fraction, ...]
 
@@ -36,9 +35,8 @@ TINY = 1e-300
 class Box:
     """Bounds on all quantities, with a trail to undo."""
 
-    def __init__(self, quantities: Quantities, limits: Limits) -> None:
+    def __init__(self, quantities: Quantities) -> None:
         self.quantities = quantities
-        self.limits = limits
         self.low = list(quantities.low)
         self.high = list(quantities.high)
         self.values: dict[int, Values] = {}
@@ -71,8 +69,8 @@ class Box:
     def narrow(self, node: Node) -> Node | None:
         """Take over the bounds that follow from a formula; return it simplified, or ``None`` where no point of the box fulfils it."""
         self._steps += 1
-        if self._steps % 256 == 0 and self.limits.remaining() <= 0:
-            raise OutOfTime
+        if self._steps % 256 == 0:
+            check()
         match node:
             case Never():
                 return None

@@ -15,7 +15,7 @@ from mace.language import characteristic, ranges_of
 from mace.language.syntax import Guard, negation
 from mace.language.syntax import Program as Core
 from mace.near import Neighbours
-from mace.problem import Limits, Problem
+from mace.problem import Problem
 from mace.solvers.milp.contract import Box
 from mace.solvers.milp.nodes import Bound, Node
 from mace.solvers.milp.program import Builder, Floats, Program, Room
@@ -82,7 +82,7 @@ class Model:
     def holds_of_all(self, region: Guard, low: Floats, high: Floats) -> bool:
         """Return whether a guard over the features holds of every point within the bounds."""
         refused = self.translator.node(negation(region))
-        box = Box(self.translator.quantities, self.translator.limits)
+        box = Box(self.translator.quantities)
         for quantity, place in self.program.place.items():
             if quantity < len(self.translator.quantities):
                 box.low[quantity], box.high[quantity] = float(low[place]), float(high[place])
@@ -118,7 +118,6 @@ class Near:
 
 def build(
     problem: Problem,
-    limits: Limits,
     *,
     lower: Fraction,
     radius: Fraction | None,
@@ -131,8 +130,6 @@ def build(
     ----------
     problem : Problem
         The problem.
-    limits : Limits
-        The deadline; :class:`~mace.solvers.milp.translate.OutOfTime` is raised when it passes.
     lower, radius : Fraction
         Known bounds on the distance.
     certain : bool
@@ -140,7 +137,7 @@ def build(
     near : Near, optional
         Only points in this box, with a column for the room that they leave at the inequalities.
     """
-    translator = Translator(problem, limits)
+    translator = Translator(problem)
     parts = translator.take_definitions()
     upward = DISTANCE if isinstance(problem.metric, NormMetric) else ""
     metric = problem.metric.program()
@@ -156,7 +153,7 @@ def build(
             translator.know(_exact_ranges(problem, condition.program, result=f"{prefix}result", prefix=prefix))
         formula = condition.formula(prefix)
         parts += translator.parts(narrowed(formula, sizes_of(problem.space)) if certain else formula)
-    box = Box(translator.quantities, limits)
+    box = Box(translator.quantities)
     contracted = box.contract(parts)
     if contracted is None:
         return None

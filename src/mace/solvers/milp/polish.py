@@ -52,7 +52,7 @@ def _farther(problem: Problem, index: int, value: Value, factor: Fraction) -> Va
 def polish(problem: Problem, point: Point, radius: Fraction, limits: Limits) -> Point | None:
     """Return a point near ``point``, within a distance of the factual, with as much room as there is; ``None`` where none is found."""
     spread = [max(SPREAD, 2 * problem.metric.reach(index, problem.accuracy)) for index in range(len(problem.factual))]
-    model = build(problem, limits, lower=Fraction(0), radius=radius, certain=True, near=Near(point, tuple(spread)))
+    model = build(problem, lower=Fraction(0), radius=radius, certain=True, near=Near(point, tuple(spread)))
     if model is None or model.room is None:
         return None
     solution = maximise(model.program, model.room, limits)

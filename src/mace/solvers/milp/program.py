@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mace.clock import check
 from mace.solvers.milp.contract import ROUND, Box
 from mace.solvers.milp.nodes import All, Bound, Implied, Node, Product, Row, Some
 from mace.solvers.milp.quantities import Domain, Quantities, least
-from mace.solvers.milp.translate import OutOfTime
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -244,8 +244,7 @@ class Builder:
     # ---- choices
 
     def _choose(self, choice: Some, parent: int, outer: Ranges, outside: list[Part]) -> None:
-        if self.box.limits.remaining() <= 0:
-            raise OutOfTime
+        check()
         parts = [part for part in self._parts(choice, outer, {}) if self._fits(part)]
         if not parts:
             if parent < 0:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
+from mace.clock import OutOfTime
 from mace.forms import FunctionForm
-from mace.problem import INTERRUPTED, Bounds, Limits, Problem
+from mace.problem import INTERRUPTED, LATE, Bounds, Limits, Problem
 from mace.solvers.bisection import BAND
-from mace.solvers.milp.ball import LATE, Ball, Outcome
+from mace.solvers.milp.ball import Ball, Outcome
 from mace.solvers.milp.hand import SHARE, Hand
 from mace.solvers.milp.polish import polish
 from mace.solvers.milp.seek import seek
-from mace.solvers.milp.translate import OutOfTime
 
 FIRST_NODES = 200
 """Nodes spent on finding a first point that rounding cannot disturb, before anything is proved."""

@@ -39,13 +39,14 @@ def hopeful(problem: Problem, points: list[Point]) -> list[Point]:
 def pull(problem: Problem, point: Point, limits: Limits) -> Point:
     """Return a valid point that is nearer: all changes shortened together, then each undone or shortened by itself."""
     for _ in range(ROUNDS):
-        point = _nearest(problem, [point, *_shortened(problem, point)])
+        if limits.remaining() > 0:
+            point = _nearest(problem, [point, *_shortened(problem, point)])
     for index, own in enumerate(problem.factual):
         if point[index] == own or limits.remaining() <= 0:
             continue
         point = _nearest(problem, [point, _with(point, index, own)])
         for _ in range(ROUNDS):
-            if point[index] == own:
+            if point[index] == own or limits.remaining() <= 0:
                 break
             shorter = [_with(point, index, value) for value in _between(problem, index, point[index])]
             point = _nearest(problem, [point, *shorter])

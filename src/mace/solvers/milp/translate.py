@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from mace.clock import check
 from mace.exact import decimal_fraction, float_down, float_up
 from mace.language.roundings import rounded, unit
 from mace.language.syntax import (
@@ -28,7 +29,7 @@ from mace.language.syntax import (
     Variable,
     negation,
 )
-from mace.problem import Limits, Problem
+from mace.problem import Problem
 from mace.solvers.milp.nodes import ALWAYS, Bound, Differ, Implied, Never, Node, Product, Row, every, some
 from mace.solvers.milp.quantities import Affine, Quantities, domain_of, greatest, least
 from mace.space import Categorical, Integer, Ordinal, Real
@@ -36,10 +37,6 @@ from mace.space.decimals import is_short
 
 _MIRROR: dict[CompareName, CompareName] = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
 ZERO, ONE = Fraction(0), Fraction(1)
-
-
-class OutOfTime(Exception):
-    """The deadline passed while a program was being made."""
 
 
 class NotLinear(Exception):
@@ -61,8 +58,7 @@ class Translator:
         What holds of every point: exactly one level; what a maximum, a product or an indicator is.
     """
 
-    def __init__(self, problem: Problem, limits: Limits) -> None:
-        self.limits = limits
+    def __init__(self, problem: Problem) -> None:
         self.quantities = Quantities()
         self.numbers: dict[str, int] = {}
         self.levels: dict[str, tuple[int, ...]] = {}
@@ -147,8 +143,8 @@ class Translator:
 
     def _count(self) -> None:
         self._translated += 1
-        if self._translated % 256 == 0 and self.limits.remaining() <= 0:
-            raise OutOfTime
+        if self._translated % 256 == 0:
+            check()
 
     def _flag(self, name: str, *, is_missing: bool) -> Node:
         if name not in self.missing:

@@ -12,7 +12,7 @@ from functools import cache
 
 from mace.distances import NormMetric
 from mace.forms import Network
-from mace.problem import Bounds, Evidence, Limits, Problem
+from mace.problem import Bounds, Evidence, Limits, Problem, timed
 from mace.solvers.compiled import warm_up
 from mace.solvers.network import gaps, kernels
 from mace.solvers.network.conditions import unsupported_condition
@@ -64,6 +64,7 @@ def supports(problem: Problem) -> str:
     return unsupported_condition(problem.conditions, problem.space)
 
 
+@timed
 def solve(problem: Problem, limits: Limits) -> Bounds:
     """Find the nearest counterfactual."""
     return gaps.solve(problem, limits) if gaps.may_miss(problem) else Search(problem, limits).run()

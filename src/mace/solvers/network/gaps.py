@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from mace.clock import OutOfTime
 from mace.distances import NormMetric
 from mace.forms import Alternatives, Network
-from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
+from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
 from mace.solvers.network import kernels, proof
 from mace.solvers.network.parts import free_values, part_of
 from mace.solvers.network.search import Search
@@ -59,6 +60,8 @@ def _searched(problem: Problem, limits: Limits) -> tuple[Bounds, Search | None]:
                 is_complete = search.search_all(alternatives)
             except KeyboardInterrupt:
                 reason = INTERRUPTED
+            except OutOfTime:
+                reason = LATE
         if search is not None and not is_complete:
             search.floor = min(max(search.floor, floor), next_floor)
             break
@@ -104,7 +107,7 @@ def _proof(problem: Problem, bounds: Bounds, search: Search | None, limits: Limi
 
 def _late(search: Search | None, limits: Limits) -> str:
     """Return that time is up, once a first part was searched; empty where it is not."""
-    return "time limit reached" if search is not None and limits.remaining() <= 0 else ""
+    return LATE if search is not None and limits.remaining() <= 0 else ""
 
 
 def _in_order(ways: Ways) -> Iterator[tuple[float, Pattern | None]]:

@@ -16,7 +16,7 @@ from mace.diversity import CountDifferent
 from mace.exact import UNIT, float_up
 from mace.forms import Margin, Network
 from mace.forms.decision import Alternatives
-from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
+from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
 from mace.solvers.allowed import Allowed, Span, alike, on_grid
 from mace.solvers.bisection import BAND
 from mace.solvers.network import kernels, proof
@@ -326,7 +326,7 @@ class Search:
             if registers[kernels.HEAP] == 0 or self.reason:
                 return
             if self.limits.remaining() <= 0:
-                self.reason = "time limit reached"
+                self.reason = LATE
                 return
             if registers[kernels.STATUS] == kernels.FULL and not self._make_room(desk):
                 return
@@ -357,7 +357,7 @@ class Search:
             if self.asked >= MOST_UNDECIDED:
                 self.reason = "too many points lie on the boundary to ask the model about each"
             elif self.asked and self.limits.remaining() <= 0:
-                self.reason = "time limit reached"
+                self.reason = LATE
             if self.reason:
                 self.open = min(self.open, cost)
                 return

@@ -12,7 +12,7 @@ from functools import cache
 from mace.distances import NormMetric
 from mace.forms import TreeEnsemble
 from mace.joined import joined
-from mace.problem import Bounds, Limits, Problem
+from mace.problem import Bounds, Limits, Problem, timed
 from mace.solvers.allowed import unsupported_condition
 from mace.solvers.compiled import warm_up
 from mace.solvers.trees import kernels
@@ -31,6 +31,7 @@ def supports(problem: Problem) -> str:
     return unsupported(problem.form) or unsupported_condition(problem.conditions)
 
 
+@timed
 def solve(problem: Problem, limits: Limits) -> Bounds:
     """Find the nearest counterfactual."""
     return Search(joined(problem), limits).run()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mace.distances import distance_down, distance_up
 from mace.exact import UNIT, float_up
-from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
+from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
 from mace.solvers.bisection import BAND
 from mace.solvers.trees import dual, kernels
 from mace.solvers.trees.engines import Engine, Plain, Priced
@@ -189,7 +189,7 @@ class Search:
     def _climb(self, climb: Climb) -> None:
         """Search one ball of a part, and say where it goes on."""
         if self.limits.remaining() <= 0:
-            self.reason = "time limit reached"
+            self.reason = LATE
             return
         part, tables = climb.part, self.tables
         if self.recorder is not None:
@@ -310,7 +310,7 @@ class Search:
             if engine.registers[kernels.DEPTH] < 0:
                 return True
             if self.limits.remaining() <= 0:
-                self.reason = "time limit reached"
+                self.reason = LATE
                 return False
             if most_nodes is not None and engine.nodes >= most_nodes:
                 return False
