@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mace.errors import MaceError, ModelChanged
+from mace.errors import MaceError, ModelChanged, UnsupportedModel
 from mace.models import read
 from mace.models.agreement import agrees, agrees_on_probabilities
 from mace.models.fingerprint import fingerprint
@@ -62,10 +62,9 @@ class LiveModel:
             self.check("parts of it were replaced, as fitting does")
         try:
             yield
-        except MaceError:
-            raise
         except Exception as error:
-            self.check(f"a question fails with {type(error).__name__}", error)
+            if isinstance(error, UnsupportedModel) or not isinstance(error, MaceError):
+                self.check("it fails where it was asked", error)
             raise
 
     def check(self, sign: str = "its numbers are others", cause: Exception | None = None) -> None:
