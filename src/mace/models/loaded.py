@@ -156,7 +156,8 @@ def check_trees(part: Any) -> None:
         return
     chosen = getattr(part, "estimators_features_", None)
     width = _columns(part)
-    for number, member in enumerate(np.ravel(np.asarray(members, dtype=object))):
+    # A list stays one: numpy would take a pipeline for an array of its steps.
+    for number, member in enumerate(members.ravel() if isinstance(members, np.ndarray) else members):
         given = width
         if chosen is not None:
             taken = np.asarray(chosen[number])
