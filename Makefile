@@ -3,11 +3,15 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PEERS  := .venv-peers
+LOWEST := .venv-lowest
 JOBS   ?= 2
 # Where test-torch finds a CPU build of PyTorch; empty is the default index, whose wheel pulls gigabytes of GPU libraries.
 TORCH_INDEX ?=
 
-.PHONY: demo test test-torch check bench bench-peers bench-growth bench-batch campaign docs clean
+# What decides whether a version of a library will do: readers of its models, both compiled lanes, frames, files, the command line.
+QUICK  := $(addprefix tests/test_,space.py encoder.py frames.py boosters.py onnx.py explainer.py reports.py regressions.py)
+
+.PHONY: demo test test-torch test-lowest check bench bench-peers bench-growth bench-batch campaign docs clean
 
 $(VENV)/.demo: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -47,6 +51,16 @@ $(VENV)/.torch: pyproject.toml $(VENV)/.test
 test-torch: $(VENV)/.torch  ## the tests of PyTorch's networks; TORCH_INDEX=<index of a CPU build> spares the GPU libraries
 	$(BIN)/python -m pytest tests/test_torch.py
 
+$(LOWEST)/.ready: pyproject.toml tests/lowest.py
+	@test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
+	@echo "Installing MACE and every dependency at its declared minimum into $(LOWEST) ..."
+	@$(LOWEST)/bin/python tests/lowest.py > $(LOWEST)/lowest.txt
+	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c $(LOWEST)/lowest.txt -e ".[test]"
+	@touch $@
+
+test-lowest: $(LOWEST)/.ready  ## a quick part of the tests with every dependency at its minimum; PYTHON=python3.11 for the lowest Python
+	NUMBA_CACHE_DIR=$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -W default $(QUICK)
+
 bench: $(VENV)/.test  ## a small version of the benchmarks
 	$(BIN)/python benchmarks/trees.py --rows 30 --models tree,forest10,forest100
 	$(BIN)/python benchmarks/hard_trees.py --rows 3 --limit 5
@@ -83,4 +97,4 @@ docs: $(VENV)/.test  ## rewrite the generated parts of README and docs
 	$(BIN)/python tests/bad_input.py
 
 clean:
-	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import mace
+from lowest import minima
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "mace"
@@ -201,7 +202,16 @@ def test_every_error_is_a_mace_error_and_a_builtin() -> None:
             assert name in mace.__all__
 
 
+def test_every_dependency_declares_its_minimum() -> None:
+    """``make test-lowest`` installs these."""
+    found = minima((ROOT / "pyproject.toml").read_text())
+    assert {"numpy", "skops", "ray", "xgboost-cpu"} <= found.keys()
+    with pytest.raises(ValueError, match="declares no minimum"):
+        minima('[project]\nname = "x"\ndependencies = ["numpy"]\noptional-dependencies = {}')
+
+
 def test_no_file_prints_or_names_a_workplace() -> None:
     for path in ROOT.rglob("*"):
-        if path.is_file() and path.suffix in {".py", ".md", ".toml"} and ".venv" not in path.parts:
+        is_ours = not any(part.startswith(".venv") for part in path.parts)
+        if is_ours and path.is_file() and path.suffix in {".py", ".md", ".toml"}:
             assert "/" + "work/" not in path.read_text(), path

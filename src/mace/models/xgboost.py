@@ -113,7 +113,7 @@ def _native(booster: Any, family: str) -> dict[int, Sequence[Level]]:
         if not found[column]:
             raise UnsupportedModel(
                 f"cannot read {family}: {booster.feature_names[column]!r} is a pandas category, and the model does not say which. "
-                "Fit it with XGBoost 3.1 or later, or on the codes of mace.Encoder(space, categorical='codes')."
+                "Fit it with XGBoost 3.2 or later, or on the codes of mace.Encoder(space, categorical='codes')."
             )
     return found
 
