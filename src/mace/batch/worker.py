@@ -92,7 +92,7 @@ def _asked(options: Options) -> tuple[str, str]:
 
 def perform(carrier: Carrier, part: Part, until: float) -> list[Answered]:
     """Answer some rows in a worker, on one thread."""
-    _end_with(carrier.parent)
+    end_with(carrier.parent)
     explainer, options = receive(carrier)
     with one_thread():
         return [answer(explainer, options, number, point, until) for number, point in part]
@@ -102,7 +102,7 @@ SECONDS_BETWEEN_LOOKS = 0.5
 
 
 @cache
-def _end_with(parent: int | None) -> None:
+def end_with(parent: int | None) -> None:
     """End this process soon after its parent has ended, however that was: a worker that is orphaned would wait for work for ever."""
     if parent is None or os.getppid() != parent:  # a worker that another process started, or threads of this one
         return

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from mace.batch.asks import Explains, Options
 from mace.batch.carriers import carrier, packed
-from mace.batch.worker import Answered, failed, perform
+from mace.batch.worker import Answered, end_with, failed, perform
 from mace.space import Point
 
 LARGEST_PART = 16
@@ -91,7 +92,9 @@ class Workers:
         self._processes = int(effective_n_jobs(self.n_jobs))
         self._carrier = carrier(self._data, backend, self._stack)
         give = "generator_unordered" if self._is_eager else "list"
-        self._parallel = self._stack.enter_context(Parallel(n_jobs=self.n_jobs, batch_size=1, return_as=give))
+        is_local = type(backend).__name__ == "LokyBackend"
+        start: dict[str, Any] = {"initializer": end_with, "initargs": (os.getpid(),)} if is_local else {}
+        self._parallel = self._stack.enter_context(Parallel(n_jobs=self.n_jobs, batch_size=1, return_as=give, **start))
 
     def _close(self) -> None:
         self._parallel = None
