@@ -66,6 +66,7 @@ bench: $(VENV)/.test  ## a small version of the benchmarks
 	$(BIN)/python benchmarks/hard_trees.py --rows 3 --limit 5
 	$(BIN)/python benchmarks/networks.py --rows 30 --models lr,mlp10x10 --milp 3
 	$(BIN)/python benchmarks/general.py --problems 5 --limit 5
+	$(BIN)/python benchmarks/deadlines.py --quick
 	$(BIN)/mace reproduce --samples 10 --datasets adult,compas --smt-limit 3 --jobs $(JOBS) --out benchmarks/results/reproduce
 
 bench-peers: $(PEERS)/.ready  ## the tree lane beside CP-SAT, treecf, DiCE and the SMT lane, a small version

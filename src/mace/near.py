@@ -253,6 +253,8 @@ def _table(frame: Any) -> tuple[tuple[str, ...], tuple[tuple[Scalar, ...], ...]]
 
 
 def _scalar(value: object) -> Scalar:
+    if type(value) is float:
+        return value
     import pandas as pd
 
     plain = plain_scalar(value)

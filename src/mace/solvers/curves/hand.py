@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from mace.clock import check
 from mace.diversity import CountDifferent
 from mace.exact import float_down, float_up
 from mace.forms import Alternatives, Composite, Network, clearance
@@ -103,7 +104,12 @@ class Hand:
         """Return the question for another lane: the nearest point at which a form fulfils the margins."""
 
         def ask(points: Sequence[Point]) -> list[Fraction]:
-            return [Fraction(int(_may_reach(form, point, stated))) for point in points]
+            outcomes: list[Fraction] = []
+            for point in points:
+                if outcomes:
+                    check()
+                outcomes.append(Fraction(int(_may_reach(form, point, stated))))
+            return outcomes
 
         return replace(
             self.problem,
