@@ -274,7 +274,7 @@ def _waited(child: int, seconds: float) -> int | None:
 def _untrue(file: Path, said: str, code: int, kind: str, number: int) -> str | None:
     """Return what of an answer is not true of the model as loaded; ``None`` where all is."""
     space, row = _row(kind, number)
-    answer = json.loads(said)
+    answer = json.loads(said[said.index("{") :])  # LightGBM prints warnings of its own
     explainer = mace.Explainer(mace.load_model(file, trust=True), space)
     before = explainer.predict(row)
     if answer["prediction"] != before:

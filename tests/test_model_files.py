@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
+import math
 import signal
 import subprocess
 import sys
@@ -476,6 +478,23 @@ def test_a_truncated_booster_file_is_refused(kind: str, tmp_path: Path) -> None:
     for part in (0.3, 0.6):
         file.write_bytes(data[: int(part * len(data))])
         assert "cannot be read" in refused(file)
+
+
+def test_a_threshold_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    file = saved(".json", tmp_path)
+    model = json.loads(file.read_text())
+    model["learner"]["gradient_booster"]["model"]["trees"][0]["split_conditions"][0] = math.nan
+    file.write_text(json.dumps(model))
+    with pytest.raises(UnsupportedModel, match="threshold is no number"):
+        mace.Explainer(mace.load_model(file), NUMBERS)
+
+
+def test_a_text_that_ends_within_its_parameters_is_refused(tmp_path: Path) -> None:
+    """LightGBM itself reads on into whatever lies behind it in memory."""
+    file = saved(".txt", tmp_path)
+    text = file.read_text()
+    file.write_text(text[: text.index("[path_smooth")] + "[cegb_penalty_")
+    assert "its parameters are cut off or damaged" in refused(file)
 
 
 def test_a_parser_that_dies_takes_nobody_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

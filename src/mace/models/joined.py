@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mace.errors import UnsupportedModel
 
 OUTSIDE = "the tree is damaged: a node's child lies outside the tree or above it, or has two parents."
+NO_NUMBER = "the tree is damaged: a node's threshold is no number."
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,8 @@ def join(trees: Sequence[Tree], *, outputs: int, columns: int) -> Arrays:
     column = np.where(left < 0, 0, _picked([tree.column for tree in trees], orders))
     if ((column < 0) | (column >= columns)).any():
         raise UnsupportedModel("the tree is damaged: a node splits on a column that does not exist.")
+    if np.isnan(edge[(left >= 0) & (subset < 0)]).any():
+        raise UnsupportedModel(NO_NUMBER)
     check_finite_leaves(value)
     return Arrays(
         roots=roots,

@@ -12,7 +12,7 @@ from mace.errors import UnsupportedModel
 from mace.exact import float32_edge
 from mace.forms import TreeEnsemble
 from mace.models.estimator import check_columns
-from mace.models.joined import Arrays, check_finite_leaves, check_nodes
+from mace.models.joined import NO_NUMBER, Arrays, check_finite_leaves, check_nodes
 from mace.space import Column, FeatureSpace
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -81,7 +81,7 @@ def check_tree(tree: Any, columns: int) -> None:
         raise UnsupportedModel("the tree is damaged: it has another number of nodes than it says.")
     check_nodes(tree.children_left, tree.children_right, tree.feature, columns=columns)
     if not (tree.threshold[tree.children_left >= 0] > -np.inf).all():
-        raise UnsupportedModel("the tree is damaged: a node's threshold is no number.")
+        raise UnsupportedModel(NO_NUMBER)
 
 
 def accept_missing(estimators: Sequence[Any]) -> bool:
