@@ -103,6 +103,27 @@ def test_reals_without_a_step_reach_the_decimal_too() -> None:
     assert explainer.explain({"x": 0.3, "y": 10.0}, target=1, constraints=["x < old.x + 0.1"]).status == "infeasible"
 
 
+@pytest.mark.parametrize("solver", ["milp", "smt"])
+def test_strict_rules_between_grids_are_exact_beside_a_real(solver: str) -> None:
+    space = mace.FeatureSpace({"x": mace.real(0, 1, step=0.1), "y": mace.real(0, 10), "z": mace.real(0, 2, step=0.1)})
+
+    def model(x: float, y: float, z: float) -> int:
+        return 1 if x >= 0.4 else 0
+
+    explainer = mace.Explainer(model, space)
+    row = {"x": 0.3, "y": 10.0, "z": 0.7}
+    for constraint, x, z in (
+        ("x + z <= 1.1", 0.4, 0.7),
+        ("x + z < 1.1", 0.4, 0.6),
+        ("x == 0.4 * z", 0.4, 1.0),
+        ("0.3 * x - z != -0.58 and z stays", 0.5, 0.7),
+        ("lambda new, old: new.x * new.z <= 0.28", 0.4, 0.7),
+    ):
+        answer = asked(explainer, row, constraint, solver=solver)
+        assert answer.status == "optimal", constraint
+        assert answer[0].values == {"x": x, "y": 10.0, "z": z}
+
+
 def test_weights_of_a_budget_are_decimals() -> None:
     space = mace.FeatureSpace({name: mace.integer(0, 1) for name in "abc"})
     model = LogisticRegression()

@@ -79,7 +79,7 @@ def least_float(decimal: Fraction, dtype: str = "float64") -> float:
 
 def greatest_float(decimal: Fraction, dtype: str = "float64") -> float:
     """Return the greatest float of a dtype whose decimal is not above ``decimal``; infinite where there is none."""
-    return -least_float(-decimal, dtype)
+    return 0.0 - least_float(-decimal, dtype)
 
 
 def next_float(value: float, way: float, dtype: str = "float64") -> float:

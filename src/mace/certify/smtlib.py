@@ -30,6 +30,7 @@ from mace.language.syntax import (
 )
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
+from mace.space.decimals import decimal_of, is_short
 
 SIGNS = {"<": "<", "<=": "<=", "==": "=", ">": ">", ">=": ">="}
 MIRROR = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
@@ -45,6 +46,7 @@ class Script:
         self._defined: dict[str, str] = {}
         self.numbers: dict[str, str] = {}
         self.grids: dict[str, tuple[str, Real]] = {}
+        self.decimals: dict[str, str] = {}
         self.missing: dict[str, str] = {}
         self.own: dict[str, tuple[str, Fraction]] = {}
         self._features = {name: (f"x{j}", feature) for j, (name, feature) in enumerate(problem.space.items())}
@@ -105,6 +107,8 @@ class Script:
         if isinstance(feature, Integer):
             low, step = Fraction(feature.low), Fraction(feature.step or 1)
         number = f"(+ {_real(low)} (* {_real(step)} (to_real {x})))"
+        if isinstance(feature, Real) and feature.size != 1 and is_short(feature):
+            self.decimals[name] = number
         if isinstance(feature, Real) and feature.size == 1:
             number = _real(feature.low)
         elif isinstance(feature, Real) and not feature.is_exact_grid:
@@ -116,6 +120,8 @@ class Script:
         if own is not None and not feature.has(own):
             stays = self._declare(f"{x}_stays", "Bool")
             self.own[name] = (stays, Fraction(own))
+            if name in self.decimals:
+                self.decimals[name] = f"(ite {stays} {_real(decimal_of(feature, own))} {self.decimals[name]})"
             number = f"(ite {stays} {_real(own)} {number})"
         self.numbers[name] = number
 
@@ -207,7 +213,9 @@ class Script:
                 raise AssertionError(f"no translation of {expression!r}")
 
     def _rounding(self, name: str, operand: Expression) -> str:
-        """Return a variable for a rounding, within u·|v| + t of the number v that is rounded, which allows a little more."""
+        """Return the decimal of a number on a grid, or a variable for a rounding, within u·|v| + t of the number v that is rounded."""
+        if isinstance(operand, Variable) and operand.name in self.decimals and name != "float":
+            return self.decimals[operand.name]
         inner = self._named(self._term(operand))
         key = f"({name} {inner})"
         if key not in self._defined:

@@ -125,13 +125,13 @@ class Grid:
         m = self.manager
         low, step = decimal_fraction(self.feature.low), decimal_fraction(self.feature.step or 1)
         term = m.Plus(m.Real(low), m.Times(m.Real(step), m.ToReal(self.index)))
+        if isinstance(self.feature, Real) and self.size > 1 and is_short(self.feature):
+            self.decimal = term
+            if self.own is not None:
+                self.decimal = m.Ite(self.own, m.Real(decimal_of(self.feature, self.own_value)), term)
         if isinstance(self.feature, Real) and not self.feature.is_exact_grid:
             # The decimal low + k·step is not a float; the feature's float lies within half an ulp of it.
             exact, term = term, m.Symbol(f"{name} value", REAL)
-            if is_short(self.feature):
-                self.decimal = exact
-                if self.own is not None:
-                    self.decimal = m.Ite(self.own, m.Real(decimal_of(self.feature, self.own_value)), exact)
             half = m.Real(Fraction(math.ulp(max(abs(self.feature.low), abs(self.feature.high)))) / 2)
             inside = m.And(inside, m.LE(m.Minus(exact, half), term), m.LE(term, m.Plus(exact, half)))
         if self.own is not None:

@@ -31,7 +31,7 @@ from mace.language.syntax import (
 )
 from mace.problem import Problem
 from mace.solvers.milp.nodes import ALWAYS, Bound, Differ, Implied, Never, Node, Product, Row, every, some
-from mace.solvers.milp.quantities import Affine, Quantities, domain_of, greatest, least
+from mace.solvers.milp.quantities import BINARY, Affine, Quantities, domain_of, greatest, least
 from mace.space import Categorical, Integer, Ordinal, Real
 from mace.space.decimals import is_short
 
@@ -66,6 +66,7 @@ class Translator:
         self.definitions: list[Node] = []
         self._variables: dict[str, int] = {}
         self._grids: dict[str, Real] = {}
+        self._whole: set[int] = set()
         self._ranges: dict[str, tuple[Fraction | float, Fraction | float]] = {}
         self._known: dict[object, Affine] = {}
         self._translated = 0
@@ -79,6 +80,8 @@ class Translator:
                     domain = domain_of(feature, own)
                     low, high = (feature.low, feature.high) if domain is None else (domain[0], domain[len(domain) - 1])
                     self.numbers[name] = self.quantities.column(float(low), float(high), domain, is_feature=True)
+                    if isinstance(feature, Integer):
+                        self._whole.add(self.numbers[name])
                     if feature.missing:
                         self.missing[name] = self.quantities.binary()
                     elif isinstance(feature, Real) and own is not None and feature.has(own) and is_short(feature):
@@ -164,6 +167,8 @@ class Translator:
         if len(difference.terms) == 1:
             ((column, a),) = difference.terms.items()
             return self._bound(column, sign if a > 0 else _MIRROR[sign], -difference.shift / a)
+        if sign in ("<", ">", "!=") and all(map(self._is_whole, difference.terms)):
+            return self._apart(sign, difference)
         scaled = self.quantities.form(difference.terms)
         value = -difference.shift / scaled.factor
         sign = sign if scaled.factor > 0 else _MIRROR[sign]
@@ -172,6 +177,22 @@ class Translator:
         low = value if sign in ("==", ">", ">=") else None
         high = value if sign in ("==", "<", "<=") else None
         return Row(scaled.form, low, high, scaled.remainder, strict=sign in ("<", ">"))
+
+    def _is_whole(self, column: int) -> bool:
+        return column in self._whole or self.quantities.domain[column] is BINARY
+
+    def _apart(self, sign: CompareName, difference: Affine) -> Node:
+        """Return a strict comparison of a sum over whole numbers with 0, on the last of its values that counts."""
+        if sign == "!=":
+            return some([self._apart("<", difference), self._apart(">", difference)])
+        factors = difference.terms.values()
+        scale = math.lcm(*(factor.denominator for factor in factors))
+        grain = Fraction(math.gcd(*(int(factor * scale) for factor in factors)), scale)
+        # The values are (n + rest)·grain for whole n.
+        rest = difference.shift / grain % 1
+        if sign == "<":
+            return self._compare("<=", difference.plus(Affine(shift=(1 - rest) * grain)))
+        return self._compare(">=", difference.plus(Affine(shift=-(rest or 1) * grain)))
 
     def _bound(self, column: int, sign: CompareName, value: Fraction) -> Node:
         domain = self.quantities.domain[column]
@@ -328,6 +349,7 @@ class Translator:
             low, step = decimal_fraction(grid.low), decimal_fraction(grid.step or 1)
             last = (grid.size or 1) - 1
             index = self.quantities.column(0.0, float(last), domain_of(Integer(0, last), None))
+            self._whole.add(index)
             made = Affine({index: step}, low)
             room = Affine(shift=Fraction(math.ulp(max(abs(grid.low), abs(grid.high)))))
             apart = Affine({self.numbers[name]: ONE}).plus(made, -ONE)
