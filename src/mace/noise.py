@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -95,4 +94,4 @@ def _radius(feature: Feature, radius: float) -> Fraction:
     """Return a radius as a fraction; on a grid of decimals with room for their rounding, so that a step is a step up and down."""
     if not radius or not isinstance(feature, Real) or feature.step is None:
         return Fraction(radius)
-    return Fraction(radius) + 4 * Fraction(math.ulp(max(abs(feature.low), abs(feature.high))))
+    return Fraction(radius) + 4 * Fraction(feature.spacing(max(abs(feature.low), abs(feature.high))))

@@ -38,9 +38,10 @@ from mace.language.syntax import (
 )
 from mace.outliers import Usual
 from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
-from mace.solvers.allowed import on_grid
+from mace.solvers.allowed import values_in
 from mace.solvers.bisection import BAND
 from mace.solvers.cuts import Cut, cut_of
+from mace.solvers.held import is_narrow, number_beside
 from mace.solvers.regions import Range, Region, guard_of, lies_in, narrow, whole_region, within_reach
 from mace.solvers.splits import active_piece, by_missing, by_value, choices, cut_at, cut_range, is_false, needed_atoms
 from mace.space import Integer, Point, Real, Value
@@ -149,7 +150,8 @@ class _Search:
         self.stepped = [
             (name, feature, own)
             for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True)
-            if isinstance(feature, Real | Integer) and feature.step is not None and feature.size != 1
+            if (isinstance(feature, Real | Integer) and feature.step is not None and feature.size != 1)
+            or (isinstance(feature, Real) and is_narrow(feature))
         ]
         self.upper: Fraction | None = None
         self.point: Point | None = None
@@ -506,7 +508,7 @@ def _on_grid(region: Region, name: str, feature: Real | Integer, own: Value) -> 
     left = region[name]
     if not left.has_values:
         return region
-    first, last = on_grid(feature, np.array([float_up(left.low)]), np.array([float_down(left.high)]))
+    first, last = values_in(feature, np.array([float_up(left.low)]), np.array([float_down(left.high)]))
     low, high = float(first[0]), float(last[0])
     if own is not None and left.low <= own <= left.high:
         low, high = min(low, own), max(high, own)
@@ -519,8 +521,10 @@ def _in_domain(problem: Problem, j: int, number: Fraction, above: bool) -> Value
     feature = list(problem.space.values())[j]
     if not isinstance(feature, Real) or feature.step is not None:
         if isinstance(feature, Real | Integer) and feature.step is not None:
-            step, low = Fraction(feature.step), Fraction(feature.low)
+            low, step = (
+                feature.decimals if isinstance(feature, Real) else (Fraction(feature.low), Fraction(feature.step))
+            )
             k = math.ceil((number - low) / step) if above else math.floor((number - low) / step)
             return feature.value_at(min(max(k, 0), (feature.size or 1) - 1))
         return math.ceil(number) if above else math.floor(number)
-    return min(max(float_up(number) if above else float_down(number), feature.low), feature.high)
+    return number_beside(feature, float_up(number) if above else float_down(number), up=above)

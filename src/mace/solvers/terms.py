@@ -15,7 +15,6 @@ from typing import Any, Protocol
 from pysmt.environment import Environment
 from pysmt.typing import BOOL, INT, REAL
 
-from mace.exact import decimal_fraction
 from mace.language.syntax import (
     And,
     Binary,
@@ -123,12 +122,14 @@ class Grid:
 
     def _number(self, name: str, inside: Term) -> tuple[Term, Term]:
         m = self.manager
-        low, step = decimal_fraction(self.feature.low), decimal_fraction(self.feature.step or 1)
+        low, step = Fraction(self.feature.low), Fraction(self.feature.step or 1)
+        if isinstance(self.feature, Real) and self.feature.step is not None:
+            low, step = self.feature.decimals
         term = m.Plus(m.Real(low), m.Times(m.Real(step), m.ToReal(self.index)))
         if isinstance(self.feature, Real) and not self.feature.is_exact_grid:
             # The decimal low + k·step is not a float; the feature's float lies within half an ulp of it.
             exact, term = term, m.Symbol(f"{name} value", REAL)
-            half = m.Real(Fraction(math.ulp(max(abs(self.feature.low), abs(self.feature.high)))) / 2)
+            half = m.Real(Fraction(self.feature.spacing(max(abs(self.feature.low), abs(self.feature.high)))) / 2)
             inside = m.And(inside, m.LE(m.Minus(exact, half), term), m.LE(term, m.Plus(exact, half)))
         if self.own is not None:
             term = m.Ite(self.own, m.Real(Fraction(self.own_value)), term)
