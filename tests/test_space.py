@@ -11,6 +11,7 @@ import pytest
 
 import mace
 from mace import FeatureSpace, InvalidRow, InvalidSpace, categorical, integer, ordinal, real
+from mace.space.dtypes import Category
 
 SPACE = FeatureSpace(
     {
@@ -189,11 +190,11 @@ def test_kinds_follow_the_dtypes_and_every_guess_is_reported() -> None:
             "n": integer(1, 3),
             "x": real(0.5, 2.0, missing=True),
             "s": categorical(["a", "b"]),
-            "o": ordinal(["lo", "hi"]),
-            "c": categorical(["q", "p"]),
+            "o": ordinal(["lo", "hi"], dtype=Category(("lo", "mid", "hi"), ordered=True)),
+            "c": categorical(["q", "p"], dtype="category"),
             "f": categorical([False, True]),
-            "i": integer(1, 4, missing=True),
-            "t": categorical(["u", "v"]),
+            "i": integer(1, 4, missing=True, dtype="Int64"),
+            "t": categorical(["u", "v"], dtype="string"),
             "m": categorical([1, 2, "1"]),
         }
     )

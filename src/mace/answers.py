@@ -112,7 +112,7 @@ class Search:
         return Counterfactual(
             values=values,
             changes=tuple(
-                Change(name, before[name], values[name])
+                Change.of(problem.space, name, before[name], values[name])
                 for name, new, old in zip(problem.space, point, problem.factual, strict=True)
                 if new != old
             ),

@@ -135,6 +135,11 @@ class Causal:
             raise InvalidConstraint(
                 f"Causal: the effect {name!r} has levels, and an equation gives numbers. Declare it as mace.real or mace.integer."
             )
+        if isinstance(feature, Real) and feature.is_single:
+            raise InvalidConstraint(
+                f"Causal: the effect {name!r} is {feature.dtype}, and what an equation gives is known to float64. Cast the column before "
+                'fitting: frame.astype({"' + name + '": "float64"}).'
+            )
         symbols = {each: _symbol(space, each) for each in space}
         try:
             parsed = parse(_as_function(self.equations[name], space), records=[symbols])

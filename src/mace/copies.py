@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.exact import float_down
+from mace.exact import float_down, rounded_in
 from mace.forms import Alternatives, Goal, Margin, TreeEnsemble
 from mace.joined import Joined, beside
 from mace.language.syntax import Guard
@@ -252,6 +252,8 @@ def _as_values(feature: Real | Integer, low: float, high: float, value: float) -
         low, high = float(feature.value_at(first)), float(feature.value_at(last))
     elif isinstance(feature, Integer):
         low, high = float(math.ceil(low)), float(math.floor(high))
+    else:
+        low, high = (float(ends[0]) for ends in rounded_in(np.array([low]), np.array([high]), feature.floats))
     return (low, high) if feature.has(value) and low <= value <= high else (value, value)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,3 +130,23 @@ def root_up(square: Fraction) -> Fraction:
 def root_down(square: Fraction) -> Fraction:
     """Return a fraction that is not above the square root of ``square`` and at most 2^-60 below it."""
     return Fraction(math.isqrt(math.floor(square * 4**60)), 2**60)
+
+
+def rounded_in(
+    lows: NDArray[np.float64], highs: NDArray[np.float64], kind: type[np.floating[Any]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the least number of a float type from each low on, and the greatest one up to each high.
+
+    Examples
+    --------
+    >>> first, last = rounded_in(np.array([0.1]), np.array([0.1]), np.float32)
+    >>> float(first[0]), float(last[0])
+    (0.10000000149011612, 0.09999999403953552)
+    """
+    if kind is np.float64:
+        return lows, highs
+    with np.errstate(over="ignore", under="ignore"):
+        first, last = lows.astype(kind), highs.astype(kind)
+        first = np.where(first < lows, np.nextafter(first, kind(np.inf)), first)
+        last = np.where(last > highs, np.nextafter(last, kind(-np.inf)), last)
+    return first.astype(np.float64), last.astype(np.float64)

@@ -16,7 +16,8 @@ from mace.errors import InvalidOption
 from mace.problem import Status
 from mace.region import RecourseRegion
 from mace.registry import resolve
-from mace.space import FeatureSpace, Scalar
+from mace.space import Feature, FeatureSpace, Real, Scalar
+from mace.space.dtypes import FLOATS
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -26,14 +27,29 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One feature that changes."""
+    """One feature that changes; ``dtype`` is that of a real one where it is not float64."""
 
     feature: str
     before: Scalar
     after: Scalar
+    dtype: str | None = field(default=None, repr=False, compare=False)
+
+    def __setstate__(self, state: list[Any]) -> None:
+        for each, value in zip(fields(self), [*state, None], strict=False):
+            object.__setattr__(self, each.name, value)
+
+    @classmethod
+    def of(cls, space: FeatureSpace, name: str, before: Scalar, after: Scalar) -> Change:
+        """Return the change of a feature of a space."""
+        return cls(name, before, after, _real_dtype(space[name]))
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The two values for people, in the decimals of the feature's dtype."""
+        return show_value(self.before, self.dtype), show_value(self.after, self.dtype)
 
     def __str__(self) -> str:
-        return f"{self.feature}: {show_value(self.before)} -> {show_value(self.after)}"
+        return f"{self.feature}: {' -> '.join(self.texts)}"
 
     @property
     def arrow(self) -> str:
@@ -110,7 +126,7 @@ class Counterfactual:
 
     def __str__(self) -> str:
         rows = [("feature", "now", "instead")]
-        rows += [(self.named(c), show_value(c.before), show_value(c.after)) for c in self.changes]
+        rows += [(self.named(c), *c.texts) for c in self.changes]
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([*lines, self.summary()])
@@ -132,7 +148,9 @@ class Counterfactual:
         return {
             "values": {name: _plain(value) for name, value in self.values.items()},
             "changes": [
-                {"feature": c.feature, "before": _plain(c.before), "after": _plain(c.after)} for c in self.changes
+                {"feature": c.feature, "before": _plain(c.before), "after": _plain(c.after)}
+                | ({} if c.dtype is None else {"dtype": c.dtype})
+                for c in self.changes
             ],
             "distance": self.distance,
             "lower": self.lower,
@@ -229,6 +247,12 @@ class Explanation(Sequence[Counterfactual]):
 
     # ---- for people
 
+    @property
+    def factual_texts(self) -> dict[str, str]:
+        """The factual's values for people."""
+        dtypes = {} if self.space is None else {name: _real_dtype(feature) for name, feature in self.space.items()}
+        return {name: show_value(value, dtypes.get(name)) for name, value in self.factual.items()}
+
     def headline(self) -> str:
         """Return the answer in one sentence."""
         now = "Not asked." if self.prediction is None else f"Predicted {show_value(self.prediction)}."
@@ -264,8 +288,9 @@ class Explanation(Sequence[Counterfactual]):
         for counterfactual in self:
             table = Table("feature", "now", "instead", caption=Text(counterfactual.summary()), caption_justify="left")
             for change in counterfactual.changes:
-                after = Text(show_value(change.after), style="bold green")
-                table.add_row(Text(counterfactual.named(change)), Text(show_value(change.before)), after)
+                before, after = map(Text, change.texts)
+                after.stylize("bold green")
+                table.add_row(Text(counterfactual.named(change)), before, after)
             parts.append(table)
         if self.exhausted and self:
             parts.append(Text("No further counterfactual exists: proved."))
@@ -351,14 +376,18 @@ class Explanation(Sequence[Counterfactual]):
         Parameters
         ----------
         library : {"pandas", "polars", "pyarrow"}
-            Whose data frame; the first row is the factual.
+            Whose data frame; the first row is the factual. Columns have the dtypes that the space remembers.
         """
         import pandas as pd
 
         from mace.space.frames import to_native
 
         rows = [self.factual, *(counterfactual.values for counterfactual in self)]
-        frame = pd.DataFrame(rows, index=["factual", *range(1, len(self) + 1)], columns=list(self.factual))
+        index = ["factual", *range(1, len(self) + 1)]
+        if self.space is not None and self.space.has_dtypes:
+            frame = self.space.frame_of([self.space.point(row) for row in rows]).set_axis(index)
+        else:
+            frame = pd.DataFrame(rows, index=index, columns=list(self.factual))
         frame["prediction"] = [self.prediction, *(c.prediction for c in self)]
         frame["distance"] = [0.0, *(c.distance for c in self)]
         frame["lower"] = [0.0, *(c.lower for c in self)]
@@ -422,12 +451,9 @@ PROVED_COLOUR, OPEN_COLOUR, CHANGE_COLOUR = "#1f8a5b", "#c77414", "#3d7fd9"
 
 
 def _html_row(name: str, change: Change) -> str:
-    cells = [
-        escape(name),
-        escape(show_value(change.before)),
-        f'<span style="color:{CHANGE_COLOUR}">{change.arrow}</span>',
-        f"<b>{escape(show_value(change.after))}</b>",
-    ]
+    before, after = map(escape, change.texts)
+    arrow = f'<span style="color:{CHANGE_COLOUR}">{change.arrow}</span>'
+    cells = [escape(name), before, arrow, f"<b>{after}</b>"]
     return "<tr>" + "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells) + "</tr>"
 
 
@@ -442,13 +468,19 @@ def _badge(text: str, colour: str) -> str:
     return f'<span style="{style}">{escape(text)}</span>'
 
 
-def show_value(value: object) -> str:
-    """Return a value for people: floats short but exact enough to be told apart, NaN as 'missing'."""
+def show_value(value: object, dtype: str | None = None) -> str:
+    """Return a value for people: floats short but exact enough to be told apart in their dtype, NaN as 'missing'."""
     if isinstance(value, float):
         if math.isnan(value):
             return "missing"
-        return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+        if value.is_integer() and abs(value) < 1e15:
+            return repr(int(value))
+        return str(FLOATS[dtype](value)) if dtype in FLOATS else repr(value)
     return str(value)
+
+
+def _real_dtype(feature: Feature) -> str | None:
+    return feature.dtype if isinstance(feature, Real) else None
 
 
 def _plain(value: Scalar) -> Scalar | None:
@@ -474,7 +506,8 @@ def _part(data: object, what: str, key: str, kind: Any) -> Any:
 def _change(data: object) -> Change:
     part = partial(_part, data, "a change")
     before, after = (_scalar(part(name, Scalar | None)) for name in ("before", "after"))
-    return Change(part("feature", str), before, after)
+    dtype = None if not isinstance(data, Mapping) or data.get("dtype") is None else part("dtype", str)
+    return Change(part("feature", str), before, after, dtype)
 
 
 def _status(text: str) -> Status:

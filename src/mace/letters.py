@@ -124,13 +124,13 @@ def words_of(
         "distance": None if answer is None else answer.distance,
         "lower": explanation.lower if answer is None else answer.lower,
         "reason": explanation.reason,
-        "factual": {names.get(name, name): show_value(value) for name, value in explanation.factual.items()},
+        "factual": {names.get(name, name): text for name, text in explanation.factual_texts.items()},
     }
 
 
 def _words(change: Change, names: Mapping[str, str], units: Mapping[str, str]) -> dict[str, str]:
     unit = f" {units[change.feature]}" if change.feature in units else ""
-    before, after = (show_value(value) for value in (change.before, change.after))
+    before, after = change.texts
     difference, direction = _difference(change)
     return {
         "feature": change.feature,
@@ -148,7 +148,8 @@ def _difference(change: Change) -> tuple[str, str]:
     ends = (change.before, change.after)
     if any(isinstance(end, str | bool) or not math.isfinite(end) for end in ends):
         return "", ""
-    moved = Decimal(show_value(change.after)) - Decimal(show_value(change.before))
+    before, after = map(Decimal, change.texts)
+    moved = after - before
     return f"{abs(moved).normalize():f}", "more" if moved > 0 else "less"
 
 

@@ -112,4 +112,4 @@ def _radius(feature: Feature, radius: float) -> Fraction:
     """Return a radius as version 0.1 read it: on a grid of decimals with room for their rounding, so that a step is a step up and down."""
     if not radius or not isinstance(feature, Real) or feature.step is None:
         return Fraction(radius)
-    return Fraction(radius) + 4 * Fraction(math.ulp(max(abs(feature.low), abs(feature.high))))
+    return Fraction(radius) + 4 * Fraction(feature.spacing(max(abs(feature.low), abs(feature.high))))

@@ -378,7 +378,7 @@ class Recourse:
         changed = [name for name, new, old in zip(space, row, asked.factual, strict=True) if new != old]
         return Counterfactual(
             values=values,
-            changes=tuple(Change(name, before[name], values[name]) for name in changed),
+            changes=tuple(Change.of(space, name, before[name], values[name]) for name in changed),
             distance=float_up(asked.distance(point)),
             lower=float_down(bounds.lower),
             status=bounds.status(asked.accuracy),

@@ -101,7 +101,7 @@ def check_model(
         near, met = _at_boundary(reading, space, points[-count:])
     else:
         return Conformance(reading.family, 0, 0, 0)
-    points += near
+    points = [_held(space, point) for point in (*points, *near)]
     decided = 0
     for point, outcome in zip(points, reading.ask(points), strict=True):
         decided += _agrees(reading, form, point, outcome)
@@ -211,11 +211,22 @@ def _beside(space: FeatureSpace, rng: np.random.Generator, feature: int, edge: f
     """Return a random point moved onto, and beside, a threshold."""
     kind = list(space.values())[feature]
     assert isinstance(kind, Real | Integer)
-    near: list[Value] = [edge, math.nextafter(edge, math.inf), math.nextafter(edge, -math.inf)]
     if isinstance(kind, Integer):
-        near = [math.floor(edge), math.floor(edge) + 1]
+        near: list[Value] = [math.floor(edge), math.floor(edge) + 1]
+    elif kind.is_single:
+        near = [edge + n * kind.spacing(edge) for n in (-1, 0, 1)]
+    else:
+        near = [edge, math.nextafter(edge, math.inf), math.nextafter(edge, -math.inf)]
     base = _random(space, rng, corner=False)
     return [_moved(base, feature, value) for value in near if value is not None and kind.low <= value <= kind.high]
+
+
+def _held(space: FeatureSpace, point: Point) -> Point:
+    """Return a point as its columns hold it."""
+    return tuple(
+        feature.nearest(value) if isinstance(feature, Real) and value is not None else value
+        for feature, value in zip(space.values(), point, strict=True)
+    )
 
 
 def _moved(point: Point, feature: int, value: Value) -> Point:
@@ -248,6 +259,6 @@ def _at_boundary(reading: Reading, space: FeatureSpace, points: Sequence[Point])
     near = []
     for k, a, b in zip(chosen, low, high, strict=True):
         kind: Any = features[lines[k][1]]
-        around = (a, b, *(a + n * math.ulp(a) for n in (-4096, -64, -7, 7, 64, 4096)))
+        around = (a, b, *(a + n * kind.spacing(a) for n in (-4096, -64, -7, 7, 64, 4096)))
         near += [_moved(*lines[k], float(value)) for value in around if kind.low <= value <= kind.high]
     return near, len(chosen)

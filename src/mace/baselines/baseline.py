@@ -151,7 +151,7 @@ class Baseline:
         return Counterfactual(
             values=values,
             changes=tuple(
-                Change(name, before[name], values[name])
+                Change.of(self.space, name, before[name], values[name])
                 for name, new, old in zip(self.space, point, problem.factual, strict=True)
                 if new != old
             ),

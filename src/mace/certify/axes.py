@@ -22,7 +22,7 @@ from mace.distances import NormMetric
 from mace.distances.change import change, written_change, written_range
 from mace.distances.norm import Parts
 from mace.diversity import CountDifferent
-from mace.exact import float_down, greatest_float, least_float, next_float
+from mace.exact import float_down, greatest_float, least_float, next_float, rounded_in
 from mace.language import holds
 from mace.language.syntax import And, Compare, Constant, Guard, Not, Or, Variable, variables
 from mace.problem import Problem
@@ -169,7 +169,7 @@ def _numeric_cells(
 def on_grid(feature: Real | Integer, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return the first and the last value of the feature in each range, in the wrong order where there is none."""
     if feature.step is None:
-        return (low, high) if isinstance(feature, Real) else (np.ceil(low), np.floor(high))
+        return rounded_in(low, high, feature.floats) if isinstance(feature, Real) else (np.ceil(low), np.floor(high))
     if feature.low == feature.high:
         return low, high
     # One more than the decimals give: its float may still be the end of the range.

@@ -165,7 +165,7 @@ class _Cover:
         feature, own = self.features[j], self.factual[j]
         if span.levels is not None or not span.has_values or not isinstance(feature, Real | Integer):
             return span
-        if not feature.step and not span.is_whole:
+        if not feature.step and not span.is_whole and not (isinstance(feature, Real) and feature.is_single):
             return span
         if (j, span) not in self.narrowed:
             low, high = (float(ends[0]) for ends in on_grid(feature, np.array([span.low]), np.array([span.high])))

@@ -246,7 +246,7 @@ def _middle(axis: Axis, low: float, high: float) -> float:
         return place if place < high else low
     if low <= axis.home < high:
         return axis.home
-    return min(max(low / 2 + high / 2, low), math.nextafter(high, -math.inf))
+    return float(axis.up_to(np.array(min(max(low / 2 + high / 2, low), math.nextafter(high, -math.inf)))))
 
 
 def _leaves(

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from mace.constraints.condition import GuardCondition
 from mace.distances.change import written_range
 from mace.diversity import CountDifferent
-from mace.exact import float_down, float_up, next_float
+from mace.exact import float_down, float_up, next_float, rounded_in
 from mace.language import holds
 from mace.language.syntax import And, Compare, Constant, Guard, Missing, Not, Or, Truth, Variable, variables
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
 from mace.space.decimals import decimal_of, dtype_of, float_of
+from mace.space.dtypes import FloatType
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -81,14 +82,14 @@ class Axis:
     def up_to(self, number: Floats) -> Floats:
         """Return a place that no place of a smaller or equal number lies beyond."""
         if not self.is_grid:
-            return np.floor(number) if self.is_whole else number
+            return np.floor(number) if self.is_whole else rounded_in(number, number, self.floats)[1]
         places = np.floor(self._index(number) + self._room(number))
         return np.where((self.own <= number) & (self.home > places), self.home, places)
 
     def from_on(self, number: Floats) -> Floats:
         """Return a place that no place of a greater or equal number lies before."""
         if not self.is_grid:
-            return np.ceil(number) if self.is_whole else number
+            return np.ceil(number) if self.is_whole else rounded_in(number, number, self.floats)[0]
         places = np.ceil(self._index(number) - self._room(number))
         return np.where((self.own >= number) & (self.home < places), self.home, places)
 
@@ -97,12 +98,17 @@ class Axis:
         if self.has_levels or self.is_whole:
             return place + 1.0
         if not self.is_grid:
-            return math.nextafter(place, math.inf)
+            return float(np.nextafter(self.floats(place), self.floats(np.inf)))
         return self.home if place < self.home < place + 1 else math.floor(place) + 1.0
 
     def cut(self, at: float) -> float:
         """Return the last place of the lower side of a cut at a number, or at a rank of levels."""
         return math.floor(at) if self.has_levels else float(self.up_to(np.array(at)))
+
+    @property
+    def floats(self) -> FloatType:
+        """The floats that its numbers are."""
+        return self.feature.floats if isinstance(self.feature, Real) else np.float64
 
     def _index(self, number: Floats) -> Floats:
         assert isinstance(self.feature, Real | Integer)
@@ -111,7 +117,8 @@ class Axis:
     def _room(self, number: Floats) -> Floats:
         """Return how far a computed index may be off, and more."""
         assert isinstance(self.feature, Real | Integer)
-        return NEAR_A_VALUE + 2.0**-48 * (np.abs(number) + abs(self.feature.low)) / float(self.feature.step or 1)
+        rough = 2.0 ** (4 - np.finfo(self.floats).nmant)
+        return NEAR_A_VALUE + rough * (np.abs(number) + abs(self.feature.low)) / float(self.feature.step or 1)
 
 
 def _at(feature: Feature, index: int) -> float:

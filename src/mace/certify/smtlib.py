@@ -7,11 +7,9 @@ floats compare.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
 
-from mace.exact import decimal_fraction
 from mace.language.roundings import unit
 from mace.language.syntax import (
     And,
@@ -103,9 +101,9 @@ class Script:
     def _declare_grid(self, x: str, name: str, feature: Real | Integer, own: Value) -> None:
         self._declare(x, "Int")
         self.lines.append(f"(assert (and (<= 0 {x}) (<= {x} {(feature.size or 1) - 1})))")
-        low, step = decimal_fraction(float(feature.low)), decimal_fraction(float(feature.step or 1))
-        if isinstance(feature, Integer):
-            low, step = Fraction(feature.low), Fraction(feature.step or 1)
+        low, step = Fraction(feature.low), Fraction(feature.step or 1)
+        if isinstance(feature, Real) and feature.step is not None:
+            low, step = feature.decimals
         number = f"(+ {_real(low)} (* {_real(step)} (to_real {x})))"
         if isinstance(feature, Real) and feature.size != 1 and is_short(feature):
             self.decimals[name] = number
@@ -113,7 +111,7 @@ class Script:
             number = _real(feature.low)
         elif isinstance(feature, Real) and not feature.is_exact_grid:
             value = self._declare(f"{x}_value", "Real")
-            half = _real(Fraction(math.ulp(max(abs(feature.low), abs(feature.high)))) / 2)
+            half = _real(Fraction(feature.spacing(max(abs(feature.low), abs(feature.high)))) / 2)
             self.lines.append(f"(assert (and (<= (- {number} {half}) {value}) (<= {value} (+ {number} {half}))))")
             self.grids[name] = (x, feature)
             number = value

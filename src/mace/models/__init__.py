@@ -232,7 +232,9 @@ def _read_estimator(model: Any, space: FeatureSpace) -> Reading:
         return _reading(family, form, deployed, pipeline_rows(model, space), is_probed=True)
     columns = bare_columns(family, deployed, space)
     form = form_of(model, space, columns)
-    return _reading(family, form, deployed, partial(rows_of, deployed, columns), is_probed=core is not model)
+    return _reading(
+        family, form, deployed, partial(rows_of, deployed, columns, space=space), is_probed=core is not model
+    )
 
 
 def core_of(model: Any) -> Any:
@@ -312,7 +314,7 @@ def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:
     family, columns = type(model.model).__name__, model.columns(space)
     if columns is None:
         columns = bare_columns(family, model.deployed, space)
-        rows: Any = partial(rows_of, model.deployed, columns)
+        rows: Any = partial(rows_of, model.deployed, columns, space=space)
     else:
         rows = model.rows(space)
     return _reading(family, model.relabelled(form_of(model.model, space, columns)), model.deployed, rows)
@@ -320,8 +322,9 @@ def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:
 
 def _reading(family: str, form: Form, deployed: Deployed, rows: Any, *, is_probed: bool = False) -> Reading:
     from mace.forms import Composite, Network, TreeEnsemble
-    from mace.models.deployed import ask_deployed, rate_deployed
+    from mace.models.deployed import ask_deployed, on_own_floats, rate_deployed
 
+    form = on_own_floats(form)
     if isinstance(form, Composite):
         form.prepare()
     if deployed.classes is not None and isinstance(form, Network | TreeEnsemble):

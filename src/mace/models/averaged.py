@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from mace.errors import UnsupportedModel
-from mace.exact import UNIT, gamma
+from mace.exact import gamma
 from mace.forms import Form, Network, TreeEnsemble
 from mace.models.estimator import check_width
 from mace.models.mixed import mean_of_numbers
 from mace.models.piecewise import Lowering, largest_values
-from mace.models.votes import are_same, join_forms, shared_inputs
+from mace.models.votes import are_same, coarsest, join_forms, shared_inputs
 from mace.space import Column, FeatureSpace
 
 
@@ -79,7 +79,7 @@ def _of_networks(
     """Return the mean as one more layer."""
     given = columns
     if all(are_same(form.columns, [columns[k] for k in seen]) for form, seen in zip(forms, chosen, strict=True)):
-        lowering = Lowering(largest_values(space, columns), UNIT)
+        lowering = Lowering(largest_values(space, columns), coarsest(forms))
         inputs = [lowering.columns().arranged(np.asarray(seen)[None, :]) for seen in chosen]
     else:
         lowering, inputs, given = shared_inputs(forms, space, columns)

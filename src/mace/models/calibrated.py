@@ -207,14 +207,14 @@ def _scaled(form: Network, factor: float, shift: float) -> Network:
         biases=(*form.biases[:-1], form.biases[-1] * factor + shift),
         sizes=(*_sizes(form)[:-1], _sizes(form)[-1] * abs(factor) + abs(shift)),
         steps=form.steps + 5,
-        squash=SQUASH * UNIT,
+        squash=SQUASH * form.unit,
         link="sigmoid",
     )
 
 
 def _threshold(form: Network, slope: float, shift: float) -> Network:
     """Return the form whose score is above 0 where slope·p + shift is below 0, p being the sigmoid of the score."""
-    unit = float(UNIT)
+    unit = float(form.unit)
     middle = -shift / slope if slope else math.inf
     radius = unit * (7 + (3 * abs(shift) + 32) / abs(slope)) if slope else math.inf
     if not (2 * radius < middle < 1 - 2 * radius):

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
+from mace.exact import rounded_in
 from mace.models.traced import Floats, Traced, all_values, dtype_of, ends_of
 from mace.space import FeatureSpace, Integer, Real
+from mace.space.dtypes import FloatType
 
 MOST_ASKED = 200_000
 """Whole numbers of a range up to this long are asked one by one."""
@@ -136,11 +138,14 @@ def _confirm(column: Traced, space: FeatureSpace, thresholds: Floats, found: Sid
     turn = np.concatenate([np.arange(count) for count in counts])
     below = np.repeat(found.first, counts) ^ (turn % 2 == 1)
     limit = np.repeat(thresholds, counts)
-    after = np.nextafter(edges, np.inf)
     feature = list(space.values())[column.feature]
     if isinstance(feature, Integer):
         edges = np.floor(edges).astype(dtype_of(feature))
         after = edges + 1
+    else:
+        assert isinstance(feature, Real)
+        edges = rounded_in(edges, edges, feature.floats)[1]
+        after = _beside(edges, 1, feature.floats)
     _confirm_alone(column, space, edges)
     for x, side in ((edges, below), (after, ~below)):
         if not np.array_equal(finite(column, space, x) <= limit, side):
@@ -176,14 +181,26 @@ def _span(column: Traced, space: FeatureSpace) -> tuple[float, float]:
     begins, ends = _pieces(column, space)
     values = _ask(column, space, np.concatenate([begins, ends]))
     error = np.zeros(len(values)) if column.shape.error is None else 2 * column.shape.error(values)
-    return float((values - error).min()), float((values + error).max())
+    least, most = (values - error).min(keepdims=True), (values + error).max(keepdims=True)
+    above, below = rounded_in(most, least, column.floats)
+    return float(below[0]), float(above[0])
 
 
 def _pieces(column: Traced, space: FeatureSpace) -> tuple[Floats, Floats]:
     """Return the stretches of the column before, between the cuts."""
+    floats = column.parents[0].floats
     low, high = _span(column.parents[0], space)
-    inner = np.array([cut for cut in column.shape.cuts if low <= cut < high])
-    return np.concatenate([[low], np.nextafter(inner, np.inf)]), np.concatenate([inner, [high]])
+    inner = np.array([cut for cut in cuts_on(column.shape.cuts, floats).tolist() if low <= cut < high])
+    return np.concatenate([[low], _beside(inner, 1, floats)]), np.concatenate([inner, [high]])
+
+
+def cuts_on(cuts: tuple[float, ...], floats: FloatType) -> Floats:
+    """Return cuts on the floats that a column holds; with the neighbours of each, since a library may round the number itself first."""
+    at = np.array(cuts, dtype=np.float64)
+    if floats is np.float64 or not len(at):
+        return at
+    below = rounded_in(at, at, floats)[1]
+    return np.unique(np.concatenate([_beside(below, -1, floats), below, _beside(below, 1, floats)]))
 
 
 def _ask(column: Traced, space: FeatureSpace, s: Floats) -> Floats:
@@ -258,15 +275,17 @@ def _rough(column: Traced, space: FeatureSpace, low: float, high: float, rising:
     sign = 1.0 if rising else -1.0
     sure = _last(column, space, low, high, sign, sign * thresholds - error)
     other = _last(column, space, low, high, sign, sign * thresholds + error)
-    begin = _key(sure) + 1
-    counts = np.maximum(_key(other) - begin + 1, 0)
+    floats = column.parents[0].floats
+    begin = _key(sure, floats) + 1
+    counts = np.maximum(_key(other, floats) - begin + 1, 0)
     if (counts > MOST_NEAR).any():
-        where = float(_value(begin[[int(np.argmax(counts))]])[0])
+        where = float(_value(begin[[int(np.argmax(counts))]], floats)[0])
         raise UnsupportedModel(
             f"cannot read {column.where} of {space.names[column.feature]!r}: near {where!r} it is so flat that rounding decides "
             f"{int(counts.max()):,} floats. Leave this step out, or declare the feature as integer or levels."
         )
-    near = _value(np.concatenate([np.arange(b, b + c) for b, c in zip(begin, counts, strict=True)]).astype(np.int64))
+    keys = np.concatenate([np.arange(b, b + c) for b, c in zip(begin, counts, strict=True)]).astype(np.int64)
+    near = _value(keys, floats)
     below = (_ask(column, space, near) if len(near) else np.empty(0)) <= np.repeat(thresholds, counts)
     first, edges, at = np.empty(len(thresholds), dtype=bool), [], 0
     for k, count in enumerate(counts):
@@ -286,7 +305,7 @@ def _last(column: Traced, space: FeatureSpace, low: float, high: float, sign: fl
     Just below ``low`` where even its value is above the limit, ``high`` where none is.
     """
     at_low, at_high = sign * _ask(column, space, np.array([low, high]))
-    found = np.where(at_low > limits, np.nextafter(low, -np.inf), high)
+    found = np.where(at_low > limits, _beside(np.array([low]), -1, column.parents[0].floats), high)
     inside = np.flatnonzero((at_low <= limits) & (at_high > limits))
     count = len(inside)
     found[inside] = _bisect(
@@ -323,24 +342,26 @@ def _bisect(
     def stays(x: Floats, chosen: Any) -> Bools:
         return np.asarray((sign * _ask(column, space, x) <= thresholds[chosen]) == first[chosen])
 
-    begin, end = _near_line(stays, begin, end, at_begin, at_end, thresholds)
-    left, right = _key(begin), _key(end)
+    floats = column.parents[0].floats
+    begin, end = _near_line(stays, begin, end, at_begin, at_end, thresholds, floats)
+    left, right = _key(begin, floats), _key(end, floats)
     while (open_ := np.flatnonzero(left + 1 < right)).size:
         middle = (left[open_] >> 1) + (right[open_] >> 1) + (left[open_] & right[open_] & 1)
-        same = stays(_value(middle), open_)
+        same = stays(_value(middle, floats), open_)
         left[open_] = np.where(same, middle, left[open_])
         right[open_] = np.where(same, right[open_], middle)
-    return _value(left)
+    return _value(left, floats)
 
 
 def _near_line(
-    stays: Any, begin: Floats, end: Floats, at_begin: Floats, at_end: Floats, t: Floats
+    stays: Any, begin: Floats, end: Floats, at_begin: Floats, at_end: Floats, t: Floats, floats: FloatType
 ) -> tuple[Floats, Floats]:
     """Return narrower brackets where the column is nearly a straight line: it crosses a few floats from where the line does."""
     with np.errstate(all="ignore"):
         guess = begin + (t - at_begin) / (at_end - at_begin) * (end - begin)
-        reach = 2.0**-46 * (np.abs(guess) + np.abs(begin) + np.abs(end))
-    for side, is_before in ((guess - reach, True), (guess + reach, False)):
+        reach = 2.0 ** (6 - np.finfo(floats).nmant) * (np.abs(guess) + np.abs(begin) + np.abs(end))
+        ends = [side.astype(floats).astype(np.float64) for side in (guess - reach, guess + reach)]
+    for side, is_before in zip(ends, (True, False), strict=True):
         inside = np.isfinite(side) & (side > begin) & (side < end)
         hit = inside & (stays(np.where(inside, side, begin), slice(None)) == is_before)
         if is_before:
@@ -350,15 +371,30 @@ def _near_line(
     return begin, end
 
 
-def _key(x: Floats) -> NDArray[np.int64]:
+WHOLE_OF: dict[FloatType, tuple[type[np.signedinteger[Any]], int]] = {
+    np.float64: (np.int64, 63),
+    np.float32: (np.int32, 31),
+    np.float16: (np.int16, 15),
+}
+"""Whole numbers as wide as floats, and their highest bit."""
+
+
+def _key(x: Floats, floats: FloatType) -> NDArray[np.int64]:
     """Return whole numbers in the order of the floats, neighbours for neighbours."""
-    bits = np.ascontiguousarray(x, dtype=np.float64).view(np.int64)
-    keys: NDArray[np.int64] = np.where(bits >= 0, bits, np.int64(-(2**63)) - bits)
+    kind, bit = WHOLE_OF[floats]
+    bits = np.ascontiguousarray(x, dtype=np.float64).astype(floats).view(kind).astype(np.int64)
+    keys: NDArray[np.int64] = np.where(bits >= 0, bits, np.int64(-(2**bit)) - bits)
     return keys
 
 
-def _value(keys: NDArray[np.int64]) -> Floats:
+def _value(keys: NDArray[np.int64], floats: FloatType) -> Floats:
     """Return the floats of keys."""
-    bits = np.where(keys >= 0, keys, np.int64(-(2**63)) - keys)
-    values: Floats = np.ascontiguousarray(bits).view(np.float64)
+    kind, bit = WHOLE_OF[floats]
+    bits = np.where(keys >= 0, keys, np.int64(-(2**bit)) - keys)
+    values: Floats = np.ascontiguousarray(bits.astype(kind)).view(floats).astype(np.float64)
     return values
+
+
+def _beside(x: Floats, by: int, floats: FloatType) -> Floats:
+    """Return the floats so many places after others."""
+    return _value(_key(x, floats) + by, floats) if len(x) else x

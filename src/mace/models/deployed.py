@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from mace.errors import MaceError, UnsupportedModel, in_a_line
+from mace.exact import rounded_in
+from mace.forms import Composite, Form, TreeEnsemble
 from mace.forms.scoring import column_values
 from mace.models.reading import Ask, Rate
-from mace.space import Categorical, Column, FeatureSpace, Ordinal, Point, Scalar, numeric_columns
+from mace.space import Categorical, Column, FeatureSpace, Ordinal, Point, Real, Scalar, numeric_columns
 from mace.space.features import Level, is_missing, plain_scalar
 
 Matrix = Any
@@ -82,7 +85,10 @@ def bare_columns(family: str, deployed: Deployed, space: FeatureSpace) -> tuple[
             columns.append(_native(name, index, space, deployed.native[index]))
         else:
             columns += _numeric(family, name, index, FeatureSpace({name: feature}))
-    return tuple(columns)
+    if not space.has_dtypes:
+        return tuple(columns)
+    kind = handed(rows_of(deployed, columns, [first_point(space)], space))
+    return tuple(replace(column, handed=kind) for column in columns)
 
 
 def _numeric(family: str, name: str, index: int, alone: FeatureSpace) -> list[Column]:
@@ -117,18 +123,63 @@ def _kind(level: object) -> tuple[bool, object]:
     return isinstance(plain, str), plain
 
 
-def rows_of(deployed: Deployed, columns: Sequence[Column], points: Sequence[Point]) -> Matrix:
-    """Return points as a bare model takes them: a float64 array, or a frame of its columns and dtypes."""
-    X = column_values(columns, points)
-    if deployed.names is None:
-        return X
-    frame = pd.DataFrame(X, columns=[column.name for column in columns])
+def first_point(space: FeatureSpace) -> Point:
+    """Return a row of a space."""
+    return tuple(0 if isinstance(feature, Ordinal | Categorical) else feature.low for feature in space.values())
+
+
+def handed(rows: Matrix) -> str:
+    """Return the dtype of the array that an estimator makes of rows."""
+    if not isinstance(rows, pd.DataFrame):
+        return str(rows.dtype)
+    kinds = [dtype if isinstance(dtype, np.dtype) else np.dtype(np.float64) for dtype in rows.dtypes]
+    joint = np.result_type(*kinds)
+    return "float64" if joint == np.dtype(object) else str(joint)
+
+
+def array_of(frame: pd.DataFrame, space: FeatureSpace) -> NDArray[Any]:
+    """Return a frame as an array: numbers in the dtype that holds every column, float64 where the space remembers none; else objects."""
+    if numeric_columns(space) is None:
+        return frame.to_numpy(dtype=object)
+    return frame.to_numpy(dtype=handed(frame) if space.has_dtypes else np.float64, na_value=np.nan)
+
+
+def rows_of(
+    deployed: Deployed, columns: Sequence[Column], points: Sequence[Point], space: FeatureSpace | None = None
+) -> Matrix:
+    """Return points as a bare model takes them: an array or a frame of its columns, float64 where the space remembers no dtypes."""
+    if space is not None and space.has_dtypes:
+        frame = space.frame_of(points)
+        if deployed.names is None:
+            return array_of(frame, space)
+    else:
+        X = column_values(columns, points)
+        if deployed.names is None:
+            return X
+        frame = pd.DataFrame(X, columns=[column.name for column in columns])
     for column in columns:
-        if isinstance(column, Native):
+        if isinstance(column, Native) and not isinstance(frame[column.name].dtype, pd.CategoricalDtype):
             labels = [column.labels[int(point[column.feature] or 0)] for point in points]
             known = [label for label in column.labels if not is_missing(label)]
             frame[column.name] = pd.Categorical(labels, categories=known)
     return frame
+
+
+def on_own_floats(form: Form) -> Form:
+    """Return a form whose trees cut a column of narrower floats than float64 at one of these: a number on an edge is then one of its
+    values."""
+    if isinstance(form, Composite):
+        parts: Any = tuple(replace(part, form=on_own_floats(part.form)) for part in form.parts)  # type: ignore[arg-type]
+        return replace(form, parts=parts)
+    if not isinstance(form, TreeEnsemble):
+        return form
+    features, edge = list(form.space.values()), form.edge.copy()
+    for k, column in enumerate(form.columns):
+        feature = features[column.feature]
+        if isinstance(feature, Real) and feature.is_single and column.table is None:
+            nodes = (form.left >= 0) & (form.column == k)
+            edge[nodes] = rounded_in(edge[nodes], edge[nodes], feature.floats)[1]
+    return replace(form, edge=edge)
 
 
 def ask_deployed(deployed: Deployed, rows: Callable[[Sequence[Point]], Matrix]) -> Ask:

@@ -20,7 +20,7 @@ from mace.errors import UnsupportedModel
 from mace.exact import UNIT
 from mace.forms import Network
 from mace.models.crossings import MOST_ASKED, finite
-from mace.models.piecewise import Lowering, largest_values
+from mace.models.piecewise import UNIT32, Lowering, largest_values
 from mace.models.rows import Floats, Tensor
 from mace.models.traced import Traced, all_values, ends_of, is_leveled
 from mace.space import Column, FeatureSpace, Filled, Integer
@@ -45,9 +45,14 @@ LINE_ERROR = 32.0
 
 
 class Ground:
-    """The features as sources, and the traced columns as rows over them."""
+    """The features as sources, and the traced columns as rows over them.
 
-    def __init__(self, columns: Sequence[Traced], space: FeatureSpace, *, is_wide: bool = False) -> None:
+    ``unit`` is the unit roundoff of the model behind; where a step computes in float32, all counts in that.
+    """
+
+    def __init__(
+        self, columns: Sequence[Traced], space: FeatureSpace, unit: Fraction = UNIT, *, is_wide: bool = False
+    ) -> None:
         self.space = space
         self.is_wide = is_wide
         self._features = list(space.values())
@@ -64,7 +69,8 @@ class Ground:
         )
         self._numeric = {j: position for position, j in enumerate(numeric)}
         self._flags = {j: len(numeric) + position for position, j in enumerate(absent)}
-        self.lowering = Lowering(largest_values(space, self.columns), UNIT)
+        unit = max([unit, *(_unit(column, self._features) for column in columns)])
+        self.lowering = Lowering(largest_values(space, self.columns), unit, rounds_constants=True)
         self._sources = self.lowering.columns()
         for position, column in enumerate(tables):
             self._rows[_key(column)] = self._source(len(numeric) + len(absent) + position)
@@ -167,12 +173,13 @@ class Ground:
             raise UnsupportedModel(
                 f"{before}: it bends {len(knots)} times, above {FEW_BENDS}. Set n_quantiles={FEW_BENDS} or less, or use trees."
             )
-        _check_line(column, knots, heights, before)
+        unit = float(self.lowering.unit)
+        _check_line(column, knots, heights, before, unit)
         source = self.of(column.parents[0])
         changes = np.diff(np.concatenate([[0.0], slopes, [0.0]]))
         made = self.lowering.dense(self.lowering.hinges(source, knots), changes[:, None], heights[:1])
         missed = _most_missed(knots, heights, changes, Fraction(self.lowering.reach(source)))
-        wrong = (float(missed) / float(UNIT) + LINE_ERROR) * (1 + 2.0**-20)
+        wrong = (float(missed) / unit + LINE_ERROR) * (1 + 2.0**-20)
         return Tensor(made.shape, made.weights, made.shift, made.size + wrong, made.steps)
 
     def _bent(self, column: Traced, feature: Integer) -> tuple[Tensor, Fraction | None]:
@@ -202,7 +209,7 @@ class Ground:
         parts = [start, *(lowering.bend(lowering.offset(x, -float(numbers[turn]))) for turn in turns)]
         made = lowering.dense(lowering.concatenate(parts, 1), changes[:, None], values[:1])
         # A size counts for each of the row's roundings.
-        wrong = float(most) / float(UNIT) * (1 + 2.0**-20) / (made.steps if is_coarse else 1)
+        wrong = float(most) / float(lowering.unit) * (1 + 2.0**-20) / (made.steps if is_coarse else 1)
         made = Tensor(made.shape, made.weights, made.shift, made.size + wrong, made.steps)
         if column.feature not in self._stand_in:
             return made, None
@@ -210,16 +217,15 @@ class Ground:
         return made, _line_at(away, values, turns, changes)
 
 
-def _check_line(column: Traced, knots: Floats, heights: Floats, before: str) -> None:
+def _check_line(column: Traced, knots: Floats, heights: Floats, before: str, unit: float) -> None:
     """Ask the fitted step on, beside and between the knots, beyond them and at 0; refuse it where that is not the line."""
     assert column.local is not None
     beside = [np.nextafter(knots, side) for side in (-np.inf, np.inf)]
     beyond = [knots[0] - 1.0, knots[-1] + 1.0, 0.0]
     asked = np.concatenate([knots, *beside, knots[:-1] / 2 + knots[1:] / 2, beyond])
+    asked = asked.astype(column.parents[0].floats).astype(np.float64)
     found = np.asarray(column.local(asked), dtype=np.float64)
-    if not np.isfinite(found).all() or np.abs(found - np.interp(asked, knots, heights)).max() > LINE_ERROR * float(
-        UNIT
-    ):
+    if not np.isfinite(found).all() or np.abs(found - np.interp(asked, knots, heights)).max() > LINE_ERROR * unit:
         raise UnsupportedModel(
             f"{before}: it does not give what its quantiles say. Give it dense float64, or use trees."
         )
@@ -239,7 +245,7 @@ def _most_missed(knots: Floats, heights: Floats, changes: Floats, most: Fraction
 def ground_network(form: Network, space: FeatureSpace, *, is_wide: bool = False) -> Network:
     """Return the network over the features themselves; where it ``is_wide``, also of columns that bend often."""
     columns = cast(tuple[Traced, ...], form.columns)
-    ground = Ground(columns, space, is_wide=is_wide)
+    ground = Ground(columns, space, form.unit, is_wide=is_wide)
     inputs = ground.lowering.concatenate([ground.of(column) for column in columns], 1)
     scores = ground.lowering.run(inputs, form)
     return ground.lowering.network(
@@ -251,6 +257,19 @@ def ground_network(form: Network, space: FeatureSpace, *, is_wide: bool = False)
         link=form.link,
         is_regressor=form.is_regressor,
     )
+
+
+def _unit(column: Traced, features: Sequence[Any]) -> Fraction:
+    """Return the coarsest unit roundoff of the steps that make a column of numbers; float16 is refused."""
+    if not column.parents or (not column.is_mixed and is_leveled(features[column.feature])):
+        return UNIT
+    if column.floats is np.float16:
+        raise UnsupportedModel(
+            f"cannot read {column.where} before a linear model or network: it computes in float16, whose rounding is too coarse to be "
+            'proved anything about. Fit and ask it with frame.astype("float32") or frame.astype("float64").'
+        )
+    own = UNIT32 if column.floats is np.float32 else UNIT
+    return max([own, *(_unit(parent, features) for parent in column.parents)])
 
 
 def _at_missing(column: Traced) -> float:

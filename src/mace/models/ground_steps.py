@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.exact import UNIT, gamma
+from mace.exact import UNIT, gamma, rounded_in
 from mace.forms import Network, TreeEnsemble
-from mace.forms.network import UNDERFLOW
+from mace.forms.network import UNDERFLOW, UNDERFLOW_SINGLE
 from mace.forms.trees import Link
-from mace.models.crossings import MOST_ASKED, finite, sides
+from mace.models.crossings import MOST_ASKED, cuts_on, finite, sides
 from mace.models.traced import Floats, Traced, all_values, dtype_of, is_leveled
 from mace.space import Column, FeatureSpace, Integer, Real
 
@@ -62,7 +62,7 @@ class Cells:
 def ground_steps(form: Network, space: FeatureSpace) -> TreeEnsemble | None:
     """Return a linear model as an ensemble of step functions; ``None`` where it is not linear, or some column is not a step."""
     columns = cast(tuple[Traced, ...], form.columns)
-    if len(form.weights) != 1 or form.unit != UNIT or any(column.is_mixed for column in columns):
+    if len(form.weights) != 1 or any(column.is_mixed for column in columns):
         return None
     own: dict[int, list[int]] = {}
     for k, column in enumerate(columns):
@@ -95,18 +95,20 @@ def ground_steps(form: Network, space: FeatureSpace) -> TreeEnsemble | None:
         + _rounding(form, [each.columns for each in cells.values()], np.sum([tree.largest for tree in trees], axis=0)),
         ties_last=form.ties_last,
         link=LINKS[form.link],
+        unit=form.unit,
         is_regressor=form.is_regressor,
     )
 
 
 def _rounding(form: Network, columns: list[Floats], largest: Floats) -> Fraction:
     """Return how far apart two scores, or a score and 0, must be for the sums not to confuse them."""
-    if all(map(_is_coarse, (form.weights[0], form.biases[0], *columns))) and form.sizes is None:
+    is_double = form.unit == UNIT
+    if is_double and all(map(_is_coarse, (form.weights[0], form.biases[0], *columns))) and form.sizes is None:
         return Fraction(0)
     sizes = form.sizes[0] if form.sizes is not None else np.abs(form.biases[0])
     count = form.weights[0].shape[1]
-    relative = 2 * gamma(count + 3 + form.steps)
-    worst: Fraction = relative * Fraction(float((largest + sizes).max())) + Fraction(UNDERFLOW) * (1 + count)
+    relative, tiny = 2 * gamma(count + 3 + form.steps, form.unit), UNDERFLOW if is_double else UNDERFLOW_SINGLE
+    worst: Fraction = relative * Fraction(float((largest + sizes).max())) + Fraction(tiny) * (1 + count)
     return (1 if form.is_binary else 2) * worst * (1 + Fraction(1, 2**20))
 
 
@@ -152,7 +154,7 @@ def _cuts(column: Traced) -> tuple[Traced, Floats] | None:
     found, at = None, column
     while at.parents:
         if at.shape.is_flat:
-            found = at.parents[0], np.array(at.shape.cuts, dtype=np.float64)
+            found = at.parents[0], cuts_on(at.shape.cuts, at.parents[0].floats)
         at = at.parents[0]
     return found
 
@@ -185,9 +187,10 @@ def _asked(
         edges = np.unique(np.floor(edges))
         lows, highs = np.concatenate([[feature.low], edges + 1]), np.concatenate([edges, [feature.high]])
     else:
-        lows, highs = (
+        lows, highs = rounded_in(
             np.concatenate([[feature.low], np.nextafter(edges, np.inf)]),
             np.concatenate([edges, [feature.high]]),
+            feature.floats,
         )
     middles = lows + (highs - lows) / 2
     kind = dtype_of(feature)

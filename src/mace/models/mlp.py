@@ -1,6 +1,7 @@
 """Reading scikit-learn's ``MLPClassifier`` and ``MLPRegressor`` with relu or identity units.
 
-A layer is an inner product and a bias in float64 (the form's own bound on rounding), a relu rounds nothing. A
+A layer is an inner product and a bias in float64, or in float32 where data and weights are (the form's own bound on
+rounding), a relu rounds nothing. A
 classifier decides after a sigmoid (above one half) or a softmax (the greatest, the first of equals), which may confuse
 scores a few units of roundoff apart.
 """
@@ -12,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from mace.errors import UnsupportedModel
-from mace.exact import UNIT
 from mace.forms import Network
 from mace.forms.network import SQUASH
 from mace.models.estimator import check_columns
-from mace.models.linear import checked
+from mace.models.linear import checked, unit_of
 from mace.space import Column, FeatureSpace
 
 
@@ -28,7 +28,8 @@ def read_mlp(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Ne
     ):
         raise UnsupportedModel("MLPClassifier with several labels a row cannot be explained. Fit one model a label.")
     is_binary = len(model.intercepts_[-1]) == 1
-    return _form(model, space, columns, squash=SQUASH * UNIT, link="sigmoid" if is_binary else "none")
+    squash = SQUASH * unit_of(model, columns, model.coefs_[0])
+    return _form(model, space, columns, squash=squash, link="sigmoid" if is_binary else "none")
 
 
 def read_mlp_regressor(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Network:
@@ -57,5 +58,6 @@ def _form(model: Any, space: FeatureSpace, columns: tuple[Column, ...], **settin
     biases = tuple(np.asarray(layer, dtype=np.float64) for layer in model.intercepts_)
     slope = 0.0 if model.activation == "relu" else 1.0
     slopes = tuple(np.full(len(layer), slope) for layer in biases[:-1])
+    settings["unit"] = unit_of(model, columns, model.coefs_[0])
     form = Network(space=space, columns=columns, weights=weights, biases=biases, slopes=slopes, **settings)
     return checked(form, type(model).__name__)

@@ -68,12 +68,15 @@ class Lowering:
         The greatest absolute value of each input column over the whole space.
     unit : Fraction
         The unit roundoff of the library's arithmetic.
+    rounds_constants : bool
+        Whether the library may round the constants that it multiplies with or adds to float32 first: one more rounding each.
     """
 
-    def __init__(self, largest: Floats, unit: Fraction) -> None:
+    def __init__(self, largest: Floats, unit: Fraction, *, rounds_constants: bool = False) -> None:
         self.unit = unit
         single = unit != UNIT
         self.stored = 0 if single else 1
+        self.constants = int(single and rounds_constants)
         self.most = 1e37 if single else 1e300
         self.tiny = float(np.finfo(np.float32 if single else np.float64).tiny) / float(unit)
         self.inputs = len(largest)
@@ -108,7 +111,7 @@ class Lowering:
             products(tensor.weights, factor[:, None]),
             tensor.shift * factor,
             tensor.size * np.abs(factor) + np.where(is_exact, 0.0, self.tiny),
-            tensor.steps + np.where(is_exact, 0, 1 + self.stored),
+            tensor.steps + np.where(is_exact, 0, 1 + self.stored + self.constants),
         )
 
     def divide(self, tensor: Tensor, divisors: Any) -> Tensor:
@@ -133,7 +136,7 @@ class Lowering:
             tensor.weights,
             tensor.shift + offset,
             tensor.size + np.abs(offset) + self.tiny,
-            tensor.steps + 1 + self.stored,
+            tensor.steps + 1 + self.stored + self.constants,
         )
 
     def normalise(self, tensor: Tensor, mean: Any, variance: Any, scale: Any, offset: Any, epsilon: float) -> Tensor:

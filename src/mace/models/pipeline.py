@@ -6,15 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from mace.errors import UnsupportedModel
+from mace.models.deployed import array_of, first_point, handed
 from mace.models.estimator import check_width
 from mace.models.ground_trees import fills_missing
 from mace.models.preprocess import tabled, walk
-from mace.models.traced import Traced, as_series, first_value, raw_columns
-from mace.space import Categorical, Column, Feature, FeatureSpace, Integer, Ordinal, Point, Real, numeric_columns
+from mace.models.traced import Traced, raw_columns
+from mace.space import Categorical, Column, Feature, FeatureSpace, Integer, Ordinal, Point, Real
 from mace.space.encoder import Encoder
 
 
@@ -46,11 +44,10 @@ def encoder_columns(encoder: Encoder, space: FeatureSpace) -> tuple[Column, ...]
 def pipeline_rows(pipeline: Any, space: FeatureSpace) -> Callable[[Sequence[Point]], Any]:
     """Return how points become the rows that a pipeline with an encoder takes: the original features, in a frame or an array."""
     names = getattr(pipeline, "feature_names_in_", None)
-    dtype = np.dtype(np.float64) if numeric_columns(space) is not None else np.dtype(object)
 
     def rows(points: Sequence[Point]) -> Any:
         frame = space.frame_of(points)
-        return frame[list(names)] if names is not None else frame.to_numpy(dtype=dtype)
+        return frame[list(names)] if names is not None else array_of(frame, space)
 
     return rows
 
@@ -60,14 +57,18 @@ def input_columns(model: Any, space: FeatureSpace) -> tuple[Traced, ...]:
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         check_width(type(model).__name__, int(model.n_features_in_), space.names)
-        return tuple(raw_columns(space, space.names))
+        return tuple(raw_columns(space, space.names, _handed(model, space)))
     if set(map(str, names)) != set(space):
         stray = sorted(set(map(str, names)) ^ set(space))
         raise UnsupportedModel(
             f"{type(model).__name__} was fitted on other columns than the space's; they differ in {', '.join(stray[:20])}. "
             "Write a space of the columns that the pipeline was fitted on."
         )
-    return tuple(raw_columns(space, list(map(str, names))))
+    return tuple(raw_columns(space, list(map(str, names)), _handed(model, space)))
+
+
+def _handed(model: Any, space: FeatureSpace) -> str:
+    return handed(pipeline_rows(model, space)([first_point(space)])) if space.has_dtypes else "float64"
 
 
 def preprocessed(
@@ -76,39 +77,20 @@ def preprocessed(
     """Return the columns that the steps before the model make, and the space as the model sees it: without the missing values that
     they fill."""
     before, final = split_pipeline(pipeline)
-    made, sample = list(columns), _first_row(pipeline, columns, space)
+    made, sample = list(columns), pipeline_rows(pipeline, space)([first_point(space)])
     for name, step in before:
         made, sample = walk(step, made, sample, space, f"step {name!r}")
     if hasattr(sample, "toarray") and type(final).__module__.startswith("xgboost"):
         # XGBoost takes what a sparse matrix does not hold for missing, and zeros are not held.
         made = [replace(column, zero_is_missing=True) for column in made]
-    if getattr(sample, "dtype", None) == np.float32 and (hasattr(final, "coef_") or hasattr(final, "coefs_")):
-        raise UnsupportedModel(
-            f"{before[-1][0]!r} hands float32 to {type(final).__name__}, whose sums are then rounded coarsely. Leave out dtype=np.float32."
-        )
-    found = tabled(made, space)
+    kind = handed(sample)
+    found = tabled([replace(column, handed=kind) for column in made], space)
     filled = fills_missing(found, space)
     inner: dict[str, Feature] = {
         name: replace(feature, missing=False) if name in filled and isinstance(feature, Real | Integer) else feature
         for name, feature in space.items()
     }
     return found, FeatureSpace(inner)
-
-
-def _first_row(pipeline: Any, columns: Sequence[Traced], space: FeatureSpace) -> Any:
-    """Return one row as the pipeline is given it."""
-    features = list(space.values())
-    cells = [column.values(first_value(features[column.feature])) for column in columns]
-    names = getattr(pipeline, "feature_names_in_", None)
-    if names is not None:
-        frame = pd.DataFrame({k: as_series(cell) for k, cell in enumerate(cells)})
-        frame.columns = list(names)
-        return frame
-    is_text = any(isinstance(cell[0], str) for cell in cells)
-    is_mixed = is_text or any(
-        isinstance(level, str) for feature in features for level in getattr(feature, "levels", ())
-    )
-    return np.array([[cell[0] for cell in cells]], dtype=object if is_mixed else np.float64)
 
 
 def _level_positions(name: str, own: Feature, given: Feature) -> list[int] | None:

@@ -14,8 +14,9 @@ import pandas as pd
 from mace.errors import UnsupportedModel, did_you_mean
 from mace.models.estimator import check_fitted, overridden
 from mace.models.steps import NOT_READ, STEPS
-from mace.models.traced import Step, Traced, all_values, dense, is_leveled
+from mace.models.traced import Step, Traced, all_values, dense, floats_of, is_leveled
 from mace.space import FeatureSpace
+from mace.space.dtypes import FloatType
 
 DECIDES = ("transform", "_transform", "get_support", "_get_support_mask")
 """Methods of a step that a subclass must not override to be read as its base."""
@@ -63,7 +64,7 @@ def walk(
     made = STEPS[kind](step)
     out = _real_output(step)
     _check_width(step, made, out)
-    return made, out
+    return [_on_floats(step, column, floats) for column, floats in zip(made, floats_of(out), strict=True)], out
 
 
 def tabled(columns: Sequence[Traced], space: FeatureSpace) -> tuple[Traced, ...]:
@@ -132,6 +133,15 @@ def _union(step: Step, path: str) -> tuple[list[Traced], Any]:
     out = _real_output(step)
     _check_width(step, found, out)
     return found, out
+
+
+def _on_floats(step: Step, column: Traced, floats: FloatType) -> Traced:
+    """Return an output column with the floats that it holds; one that a step hands on keeps its own."""
+    if not any(column is given for given in step.inputs):
+        return replace(column, floats=floats)
+    if np.finfo(floats).nmant < np.finfo(column.floats).nmant:
+        raise step.refuse(f"it rounds {column.name!r} to {floats.__name__}. Cast the frame before fitting.")
+    return column
 
 
 def _real_output(step: Step) -> Any:

@@ -104,7 +104,7 @@ def _value(feature: Feature, rng: np.random.Generator) -> Value:
     if feature.missing and rng.random() < 0.2:
         return None
     if isinstance(feature, Real):
-        return min(feature.low + draw * (feature.high - feature.low), feature.high)
+        return min(feature.nearest(feature.low + draw * (feature.high - feature.low)), feature.high)
     if isinstance(feature, Integer):
         return min(feature.low + int(draw * (feature.high - feature.low)), feature.high)
     return round(draw * (len(feature.levels) - 1))

@@ -16,13 +16,14 @@ import numpy as np
 from scipy.stats import norm
 
 from mace.models.rows import Tensor
-from mace.models.traced import MONOTONE, ULP, Error, Floats, Lower, Shape, Step, Traced
+from mace.models.traced import MONOTONE, Error, Floats, Lower, Shape, Step, Traced, floats_of
 from mace.space import Categorical, Ordinal
 
 Rule = Callable[[Step], list[Traced]]
 
-INEXACT = 16 * ULP
-"""A generous bound on the relative error of a function of numpy or scipy (they promise four units in the last place or better)."""
+INEXACT = 16
+"""In units of roundoff: a generous bound on the relative error of a function of numpy or scipy (they promise four units in the last place
+or better)."""
 
 
 BOUNDS = 1e-7
@@ -88,8 +89,11 @@ def min_max_scaler(step: Step) -> list[Traced]:
         )
 
     outputs = _affine(step, lower)
-    low, high = map(float, fitted.feature_range)
-    return [_clipped(output, low, high) for output in outputs] if fitted.clip else outputs
+    if not fitted.clip:
+        return outputs
+    return [
+        _clipped(output, *(step.as_held(i, end) for end in fitted.feature_range)) for i, output in enumerate(outputs)
+    ]
 
 
 def _clipped(output: Traced, low: float, high: float) -> Traced:
@@ -118,8 +122,10 @@ def _points(points: Any, *, is_flat: bool = False) -> Shape:
 
 def binarizer(step: Step) -> list[Traced]:
     """Binarizer: whether x is above a threshold."""
-    shape = Shape(cuts=(float(step.fitted.threshold),), is_flat=True)
-    return [step.output(i, i, source.name, shape=shape) for i, source in enumerate(step.inputs)]
+    return [
+        step.output(i, i, source.name, shape=Shape(cuts=(step.as_held(i, step.fitted.threshold),), is_flat=True))
+        for i, source in enumerate(step.inputs)
+    ]
 
 
 def discretizer(step: Step) -> list[Traced]:
@@ -226,8 +232,9 @@ def power_transformer(step: Step) -> list[Traced]:
         ]
     plain = copy.copy(fitted)
     plain.standardize = False
-    powers = power_transformer(replace(step, fitted=plain))
     sample = plain.transform(step.sample)
+    made = power_transformer(replace(step, fitted=plain))
+    powers = [replace(column, floats=floats) for column, floats in zip(made, floats_of(sample), strict=True)]
     return standard_scaler(Step(fitted._scaler, tuple(powers), sample, step.space, step.where))
 
 
@@ -245,11 +252,12 @@ def _power_error(step: Step, i: int) -> Error:
         is_relative = True
     else:
         tiny = step.ask(i, np.array([1e-13, -1e-13]))[:, i]
-        is_relative = bool(np.allclose(tiny, [1e-13, -1e-13], rtol=1e-9, atol=0))
+        is_relative = bool(np.allclose(tiny, [1e-13, -1e-13], rtol=64 * step.roundoff(i), atol=0))
+    inexact = INEXACT * step.roundoff(i)
 
     def error(y: Floats) -> Floats:
         size: Floats = np.abs(y) * (2 + np.abs(_log_of_power(y, powers)))
-        return INEXACT * (size if is_relative else size + (steepest * np.abs(y) + 1) * inverse)
+        return inexact * (size if is_relative else size + (steepest * np.abs(y) + 1) * inverse)
 
     return error
 
@@ -280,19 +288,22 @@ def _quantile(step: Step, i: int) -> Traced:
     uniform = copy.copy(fitted)
     uniform.output_distribution = "uniform"
     whole, between = step.output(i, i, source.name, shape=MONOTONE), replace(step, fitted=uniform)
+    floats = step.floats_out[i]
 
     def chance(x: Any) -> Any:
         found = between.ask(i, x)[:, i]
+        x = np.asarray(x, dtype=np.float64).astype(floats)
         found[x + BOUNDS > quantiles[-1]] = 1.0
         found[x - BOUNDS < quantiles[0]] = 0.0
         return found
 
-    first = replace(whole, local=chance, values=lambda x: chance(source.values(x)), shape=shape)
+    first = replace(whole, local=chance, values=lambda x: chance(source.values(x)), shape=shape, floats=floats)
+    inexact = INEXACT * step.roundoff(i)
     least, most = (float(norm.ppf(end)) for end in (BOUNDS - np.spacing(1), 1 - (BOUNDS - np.spacing(1))))
     return replace(
         whole,
-        local=lambda p: np.clip(norm.ppf(np.asarray(p, dtype=np.float64)), least, most),
-        shape=Shape(lambda t: INEXACT * np.abs(t) + 1e-300),
+        local=lambda p: np.clip(norm.ppf(np.asarray(p, dtype=np.float64)), least, most).astype(floats),
+        shape=Shape(lambda t: inexact * np.abs(t) + 1e-300),
         parents=(first,),
     )
 
@@ -321,10 +332,20 @@ def function_transformer(step: Step) -> list[Traced]:
         return identity(step)
     if name in ("absolute", "fabs"):
         return [replace(made, lower=_size_of(made)) for made in _shaped(step, _COURSES[name])]
+    if name in INEXACT_FUNCTIONS:
+        return [
+            step.output(i, i, source.name, shape=_inexact(step.roundoff(i), step.least(i)))
+            for i, source in enumerate(step.inputs)
+        ]
     shape = _COURSES.get(name)
     if shape is None:
         raise step.refuse(f"np.{name} is not known to be monotone.")
     return _shaped(step, shape)
+
+
+def _inexact(roundoff: float, least: float) -> Shape:
+    """Return the shape of a function that is monotone but for its error."""
+    return Shape(lambda t: INEXACT * roundoff * np.abs(t) + least)
 
 
 def _shaped(step: Step, shape: Shape) -> list[Traced]:
@@ -350,7 +371,6 @@ _COURSES = {
     **dict.fromkeys(EXACT_FUNCTIONS, MONOTONE),
     "sign": _points([0.0], is_flat=True),
     **dict.fromkeys(TURNING_FUNCTIONS, _points([0.0])),
-    **dict.fromkeys(INEXACT_FUNCTIONS, Shape(lambda t: INEXACT * np.abs(t) + 1e-300)),
 }
 
 

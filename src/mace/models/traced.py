@@ -22,9 +22,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.exact import UNIT
 from mace.space import Categorical, Column, Feature, FeatureSpace, Integer, Ordinal, Real
-from mace.space.features import Level, is_missing
+from mace.space.dtypes import FloatType
+from mace.space.features import Level
 
 if TYPE_CHECKING:
     from mace.models.ground_networks import Ground
@@ -39,8 +39,6 @@ Error = Callable[[Floats], Floats]
 
 Lower = Callable[["Ground"], "Tensor"]
 """The column as a row of a network over the features."""
-
-ULP = float(UNIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +91,8 @@ class Traced(Column):
         Whether it depends on several features.
     zero_is_missing : bool
         Whether the model takes 0 for a missing value, as XGBoost does in a sparse matrix.
+    floats : type
+        The floats that its numbers are.
     """
 
     values: Values = lambda x: x
@@ -104,6 +104,7 @@ class Traced(Column):
     where: str = ""
     is_mixed: bool = False
     zero_is_missing: bool = False
+    floats: FloatType = np.float64
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -112,13 +113,21 @@ class Traced(Column):
         return id(self)
 
 
-def raw_columns(space: FeatureSpace, names: Sequence[str]) -> list[Traced]:
-    """Return the features themselves, in the model's order."""
-    return [_raw(space, name, space.index(name)) for name in names]
+def raw_columns(space: FeatureSpace, names: Sequence[str], handed: str) -> list[Traced]:
+    """Return the features themselves, in the model's order, and in the dtype of an array of them."""
+    return [_raw(space[name], name, space.index(name), handed) for name in names]
 
 
-def _raw(space: FeatureSpace, name: str, index: int) -> Traced:
-    return Traced(name, index, None, lower=lambda ground: ground.feature(index), where="the pipeline's input")
+def _raw(feature: Feature, name: str, index: int, handed: str) -> Traced:
+    return Traced(
+        name,
+        index,
+        None,
+        lower=lambda ground: ground.feature(index),
+        where="the pipeline's input",
+        floats=feature.floats if isinstance(feature, Real) else np.float64,
+        handed=handed,
+    )
 
 
 def is_leveled(feature: Feature) -> bool:
@@ -139,19 +148,6 @@ def as_objects(levels: Sequence[Level]) -> NDArray[Any]:
     found = np.empty(len(levels), dtype=object)
     found[:] = levels
     return found
-
-
-def as_series(cells: NDArray[Any]) -> pd.Series[Any]:
-    """Return cells as a frame holds them: objects where one is ``None`` or all are missing, which pandas would turn into other things."""
-    is_kept = any(cell is None for cell in cells) or all(is_missing(cell) for cell in cells)
-    return pd.Series(list(cells), dtype=object if is_kept else None)
-
-
-def first_value(feature: Feature) -> NDArray[Any]:
-    """Return one value of a feature, as an array."""
-    if isinstance(feature, Ordinal | Categorical):
-        return as_objects(feature.levels[:1])
-    return np.array([feature.low], dtype=dtype_of(feature))
 
 
 def dtype_of(feature: Real | Integer) -> type[np.float64 | np.int64]:
@@ -226,6 +222,28 @@ class Step:
         block = [column if m == i else at_rest(self.sample, m, len(column)) for m in range(len(self.inputs))]
         return self.transformed(contained(block, self.sample))
 
+    @property
+    def floats_out(self) -> list[FloatType]:
+        """The floats in each output column."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return floats_of(self.fitted.transform(self.sample))
+
+    def roundoff(self, k: int) -> float:
+        """Return the unit roundoff of the floats in an output column."""
+        return 2.0 ** -(1 + np.finfo(self.floats_out[k]).nmant)
+
+    def least(self, k: int) -> float:
+        """Return more than underflow loses in an output column."""
+        floats = self.floats_out[k]
+        return 1e-300 if floats is np.float64 else 4 * float(np.finfo(floats).tiny)
+
+    def as_held(self, i: int, number: float) -> float:
+        """Return a number as numpy takes it beside an input column: rounded to the column's floats."""
+        dtypes = list(self.sample.dtypes) if isinstance(self.sample, pd.DataFrame) else [self.sample.dtype]
+        joint = np.result_type(*(d if isinstance(d, np.dtype) else np.float64 for d in dtypes))
+        return float(joint.type(number)) if joint.kind == "f" else float(number)
+
     def transformed(self, rows: Any) -> NDArray[Any]:
         """Return the dense output of the fitted transformer; its refusals are ours."""
         try:
@@ -246,6 +264,13 @@ class Step:
 def _any_number(inputs: tuple[Traced, ...]) -> tuple[Traced, ...]:
     """Return a stand-in for what a constant is made from."""
     return (Traced("", 0, None),) if inputs else ()
+
+
+def floats_of(output: Any) -> list[FloatType]:
+    """Return the floats that each column of a transformer's output holds."""
+    dtypes = list(output.dtypes) if isinstance(output, pd.DataFrame) else [output.dtype] * output.shape[1]
+    narrow = (np.dtype(np.float16), np.dtype(np.float32))
+    return [dtype.type if isinstance(dtype, np.dtype) and dtype in narrow else np.float64 for dtype in dtypes]
 
 
 def dense(output: Any) -> NDArray[Any]:
@@ -270,13 +295,18 @@ def sample_dtype(sample: Any) -> Any:
     return None if isinstance(sample, pd.DataFrame) else sample.dtype
 
 
+def _is_between(column: NDArray[Any], dtype: Any) -> bool:
+    """Return whether a column holds fractions where a frame has whole numbers: thresholds are sought between these too."""
+    return column.dtype.kind == "f" and pd.api.types.is_integer_dtype(dtype) and not np.isnan(column).any()
+
+
 def contained(block: Sequence[NDArray[Any]], sample: Any) -> Any:
     """Return columns in the container that a sample row came in."""
     if isinstance(sample, pd.DataFrame):
         made = pd.DataFrame(
             {
-                position: as_series(column) if column.dtype == np.dtype(object) else column
-                for position, column in enumerate(block)
+                position: column if _is_between(column, dtype) else pd.Series(column, dtype=dtype)
+                for position, (column, dtype) in enumerate(zip(block, sample.dtypes, strict=True))
             }
         )
         made.columns = sample.columns

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.exact import UNIT, gamma
+from mace.exact import gamma
 from mace.forms import Form, Network, TreeEnsemble
 from mace.models.mixed import counted_votes, mean_of_chances
 from mace.models.piecewise import Lowering, largest_values
@@ -184,18 +184,23 @@ def are_same(first: Sequence[Column], second: Sequence[Column]) -> bool:
     return len(first) == len(second) and all(one is other for one, other in zip(first, second, strict=True))
 
 
+def coarsest(forms: Sequence[Network]) -> Fraction:
+    """Return the greatest unit roundoff of some networks."""
+    return max(form.unit for form in forms)
+
+
 def shared_inputs(
     forms: Sequence[Network], space: FeatureSpace, columns: tuple[Column, ...]
 ) -> tuple[Lowering, list[Tensor], tuple[Column, ...]]:
     """Return a lowering with the inputs of each network: the columns themselves, or what pipelines inside make of them."""
     if all(are_same(form.columns, columns) for form in forms):
-        lowering = Lowering(largest_values(space, columns), UNIT)
+        lowering = Lowering(largest_values(space, columns), coarsest(forms))
         return lowering, [lowering.columns()] * len(forms), columns
     from mace.models.ground_networks import Ground
 
     if not all(isinstance(column, Traced) for form in forms for column in form.columns):
         raise UnsupportedModel("cannot read models of different columns together. Put the encoder before the whole.")
-    ground = Ground([column for form in forms for column in form.columns], space)  # type: ignore[misc]
+    ground = Ground([column for form in forms for column in form.columns], space, coarsest(forms))  # type: ignore[misc]
     inputs = [
         ground.lowering.concatenate([ground.of(column) for column in form.columns], 1)  # type: ignore[arg-type]
         for form in forms

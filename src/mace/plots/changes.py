@@ -101,15 +101,15 @@ class ChangesDisplay(Display):
         near = abs(track.after - track.before) < 0.12
         shift = 0.0 if not near else math.copysign(0.03, track.after - track.before)
         for where, value, colour, move, side in (
-            (track.before, track.change.before, ORANGE, -shift, "right" if near and shift > 0 else "left"),
-            (track.after, track.change.after, BLUE, shift, "left" if near and shift > 0 else "right"),
+            (track.before, track.change.texts[0], ORANGE, -shift, "right" if near and shift > 0 else "left"),
+            (track.after, track.change.texts[1], BLUE, shift, "left" if near and shift > 0 else "right"),
         ):
             x = 0.5 if math.isnan(where) else where
             ax.plot([x], [place], "o", color=colour, ms=6, zorder=4)
             ax.text(
                 x + move / 2,
                 place + 0.16,
-                plain(show_value(value)),
+                plain(value),
                 ha=side if near else "center",
                 va="bottom",
                 color=colour,
@@ -123,7 +123,8 @@ def _track(change: Change, space: FeatureSpace, population: Any) -> Track:
     ticks: tuple[tuple[float, str], ...]
     if isinstance(feature, Real | Integer):
         place = _number_place(float(feature.low), float(feature.high))
-        ticks = ((0.0, show_value(feature.low)), (1.0, show_value(feature.high)))
+        dtype = feature.dtype if isinstance(feature, Real) else None
+        ticks = ((0.0, show_value(feature.low, dtype)), (1.0, show_value(feature.high, dtype)))
     else:
         place = _level_place(feature.levels)
         shown = feature.levels if len(feature.levels) <= 5 else ()

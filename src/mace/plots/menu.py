@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mace.errors import InvalidOption
-from mace.explanation import Counterfactual, Explanation, show_value
+from mace.explanation import Counterfactual, Explanation
 from mace.levers import Levers
 from mace.plots.display import BLUE, GREY, Display, plain
 
@@ -56,19 +56,13 @@ class MenuDisplay(Display):
                 fontsize=9,
             )
             for change in answer.changes:
-                text = f"{change.arrow} {_short(show_value(change.after))}"
+                text = f"{change.arrow} {_short(change.texts[1])}"
                 ax.text(column, rows[change.feature], plain(text), ha="center", va="center", fontsize=9, color=BLUE)
         for feature, height in rows.items():
             ax.axhline(height + 0.5, color=GREY, lw=0.5)
-            before = next(c.before for a in self.answers for c in a.changes if c.feature == feature)
-            ax.text(
-                -0.75,
-                height,
-                f"{plain(feature)}\nnow {plain(_short(show_value(before)))}",
-                ha="right",
-                va="center",
-                fontsize=9,
-            )
+            before = next(c.texts[0] for a in self.answers for c in a.changes if c.feature == feature)
+            said = f"{plain(feature)}\nnow {plain(_short(before))}"
+            ax.text(-0.75, height, said, ha="right", va="center", fontsize=9)
         ax.text(-0.75, 0.1, "distance", ha="right", va="center", fontsize=9)
         ax.set_xticks(range(len(self.answers)), [f"{number}." for number in range(1, len(self.answers) + 1)])
         ax.xaxis.tick_top()

@@ -22,7 +22,7 @@ from mace.clock import OutOfTime
 from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.distances import point_values
-from mace.exact import decimal_fraction, float_down, float_up, greatest_float, least_float
+from mace.exact import float_down, float_up, greatest_float, least_float
 from mace.forms import Network
 from mace.forms.decision import clearance
 from mace.forms.scoring import column_values
@@ -39,9 +39,10 @@ from mace.language.syntax import (
 )
 from mace.outliers import Usual
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem, timed
-from mace.solvers.allowed import on_grid
+from mace.solvers.allowed import values_in
 from mace.solvers.bisection import BAND
 from mace.solvers.cuts import Cut, cut_of
+from mace.solvers.held import is_narrow
 from mace.solvers.regions import Range, Region, guard_of, lies_in, narrow, whole_region, within_reach
 from mace.solvers.splits import active_piece, by_missing, by_value, choices, cut_at, cut_range, is_false, needed_atoms
 from mace.space import Integer, Point, Real, Value
@@ -152,7 +153,8 @@ class _Search:
         self.stepped = [
             (name, feature, own)
             for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True)
-            if isinstance(feature, Real | Integer) and feature.step is not None and feature.size != 1
+            if (isinstance(feature, Real | Integer) and feature.step is not None and feature.size != 1)
+            or (isinstance(feature, Real) and is_narrow(feature))
         ]
         self.upper: Fraction | None = None
         self.point: Point | None = None
@@ -518,7 +520,7 @@ def _on_grid(region: Region, name: str, feature: Real | Integer, own: Value) -> 
     left = region[name]
     if not left.has_values:
         return region
-    first, last = on_grid(feature, np.array([float_up(left.low)]), np.array([float_down(left.high)]))
+    first, last = values_in(feature, np.array([float_up(left.low)]), np.array([float_down(left.high)]))
     low, high = float(first[0]), float(last[0])
     if own is not None and left.low <= own <= left.high:
         low, high = min(low, own), max(high, own)
@@ -530,7 +532,7 @@ def _in_domain(problem: Problem, j: int, number: Fraction, above: bool) -> Value
     """Return the value of a feature that is written as a number, or the next one on the side given."""
     feature = list(problem.space.values())[j]
     if isinstance(feature, Real | Integer) and feature.step is not None:
-        step, low = decimal_fraction(feature.step), decimal_fraction(feature.low)
+        low, step = feature.decimals if isinstance(feature, Real) else (Fraction(feature.low), Fraction(feature.step))
         k = math.ceil((number - low) / step) if above else math.floor((number - low) / step)
         return feature.value_at(min(max(k, 0), (feature.size or 1) - 1))
     if not isinstance(feature, Real):

@@ -14,7 +14,7 @@ from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.distances.change import written_range
 from mace.diversity import CountDifferent
-from mace.exact import decimal_fraction, float_down, float_up, greatest_float, least_float, next_float
+from mace.exact import float_down, float_up, greatest_float, least_float, next_float, rounded_in
 from mace.language import holds
 from mace.language.syntax import And, Compare, Constant, Guard, Not, Or, Variable, variables
 from mace.problem import Problem
@@ -188,10 +188,19 @@ def alike(feature: Feature, earlier: Value, condition: CountDifferent) -> Span |
     )
 
 
+def values_in(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
+    """Return the first value of a feature from each low on, and the last one up to each high."""
+    if kind.step is not None:
+        return on_grid(kind, lows, highs)
+    if isinstance(kind, Integer):
+        return np.ceil(lows), np.floor(highs)
+    return rounded_in(lows, highs, kind.floats)
+
+
 def on_grid(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
     """Return the first grid value from each low on, and the last one up to each high."""
     assert kind.size is not None
-    low, step = decimal_fraction(float(kind.low)), decimal_fraction(float(kind.step or 1))
+    low, step = kind.decimals if isinstance(kind, Real) else (Fraction(kind.low), Fraction(kind.step or 1))
 
     def index(value: float) -> int:
         return min(max(round((Fraction(value) - low) / step), 0), (kind.size or 1) - 1)

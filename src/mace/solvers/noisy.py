@@ -11,7 +11,7 @@ import numpy as np
 from mace.exact import float_down, float_up
 from mace.noise import Sturdy
 from mace.problem import Problem
-from mace.solvers.allowed import on_grid
+from mace.solvers.allowed import values_in
 from mace.solvers.regions import Range
 from mace.solvers.shifted import span
 from mace.space import Feature, Integer, Real, Value
@@ -94,7 +94,7 @@ def value_between(feature: object, first: Fraction, last: Fraction) -> Fraction 
     """Return a value of a feature about half way between two; ``None`` where there is none, or hardly."""
     middle = (first + last) / 2
     if isinstance(feature, Real) and feature.step is None:
-        found = Fraction(float(middle))
+        found = Fraction(feature.nearest(float(middle)))
         return (
             None if found in (first, last) or abs(last - first) < Fraction(1, 10**12) * (feature.range or 1) else found
         )
@@ -109,8 +109,8 @@ def value_between(feature: object, first: Fraction, last: Fraction) -> Fraction 
 def _values_between(feature: Real | Integer, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction] | None:
     """Return the first and the last value of a feature from one number to another; ``None`` where there is none."""
     first, last = float_up(low), float_down(high)
-    if feature.size is not None and first <= last:
-        firsts, lasts = on_grid(feature, np.array([first]), np.array([last]))
+    if first <= last:
+        firsts, lasts = values_in(feature, np.array([first]), np.array([last]))
         first, last = float(firsts[0]), float(lasts[0])
     return (Fraction(first), Fraction(last)) if first <= last else None
 

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from mace.clock import OutOfTime
 from mace.copies import Copies, Ends, Place, cell
 from mace.distances import NormMetric
-from mace.exact import float_down, float_up
+from mace.exact import float_down, float_up, rounded_in
 from mace.forms import TreeEnsemble
 from mace.forms.scoring import column_values
 from mace.noise import Sturdy
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
 from mace.solvers.beside import Choose, around, beside
+from mace.solvers.held import number_beside
 from mace.space import Integer, Point, Real, Value
 
 FIRST, LEAST, GROWTH = 4, Fraction(1, 512), 8
@@ -238,6 +239,7 @@ def _past(feature: object, end: Fraction, *, up: bool) -> Value:
     else:
         near = float_up(end) if up else float_down(end)
         found = math.nextafter(near, math.inf if up else -math.inf) if near == end else near
+        found = number_beside(feature, found, up=up) if feature.low <= found <= feature.high else found
     return found if feature.has(found) else None
 
 
@@ -290,7 +292,11 @@ def _one_a_cell(form: TreeEnsemble, j: int, ends: Ends, own: Value, is_whole: bo
     edges = np.unique(form.edge[(form.left >= 0) & reads[form.column]])
     edges = edges[(edges >= ends[0]) & (edges < ends[1])]
     low, high = np.concatenate([[ends[0]], np.nextafter(edges, np.inf)]), np.concatenate([edges, [ends[1]]])
-    low, high = (np.ceil(low), np.floor(high)) if is_whole else (low, high)
+    feature = list(form.space.values())[j]
+    if isinstance(feature, Real):
+        low, high = rounded_in(low, high, feature.floats)
+    elif is_whole:
+        low, high = np.ceil(low), np.floor(high)
     kept = low <= high
     found: NDArray[np.float64] = np.clip(0.0 if own is None else float(own), low[kept], high[kept])
     return found

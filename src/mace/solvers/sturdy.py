@@ -569,7 +569,8 @@ class _Search:
     def _steps(self) -> tuple[Fraction, ...]:
         """Return how far each feature may be moved at most so that it is a value again: whole steps, or a little less than the radius.
 
-        Nothing where it may be missing, where the factual is off its grid, or where floats cannot hold that grid.
+        Nothing where it may be missing, where the factual is off its grid, where floats cannot hold that grid, or where they are narrower
+        than float64.
         """
         found = []
         for (name, feature), own in zip(self.problem.space.items(), self.problem.factual, strict=True):
@@ -582,7 +583,7 @@ class _Search:
                 step = Fraction(feature.step or 1)
                 reach = radius if is_exact(feature) else radius - rounding
                 far = max(math.floor(reach / step), 0) * step if feature.has(own) else far
-            elif feature.step is None:
+            elif feature.step is None and not feature.is_single:
                 far = Fraction(float_down(max(radius * (1 - Fraction(1, 2**40)) - rounding, Fraction(0))))
             found.append(far)
         return tuple(found)

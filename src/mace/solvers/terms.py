@@ -16,7 +16,6 @@ from pysmt.environment import Environment
 from pysmt.typing import BOOL, INT, REAL
 
 from mace.clock import check
-from mace.exact import decimal_fraction
 from mace.language.roundings import unit
 from mace.language.syntax import (
     And,
@@ -123,7 +122,9 @@ class Grid:
 
     def _number(self, name: str, inside: Term) -> tuple[Term, Term]:
         m = self.manager
-        low, step = decimal_fraction(self.feature.low), decimal_fraction(self.feature.step or 1)
+        low, step = Fraction(self.feature.low), Fraction(self.feature.step or 1)
+        if isinstance(self.feature, Real) and self.feature.step is not None:
+            low, step = self.feature.decimals
         term = m.Plus(m.Real(low), m.Times(m.Real(step), m.ToReal(self.index)))
         if isinstance(self.feature, Real) and self.size > 1 and is_short(self.feature):
             self.decimal = term
@@ -132,7 +133,7 @@ class Grid:
         if isinstance(self.feature, Real) and not self.feature.is_exact_grid:
             # The decimal low + k·step is not a float; the feature's float lies within half an ulp of it.
             exact, term = term, m.Symbol(f"{name} value", REAL)
-            half = m.Real(Fraction(math.ulp(max(abs(self.feature.low), abs(self.feature.high)))) / 2)
+            half = m.Real(Fraction(self.feature.spacing(max(abs(self.feature.low), abs(self.feature.high)))) / 2)
             inside = m.And(inside, m.LE(m.Minus(exact, half), term), m.LE(term, m.Plus(exact, half)))
         if self.own is not None:
             term = m.Ite(self.own, m.Real(Fraction(self.own_value)), term)

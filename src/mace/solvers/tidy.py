@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from mace.problem import Limits, Problem
-from mace.space import Point
+from mace.space import Point, Real
 
 
 def tidy(problem: Problem, point: Point, lower: Fraction, limits: Limits) -> Point:
@@ -60,7 +60,8 @@ def shortened(problem: Problem, point: Point, digits: Mapping[int, int], limits:
         value, feature = point[index], features[index]
         if value is None or value == problem.factual[index] or getattr(feature, "step", None) is not None:
             continue
-        for candidate in _short_numbers(float(value), decimals):
+        assert isinstance(feature, Real)
+        for candidate in map(feature.nearest, _short_numbers(float(value), decimals)):
             moved = (*point[:index], candidate, *point[index + 1 :])
             if limits.remaining() > 0 and problem.is_plausible(moved) and problem.is_reached(moved):
                 point = moved

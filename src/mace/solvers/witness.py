@@ -11,13 +11,14 @@ from mace.exact import float_down, float_up
 from mace.language import holds
 from mace.language.syntax import Guard, conjunction
 from mace.problem import Problem
+from mace.solvers.held import is_narrow, number_beside
 from mace.space import Point, Real
 
 MOST_CANDIDATES = 64
 
 
 def candidates(problem: Problem, values: dict[str, Fraction | None]) -> Iterator[Point]:
-    """Yield rows of floats beside an exact witness: each real that is no float rounded up or down, up first, or to fewer digits.
+    """Yield rows beside an exact witness: each real that its column does not hold rounded up or down, up first, or to fewer digits.
 
     Up first, because an edge of a tree is a float e with ``x <= e`` on one side: the next float up from a witness lies on the
     witness's side of every edge. Fewer digits, because an oracle knows decimals within half an ulp only, and rules meet at short ones.
@@ -29,10 +30,13 @@ def candidates(problem: Problem, values: dict[str, Fraction | None]) -> Iterator
 def _roundings(problem: Problem, name: str, value: Fraction | None) -> tuple[int | float | None, ...]:
     if value is None:
         return (None,)
-    if not isinstance(problem.space[name], Real):
+    feature = problem.space[name]
+    if not isinstance(feature, Real):
         return (int(value),)
-    beside = (float_up(value), float_down(value))
-    return tuple(dict.fromkeys(beside if beside[0] == beside[1] else (*beside, float(f"{beside[0]:.14g}"))))
+    up, down = float_up(value), float_down(value)
+    if is_narrow(feature):
+        return tuple(dict.fromkeys((number_beside(feature, up, up=True), number_beside(feature, down, up=False))))
+    return tuple(dict.fromkeys((up,) if up == down else (up, down, float(f"{up:.14g}"))))
 
 
 def exclusion(problem: Problem, point: Point, values: dict[str, Fraction | None]) -> Guard | None:

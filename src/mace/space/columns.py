@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from mace.errors import InvalidOption
@@ -26,11 +26,14 @@ class Column:
         The position in the space of the feature that it reads.
     table : tuple of float, optional
         The column's value at each level; ``None`` where the column is the feature's own number.
+    handed : str
+        The dtype of the array that the model is handed it in.
     """
 
     name: str
     feature: int
     table: tuple[float, ...] | None
+    handed: str = field(default="float64", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

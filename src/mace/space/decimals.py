@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from mace.exact import decimal_fraction, nearest_float
+from mace.exact import nearest_float
 from mace.space.features import Feature, Number, Real
 
 DIGITS = {"float64": 15, "float32": 6, "float16": 3}
@@ -13,7 +13,7 @@ DIGITS = {"float64": 15, "float32": 6, "float16": 3}
 
 def dtype_of(feature: Feature) -> str:
     """Return the dtype of floats that a feature's values are."""
-    return str(getattr(feature, "dtype", None) or "float64")
+    return feature.floats.__name__ if isinstance(feature, Real) else "float64"
 
 
 def decimal_of(feature: Feature, value: Number) -> Fraction:
@@ -24,7 +24,7 @@ def decimal_of(feature: Feature, value: Number) -> Fraction:
     >>> decimal_of(Real(0, 1), 0.1)
     Fraction(1, 10)
     """
-    return decimal_fraction(value, dtype_of(feature)) if isinstance(feature, Real) else Fraction(value)
+    return feature.decimal(value) if isinstance(feature, Real) else Fraction(value)
 
 
 def float_of(feature: Feature, decimal: Fraction) -> float:
@@ -36,7 +36,7 @@ def is_short(feature: Real) -> bool:
     """Return whether the decimals ``low + k * step`` of a grid have so few digits that they are those its floats are written as."""
     if feature.step is None:
         return False
-    low, step, high = (decimal_fraction(number) for number in (feature.low, feature.step, feature.high))
+    (low, step), high = feature.decimals, feature.decimal(feature.high)
     most, quantum = 10 ** DIGITS[dtype_of(feature)], 1
     while (low * quantum).denominator > 1 or (step * quantum).denominator > 1:
         quantum *= 10

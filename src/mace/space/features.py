@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from typing import Any
+
+import numpy as np
 
 from mace.errors import InvalidSpace
 from mace.exact import decimal_fraction
+from mace.space.dtypes import Category, FloatType, check_category, check_integer, check_real, float_type
 
 Level = str | int | float | bool | None
 """A level; ``None`` or NaN is the level of missing values."""
@@ -24,26 +28,72 @@ MOST_LEVELS = 10_000
 """Levels of one feature: more are an identifier, not something that could have been different."""
 
 
+def _restored(feature: Any, state: Sequence[object]) -> None:
+    """Fill a feature from a pickle's state; one of 0.1.0 has no dtype."""
+    for field, value in zip(fields(feature), [*state, None], strict=False):
+        object.__setattr__(feature, field.name, value)
+
+
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A real number in ``[low, high]``; with ``step``, only ``low + k * step`` and the factual's own value."""
+    """A real number in ``[low, high]``; with ``step``, only ``low + k * step`` and the factual's own value.
+
+    With ``dtype``, only numbers that a column of this dtype holds; the ends are rounded to it.
+    """
 
     low: float
     high: float
     step: float | None = None
     missing: bool = False
+    dtype: str | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", check_real(self.dtype))
         for name in ("low", "high", "step"):
             value = getattr(self, name)
             if value is not None or name != "step":
-                object.__setattr__(self, name, _finite(value, name, "real"))
+                number = _finite(value, name, "real")
+                object.__setattr__(
+                    self, name, number if name == "step" else _finite(self.nearest(number), name, "real")
+                )
         _check_range(self.low, self.high, self.step, "real")
         _check_missing(self.missing)
-        if self.step is not None and self.step < 2 * math.ulp(max(abs(self.low), abs(self.high))):
+        if self.step is not None and self.step < 2 * self.spacing(max(abs(self.low), abs(self.high))):
             raise InvalidSpace(
-                f"real: step is {self.step}, finer than floats are near {self.high}. Leave the step out."
+                f"real: step is {self.step}, finer than {self.dtype or 'floats'} are near {self.high}. Leave the step out."
             )
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        _restored(self, state)
+
+    @property
+    def floats(self) -> FloatType:
+        """The floats that its values are."""
+        return float_type(self.dtype)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether its values are floats of fewer digits than float64's."""
+        return self.dtype is not None and self.floats is not np.float64
+
+    def nearest(self, value: float) -> float:
+        """Return the number that a column of its dtype holds for ``value``."""
+        if not self.is_single:
+            return value
+        with np.errstate(over="ignore", under="ignore"):
+            return float(self.floats(value))
+
+    def spacing(self, value: float) -> float:
+        """Return how far the floats of its dtype are apart at ``value``."""
+        return math.ulp(value) if not self.is_single else abs(float(np.spacing(self.floats(value))))
+
+    def text(self, value: float) -> str:
+        """Return the shortest decimal that its dtype reads as ``value``."""
+        return repr(value) if not self.is_single else str(self.floats(value))
+
+    def decimal(self, value: float) -> Fraction:
+        """Return the number that a person means by one of its values: the shortest decimal."""
+        return Fraction(self.text(float(value)))
 
     @property
     def range(self) -> Fraction:
@@ -57,43 +107,55 @@ class Real:
             return 1
         if self.step is None:
             return None
-        return int((decimal_fraction(self.high) - decimal_fraction(self.low)) // decimal_fraction(self.step)) + 1
+        return int((self.decimal(self.high) - self.decimal(self.low)) // decimal_fraction(self.step)) + 1
 
     @property
     def is_exact_grid(self) -> bool:
         """Whether every ``low + k * step`` is a float, so that the grid is an arithmetic progression of floats."""
         if self.step is None:
             return False
-        low, step = decimal_fraction(self.low), decimal_fraction(self.step)
+        low, step = self.decimals
         last = low + step * ((self.size or 1) - 1)
         if low != Fraction(self.low) or step != Fraction(self.step):
             return False
         quantum = math.lcm(low.denominator, step.denominator)
-        return max(abs(low), abs(last)) * quantum <= 2**53
+        digits = 1 + int(np.finfo(self.floats).nmant)
+        return max(abs(low), abs(last)) * quantum <= 1 << digits
+
+    @property
+    def decimals(self) -> tuple[Fraction, Fraction]:
+        """``low`` and ``step`` as the decimals they are written as."""
+        assert self.step is not None, "a grid needs a step"
+        return self.decimal(self.low), decimal_fraction(self.step)
 
     def value_at(self, k: int) -> float:
         """Return the float nearest to ``low + k * step``, with low and step as the decimals they are written as."""
-        assert self.step is not None, "value_at needs a step"
-        return float(decimal_fraction(self.low) + k * decimal_fraction(self.step))
+        low, step = self.decimals
+        return self.nearest(float(low + k * step))
 
     def has(self, value: Number) -> bool:
         """Return whether ``value`` is in range and on the grid."""
-        if not self.low <= value <= self.high:
+        if not self.low <= value <= self.high or self.nearest(float(value)) != value:
             return False
         if self.step is None or self.low == self.high:
             return True
-        k = round((decimal_fraction(float(value)) - decimal_fraction(self.low)) / decimal_fraction(self.step))
+        low, step = self.decimals
+        k: int = round((self.decimal(value) - low) / step)
         return self.value_at(k) == value
 
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """A whole number in ``[low, high]``; with ``step``, only ``low + k * step`` and the factual's own value."""
+    """A whole number in ``[low, high]``; with ``step``, only ``low + k * step`` and the factual's own value.
+
+    ``dtype`` is that of its column, which must hold every whole number of the range.
+    """
 
     low: int
     high: int
     step: int | None = None
     missing: bool = False
+    dtype: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("low", "high", "step"):
@@ -108,6 +170,10 @@ class Integer:
             object.__setattr__(self, name, int(number))
         _check_range(self.low, self.high, self.step, "integer")
         _check_missing(self.missing)
+        object.__setattr__(self, "dtype", check_integer(self.dtype, self.low, self.high, self.missing))
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        _restored(self, state)
 
     @property
     def range(self) -> Fraction:
@@ -130,12 +196,17 @@ class Integer:
 
 @dataclass(frozen=True, slots=True)
 class Ordinal:
-    """One of several levels in order; its distance counts levels."""
+    """One of several levels in order; its distance counts levels. ``dtype`` is that of its column."""
 
     levels: tuple[Level, ...]
+    dtype: str | Category | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", _check_levels(self.levels, "ordinal"))
+        object.__setattr__(self, "dtype", check_category(self.dtype, self.levels, ordered=True))
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        _restored(self, state)
 
     @property
     def range(self) -> Fraction:
@@ -157,18 +228,22 @@ class Ordinal:
 class Categorical:
     """One of several levels without order; any change has distance 1.
 
-    One of them, the last, may be ``None`` or NaN: the value is missing, and the model is asked with just that.
+    One of them, the last, may be ``None`` or NaN: the value is missing, and the model is asked with just that. ``dtype`` is that of its
+    column.
     """
 
     levels: tuple[Level, ...]
+    dtype: str | Category | None = None
 
     def __post_init__(self) -> None:
         checked = _check_levels(self.levels, "categorical", may_miss=True)
         object.__setattr__(self, "levels", tuple(sorted(checked, key=is_missing)))
+        known = tuple(level for level in self.levels if not is_missing(level))
+        object.__setattr__(self, "dtype", check_category(self.dtype, known, ordered=False))
 
-    def __reduce__(self) -> tuple[type[Categorical], tuple[tuple[Level, ...]]]:
+    def __reduce__(self) -> tuple[type[Categorical], tuple[Any, ...]]:
         """Pickle by what makes it: a NaN among the levels stays the same object, and so equal to itself."""
-        return Categorical, (self.levels,)
+        return Categorical, (self.levels, self.dtype)
 
     @property
     def range(self) -> Fraction:
@@ -195,7 +270,9 @@ Feature = Real | Integer | Ordinal | Categorical
 Leveled = (Ordinal, Categorical)
 
 
-def real(low: float, high: float, step: float | None = None, missing: bool = False) -> Real:
+def real(
+    low: float, high: float, step: float | None = None, missing: bool = False, *, dtype: str | None = None
+) -> Real:
     """Return a real feature.
 
     Parameters
@@ -206,38 +283,47 @@ def real(low: float, high: float, step: float | None = None, missing: bool = Fal
         Counterfactuals take only ``low + k * step`` or the factual's own value.
     missing : bool
         Whether NaN is a value of the feature.
+    dtype : str, optional
+        The dtype of its column where it is not float64: ``"float32"``, ``"float16"``, ``"Float32"``, ``"Float64"``. Values are numbers of
+        that dtype, the ends of the range among them, and the model is asked with it.
 
     Examples
     --------
     >>> real(0, 250_000, step=100)
-    Real(low=0.0, high=250000.0, step=100.0, missing=False)
+    Real(low=0.0, high=250000.0, step=100.0, missing=False, dtype=None)
+    >>> real(0, 0.1, dtype="float32").high
+    0.10000000149011612
     """
-    return Real(low, high, step, missing)
+    return Real(low, high, step, missing, dtype)
 
 
-def integer(low: int, high: int, step: int | None = None, missing: bool = False) -> Integer:
+def integer(
+    low: int, high: int, step: int | None = None, missing: bool = False, *, dtype: str | None = None
+) -> Integer:
     """Return an integer feature; parameters as for :func:`real`.
+
+    Without ``dtype`` the model is asked with int64, or float64 where values may be missing.
 
     Examples
     --------
     >>> integer(18, 90)
-    Integer(low=18, high=90, step=None, missing=False)
+    Integer(low=18, high=90, step=None, missing=False, dtype=None)
     """
-    return Integer(low, high, step, missing)
+    return Integer(low, high, step, missing, dtype)
 
 
-def ordinal(levels: Sequence[Level]) -> Ordinal:
-    """Return an ordinal feature with ``levels`` in ascending order.
+def ordinal(levels: Sequence[Level], *, dtype: str | Category | None = None) -> Ordinal:
+    """Return an ordinal feature with ``levels`` in ascending order; ``dtype`` as for :func:`categorical`.
 
     Examples
     --------
     >>> ordinal(["primary", "secondary", "degree"]).size
     3
     """
-    return Ordinal(_as_levels(levels, "ordinal"))
+    return Ordinal(_as_levels(levels, "ordinal"), dtype)
 
 
-def categorical(levels: Sequence[Level], missing: bool = False) -> Categorical:
+def categorical(levels: Sequence[Level], missing: bool = False, *, dtype: str | Category | None = None) -> Categorical:
     """Return a categorical feature; two levels make it binary.
 
     Parameters
@@ -246,6 +332,8 @@ def categorical(levels: Sequence[Level], missing: bool = False) -> Categorical:
         Text, numbers or booleans; ``None`` or NaN is the level of missing values, given to the model as it stands here.
     missing : bool
         Whether NaN is a further level.
+    dtype : str or Category, optional
+        The dtype of its column, ``"category"`` or ``"string"``, say; as pandas makes a column of the levels where not given.
 
     Examples
     --------
@@ -256,7 +344,17 @@ def categorical(levels: Sequence[Level], missing: bool = False) -> Categorical:
     """
     _check_missing(missing)
     given = _as_levels(levels, "categorical")
-    return Categorical((*given, math.nan) if missing and not any(map(is_missing, given)) else given)
+    return Categorical((*given, math.nan) if missing and not any(map(is_missing, given)) else given, dtype)
+
+
+def with_dtype(feature: Feature, dtype: str | Category | None) -> Feature:
+    """Return a feature in a column of a dtype, where it has none of its own and that dtype holds its values."""
+    if dtype is None or feature.dtype is not None:
+        return feature
+    try:
+        return replace(feature, dtype=dtype)  # type: ignore[arg-type]
+    except InvalidSpace:
+        return feature
 
 
 def grid_values(feature: Feature) -> Iterator[Number]:

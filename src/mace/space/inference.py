@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from mace.errors import InvalidSpace, did_you_mean
-from mace.space.features import MOST_LEVELS, Categorical, Feature, Integer, Ordinal, Real, plain_scalar
-from mace.space.frames import as_pandas
+from mace.space.features import MOST_LEVELS, Categorical, Feature, Integer, Ordinal, Real, plain_scalar, with_dtype
+from mace.space.frames import as_pandas, dtype_of
 
 
 def infer(frame: Any, overrides: Mapping[str, Feature]) -> tuple[dict[str, Feature], dict[str, str]]:
@@ -33,13 +33,14 @@ def infer(frame: Any, overrides: Mapping[str, Feature]) -> tuple[dict[str, Featu
             )
         if name in features:
             raise InvalidSpace(f"Column {name!r} stands twice; give each column its own name.")
+        column = frame.iloc[:, position]
         if name in overrides:
             features[name] = overrides[name]
         else:
-            column = frame.iloc[:, position]
             _refuse_identifier(name, column)
             features[name], guesses[name] = _infer_column(name, column)
             guesses[name] += _suggestion(name, features[name], column)
+        features[name] = with_dtype(features[name], dtype_of(column, features[name]))
     return features, guesses
 
 

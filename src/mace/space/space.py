@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mace.disk import parse_json
 from mace.errors import InvalidRow, InvalidSpace, did_you_mean
+from mace.space.dtypes import LEVELS, Category
 from mace.space.features import (
     Categorical,
     Feature,
@@ -23,6 +24,7 @@ from mace.space.features import (
     plain_scalar,
     position_of,
     shown_level,
+    with_dtype,
 )
 
 if TYPE_CHECKING:
@@ -134,7 +136,10 @@ class FeatureSpace(Mapping[str, Feature]):
         return self.names.index(name)
 
     def replace(self, features: Mapping[str, Feature] | None = None, /, **named: Feature) -> FeatureSpace:
-        """Return a space with some features changed; give names that are no identifiers as a mapping."""
+        """Return a space with some features changed; give names that are no identifiers as a mapping.
+
+        A feature that states no dtype keeps that of the column, where it can.
+        """
         changed = {**(features or {}), **named}
         for name in changed:
             if name not in self._features:
@@ -142,7 +147,11 @@ class FeatureSpace(Mapping[str, Feature]):
                     f"replace: there is no feature {name!r}.{did_you_mean(name, self)} Features: {_listed(self)}."
                 )
         guesses = {name: guess for name, guess in self.guesses.items() if name not in changed}
+        changed = {name: with_dtype(feature, self._dtype(name)) for name, feature in changed.items()}
         return FeatureSpace({**self._features, **changed}, guesses=guesses)
+
+    def _dtype(self, name: str) -> str | Category | None:
+        return self._features[name].dtype
 
     def report(self) -> str:
         """Return what was guessed, one line a feature."""
@@ -176,20 +185,19 @@ class FeatureSpace(Mapping[str, Feature]):
         return {name: _scalar(feature, value) for (name, feature), value in zip(self.items(), point, strict=True)}
 
     def frame_of(self, points: Sequence[Point]) -> pd.DataFrame:
-        """Return points as a data frame over the original features."""
+        """Return points as a data frame over the original features, in the dtypes that the space remembers."""
         import pandas as pd
 
-        frame = pd.DataFrame([self.values_of(point) for point in points], columns=list(self.names))
-        for j, (name, feature) in enumerate(self.items()):
-            if isinstance(feature, Categorical) and feature.missing_level is not None:
-                # As in the data that the level came from: None stays None, and text with NaN stays objects.
-                cells = [feature.levels[int(point[j] or 0)] for point in points]
-                is_numeric = all(isinstance(level, int | float) for level in feature.levels)
-                frame[name] = pd.Series(cells, dtype="float64" if is_numeric else object, index=frame.index)
-            elif feature.missing:
-                # Numbers with gaps are floats, in rows without a gap too.
-                frame[name] = frame[name].astype("float64")
-        return frame
+        from mace.space.frames import column_of
+
+        return pd.DataFrame(
+            {name: column_of(feature, [point[j] for point in points]) for j, (name, feature) in enumerate(self.items())}
+        )
+
+    @property
+    def has_dtypes(self) -> bool:
+        """Whether some feature's column has a dtype other than pandas gives plain values."""
+        return any(feature.dtype is not None for feature in self.values())
 
     def _cells(self, row: Row) -> dict[str, object]:
         cells = _as_mapping(row, self.names)
@@ -320,6 +328,8 @@ def _in_range(name: str, feature: Real | Integer, value: object) -> Number:
         number = math.nan
     if isinstance(value, str | bytes) or number != number:
         raise InvalidRow(f"{name!r} is {value!r}, a {type(value).__name__}; a number is needed ({kind}).")
+    if isinstance(feature, Real):
+        number = feature.nearest(float(number))
     if isinstance(number, float) and math.isinf(number):
         raise InvalidRow(f"{name!r} is {number}; a finite number is needed ({kind}).")
     if isinstance(feature, Integer) and number != number // 1:
@@ -349,17 +359,35 @@ def _scalar(feature: Feature, value: Value) -> Scalar:
 def _show_feature(feature: Feature) -> str:
     match feature:
         case Ordinal(levels):
-            return f"ordinal({list(levels)})"
+            return f"ordinal({list(levels)}{_show_category(feature)})"
         case Categorical(levels):
-            return f"categorical({list(levels)})"
+            return f"categorical({list(levels)}{_show_category(feature)})"
         case Real() | Integer():
             kind = "real" if isinstance(feature, Real) else "integer"
             step = f", step={feature.step}" if feature.step is not None else ""
             missing = ", missing=True" if feature.missing else ""
-            return f"{kind}({feature.low}, {feature.high}{step}{missing})"
+            dtype = f", dtype={feature.dtype!r}" if feature.dtype is not None else ""
+            low, high = (feature.text(end) if isinstance(feature, Real) else end for end in (feature.low, feature.high))
+            return f"{kind}({low}, {high}{step}{missing}{dtype})"
+
+
+def _show_category(feature: Ordinal | Categorical) -> str:
+    dtype = "category" if isinstance(feature.dtype, Category) else feature.dtype
+    return f", dtype={dtype!r}" if dtype is not None else ""
 
 
 def _to_dict(feature: Feature) -> dict[str, Any]:
+    entry = _plain_dict(feature)
+    if isinstance(feature.dtype, Category):
+        own = feature.dtype
+        of = {} if own.of is None else {"of": own.of}
+        entry["dtype"] = {"categories": list(own.categories), "ordered": own.ordered, **of}
+    elif feature.dtype is not None:
+        entry["dtype"] = feature.dtype
+    return entry
+
+
+def _plain_dict(feature: Feature) -> dict[str, Any]:
     kind = type(feature).__name__.lower()
     match feature:
         case Categorical((*levels, float(last))) if math.isnan(last):
@@ -383,7 +411,22 @@ def _from_dict(name: object, entry: object) -> Feature:
         if not isinstance(arguments["levels"], list):
             raise InvalidSpace(f"{name!r}: levels is {arguments['levels']!r}; give a list.")
         arguments["levels"] = tuple(arguments["levels"])
+    if isinstance(arguments.get("dtype"), Mapping):
+        arguments["dtype"] = _category(name, arguments["dtype"])
     try:
         return _KINDS[entry["kind"]](**arguments)
     except TypeError as error:
         raise InvalidSpace(f"{name!r}: {error}.") from error
+
+
+def _category(name: object, entry: Mapping[str, Any]) -> Category:
+    categories, ordered, of = entry.get("categories"), entry.get("ordered"), entry.get("of")
+    categories = categories if isinstance(categories, list) else [None]
+    is_plain = all(isinstance(each, str | int | float) for each in categories)
+    if not is_plain or not isinstance(ordered, bool) or not (of is None or (isinstance(of, str) and of in LEVELS)):
+        raise InvalidSpace(
+            f"{name!r}: {dict(entry)!r:.200} is not a category; give 'categories', a list, and 'ordered'."
+        )
+    if len(set(categories)) < len(categories) or set(entry) - {"categories", "ordered", "of"}:
+        raise InvalidSpace(f"{name!r}: {dict(entry)!r:.200} is not a category: each category once, and no other keys.")
+    return Category(tuple(categories), ordered, of)

@@ -14,6 +14,7 @@ from mace.forms import Alternatives, Composite, Network, clearance
 from mace.language.syntax import ONE, Compare, Guard, Variable
 from mace.problem import INTERRUPTED, Bounds, Limits, Problem
 from mace.solvers.bisection import BAND
+from mace.solvers.held import held
 from mace.solvers.milp.polish import nudge
 from mace.solvers.milp.seek import seek
 from mace.solvers.witness import is_finite
@@ -66,7 +67,10 @@ class Hand:
         return first
 
     def accept(self, point: Point) -> bool:
-        """Take a point where it is valid and nearer; return whether it is."""
+        """Take a point, or a row beside it that its columns hold, where it is valid and nearer; return whether one is."""
+        return any(map(self._accept, held(self.problem, point)))
+
+    def _accept(self, point: Point) -> bool:
         distance = self.problem.distance(point)
         if self.upper is not None and distance >= self.upper:
             return False

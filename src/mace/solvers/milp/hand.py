@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from mace.exact import float_down, float_up
 from mace.problem import Bounds, Limits, Problem
+from mace.solvers.held import held
 from mace.space import Point
 
 SHARE = Fraction(3, 4)
@@ -40,7 +41,10 @@ class Hand:
         return self._valid[point]
 
     def accept(self, point: Point) -> bool:
-        """Take a point where it is valid and nearer; return whether it is."""
+        """Take a point, or a row beside it that its columns hold, where it is valid and nearer; return whether one is."""
+        return any(map(self._accept, held(self.problem, point)))
+
+    def _accept(self, point: Point) -> bool:
         distance = self.problem.distance(point)
         if self.upper is not None and distance >= self.upper:
             return False

@@ -78,10 +78,11 @@ def _between(problem: Problem, index: int, value: Value) -> Iterator[Value]:
 
 def _snap(feature: Real | Integer, value: float) -> Value:
     value = min(max(value, feature.low), feature.high)
-    if feature.size is None:
-        return float(value)
+    if isinstance(feature, Real) and feature.size is None:
+        return feature.nearest(float(value))
     if feature.size == 1:
         return feature.low
+    assert feature.size is not None
     step = feature.step or 1
     return feature.value_at(min(max(round((value - feature.low) / step), 0), feature.size - 1))
 

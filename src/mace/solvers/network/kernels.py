@@ -14,6 +14,8 @@ The cost of a point is Σ_j jump[changed] + slope·δ + square·δ², plus the g
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import types
 from numba.experimental import structref
@@ -68,11 +70,11 @@ size, weights, slopes below 0 and widths; γ of each layer, what underflow costs
 layer is off because values of grids are rounded here, the squash, and the relative error of sums made here."""
 
 TASK = [
-    "own", "slot", "inverse", "is_table", "is_grid", "base", "step", "off", "entry_slot", "entry_delta", "by_delta", "nearest",
+    "own", "slot", "inverse", "is_table", "is_grid", "base", "step", "digits", "off", "entry_slot", "entry_delta", "by_delta", "nearest",
     "span_off", "span_lo", "span_hi", "jump", "slope", "square", "peak", "form", "plus", "minus", "shift", "slack", "row",
     "row_base", "row_error", "alike_lo", "alike_hi", "at_least", "factual", "factual_size",
 ]  # fmt: skip
-"""A question: the factual, the tables, grids and spans of what is allowed, the costs, the rows (margins of the goal, then linear
+"""A question: the factual, the tables, grids, floats and spans of what is allowed, the costs, the rows (margins of the goal, then linear
 conditions), what counts as alike, and the first layer at the factual."""
 
 WORK = [
@@ -282,6 +284,16 @@ def differs_enough(v, task):
 
 
 @kernel
+def grain(x, digits):
+    """Return how far floats of so many binary digits are apart at x: float32's 24, float16's 11.
+
+    A task has them negative where these floats are too close to tell costs apart: they are no reason to cut a box then.
+    """
+    exponent = math.frexp(x)[1] - digits
+    return math.ldexp(1.0, max(exponent, -149 if digits == 24 else -24))
+
+
+@kernel
 def snap_up(j, x, task):
     """Return the least allowed number of feature j from x on, FAR where there is none.
 
@@ -294,6 +306,9 @@ def snap_up(j, x, task):
         if last + slack < x:
             continue
         y = max(x, first)
+        if task.digits[j] != 0:
+            g = grain(y, abs(task.digits[j]))
+            return np.ceil(y / g) * g
         if not task.is_grid[j]:
             return y
         g = task.base[j] + np.ceil((y - task.base[j]) / task.step[j] - 1e-6) * task.step[j]
@@ -314,6 +329,9 @@ def snap_down(j, x, task):
         if first - slack > x:
             continue
         y = min(x, last)
+        if task.digits[j] != 0:
+            g = grain(y, abs(task.digits[j]))
+            return np.floor(y / g) * g
         if not task.is_grid[j]:
             return y
         g = task.base[j] + np.floor((y - task.base[j]) / task.step[j] + 1e-6) * task.step[j]
@@ -1399,6 +1417,8 @@ def unsettled(active, task, work):
             return f
         if task.is_grid[j] and abs(snap_up(j, value, task) - value) > 1e-9 * task.step[j]:
             return f
+        if task.digits[j] > 0 and snap_up(j, value, task) != value:
+            return f
         if task.span_off[j + 1] - task.span_off[j] > 1 and snap_up(j, value, task) != value:
             return f
     return -1
@@ -1471,7 +1491,8 @@ def cut(j, at, apart, bound, lo, hi, tree, registers, task):
         add_child(j, above(j, at, task), hi[j], bound, lo, hi, tree, registers)
         return
     add_child(j, lo[j], at, bound, lo, hi, tree, registers)
-    whole = not (task.is_table[j] or task.is_grid[j]) and task.span_off[j + 1] - task.span_off[j] == 1
+    whole = not (task.is_table[j] or task.is_grid[j] or task.digits[j] != 0)
+    whole = whole and task.span_off[j + 1] - task.span_off[j] == 1
     if not whole or at == lo[j]:
         add_child(j, above(j, at, task), hi[j], bound, lo, hi, tree, registers)
     else:
@@ -1577,7 +1598,8 @@ def is_small(active, lo, hi, reals, task, work):
         if task.is_table[j] or task.is_grid[j]:
             return False
         weight = max(task.slope[j] + task.square[j] + task.peak[j], 1e-3 * task.jump[j])
-        if (hi[j] - lo[j]) * task.inverse[j] * weight > reals[SMALL] and above(j, lo[j], task) < hi[j]:
+        is_apart = task.digits[j] > 0 or above(j, lo[j], task) < hi[j]
+        if (hi[j] - lo[j]) * task.inverse[j] * weight > reals[SMALL] and is_apart:
             return False
     return True
 

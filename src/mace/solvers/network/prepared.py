@@ -40,6 +40,8 @@ class Layout:
         Each feature's first slot, and its number of levels (0 for a number).
     is_table, is_category, is_grid : bool arrays
         What sort it is.
+    digits : int array
+        The binary digits of a number of narrower floats than float64; 0 of others.
     base, step, inverse : float arrays
         The grid, and one over the range.
     slots : int
@@ -53,6 +55,7 @@ class Layout:
     is_table: Flags
     is_category: Flags
     is_grid: Flags
+    digits: NDArray[np.int64]
     base: Floats
     step: Floats
     inverse: Floats
@@ -197,17 +200,25 @@ def make_layout(form: Network) -> Layout:
         is_grid=np.array([step > 0 for step in steps]),
         base=np.array([float(f.low) if isinstance(f, Real | Integer) else 0.0 for f in features]),
         step=np.array(steps),
+        digits=np.array([_digits(f) for f in features], dtype=np.int64),
         inverse=np.array([float(1 / f.range) if f.range else 0.0 for f in features]),
         slots=int(ends[-1]),
         stray=np.array([grid_error(f) for f in features]),
     )
 
 
+def _digits(feature: Feature) -> int:
+    """Return how many binary digits the floats of a real feature without step have; 0 where they are float64's."""
+    is_narrow = isinstance(feature, Real) and feature.step is None and feature.is_single and feature.range > 0
+    return 1 + int(np.finfo(feature.floats).nmant) if is_narrow and isinstance(feature, Real) else 0
+
+
 def grid_error(feature: Feature) -> float:
     """Return how far low + k·step in floats may be from the grid's own value, the float nearest to it in decimals; 0 where it is exact."""
     if not isinstance(feature, Real) or feature.step is None or feature.is_exact_grid:
         return 0.0
-    return 2.0**-50 * max(abs(feature.low), abs(feature.high))
+    largest = max(abs(feature.low), abs(feature.high))
+    return feature.spacing(largest) if feature.is_single else 2.0**-50 * largest
 
 
 def _feature_of_slot(layout: Layout) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from mace.exact import UNIT, float_up
 from mace.forms import Margin, Network
 from mace.forms.decision import Alternatives
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
-from mace.solvers.allowed import Allowed, Span, alike, on_grid
+from mace.solvers.allowed import Allowed, Span, alike, on_grid, values_in
 from mace.solvers.bisection import BAND
 from mace.solvers.network import kernels, proof
 from mace.solvers.network.conditions import Row, linear_rows
@@ -150,6 +150,7 @@ class Search:
         """Return the arrays of a search, those of an earlier one where there are no conditions."""
         used = self.made.desks.get(self._key(margins)) if self.is_plain else None
         desk = used.pop() if used else make_desk(self.made, self._fields(len(margins)))
+        desk.fields["digits"][:] = np.where(self._are_apart(), 1, -1) * self.made.layout.digits
         slack = self.problem.goal.slack
         for r, margin in enumerate(margins):
             desk.fields["plus"][r] = -1 if margin.plus is None else margin.plus
@@ -157,6 +158,17 @@ class Search:
             desk.fields["shift"][r] = float(margin.shift)
             desk.fields["slack"][r] = float_up(slack + abs(margin.shift) * UNIT) if margin.shift or slack else 0.0
         return desk
+
+    def _are_apart(self) -> Flags:
+        """Return of which features neighbouring floats may cost more than the accuracy tells apart."""
+        cost = self.costs
+        spacing = [
+            feature.spacing(max(abs(feature.low), abs(feature.high))) if isinstance(feature, Real) else 0.0
+            for feature in self.features
+        ]
+        weight = np.maximum(cost.slope + cost.square + cost.peak, 1e-3 * cost.jump)
+        apart: Flags = np.array(spacing) * self.made.layout.inverse * weight > SHARE / 4 * float(self.problem.accuracy)
+        return apart
 
     def _give_back(self, desk: Desk, margins: tuple[Margin, ...]) -> None:
         if self.is_plain:
@@ -186,6 +198,7 @@ class Search:
             "is_grid": layout.is_grid,
             "base": layout.base,
             "step": layout.step,
+            "digits": layout.digits.copy(),
             "off": np.zeros(size + 1, dtype=np.int64),
             "entry_slot": np.zeros(layout.slots, dtype=np.int64),
             "entry_delta": np.zeros(layout.slots),
@@ -448,11 +461,9 @@ def _spans(feature: Feature, allowed: Allowed, own: Value) -> list[Span]:
         return []
     if isinstance(feature, Integer) and feature.step is None:
         return [(math.ceil(a), math.floor(b)) for a, b in allowed.spans if math.ceil(a) <= math.floor(b)]
-    if feature.step is None:
-        return list(allowed.spans)
     spans = []
     for a, b in allowed.spans:
-        lows, highs = on_grid(feature, np.array([a]), np.array([b]))
+        lows, highs = values_in(feature, np.array([a]), np.array([b]))
         low, high = float(lows[0]), float(highs[0])
         if own is not None and a <= own <= b:
             low, high = min(low, own), max(high, own)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.forms import TreeEnsemble
-from mace.solvers.allowed import on_grid
+from mace.solvers.allowed import values_in
 from mace.solvers.trees.kernels import Trees
 from mace.space import Categorical, Integer, Ordinal, Real
 
@@ -152,10 +152,7 @@ def _numeric_cells(kind: Real | Integer, edges: Floats, own: float | None) -> tu
     lows = np.concatenate([[float(kind.low)], np.nextafter(distinct, np.inf)])
     highs = np.concatenate([distinct, [float(kind.high)]])
     home = int(np.searchsorted(distinct, own)) if own is not None else -1
-    if isinstance(kind, Integer) and kind.step is None:
-        lows, highs = np.ceil(lows), np.floor(highs)
-    elif kind.step is not None:
-        lows, highs = on_grid(kind, lows, highs)
+    lows, highs = values_in(kind, lows, highs)
     if own is not None:
         lows[home] = min(lows[home], own)
         highs[home] = max(highs[home], own)

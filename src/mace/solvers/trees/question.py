@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mace.diversity import CountDifferent
 from mace.problem import Problem
-from mace.solvers.allowed import Allowed, Span, alike, ends, on_grid
+from mace.solvers.allowed import Allowed, Span, alike, ends, values_in
 from mace.solvers.trees.grid import Floats, Grid, Ints
 from mace.space import Categorical, Feature, Integer, Real, Value
 
@@ -114,16 +114,20 @@ def _cut(
 
 def _reachable(feature: Feature, own: Value, a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Return ranges shrunk to the feature's values, its own among them."""
-    if isinstance(feature, Real) and feature.step is None:
+    if isinstance(feature, Real) and feature.step is None and not feature.is_single:
         return a, b
-    if isinstance(feature, Real | Integer) and feature.step is not None:
-        low, high = on_grid(feature, a, b)
-    else:
-        low, high = np.ceil(a), np.floor(b)
+    low, high = values_in(feature, a, b) if isinstance(feature, Real | Integer) else (np.ceil(a), np.floor(b))
     if own is not None:
         home = (a <= own) & (own <= b)
         low, high = np.where(home, np.minimum(low, own), low), np.where(home, np.maximum(high, own), high)
     return low, high
+
+
+def _has_gaps(feature: Feature) -> bool:
+    """Return whether some floats in the range of a number are no values of it."""
+    return isinstance(feature, Real | Integer) and (
+        feature.step is not None or (isinstance(feature, Real) and feature.is_single)
+    )
 
 
 def needs_refining(allowed: list[Allowed], problem: Problem, conditions: list[CountDifferent]) -> bool:
@@ -135,6 +139,6 @@ def needs_refining(allowed: list[Allowed], problem: Problem, conditions: list[Co
             continue
         if len(each.spans) > 1:
             return True
-        if isinstance(feature, Real | Integer) and feature.step is not None and each.spans[0] != ends(feature):
+        if _has_gaps(feature) and each.spans[0] != ends(feature):
             return True
     return False

@@ -1,0 +1,112 @@
+"""Dtypes of columns: which a feature may have, and which floats or categories they hold.
+
+A dtype is kept as the text that pandas prints, a category with its list of categories. ``None`` is what pandas makes of plain values:
+float64, int64, bool, text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mace.errors import InvalidSpace
+
+FloatType = type[np.floating[Any]]
+
+FLOATS: dict[str, FloatType] = {
+    "float16": np.float16,
+    "float32": np.float32,
+    "float64": np.float64,
+    "Float32": np.float32,
+    "Float64": np.float64,
+    "halffloat[pyarrow]": np.float16,
+    "float[pyarrow]": np.float32,
+    "double[pyarrow]": np.float64,
+}
+"""The dtypes of real features, and the floats that they hold."""
+
+WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+NULLABLE = tuple(name.replace("int", "Int").replace("uI", "UI") for name in WHOLE)
+ARROW = tuple(f"{name}[pyarrow]" for name in WHOLE)
+
+LEVELS = (
+    "bool",
+    "boolean",
+    "bool[pyarrow]",
+    "object",
+    "str",
+    "string",
+    "string[pyarrow]",
+    "large_string[pyarrow]",
+    *WHOLE,
+    *NULLABLE,
+    *ARROW,
+    *FLOATS,
+)
+"""The dtypes of features with levels, beside ``"category"``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A category dtype.
+
+    Attributes
+    ----------
+    categories : tuple of levels
+        All of them in the dtype's order, those that no row has too.
+    ordered : bool
+        Whether they are ordered.
+    of : str, optional
+        The dtype of the categories themselves; ``None`` where it is what pandas makes of them.
+    """
+
+    categories: tuple[Any, ...]
+    ordered: bool
+    of: str | None = None
+
+
+def float_type(dtype: str | None) -> FloatType:
+    """Return the floats that a real column of a dtype holds."""
+    return np.float64 if dtype is None else FLOATS[dtype]
+
+
+def check_real(dtype: object) -> str | None:
+    """Return the dtype of a real feature, ``None`` for float64; others are refused."""
+    if dtype is None or (isinstance(dtype, str) and dtype in FLOATS):
+        return None if dtype == "float64" else dtype
+    raise InvalidSpace(f"real: dtype is {dtype!r}; accepted: {', '.join(FLOATS)}.")
+
+
+def check_integer(dtype: object, low: int, high: int, missing: bool) -> str | None:
+    """Return the dtype of a whole number, ``None`` for what it has without one; others, and too narrow ones, are refused."""
+    accepted = (*WHOLE, *NULLABLE, *ARROW, *FLOATS)
+    if dtype is None or dtype == ("float64" if missing else "int64"):
+        return None
+    if not isinstance(dtype, str) or dtype not in accepted:
+        raise InvalidSpace(f"integer: dtype is {dtype!r}; accepted: {', '.join(accepted)}.")
+    if dtype in FLOATS:
+        least, most = -(2 ** (1 + np.finfo(FLOATS[dtype]).nmant)), 2 ** (1 + np.finfo(FLOATS[dtype]).nmant)
+    else:
+        info = np.iinfo(dtype.lower().removesuffix("[pyarrow]"))
+        least, most = int(info.min), int(info.max)
+    if low < least or high > most:
+        raise InvalidSpace(
+            f"integer: the range [{low}, {high}] does not fit into {dtype}, [{least}, {most}]. Narrow it, or give a wider dtype."
+        )
+    if missing and dtype in WHOLE:
+        raise InvalidSpace(f"integer: {dtype} holds no missing values. Use dtype={NULLABLE[WHOLE.index(dtype)]!r}.")
+    return dtype
+
+
+def check_category(dtype: object, levels: Sequence[Any], *, ordered: bool) -> str | Category | None:
+    """Return the dtype of a feature with levels; a category lists every level."""
+    if isinstance(dtype, str) and dtype == "category":
+        return Category(tuple(levels), ordered)
+    if dtype is None or (isinstance(dtype, str) and dtype in LEVELS):
+        return dtype
+    if isinstance(dtype, Category) and all(level in dtype.categories for level in levels):
+        return dtype
+    raise InvalidSpace(f"levels: dtype is {dtype!r}; accepted: 'category' of all levels, {', '.join(LEVELS)}.")

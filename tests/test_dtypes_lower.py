@@ -1,0 +1,78 @@
+"""The bound on float32 and float16 frames, against every row that the columns can hold."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+import mace
+from families import FAMILIES, FITTED_IN_FLOAT16, fitted, labels_of
+
+ENDS = {"float32": (1.0, 1.0 + 2.0**-14), "float16": (1.0, 1.5)}
+"""So narrow that there are 513 numbers of each dtype between them."""
+
+COUNT = 513
+
+CASES = [(family, dtype) for family in FAMILIES for dtype in ENDS if dtype == "float32" or family in FITTED_IN_FLOAT16]
+CASES.remove(("powers, forest", "float16"))
+
+
+@cache
+def every_row(dtype: str) -> pd.DataFrame:
+    """Return every pair of numbers of a dtype."""
+    low, high = ENDS[dtype]
+    values = np.linspace(low, high, COUNT).astype(dtype)
+    assert len(np.unique(values)) == COUNT
+    assert np.array_equal(np.nextafter(values[:-1], values[-1]), values[1:])
+    return pd.DataFrame({"a": np.repeat(values, COUNT), "b": np.tile(values, COUNT)})
+
+
+def distances(rows: pd.DataFrame, row: pd.DataFrame, dtype: str, distance: str) -> NDArray[np.float64]:
+    """Return the distance of every row, by its definition."""
+    low, high = ENDS[dtype]
+    changes = np.abs(rows.to_numpy().astype(np.float64) - row.to_numpy().astype(np.float64)) / (high - low)
+    return changes.mean(axis=1) if distance == "l1" else changes.max(axis=1)
+
+
+@pytest.mark.parametrize(("family", "dtype"), CASES)
+def test_nothing_nearer_than_lower_flips(family: str, dtype: str) -> None:
+    rows = every_row(dtype)
+    frame = rows.sample(250, random_state=3, ignore_index=True)
+    model = fitted(family, frame, labels_of(frame))
+    low, high = ENDS[dtype]
+    space = mace.FeatureSpace.from_frame(frame).replace(a=mace.real(low, high), b=mace.real(low, high))
+    explainer = mace.Explainer(model, space)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        outcomes = np.ravel(model.predict(rows))
+    is_exact = "regression" not in family and "network" not in family and "components" not in family
+    for k, distance in ((0, "l1"), (1, "linf")):
+        row = frame.iloc[[k]]
+        flips = outcomes != np.ravel(model.predict(row))[0]
+        explanation = explainer.explain(row, distance=distance, certify=True, time_limit=2)
+        if not flips.any():
+            assert len(explanation) == 0
+            continue
+        nearest = float(distances(rows[flips], row, dtype, distance).min())
+        assert explanation.status != "infeasible"
+        assert explanation.lower <= nearest * (1 + 2.0**-50)
+        if is_exact:
+            assert explanation.status == "optimal"
+        if len(explanation):
+            check_answer(model, explanation, rows, nearest)
+
+
+def check_answer(model: Any, explanation: mace.Explanation, rows: pd.DataFrame, nearest: float) -> None:
+    """Check that an answer is one of the rows, flips, is no nearer than the nearest, and has a proof."""
+    best = explanation[0]
+    answer = explanation.to_frame().iloc[[1]][["a", "b"]]
+    assert (rows == answer.to_numpy()).all(axis=1).any()
+    assert np.ravel(model.predict(answer))[0] != explanation.prediction
+    assert best.distance >= nearest * (1 - 2.0**-50)
+    assert mace.verify(best.certificate, model).valid
