@@ -14,6 +14,9 @@ from mace.forms import Form
 from mace.models.reading import Reading
 from mace.space import FeatureSpace
 
+LATER: dict[str, object] = {"dtype": None, "handed": "float64"}
+"""Fields that 0.1.0 did not have, and what they are where nothing is said: left out there, so that fingerprints stay what they were."""
+
 
 def fingerprint(reading: Reading) -> dict[str, str]:
     """Return the SHA-256 of the form (every array with its shape and type, every setting) and of the labels and kind of the model."""
@@ -59,6 +62,7 @@ def _bytes_of(value: object) -> Iterator[bytes]:
             pending.append([list(pair) for pair in part.items()])
         elif is_dataclass(part) and not isinstance(part, type):
             named = [(field.name, getattr(part, field.name)) for field in fields(part)]
+            named = [(name, each) for name, each in named if name not in LATER or each != LATER[name]]
             yield f"{type(part).__name__} {len(named)};".encode()
             pending.append(named)
         else:

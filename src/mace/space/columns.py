@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from mace.errors import InvalidOption
-from mace.space.features import Categorical, Feature, Ordinal
+from mace.space.features import Categorical, Feature, Ordinal, restore
 from mace.space.space import FeatureSpace
 
 CategoricalEncoding = Literal["onehot", "codes"]
@@ -34,6 +35,9 @@ class Column:
     feature: int
     table: tuple[float, ...] | None
     handed: str = field(default="float64", kw_only=True)
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state, handed="float64")
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,14 @@ MOST_LEVELS = 10_000
 """Levels of one feature: more are an identifier, not something that could have been different."""
 
 
-def _restored(feature: Any, state: Sequence[object]) -> None:
-    """Fill a feature from a pickle's state; one of 0.1.0 has no dtype."""
-    for field, value in zip(fields(feature), [*state, None], strict=False):
-        object.__setattr__(feature, field.name, value)
+def restore(record: Any, state: Sequence[object], **later: object) -> None:
+    """Fill a frozen record from a pickle's state; ``later`` are the fields that an earlier version did not write, and their values."""
+    names = [field.name for field in fields(record)]
+    if len(state) < len(names):
+        names = [name for name in names if name not in later]
+        state = [*state, *later.values()]
+    for name, value in zip([*names, *later], state, strict=False):
+        object.__setattr__(record, name, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class Real:
             )
 
     def __setstate__(self, state: Sequence[object]) -> None:
-        _restored(self, state)
+        restore(self, state, dtype=None)
 
     @property
     def floats(self) -> FloatType:
@@ -173,7 +177,7 @@ class Integer:
         object.__setattr__(self, "dtype", check_integer(self.dtype, self.low, self.high, self.missing))
 
     def __setstate__(self, state: Sequence[object]) -> None:
-        _restored(self, state)
+        restore(self, state, dtype=None)
 
     @property
     def range(self) -> Fraction:
@@ -206,7 +210,7 @@ class Ordinal:
         object.__setattr__(self, "dtype", check_category(self.dtype, self.levels, ordered=True))
 
     def __setstate__(self, state: Sequence[object]) -> None:
-        _restored(self, state)
+        restore(self, state, dtype=None)
 
     @property
     def range(self) -> Fraction:
