@@ -32,7 +32,7 @@ from mace.forms import Alternatives, Goal, Margin, Network
 from mace.language.syntax import Guard
 from mace.noise import Sturdy
 from mace.problem import Problem
-from mace.space import Filled, Integer, Point, Real, Value
+from mace.space import Feature, Filled, Integer, Point, Real, Value
 from mace.space.decimals import decimal_of, is_exact
 
 Floats = NDArray[np.float64]
@@ -132,9 +132,9 @@ def _check_move(problem: Problem, j: int, move: Move, sturdy: Sturdy, span: Span
     step = _step(feature)
     if step is not None and (move.number % step or (not feature.has(own) and low <= own <= high)):
         raise Refuted(f"evidence.moves: {name!r:.60} is not moved from values of its grid by whole steps")
-    off = Fraction(0) if step is not None else _rounding(low, high, move)
+    off = Fraction(0) if step is not None else _rounding(feature, low, high, move)
     if sturdy.written and not is_exact(feature):
-        off += _rounding(low, high, move)
+        off += _rounding(feature, low, high, move)
     if abs(move.number) + off > radius:
         raise Refuted(f"evidence.moves: {name!r:.60} is moved farther than the noise")
     first, last = _range(feature)
@@ -174,9 +174,13 @@ def _ends(feature: Real | Integer, own: int | float, span: Span | None) -> tuple
     return max(first, Fraction(span.low)), min(last, Fraction(span.high))
 
 
-def _rounding(low: Fraction, high: Fraction, move: Move) -> Fraction:
-    """Return more than a value of a range is rounded by where it is moved in floats."""
-    return 2 * UNIT * (max(abs(low), abs(high)) + abs(move.number))
+def _rounding(feature: Feature, low: Fraction, high: Fraction, move: Move) -> Fraction:
+    """Return more than a value of a range is rounded by where it is moved, in the floats that it is one of."""
+    size = max(abs(low), abs(high)) + abs(move.number)
+    if not isinstance(feature, Real) or not feature.is_single:
+        return 2 * UNIT * size
+    info = np.finfo(feature.floats)
+    return 2 * UNIT * size + Fraction(1, 2**info.nmant) * size + Fraction(float(info.tiny))
 
 
 # ---- copies
@@ -300,7 +304,7 @@ def _first_layer(form: Network, moves: Moves, problem: Problem) -> _First:
         each = np.abs(weight[:, k])
         size += each * float_up(abs(move.number))
         if not move.is_place:
-            error += each * float_up(_rounding(*ends, move))
+            error += each * float_up(_rounding(list(problem.space.values())[j], *ends, move))
         if form.unit != UNIT:
             # The library rounds what it is given; the copy only what is left of it.
             error += each * float_up(2 * form.unit * (abs(move.number) + max(map(abs, ends))))

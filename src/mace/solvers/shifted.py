@@ -101,7 +101,8 @@ def _moved(point: Point, moves: Moves, features: Sequence[Feature]) -> Point:
         elif isinstance(feature, Integer):
             moved.append(int(move.number if move.is_place else value + move.number))
         else:
-            moved.append(float(move.number) if move.is_place else float(value) + float(move.number))
+            assert isinstance(feature, Real)
+            moved.append(float(move.number) if move.is_place else feature.nearest(float(value) + float(move.number)))
     return tuple(moved)
 
 
@@ -147,11 +148,18 @@ def _lost(form: Network, wide: tuple[tuple[Fraction, Fraction], ...]) -> Fractio
     """Return how far a score may be off because values, and biases, were moved in floats; both sides of a margin, and to spare."""
     ends = [(Fraction(0), Fraction(0)) if column.table is not None else wide[column.feature] for column in form.columns]
     largest = np.array([float(max(abs(low), abs(high))) for low, high in ends])
+    features = list(form.space.values())
     unit = 8 * float(UNIT) * (2 + len(largest))
-    error = unit * (np.abs(form.weights[0]) @ largest + np.abs(form.biases[0]))
+    moved = np.array([4 * _unit(features[column.feature]) for column in form.columns])
+    error = np.abs(form.weights[0]) @ (largest * (unit + moved)) + unit * np.abs(form.biases[0])
     for weight in form.weights[1:]:
         error = np.abs(weight) @ error
     return 4 * Fraction(float(error.max()))
+
+
+def _unit(feature: Feature) -> float:
+    """Return the unit roundoff of a feature's own floats."""
+    return 2.0 ** -(1 + np.finfo(feature.floats).nmant) if isinstance(feature, Real) else float(UNIT)
 
 
 def steepest(form: Network, margins: Sequence[Margin], point: Point) -> NDArray[np.int64]:
@@ -200,7 +208,7 @@ def kept_inside(point: Point, offset: Offset, features: Sequence[Feature]) -> Po
             moved.append(int(min(max(value + each, low), high)))
         else:
             low, high = span(feature)
-            moved.append(min(max(float(value) + float(each), float(low)), float(high)))
+            moved.append(min(max(feature.nearest(float(value) + float(each)), float(low)), float(high)))
     return tuple(moved)
 
 
@@ -231,7 +239,14 @@ def worst_beside(
             middle, width = float(best[j] or 0), (high - low) / CLOSER**sweep
             tried = np.append(np.linspace(middle - width, middle + width, FINE + 1), [low, high]).clip(low, high)
             is_whole = isinstance(features[j], Integer)
-            tried = np.unique(np.round(tried).clip(math.ceil(low), math.floor(high)) if is_whole else tried)
+            if is_whole:
+                tried = np.round(tried).clip(math.ceil(low), math.floor(high))
+            elif isinstance(kind := features[j], Real) and kind.is_single:
+                tried = np.array([kind.nearest(float(each)) for each in tried])
+                tried = tried[(tried >= low) & (tried <= high)]
+            tried = np.unique(tried)
+            if not len(tried):
+                continue
             columns = np.tile(column_values(form.columns, [best]), (len(tried), 1))
             for k, column in enumerate(form.columns):
                 if column.feature == j and column.table is None:

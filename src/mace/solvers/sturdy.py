@@ -569,8 +569,7 @@ class _Search:
     def _steps(self) -> tuple[Fraction, ...]:
         """Return how far each feature may be moved at most so that it is a value again: whole steps, or a little less than the radius.
 
-        Nothing where it may be missing, where the factual is off its grid, where floats cannot hold that grid, or where they are narrower
-        than float64.
+        Nothing where it may be missing, where the factual is off its grid, or where floats cannot hold that grid.
         """
         found = []
         for (name, feature), own in zip(self.problem.space.items(), self.problem.factual, strict=True):
@@ -578,12 +577,15 @@ class _Search:
             if not isinstance(feature, Real | Integer) or feature.missing or own is None:
                 found.append(far)
                 continue
-            rounding = Fraction(max(abs(feature.low), abs(feature.high))) / 2**50
+            largest = max(abs(feature.low), abs(feature.high))
+            rounding = Fraction(largest) / 2**50
+            if isinstance(feature, Real) and feature.is_single:
+                rounding += 4 * Fraction(feature.spacing(largest))
             if isinstance(feature, Integer) or feature.is_exact_grid:
                 step = Fraction(feature.step or 1)
                 reach = radius if is_exact(feature) else radius - rounding
                 far = max(math.floor(reach / step), 0) * step if feature.has(own) else far
-            elif feature.step is None and not feature.is_single:
+            elif feature.step is None:
                 far = Fraction(float_down(max(radius * (1 - Fraction(1, 2**40)) - rounding, Fraction(0))))
             found.append(far)
         return tuple(found)
