@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from mace.errors import UnsupportedModel
 from mace.models.deployed import array_of, first_point, handed
 from mace.models.estimator import check_width
 from mace.models.ground_trees import fills_missing
 from mace.models.preprocess import tabled, walk
-from mace.models.traced import Traced, raw_columns
+from mace.models.traced import Traced, first_value, raw_columns
 from mace.space import Categorical, Column, Feature, FeatureSpace, Integer, Ordinal, Point, Real
 from mace.space.encoder import Encoder
 
@@ -77,7 +80,7 @@ def preprocessed(
     """Return the columns that the steps before the model make, and the space as the model sees it: without the missing values that
     they fill."""
     before, final = split_pipeline(pipeline)
-    made, sample = list(columns), pipeline_rows(pipeline, space)([first_point(space)])
+    made, sample = list(columns), _first_row(pipeline, columns, space)
     for name, step in before:
         made, sample = walk(step, made, sample, space, f"step {name!r}")
     if hasattr(sample, "toarray") and type(final).__module__.startswith("xgboost"):
@@ -91,6 +94,19 @@ def preprocessed(
         for name, feature in space.items()
     }
     return found, FeatureSpace(inner)
+
+
+def _first_row(pipeline: Any, columns: Sequence[Traced], space: FeatureSpace) -> Any:
+    """Return one row as the pipeline is given it: some of the features, or what steps before it make of them."""
+    names = getattr(pipeline, "feature_names_in_", None)
+    given = [space.names[column.feature] for column in columns]
+    if not any(column.parents for column in columns):
+        frame = space.frame_of([first_point(space)])[given]
+        return frame if names is not None else array_of(frame, FeatureSpace({name: space[name] for name in given}))
+    cells = [column.values(first_value(space[name])) for column, name in zip(columns, given, strict=True)]
+    if names is None:
+        return np.array([[cell[0] for cell in cells]], dtype=columns[0].handed)
+    return pd.DataFrame(dict(zip(names, cells, strict=True)))
 
 
 def _level_positions(name: str, own: Feature, given: Feature) -> list[int] | None:
