@@ -170,6 +170,11 @@ def test_the_text_of_a_share_reads_back(amount: str) -> None:
         assert guard.holds({"x": Fraction(100 + change), "y": Fraction(0)}) == (change <= reach)
 
 
+def test_the_text_of_a_number_of_numpy_reads_back() -> None:
+    made = mace.at_most_change("x", np.float64(0.3))
+    assert mace.rule(made.text) == made
+
+
 @pytest.mark.parametrize("text", ["0.1", "12", "1e22", "0.1000000000000000055511151231257827", "-2.50", "7e-9"])
 def test_numbers_are_read_exactly(text: str) -> None:
     assert Fraction(str(read_number(text))) == Fraction(text)

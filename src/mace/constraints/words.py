@@ -49,7 +49,7 @@ def number_text(value: int | float | Decimal) -> str:
         return str(int(value))
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(value)
-    return repr(value)
+    return repr(float(value) if isinstance(value, float) else value)
 
 
 def in_parentheses(text: str, part: object, only: type | None = None) -> str:
