@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from scipy.ndimage import minimum_filter
+from sklearn.tree import DecisionTreeClassifier
 
 import mace
 from families import FAMILIES, FITTED_IN_FLOAT16, fitted, labels_of
@@ -76,3 +78,44 @@ def check_answer(model: Any, explanation: mace.Explanation, rows: pd.DataFrame, 
     assert np.ravel(model.predict(answer))[0] != explanation.prediction
     assert best.distance >= nearest * (1 - 2.0**-50)
     assert mace.verify(best.certificate, model).valid
+
+
+@pytest.mark.parametrize("dtype", ENDS)
+@pytest.mark.parametrize("family", ["histogram boosting", "bins, logistic regression", "encoder, scaler, network"])
+def test_noise_is_that_of_the_numbers_of_the_dtype(family: str, dtype: str) -> None:
+    rows, around = every_row(dtype), 10
+    frame = rows.sample(250, random_state=3, ignore_index=True)
+    model = fitted(family, frame, labels_of(frame))
+    low, high = ENDS[dtype]
+    space = mace.FeatureSpace.from_frame(frame).replace(a=mace.real(low, high), b=mace.real(low, high))
+    row, radius = frame.iloc[[0]], around * (high - low) / (COUNT - 1)
+    flips = (np.ravel(model.predict(rows)) != np.ravel(model.predict(row))[0]).reshape(COUNT, COUNT)
+    stands = minimum_filter(flips.astype(np.int8), size=2 * around + 1, mode="nearest").astype(bool).ravel()
+    robust = mace.robust({"a": radius, "b": radius})
+    explanation = mace.Explainer(model, space).explain(row, constraints=[robust], certify=True, time_limit=3)
+    assert explanation.lower <= distances(rows[stands], row, dtype, "l1").min() * (1 + 2.0**-50)
+    answer = explanation.to_frame().iloc[[1]][["a", "b"]]
+    assert stands[(rows == answer.to_numpy()).all(axis=1)].all()
+    assert mace.verify(explanation[0].certificate, model).valid
+
+
+@pytest.mark.parametrize("constraint", ["a <= b", "a + b <= 2.6"])
+@pytest.mark.parametrize("solver", ["auto", "milp", "smt"])
+@pytest.mark.parametrize("family", ["tree", "logistic regression"])
+def test_every_lane_keeps_to_the_numbers_of_the_dtype(family: str, solver: str, constraint: str) -> None:
+    rows = every_row("float16")
+    frame = rows.sample(250, random_state=3, ignore_index=True)
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    model = tree.fit(frame, labels_of(frame)) if family == "tree" else fitted(family, frame, labels_of(frame))
+    low, high = ENDS["float16"]
+    space = mace.FeatureSpace.from_frame(frame).replace(a=mace.real(low, high), b=mace.real(low, high))
+    row = frame.iloc[[2]]
+    flips = np.ravel(model.predict(rows)) != np.ravel(model.predict(row))[0]
+    wide = rows.astype(np.float64)
+    flips &= (wide["a"] <= wide["b"] if "<= b" in constraint else wide["a"] + wide["b"] <= 2.6).to_numpy()
+    explanation = mace.Explainer(model, space).explain(row, constraints=[constraint], solver=solver, time_limit=3)
+    assert explanation.lower <= distances(rows[flips], row, "float16", "l1").min() * (1 + 2.0**-50)
+    for best in explanation:
+        answer = pd.DataFrame([best.values]).astype("float16")
+        assert flips[(rows == answer.to_numpy()).all(axis=1)].all()
+        assert answer.astype(np.float64).to_dict("records")[0] == best.values
