@@ -489,12 +489,25 @@ def test_a_threshold_that_is_no_number_is_refused(tmp_path: Path) -> None:
         mace.Explainer(mace.load_model(file), NUMBERS)
 
 
-def test_a_text_that_ends_within_its_parameters_is_refused(tmp_path: Path) -> None:
-    """LightGBM itself reads on into whatever lies behind it in memory."""
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[path_smooth: 0]", "[path_"),
+        ("\nend of trees", "\n"),
+        ("\nleaf_value=", "\nleaf_value=1 "),
+        ("\nleft_child=", "\nleft_child=1 "),
+        ("\nnum_leaves=", "\nnum_leaves=1"),
+        ("\nnum_cat=0", "\nnum_cat=3"),
+        ("\nshrinkage=", "\nshrink="),
+    ],
+)
+def test_a_text_whose_lists_are_shorter_than_it_says_is_refused(old: str, new: str, tmp_path: Path) -> None:
+    """LightGBM itself reads on into whatever lies behind them in memory."""
     file = saved(".txt", tmp_path)
     text = file.read_text()
-    file.write_text(text[: text.index("[path_smooth")] + "[cegb_penalty_")
-    assert "its parameters are cut off or damaged" in refused(file)
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+    assert "it is cut off, or a list in it is not as long as it says" in refused(file)
 
 
 def test_a_parser_that_dies_takes_nobody_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from mace.models.archive import check_archive
 from mace.models.child import open_in_child
 from mace.models.loaded import check_loaded
 from mace.models.package import optional
+from mace.models.saved_text import check_text
 
 PICKLES = (".pkl", ".pickle", ".joblib")
 
@@ -59,8 +59,9 @@ def load_model(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
         )
     try:
         if not trust:
+            optional(LIBRARIES[file.suffix])
             if file.suffix == ".txt":
-                _check_parameters(file)
+                check_text(file)
             open_in_child(file, LIBRARIES[file.suffix])
         return loader(file)
     except MaceError:
@@ -102,14 +103,6 @@ def _load_xgboost(file: Path) -> Any:
     model = kind()
     model.load_model(str(file))
     return model
-
-
-def _check_parameters(file: Path) -> None:
-    """Refuse a file of LightGBM that is cut within its parameters: what the library does then depends on what lies in memory."""
-    _, found, rest = file.read_text(encoding="utf-8").partition("\nparameters:")
-    lines, end, _ = rest.partition("\nend of parameters")
-    if found and (not end or not all(re.fullmatch(r"(\[[^:\]]+:.*\])?", line) for line in lines.splitlines())):
-        raise UnsupportedModel(f"{file.name} cannot be read: its parameters are cut off or damaged.")
 
 
 def _load_lightgbm(file: Path) -> Any:

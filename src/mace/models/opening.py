@@ -64,6 +64,8 @@ def open_catboost(file: str, folder: str) -> None:
     import catboost
 
     model = catboost.CatBoost().load_model(file)
+    kind = catboost.CatBoostClassifier if len(model.classes_) else catboost.CatBoostRegressor
+    model = kind().load_model(file)
     json.loads(dict(model.get_metadata().items())["params"])["loss_function"]["type"]
     levels = set(model.get_cat_feature_indices())
     for value in (0.0, float("nan")):
