@@ -25,8 +25,12 @@ import mace
 FILES = Path(__file__).parent / "files"
 VERSIONS = ("0.1.0",)
 
-CHANGED_VERDICTS: dict[tuple[str, str], tuple[str, str]] = {}
-"""Certificates that mean something else since: (version, name) to the verdict of today and the reason of the change."""
+_BY = "which features differ by 0.01 is decided on decimals since version 2 of certificates, and the proof's cells end on binary fractions"
+CHANGED_VERDICTS: dict[tuple[str, str, int], tuple[str, str]] = {
+    ("0.1.0", "tree: differ", 1): ("unchecked", _BY),
+    ("0.1.0", "logistic: causes, two", 1): ("unchecked", _BY),
+}
+"""Certificates that mean something else since: (version, name, number of earlier answers) to the verdict of today and the reason."""
 
 CHANGED_CHECKPOINTS: dict[tuple[str, str], str] = {}
 """Checkpoints that are refused since: (version, name) to a part of the message that says so."""
@@ -107,7 +111,8 @@ def test_certificates_keep_their_verdicts(written: Written) -> None:
         certificate = mace.Certificate.from_json(entry["text"])
         forests = [written.model(name) for name in entry["forests"]]
         verdict = mace.verify(certificate, written.model(entry["model"]), forests=forests)
-        expected = CHANGED_VERDICTS.get((written.version, entry["name"]), (entry["outcome"],))[0]
+        key = (written.version, entry["name"], len(certificate.statement["earlier"]))
+        expected = CHANGED_VERDICTS.get(key, (entry["outcome"],))[0]
         if verdict.outcome != expected:
             changed.append((entry["name"], expected, str(verdict)))
         if forests:
