@@ -311,6 +311,16 @@ def test_answers_agree_with_an_evaluator_written_with_decimal(seed: int) -> None
     assert fault(random_case(1_000_000 + seed)) in (None, "skipped")
 
 
+def test_the_checker_keeps_to_a_value_that_a_grid_may_not_take() -> None:
+    """Found by the campaign: a proof of the network lane was refuted, because the checker took 0.4 for allowed."""
+    case = random_case(357)
+    for constraints in (["y != 0.4", "y >= 0.36"], ["y < 0.4"], ["y > 0.35", "y != 0.4"]):
+        answer = case.explainer.explain(case.row, constraints=constraints, certify=True)
+        proof = answer[0].certificate if len(answer) else answer.certificate
+        assert mace.verify(proof, case.explainer.model).outcome == "valid"
+    assert fault(case) is None
+
+
 # ---- certificates of version 1
 
 

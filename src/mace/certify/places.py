@@ -101,6 +101,10 @@ class Axis:
             return float(np.nextafter(self.floats(place), self.floats(np.inf)))
         return self.home if place < self.home < place + 1 else math.floor(place) + 1.0
 
+    def before(self, place: float) -> float:
+        """Return the place before one of a grid."""
+        return self.home if place - 1 < self.home < place else math.ceil(place) - 1.0
+
     def cut(self, at: float) -> float:
         """Return the last place of the lower side of a cut at a number, or at a rank of levels."""
         return math.floor(at) if self.has_levels else float(self.up_to(np.array(at)))
@@ -195,8 +199,23 @@ def _axis(name: str, feature: Feature, own: Value, guards: list[Guard], never: b
         assert feature.size is not None
         ends = min(0.0, home), max(feature.size - 1.0, home)
         places = np.clip(places, *ends)
+        places = _array([_shrunk(axis, name, guards, *span) for span in places.tolist()])
     places = places[places[:, 0] <= places[:, 1]]
     return Axis(feature, float(own), home, is_grid, is_whole, False, levels, places)
+
+
+def _shrunk(axis: Axis, name: str, guards: list[Guard], first: float, last: float) -> Span:
+    """Return a range of places of a grid without those at its ends whose values fail a guard: floats may have put one too many there."""
+
+    def fails(place: float) -> bool:
+        value = Fraction(axis.value(place))
+        return any(_compared(guard) is not None and not holds(guard, {name: value}) for guard in guards)
+
+    while first <= last and fails(first):
+        first = axis.after(first)
+    while first <= last and fails(last):
+        last = axis.before(last)
+    return first, last
 
 
 def _array(spans: list[Span]) -> Floats:
