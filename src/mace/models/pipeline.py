@@ -6,14 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from mace.errors import UnsupportedModel
 from mace.models.deployed import array_of, first_point, handed
 from mace.models.estimator import check_width
 from mace.models.ground_trees import fills_missing
 from mace.models.preprocess import tabled, walk
-from mace.models.traced import Traced, raw_columns
+from mace.models.traced import Traced, first_value, raw_columns
 from mace.space import Categorical, Column, Feature, FeatureSpace, Integer, Ordinal, Point, Real
 from mace.space.encoder import Encoder
+from mace.space.frames import column_of
 
 
 def split_pipeline(pipeline: Any) -> tuple[list[tuple[str, Any]], Any]:
@@ -77,7 +81,7 @@ def preprocessed(
     """Return the columns that the steps before the model make, and the space as the model sees it: without the missing values that
     they fill."""
     before, final = split_pipeline(pipeline)
-    made, sample = list(columns), pipeline_rows(pipeline, space)([first_point(space)])
+    made, sample = list(columns), _first_row(pipeline, columns, space)
     for name, step in before:
         made, sample = walk(step, made, sample, space, f"step {name!r}")
     if hasattr(sample, "toarray") and type(final).__module__.startswith("xgboost"):
@@ -91,6 +95,30 @@ def preprocessed(
         for name, feature in space.items()
     }
     return found, FeatureSpace(inner)
+
+
+def _first_row(pipeline: Any, columns: Sequence[Traced], space: FeatureSpace) -> Any:
+    """Return one row as the pipeline is given it: the features, or what the steps before it make of them."""
+    features, point = list(space.values()), first_point(space)
+    cells: list[Any] = [
+        column.values(first_value(features[column.feature]))
+        if column.parents
+        else column_of(features[column.feature], [point[column.feature]])
+        for column in columns
+    ]
+    names = getattr(pipeline, "feature_names_in_", None)
+    if names is not None:
+        frame = pd.DataFrame(dict(enumerate(cells)))
+        frame.columns = list(names)
+        return frame
+    has_text = any(
+        isinstance(level, str)
+        for column in columns
+        if not column.parents
+        for level in getattr(features[column.feature], "levels", ())
+    )
+    kind = object if has_text or any(isinstance(cell[0], str) for cell in cells) else columns[0].handed
+    return np.array([[cell[0] for cell in cells]], dtype=kind)
 
 
 def _level_positions(name: str, own: Feature, given: Feature) -> list[int] | None:

@@ -150,6 +150,13 @@ def as_objects(levels: Sequence[Level]) -> NDArray[Any]:
     return found
 
 
+def first_value(feature: Feature) -> NDArray[Any]:
+    """Return one value of a feature, as an array."""
+    if isinstance(feature, Ordinal | Categorical):
+        return as_objects(feature.levels[:1])
+    return np.array([feature.low], dtype=dtype_of(feature))
+
+
 def dtype_of(feature: Real | Integer) -> type[np.float64 | np.int64]:
     """Return how a frame holds a feature's numbers: whole ones as integers, unless some may be missing."""
     return np.int64 if isinstance(feature, Integer) and not feature.missing else np.float64
