@@ -64,6 +64,9 @@ FAMILIES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "clipped scaler, logistic regression": lambda frame: make_pipeline(MinMaxScaler(clip=True), LogisticRegression()),
     "bins, logistic regression": lambda frame: make_pipeline(_bins("onehot-dense"), LogisticRegression()),
     "components, logistic regression": lambda frame: make_pipeline(StandardScaler(), PCA(2), LogisticRegression()),
+    "scaler, pipeline of scaler and logistic regression": lambda frame: make_pipeline(
+        StandardScaler(), make_pipeline(MinMaxScaler(), LogisticRegression())
+    ),
     "scaler, network": lambda frame: make_pipeline(StandardScaler(), _network()),
     "encoder, scaler, network": lambda frame: make_pipeline(
         mace.Encoder(mace.FeatureSpace.from_frame(frame)), StandardScaler(), _network()

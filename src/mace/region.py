@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from mace.constraints import Constraint, fixed, one_of, within
+from mace.exact import rounded_in
 from mace.space import Categorical, Feature, FeatureSpace, Integer, Ordinal, Point, Real, Scalar
 from mace.space.features import shown_level
 
@@ -136,8 +139,10 @@ class Widening:
             if isinstance(feature, Categorical):
                 ends[name] = Ends(levels=tuple(shown_level(feature.levels[k]) for k in self.levels[name]))
             else:
-                low, high = (_shown(feature, end) for end in self.ranges[name])
-                ends[name] = Ends(low, high)
+                low, high = self.ranges[name]
+                if isinstance(feature, Real) and feature.is_single:
+                    low, high = (float(end[0]) for end in rounded_in(np.array([low]), np.array([high]), feature.floats))
+                ends[name] = Ends(_shown(feature, low), _shown(feature, high))
         return RecourseRegion(ends, complete)
 
 

@@ -17,6 +17,7 @@ from mace.models.preprocess import tabled, walk
 from mace.models.traced import Traced, first_value, raw_columns
 from mace.space import Categorical, Column, Feature, FeatureSpace, Integer, Ordinal, Point, Real
 from mace.space.encoder import Encoder
+from mace.space.frames import column_of
 
 
 def split_pipeline(pipeline: Any) -> tuple[list[tuple[str, Any]], Any]:
@@ -97,16 +98,27 @@ def preprocessed(
 
 
 def _first_row(pipeline: Any, columns: Sequence[Traced], space: FeatureSpace) -> Any:
-    """Return one row as the pipeline is given it: some of the features, or what steps before it make of them."""
+    """Return one row as the pipeline is given it: the features, or what the steps before it make of them."""
+    features, point = list(space.values()), first_point(space)
+    cells: list[Any] = [
+        column.values(first_value(features[column.feature]))
+        if column.parents
+        else column_of(features[column.feature], [point[column.feature]])
+        for column in columns
+    ]
     names = getattr(pipeline, "feature_names_in_", None)
-    given = [space.names[column.feature] for column in columns]
-    if not any(column.parents for column in columns):
-        frame = space.frame_of([first_point(space)])[given]
-        return frame if names is not None else array_of(frame, FeatureSpace({name: space[name] for name in given}))
-    cells = [column.values(first_value(space[name])) for column, name in zip(columns, given, strict=True)]
-    if names is None:
-        return np.array([[cell[0] for cell in cells]], dtype=columns[0].handed)
-    return pd.DataFrame(dict(zip(names, cells, strict=True)))
+    if names is not None:
+        frame = pd.DataFrame(dict(enumerate(cells)))
+        frame.columns = list(names)
+        return frame
+    has_text = any(
+        isinstance(level, str)
+        for column in columns
+        if not column.parents
+        for level in getattr(features[column.feature], "levels", ())
+    )
+    kind = object if has_text or any(isinstance(cell[0], str) for cell in cells) else columns[0].handed
+    return np.array([[cell[0] for cell in cells]], dtype=kind)
 
 
 def _level_positions(name: str, own: Feature, given: Feature) -> list[int] | None:

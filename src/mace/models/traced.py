@@ -135,13 +135,6 @@ def is_leveled(feature: Feature) -> bool:
     return isinstance(feature, Ordinal | Categorical)
 
 
-def first_value(feature: Feature) -> NDArray[Any]:
-    """Return one value of a feature, in an array."""
-    if isinstance(feature, Ordinal | Categorical):
-        return as_objects(feature.levels[:1])
-    return np.array([feature.low], dtype=dtype_of(feature))
-
-
 def all_values(feature: Feature) -> NDArray[Any]:
     """Return the levels of a feature, or its whole numbers."""
     if isinstance(feature, Ordinal | Categorical):
@@ -155,6 +148,13 @@ def as_objects(levels: Sequence[Level]) -> NDArray[Any]:
     found = np.empty(len(levels), dtype=object)
     found[:] = levels
     return found
+
+
+def first_value(feature: Feature) -> NDArray[Any]:
+    """Return one value of a feature, as an array."""
+    if isinstance(feature, Ordinal | Categorical):
+        return as_objects(feature.levels[:1])
+    return np.array([feature.low], dtype=dtype_of(feature))
 
 
 def dtype_of(feature: Real | Integer) -> type[np.float64 | np.int64]:

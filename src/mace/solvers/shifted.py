@@ -158,8 +158,9 @@ def _lost(form: Network, wide: tuple[tuple[Fraction, Fraction], ...]) -> Fractio
 
 
 def _unit(feature: Feature) -> float:
-    """Return the unit roundoff of a feature's own floats."""
-    return 2.0 ** -(1 + np.finfo(feature.floats).nmant) if isinstance(feature, Real) else float(UNIT)
+    """Return the unit roundoff of a feature's own floats where they are narrower than float64; else 0."""
+    is_narrow = isinstance(feature, Real) and feature.is_single
+    return 2.0 ** -(1 + np.finfo(feature.floats).nmant) if is_narrow and isinstance(feature, Real) else 0.0
 
 
 def steepest(form: Network, margins: Sequence[Margin], point: Point) -> NDArray[np.int64]:

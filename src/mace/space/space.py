@@ -328,7 +328,7 @@ def _in_range(name: str, feature: Real | Integer, value: object) -> Number:
         number = math.nan
     if isinstance(value, str | bytes) or number != number:
         raise InvalidRow(f"{name!r} is {value!r}, a {type(value).__name__}; a number is needed ({kind}).")
-    if isinstance(feature, Real):
+    if isinstance(feature, Real) and feature.is_single and abs(number) < 1e300:
         number = feature.nearest(float(number))
     if isinstance(number, float) and math.isinf(number):
         raise InvalidRow(f"{name!r} is {number}; a finite number is needed ({kind}).")
