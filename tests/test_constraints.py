@@ -135,4 +135,4 @@ def test_constraints_and_diversity_print_as_the_code_that_makes_them() -> None:
 
 def test_the_distance_of_diversity_is_exact() -> None:
     condition = mace.differ(distance=0.1).bind(SPACE, OLD, OLD, as_distance("l1"))
-    assert condition.bound == Fraction(0.1)  # type: ignore[attr-defined]
+    assert condition.bound == Fraction(1, 10)  # type: ignore[attr-defined]

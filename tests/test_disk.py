@@ -137,7 +137,7 @@ def test_plain_json_is_read() -> None:
     assert parse_json(deep) is not None
 
 
-@pytest.mark.parametrize("version", ["1.0", "1e0", "true", '"1"', "2", "null"])
+@pytest.mark.parametrize("version", ["1.0", "1e0", "true", '"1"', "3", "null"])
 def test_a_version_is_a_whole_number(version: str) -> None:
     with pytest.raises(mace.InvalidCertificate, match="version"):
         mace.Certificate.from_json(f'{{"version": {version}, "statement": {{}}, "claim": {{}}, "evidence": {{}}}}')

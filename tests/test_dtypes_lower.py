@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
-from scipy.ndimage import minimum_filter
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
@@ -33,6 +33,20 @@ def every_row(dtype: str) -> pd.DataFrame:
     assert len(np.unique(values)) == COUNT
     assert np.array_equal(np.nextafter(values[:-1], values[-1]), values[1:])
     return pd.DataFrame({"a": np.repeat(values, COUNT), "b": np.tile(values, COUNT)})
+
+
+@cache
+def decimals(dtype: str) -> list[Fraction]:
+    """Return the shortest decimal of every number of a dtype: what constraints speak of."""
+    low, high = ENDS[dtype]
+    return [Fraction(str(value)) for value in np.linspace(low, high, COUNT).astype(dtype)]
+
+
+def standing(flips: NDArray[np.bool_], values: list[Fraction], radius: Fraction) -> NDArray[np.bool_]:
+    """Return whether all pairs within a radius of each pair, both numbers' decimals moved, flip."""
+    near = [[k for k, other in enumerate(values) if abs(value - other) <= radius] for value in values]
+    lines = np.array([flips[each[0] : each[-1] + 1].all(axis=0) for each in near])
+    return np.array([lines[:, each[0] : each[-1] + 1].all(axis=1) for each in near]).T
 
 
 def distances(rows: pd.DataFrame, row: pd.DataFrame, dtype: str, distance: str) -> NDArray[np.float64]:
@@ -90,7 +104,7 @@ def test_noise_is_that_of_the_numbers_of_the_dtype(family: str, dtype: str) -> N
     space = mace.FeatureSpace.from_frame(frame).replace(a=mace.real(low, high), b=mace.real(low, high))
     row, radius = frame.iloc[[0]], around * (high - low) / (COUNT - 1)
     flips = (np.ravel(model.predict(rows)) != np.ravel(model.predict(row))[0]).reshape(COUNT, COUNT)
-    stands = minimum_filter(flips.astype(np.int8), size=2 * around + 1, mode="nearest").astype(bool).ravel()
+    stands = standing(flips, decimals(dtype), Fraction(repr(radius))).ravel()
     robust = mace.robust({"a": radius, "b": radius})
     explanation = mace.Explainer(model, space).explain(row, constraints=[robust], certify=True, time_limit=3)
     assert explanation.lower <= distances(rows[stands], row, dtype, "l1").min() * (1 + 2.0**-50)
@@ -111,8 +125,8 @@ def test_every_lane_keeps_to_the_numbers_of_the_dtype(family: str, solver: str, 
     space = mace.FeatureSpace.from_frame(frame).replace(a=mace.real(low, high), b=mace.real(low, high))
     row = frame.iloc[[2]]
     flips = np.ravel(model.predict(rows)) != np.ravel(model.predict(row))[0]
-    wide = rows.astype(np.float64)
-    flips &= (wide["a"] <= wide["b"] if "<= b" in constraint else wide["a"] + wide["b"] <= 2.6).to_numpy()
+    exact = decimals("float16")
+    flips &= np.array([a <= b if "<= b" in constraint else a + b <= Fraction("2.6") for a in exact for b in exact])
     explanation = mace.Explainer(model, space).explain(row, constraints=[constraint], solver=solver, time_limit=3)
     assert explanation.lower <= distances(rows[flips], row, "float16", "l1").min() * (1 + 2.0**-50)
     for best in explanation:

@@ -51,7 +51,7 @@ from forged_files import (
     written,
 )
 from mace.errors import UnsupportedModel
-from mace.models import MODELS, child
+from mace.models import MODELS, child, read
 from mace.models.archive import check_archive
 from mace.models.steps import STEPS
 from saved_models import NUMBERS, TREE, fitted, numbers, people, unfitted
@@ -437,10 +437,10 @@ def test_a_broken_encoder_or_space_is_refused(name: str, tmp_path: Path) -> None
 def test_an_exception_of_the_models_own_predict_is_reported_in_a_line() -> None:
     X, labels, _ = numbers()
     model = MLPClassifier((4,), max_iter=30, random_state=0).fit(X, labels)
-    explainer = mace.Explainer(model, NUMBERS)
+    reading = read(model, NUMBERS)
     model.coefs_[0] = model.coefs_[0][:2]
     with pytest.raises(UnsupportedModel, match=r"the model's own predict fails.*ValueError"):
-        explainer.explain(dict.fromkeys("abcd", 0.5))
+        reading.ask([(0.5, 0.5, 0.5, 0.5)])
 
 
 def test_parts_that_do_not_fit_are_reported_in_a_line() -> None:

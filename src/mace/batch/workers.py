@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -80,7 +81,12 @@ class Workers:
         tasks = [delayed(perform)(self._carrier, part, until) for part in parts]
         step = max(len(tasks), 1) if self._is_eager else 4 * self._processes
         for start in range(0, len(tasks), step):
-            yield from self._parallel(tasks[start : start + step])
+            answers = self._parallel(tasks[start : start + step])
+            try:
+                for each in answers:  # noqa: UP028 - `yield from` would end them before the warning is silenced
+                    yield each
+            finally:
+                _end(answers)
 
     def _open(self) -> None:
         """Start the workers, which then stay for every block, and send them the explainer."""
@@ -104,6 +110,14 @@ class Workers:
         """Let parts be large enough that handing them over costs little, and small enough that no worker waits for long."""
         seconds = sum(answered.explanation.seconds for answered in answers) / max(len(answers), 1)
         self._part = max(1, min(LARGEST_PART, int(SECONDS_A_PART / max(seconds, 1e-3))))
+
+
+def _end(answers: Any) -> None:
+    """Cancel the tasks of which nobody wants the answers any more; joblib would warn of it."""
+    if hasattr(answers, "close"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            answers.close()
 
 
 def is_death(error: BaseException) -> bool:

@@ -252,7 +252,7 @@ def _power_error(step: Step, i: int) -> Error:
         is_relative = True
     else:
         tiny = step.ask(i, np.array([1e-13, -1e-13]))[:, i]
-        is_relative = bool(np.allclose(tiny, [1e-13, -1e-13], rtol=64 * step.roundoff(i), atol=0))
+        is_relative = bool(np.allclose(tiny, [1e-13, -1e-13], rtol=max(1e-9, 64 * step.roundoff(i)), atol=0))
     inexact = INEXACT * step.roundoff(i)
 
     def error(y: Floats) -> Floats:
