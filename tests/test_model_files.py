@@ -540,7 +540,7 @@ def test_opening_needs_little_memory(kind: str, tmp_path: Path) -> None:
 
 def test_a_trusted_file_is_opened_without_a_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = saved(".json", tmp_path)
-    monkeypatch.setattr("mace.models.files.open_in_child", None)
+    monkeypatch.setattr("mace.models.files.opened_in_child", None)
     assert mace.load_model(file, trust=True).predict(numbers()[0]).shape == (len(numbers()[0]),)
 
 

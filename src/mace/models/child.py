@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from mace.errors import UnsupportedModel
@@ -18,15 +20,17 @@ BYTES = 4 * 2**30
 """How much memory it may take, with 20 bytes more a byte of the file."""
 
 
-def open_in_child(file: Path, library: str) -> None:
-    """Refuse a file that its library does not open, or for a row of zeros does not answer, without dying of it.
+@contextmanager
+def opened_in_child(file: Path, library: str) -> Iterator[Path]:
+    """Give a file that holds the same model and can be opened here: what the library wrote after it had opened the file in a child process.
 
-    The child imports the library alone, and takes about half a second.
+    A damaged file may be read beyond its end, which kills one process and not the next; what the library writes itself is whole. The child
+    imports the library alone, and takes about half a second.
 
     Raises
     ------
     UnsupportedModel
-        The library refuses the file, dies of it, or takes too long.
+        The library refuses the file, dies of it, takes too long, or does not answer for a row of zeros.
     MissingPackage
         The library is not installed.
     """
@@ -40,7 +44,9 @@ def open_in_child(file: Path, library: str) -> None:
             raise UnsupportedModel(
                 f"{file.name} cannot be read: {library} did not open it within {seconds} seconds. It is damaged, or too large."
             ) from None
-    _check_end(file.name, library, code, said)
+        _check_end(file.name, library, code, said)
+        clean = Path(folder) / f"model{file.suffix}"
+        yield clean if clean.exists() else file
 
 
 def run_opening(arguments: list[str], seconds: float) -> tuple[int, str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from mace.errors import MaceError, UnsupportedModel, in_a_line
 from mace.models.archive import check_archive
-from mace.models.child import open_in_child
+from mace.models.child import opened_in_child
 from mace.models.loaded import check_loaded
 from mace.models.package import optional
 from mace.models.saved_text import check_text
@@ -58,12 +58,13 @@ def load_model(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
             f"LightGBM's .txt, CatBoost's .cbm, and with trust {', '.join(PICKLES)}."
         )
     try:
-        if not trust:
-            optional(LIBRARIES[file.suffix])
-            if file.suffix == ".txt":
-                check_text(file)
-            open_in_child(file, LIBRARIES[file.suffix])
-        return loader(file)
+        if trust:
+            return loader(file)
+        optional(LIBRARIES[file.suffix])
+        if file.suffix == ".txt":
+            check_text(file)
+        with opened_in_child(file, LIBRARIES[file.suffix]) as clean:
+            return loader(clean)
     except MaceError:
         raise
     except Exception as error:

@@ -1,4 +1,7 @@
-"""Opens a file of a compiled library and asks the model for one row: run as a process of its own, which a damaged file may kill.
+"""Opens a file of a compiled library, writes the model anew and asks it for one row: run as a process of its own, which a damaged file
+may kill.
+
+What it writes is ``model`` with the file's suffix, in the folder: whole, whatever the file was. An ONNX file is not written anew.
 
 It imports the library alone, and nothing of MACE: ``python -P opening.py SUFFIX FILE FOLDER BYTES SECONDS``.
 """
@@ -36,7 +39,9 @@ def open_xgboost(file: str, folder: str) -> None:
     xgboost = light("xgboost")
     import numpy as np
 
-    booster = xgboost.Booster(model_file=file)
+    clean = str(Path(folder) / f"model{Path(file).suffix}")
+    xgboost.Booster(model_file=file).save_model(clean)
+    booster = xgboost.Booster(model_file=clean)
     booster.save_raw("json")
     booster.save_config()
     for value in (0.0, np.nan):
@@ -51,7 +56,9 @@ def open_lightgbm(file: str, folder: str) -> None:
     lightgbm = light("lightgbm")
     import numpy as np
 
-    booster = lightgbm.Booster(model_file=file)
+    clean = str(Path(folder) / "model.txt")
+    lightgbm.Booster(model_file=file).save_model(clean, num_iteration=-1)
+    booster = lightgbm.Booster(model_file=clean)
     booster.model_to_string()
     for value in (0.0, np.nan):
         with contextlib.suppress(ValueError, lightgbm.basic.LightGBMError):
@@ -63,9 +70,11 @@ def open_catboost(file: str, folder: str) -> None:
     sys.modules.update(dict.fromkeys(("matplotlib", "plotly", "graphviz", "IPython")))  # type: ignore[arg-type]
     import catboost
 
-    model = catboost.CatBoost().load_model(file)
+    clean = str(Path(folder) / "model.cbm")
+    catboost.CatBoost().load_model(file).save_model(clean)
+    model = catboost.CatBoost().load_model(clean)
     kind = catboost.CatBoostClassifier if len(model.classes_) else catboost.CatBoostRegressor
-    model = kind().load_model(file)
+    model = kind().load_model(clean)
     json.loads(dict(model.get_metadata().items())["params"])["loss_function"]["type"]
     levels = set(model.get_cat_feature_indices())
     for value in (0.0, float("nan")):
