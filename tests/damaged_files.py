@@ -39,6 +39,7 @@ from threadpoolctl import threadpool_limits
 
 import mace
 from forged_files import packed, unpacked
+from mace.models.opening import CLEAN
 from saved_models import LOGISTIC, NUMBERS, SPACE, TREE, _two, people
 
 SECONDS = 90
@@ -262,7 +263,7 @@ def _opened(file: Path) -> tuple[int, str] | None:
 
 def _clean(file: Path) -> Path:
     """Return where the library's own copy of a file is, if it makes one."""
-    return file.parent / "clean" / f"model{file.suffix}"
+    return file.parent / "clean" / f"model{CLEAN.get(file.suffix, file.suffix)}"
 
 
 def _waited(child: int, seconds: float) -> int | None:

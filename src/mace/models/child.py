@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mace.errors import UnsupportedModel
-from mace.models.opening import REFUSED
+from mace.models.opening import CLEAN, REFUSED
 from mace.models.package import optional
 
 SECONDS = 30
@@ -45,8 +45,7 @@ def opened_in_child(file: Path, library: str) -> Iterator[Path]:
                 f"{file.name} cannot be read: {library} did not open it within {seconds} seconds. It is damaged, or too large."
             ) from None
         _check_end(file.name, library, code, said)
-        clean = Path(folder) / f"model{file.suffix}"
-        yield clean if clean.exists() else file
+        yield Path(folder) / f"model{CLEAN[file.suffix]}" if file.suffix in CLEAN else file
 
 
 def run_opening(arguments: list[str], seconds: float) -> tuple[int, str]:

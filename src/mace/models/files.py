@@ -13,7 +13,7 @@ from mace.models.archive import check_archive
 from mace.models.child import opened_in_child
 from mace.models.loaded import check_loaded
 from mace.models.package import optional
-from mace.models.saved_text import check_text
+from mace.models.saved_text import check_json, check_text
 
 PICKLES = (".pkl", ".pickle", ".joblib")
 
@@ -64,6 +64,8 @@ def load_model(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
         if file.suffix == ".txt":
             check_text(file)
         with opened_in_child(file, LIBRARIES[file.suffix]) as clean:
+            if clean.suffix == ".json":
+                check_json(clean)
             return loader(clean)
     except MaceError:
         raise

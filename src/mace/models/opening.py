@@ -1,7 +1,7 @@
 """Opens a file of a compiled library, writes the model anew and asks it for one row: run as a process of its own, which a damaged file
 may kill.
 
-What it writes is ``model`` with the file's suffix, in the folder: whole, whatever the file was. An ONNX file is not written anew.
+What it writes is ``model`` in the folder, with the suffix that ``CLEAN`` says: whole, whatever the file was. ONNX is not written anew.
 
 It imports the library alone, and nothing of MACE: ``python -P opening.py SUFFIX FILE FOLDER BYTES SECONDS``.
 """
@@ -18,6 +18,9 @@ from typing import Any
 
 REFUSED = "refused: "
 """Begins the line that says why."""
+
+CLEAN = {".json": ".json", ".ubj": ".json", ".txt": ".txt", ".cbm": ".cbm"}
+"""The suffix of what is written, by that of the file."""
 
 HEAVY = ("sklearn", "pandas", "pyarrow", "dask", "matplotlib", "graphviz")
 """What the libraries import for other purposes, where they find it."""
@@ -39,7 +42,7 @@ def open_xgboost(file: str, folder: str) -> None:
     xgboost = light("xgboost")
     import numpy as np
 
-    clean = str(Path(folder) / f"model{Path(file).suffix}")
+    clean = str(Path(folder) / "model.json")
     xgboost.Booster(model_file=file).save_model(clean)
     booster = xgboost.Booster(model_file=clean)
     booster.save_raw("json")
