@@ -50,7 +50,7 @@ NOWHERE = 2**31 - 1
 
 
 def _is_tree(tree: dict[str, Any], features: int) -> bool:
-    """Return whether each node of a tree of XGBoost's is the child of its parent and splits on a column; pruned ones are in nobody's reach."""
+    """Return whether each node of XGBoost's in reach of the root is the child of its parent and splits on a column."""
     left, right, parents, columns = (
         tree[key] for key in ("left_children", "right_children", "parents", "split_indices")
     )
