@@ -22,8 +22,8 @@ import numpy as np
 from networks import prepared_rows, problem_of
 
 import mace
-from mace.certify import network as checker
 from mace.certify.arrays import pack
+from mace.certify.network import checker
 from mace.certify.verdict import Refuted
 from mace.exact import float_down
 from mace.problem import Limits, Problem

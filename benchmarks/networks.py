@@ -37,9 +37,10 @@ from trees import split
 import mace
 from mace.distances import as_distance
 from mace.problem import Limits, Problem
-from mace.solvers import network, smt
+from mace.solvers import network
 from mace.solvers.network import kernels
 from mace.solvers.network.search import Search
+from mace.solvers.smt import search as smt
 from mace.targets import as_goal
 
 RESULTS = Path(__file__).parent / "results" / "networks.jsonl"

@@ -40,7 +40,7 @@ from threadpoolctl import threadpool_limits
 import mace
 from forged_files import packed, unpacked
 from mace.errors import UnsupportedModel
-from mace.models.opening import CLEAN
+from mace.models.files.opening import CLEAN
 from saved_models import LOGISTIC, NUMBERS, SPACE, TREE, _two, people
 
 SECONDS = 90
@@ -242,7 +242,7 @@ def _opened(file: Path) -> tuple[int, str] | None:
 
     ``None`` stands for one that takes too long. What it writes stays beside the file.
     """
-    from mace.models import opening
+    from mace.models.files import opening
 
     folder = str(_clean(file).parent)
     os.mkdir(folder)
@@ -375,7 +375,7 @@ def _command(
     kind: str, number: int, file: Path, folder: Path, opened: tuple[int, str] | None
 ) -> tuple[int, str | None]:
     """Return the exit code of the command, its streams in files, and what is wrong."""
-    from mace.models import child
+    from mace.models.files import child
 
     def run_opening(arguments: list[str], seconds: float) -> tuple[int, str]:
         if opened is None:

@@ -12,8 +12,8 @@ import numpy as np
 
 import mace
 from mace.constraints.condition import GuardCondition
+from mace.constraints.differ import CountDifferent
 from mace.distances import as_distance
-from mace.diversity import CountDifferent
 from mace.exact import UNIT
 from mace.forms import Interval, Network, Outcomes
 from mace.forms.network import SQUASH
@@ -268,7 +268,8 @@ def disagreement(case: NetworkCase, referee: str, *, seconds: float = 30.0) -> s
     """Return how the network lane and a referee differ on a problem; ``None`` where they agree, ``"skipped"`` where the referee gave up."""
     from mace.problem import Limits, Status
     from mace.solvers import enumerate as brute
-    from mace.solvers import network, smt
+    from mace.solvers import network
+    from mace.solvers.smt import search as smt
 
     problem = case.problem
     reason = network.supports(problem)

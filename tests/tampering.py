@@ -25,7 +25,7 @@ import mace
 from mace.certify.certificate import Certificate
 from mace.certify.statement import Statement
 from mace.certify.verdict import Refuted
-from mace.noise import Sturdy
+from mace.constraints.robust import Sturdy
 from mace.problem import Problem, in_domain
 from mace.space import grid_values
 

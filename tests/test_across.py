@@ -17,8 +17,9 @@ import mace
 from mace.distances import point_values
 from mace.language import holds
 from mace.problem import Limits
-from mace.solvers import across, trees
-from mace.solvers.regions import guard_of, narrow, whole_region
+from mace.reductions.regions import guard_of, narrow, whole_region
+from mace.solvers import trees
+from mace.solvers.boxes import search as across
 from mace.space import Point
 from random_constraints import disagreement, random_constrained
 from test_solvers import problem_of

@@ -21,11 +21,11 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
 import mace
+from mace.answer.explanation import Explanation
 from mace.batch import Batch, Progress, Table, save
 from mace.batch.checkpoint import Checkpoint
 from mace.batch.stream import BLOCK, Stream
 from mace.batch.workers import Workers
-from mace.explanation import Explanation
 from mace.language.source import remember_typed
 
 GERMAN = mace.datasets.load("german")

@@ -15,14 +15,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import mace
-from mace.certify.cover import check_cover
-from mace.certify.pieces import may_hold
-from mace.certify.spans import Span
+from mace.certify.boxes.cover import check_cover
+from mace.certify.boxes.guards import may_hold
+from mace.certify.boxes.ranges import Span
 from mace.certify.verdict import Refuted
 from mace.distances import point_values
 from mace.language import holds
-from mace.solvers import across
-from mace.solvers.regions import Region
+from mace.reductions.regions import Region
+from mace.solvers.boxes import search as across
 from mace.space import Point
 from tampering import outcome_of, parts_of
 from test_across import MODELS, OLD, QUESTIONS, SPACE, TEXTS, rows

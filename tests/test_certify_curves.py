@@ -19,9 +19,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import mace
 from mace import FeatureSpace, categorical, integer, real
-from mace.certify import curves
-from mace.certify.hinges import as_network
-from mace.certify.sigmoid import Line, is_above, is_below, sigmoid_between
+from mace.certify.curves import checker as curves
+from mace.certify.curves.polylines import as_network
+from mace.certify.curves.sigmoid import Line, is_above, is_below, sigmoid_between
 from mace.certify.statement import Statement
 from mace.certify.verdict import Refuted, Unchecked
 from mace.forms import Composite, Curved, Network, Polyline, Weighted

@@ -13,10 +13,10 @@ from sklearn.linear_model import LogisticRegression
 
 import mace
 from mace import FeatureSpace, integer, real
-from mace.certify import gaps
-from mace.certify import network as checker
-from mace.certify.ball import Field, make_ball
-from mace.certify.relaxation import Relaxation
+from mace.certify.network import checker
+from mace.certify.network import missing as gaps
+from mace.certify.network.ball import Field, make_ball
+from mace.certify.network.relaxation import Relaxation
 from mace.certify.statement import Statement
 from mace.certify.verdict import Refuted
 from mace.distances import NormMetric

@@ -17,10 +17,10 @@ from sklearn.pipeline import make_pipeline
 
 import mace
 from mace import FeatureSpace, categorical, integer, ordinal, real
-from mace.certify import network as checker
-from mace.certify.ball import Field, make_ball
-from mace.certify.places import make_axes
-from mace.certify.relaxation import Relaxation
+from mace.certify.network import checker
+from mace.certify.network.ball import Field, make_ball
+from mace.certify.network.coordinates import make_axes
+from mace.certify.network.relaxation import Relaxation
 from mace.certify.verdict import Refuted
 from mace.distances import NormMetric, as_distance
 from mace.exact import UNIT, float_down, float_up

@@ -18,9 +18,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 
 import mace
-from mace.certify.cover import Box, check_cover
-from mace.certify.crowds import Crowd, Rows
-from mace.certify.spans import Piece, Span
+from mace.certify.boxes.cover import Box, check_cover
+from mace.certify.boxes.neighbours import Crowd, Rows
+from mace.certify.boxes.ranges import Piece, Span
 from mace.certify.verdict import Refuted
 from mace.problem import Problem
 from mace.space import Point, grid_values

@@ -11,10 +11,11 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
-from mace.certify import smt as checker
+from mace.certify.smt import checker
 from mace.certify.verdict import Refuted, Unchecked
 from mace.problem import Limits
-from mace.solvers import milp, smt
+from mace.solvers import milp
+from mace.solvers.smt import search as smt
 from random_functions import random_function
 from random_networks import random_network
 from random_problems import random_case
@@ -185,7 +186,7 @@ def test_missing_values_are_certified() -> None:
 
 @pytest.mark.parametrize("seed", range(0, 54, 3))
 def test_the_general_lane_on_networks_is_certified(seed: int) -> None:
-    from mace.certify import milp as general
+    from mace.certify.smt import milp as general
 
     problem = random_network(seed).problem
     if milp.supports(problem):

@@ -15,7 +15,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
 import mace
-from mace.conflicts import Undecided, smallest_conflict
+from mace.answer.conflicts import Undecided, smallest_conflict
 from mace.distances import point_values
 
 SPACE = mace.FeatureSpace(

@@ -12,8 +12,8 @@ import pytest
 
 import mace
 from mace.clock import OutOfTime, check, until
+from mace.constraints.near_data import Neighbours
 from mace.language import characteristic, parse
-from mace.near import Neighbours
 from mace.problem import LATE, Limits
 from mace.solvers import choose
 from mace.solvers.milp.model import build

@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import mace
-from mace.conflicts import Undecided
-from mace.region import Ends, Widening
+from mace.answer.conflicts import Undecided
+from mace.answer.region import Ends, Widening
 
 SPACE = mace.FeatureSpace(
     {

@@ -34,7 +34,7 @@ from mace import FeatureSpace, UnsupportedModel, categorical, integer, real
 from mace.forms import Network
 from mace.forms.form import box_at
 from mace.models import read
-from mace.solvers.network import gaps
+from mace.solvers.network import missing as gaps
 from mace.testing import check_model
 from random_problems import Case
 from test_pipelines import random_points, training

@@ -51,9 +51,10 @@ from forged_files import (
     written,
 )
 from mace.errors import UnsupportedModel
-from mace.models import MODELS, child, read
-from mace.models.archive import check_archive
-from mace.models.steps import STEPS
+from mace.models import MODELS, read
+from mace.models.files import child
+from mace.models.files.archive import check_archive
+from mace.models.preprocessing.steps import STEPS
 from saved_models import NUMBERS, TREE, fitted, numbers, people, unfitted
 
 pytestmark = [
@@ -540,7 +541,7 @@ def test_opening_needs_little_memory(kind: str, tmp_path: Path) -> None:
 
 def test_a_trusted_file_is_opened_without_a_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = saved(".json", tmp_path)
-    monkeypatch.setattr("mace.models.files.opened_in_child", None)
+    monkeypatch.setattr("mace.models.files.load.opened_in_child", None)
     assert mace.load_model(file, trust=True).predict(numbers()[0]).shape == (len(numbers()[0]),)
 
 

@@ -18,9 +18,9 @@ from sklearn.preprocessing import MinMaxScaler
 
 import mace
 from mace.certify.certificate import Certificate
-from mace.certify.moved import Move, with_moves
+from mace.certify.robust.network import Move, with_moves
 from mace.certify.statement import Statement
-from mace.solvers import sturdy
+from mace.solvers.robust import search as sturdy
 from mace.space import grid_values
 from tampering import Data, every_point, is_true, outcome_of, parts_of, without_noise
 

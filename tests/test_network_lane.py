@@ -348,7 +348,7 @@ def test_a_range_of_a_regressor_between_two_bounds() -> None:
         if problem.goal.accepts(problem.ask([problem.factual])[0]):
             continue
         answer = network.solve(problem, Limits.of(10))
-        from mace.solvers import smt
+        from mace.solvers.smt import search as smt
 
         truth = smt.solve(problem, Limits.of(20))
         assert answer.is_infeasible == truth.is_infeasible

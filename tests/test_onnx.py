@@ -31,8 +31,8 @@ from mace.cli.main import run as command
 from mace.exact import UNIT
 from mace.forms import Network
 from mace.models import read
+from mace.models.networks.piecewise import UNIT32
 from mace.models.onnx.operators import OPERATORS
-from mace.models.piecewise import UNIT32
 
 FLAT = FeatureSpace({"a": real(-3, 3), "b": real(0, 50), "c": real(-1, 1), "d": integer(-5, 20)})
 

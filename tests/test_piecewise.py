@@ -13,8 +13,8 @@ from conformance import at
 from mace import FeatureSpace, UnsupportedModel, real
 from mace.exact import UNIT
 from mace.forms import Network
-from mace.models.piecewise import UNIT32, Lowering, largest_values
-from mace.models.rows import Tensor
+from mace.models.networks.piecewise import UNIT32, Lowering, largest_values
+from mace.models.networks.rows import Tensor
 from mace.space import numeric_columns
 
 SPACE = FeatureSpace({"a": real(-3, 3), "b": real(0, 5000), "c": real(-1e-3, 1e-3)})

@@ -11,61 +11,65 @@ from pathlib import Path
 import pytest
 
 import mace
+from layers import LAYERS, ROOMS
 from lowest import minima
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "mace"
 
-LAYERS = (
-    {"errors", "clock"},
-    {"exact", "registry", "disk", "filling"},
-    {"space"},
-    {"language"},
-    {"forms"},
-    {"models", "distances", "constraints"},
-    {"targets", "testing"},
-    {"problem", "diversity", "near", "noise", "outliers", "region"},
-    {"joined", "causes"},
-    {"actions", "copies"},
-    {"solvers", "certify"},
-    {"explanation", "conflicts"},
-    {"answers", "levers", "batch", "letters"},
-    {"plots", "recourse"},
-    {"explainer"},
-    {"baselines", "datasets", "audits"},
-    {"experiments", "service"},
-    {"cli"},
-)
+ORDER = [room for rooms in LAYERS.values() for room in rooms]
+
+ASKS_FOR_A_LANE = ("solvers", "curves", "incumbent")
+"""The lane of curves asks ``mace.solvers`` for the lane of each question that it makes; it is itself a line of that table."""
 
 
-def layer_of(part: str) -> int:
-    return next(number for number, layer in enumerate(LAYERS) if part in layer)
-
-
-def imports_of(path: Path) -> set[str]:
-    """Return the parts of the package that a file imports, anywhere in it."""
-    found = set()
+def imports_of(path: Path) -> set[tuple[str, ...]]:
+    """Return the modules of the package that a file imports, anywhere in it, each by the parts of its name after ``mace``."""
+    found: set[tuple[str, ...]] = set()
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("mace."):
-            found.add(node.module.split(".")[1])
+        if isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path.relative_to(ROOT)}, line {node.lineno}: name modules in full"
+            if node.module and node.module.split(".")[0] == "mace":
+                found |= {(*node.module.split(".")[1:], alias.name) for alias in node.names}
         elif isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("mace.")}
+            found |= {tuple(alias.name.split(".")[1:]) for alias in node.names if alias.name.startswith("mace.")}
     return found
+
+
+def parts_of(path: Path) -> tuple[str, ...]:
+    """Return the parts of a module's name after ``mace``."""
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
 
 
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_a_file_imports_only_lower_layers_or_its_own_folder(path: Path) -> None:
-    own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
-    for part in imports_of(path) - {own}:
-        assert layer_of(part) < layer_of(own), f"{own} imports {part}"
+def test_a_file_imports_only_rooms_before_its_own(path: Path) -> None:
+    own, *inside = parts_of(path)
+    for part, *rest in imports_of(path):
+        if part != own and part in ORDER:
+            assert ORDER.index(part) < ORDER.index(own), f"{own} imports {part}"
+        elif part == own and own in ROOMS and inside and (own, *inside) != ASKS_FOR_A_LANE:
+            steps = {name: number for number, names in enumerate(ROOMS[own]) for name in names}
+            ahead = rest[0] if rest[0] in steps else None
+            assert ahead is not None, f"{path.name} imports its whole folder"
+            assert ahead == inside[0] or steps[ahead] < steps[inside[0]] or not steps[inside[0]], (
+                f"{inside[0]} imports {ahead}"
+            )
 
 
-def test_every_part_of_the_package_has_a_layer() -> None:
-    parts = {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in FILES}
-    assert parts <= set().union(*LAYERS)
+def test_every_part_of_the_package_has_its_place_in_the_order() -> None:
+    assert {parts_of(path)[0] for path in FILES} <= set(ORDER)
+    for room, groups in ROOMS.items():
+        assert {parts_of(path)[1] for path in FILES if parts_of(path)[0] == room and parts_of(path)[1:]} == set().union(
+            *groups
+        )
+
+
+def test_the_top_level_has_at_most_ten_modules() -> None:
+    assert len([path for path in SOURCE.glob("*.py") if path.name != "__init__.py"]) <= 10
 
 
 def test_exported_names_are_exactly_those_meant() -> None:

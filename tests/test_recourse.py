@@ -23,14 +23,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
-from mace.actions import Traced
-from mace.causes import effects_of
 from mace.cli.main import run
+from mace.constraints.causal import effects_of
 from mace.constraints.condition import GuardCondition
 from mace.distances import as_distance, point_values
+from mace.language.monotone import direction
 from mace.language.parse import parse
-from mace.language.rising import direction
 from mace.problem import Problem
+from mace.reductions.effects import Traced
 from random_problems import from_source
 
 SPACE = mace.FeatureSpace(
@@ -635,7 +635,7 @@ def test_a_plain_certificate_has_neither_causes_nor_actions() -> None:
 
 def test_a_false_bound_of_a_broken_solver_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees that ask for the cause at other edges prove something else, and the checker finds them out."""
-    import mace.actions as actions
+    import mace.reductions.effects as actions
 
     model = fitted(FOREST, 1)
     explainer = mace.Explainer(model, SPACE, mace.Causal(CAUSES[0]))

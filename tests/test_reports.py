@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import mace
-from mace.explanation import Change, Explanation
-from mace.letters import words_of
+from mace.answer.explanation import Change, Explanation
+from mace.letters.letter import words_of
 from mace.plots import (
     BoundaryDisplay,
     BoundsDisplay,

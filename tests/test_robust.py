@@ -20,13 +20,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 import mace
 from mace.certify.certificate import Certificate
-from mace.certify.robust import _read_place, with_copies
+from mace.certify.robust.checker import _read_place, with_copies
 from mace.certify.statement import Statement
 from mace.certify.verdict import Refuted
-from mace.copies import Copies, Place, cell
-from mace.noise import Sturdy
+from mace.constraints.robust import Sturdy
 from mace.problem import Problem
-from mace.solvers import places
+from mace.reductions.tree_copies import Copies, Place, cell
+from mace.solvers.robust import trees as places
 from mace.space import Categorical, Integer, Ordinal, grid_values
 from random_ensembles import random_ensemble
 from realistic import explainer_of, rows_of
@@ -343,7 +343,7 @@ NETS = mace.FeatureSpace(
 )
 
 
-def network_question(seed: int) -> tuple[mace.Explainer, dict[str, Any], Any, mace.noise.Robust]:
+def network_question(seed: int) -> tuple[mace.Explainer, dict[str, Any], Any, mace.constraints.robust.Robust]:
     """Return a network or linear model over a finite space, a row, a target and noise."""
     rng = np.random.default_rng(seed)
     points = list(itertools.product(*map(grid_values, NETS.values())))

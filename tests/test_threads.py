@@ -15,7 +15,7 @@ import pytest
 from pysmt.environment import Environment, get_env
 
 import mace
-from mace.solvers.smt import _open_solver
+from mace.solvers.smt.search import _open_solver
 from small_models import SPACE, model_of, people
 
 THREADS = 8

@@ -22,7 +22,7 @@ from mace import (
 )
 from mace.exact import UNIT
 from mace.models import read
-from mace.models.piecewise import UNIT32
+from mace.models.networks.piecewise import UNIT32
 
 torch = pytest.importorskip(
     "torch", reason="torch is not installed: the PyTorch reader is NOT tested (make test-torch)"

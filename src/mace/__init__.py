@@ -11,9 +11,9 @@ __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
     from mace import datasets, testing
+    from mace.answer.explanation import Change, Counterfactual, Explanation
     from mace.audits import Audit, audit
     from mace.batch import Batch
-    from mace.causes import Causal
     from mace.certify import Certificate, Verdict, verify
     from mace.constraints import (
         at_most_change,
@@ -32,10 +32,14 @@ if TYPE_CHECKING:
         transitions,
         within,
     )
+    from mace.constraints.causal import Causal
+    from mace.constraints.differ import differ
     from mace.constraints.files import load_constraints
+    from mace.constraints.near_data import near_data
+    from mace.constraints.robust import robust
     from mace.constraints.suggest import suggest_constraints
+    from mace.constraints.typical import typical
     from mace.distances import Distance
-    from mace.diversity import differ
     from mace.errors import (
         AlreadyThere,
         DatasetUnavailable,
@@ -53,12 +57,8 @@ if TYPE_CHECKING:
         UnsupportedModel,
     )
     from mace.explainer import Explainer
-    from mace.explanation import Change, Counterfactual, Explanation
-    from mace.models.files import load_model
+    from mace.models.files.load import load_model
     from mace.models.wrapped import wrap
-    from mace.near import near_data
-    from mace.noise import robust
-    from mace.outliers import typical
     from mace.problem import Status
     from mace.space import FeatureSpace, categorical, integer, ordinal, real
     from mace.space.encoder import Encoder
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "mace.audits": ("Audit", "audit"),
     "mace.batch": ("Batch",),
-    "mace.causes": ("Causal",),
+    "mace.constraints.causal": ("Causal",),
     "mace.certify": ("Certificate", "Verdict", "verify"),
     "mace.constraints": (
         "at_most_change",
@@ -89,7 +89,7 @@ _HOMES = {
     "mace.constraints.files": ("load_constraints",),
     "mace.constraints.suggest": ("suggest_constraints",),
     "mace.distances": ("Distance",),
-    "mace.diversity": ("differ",),
+    "mace.constraints.differ": ("differ",),
     "mace.errors": (
         "AlreadyThere",
         "DatasetUnavailable",
@@ -107,12 +107,12 @@ _HOMES = {
         "UnsupportedModel",
     ),
     "mace.explainer": ("Explainer",),
-    "mace.explanation": ("Change", "Counterfactual", "Explanation"),
-    "mace.models.files": ("load_model",),
+    "mace.answer.explanation": ("Change", "Counterfactual", "Explanation"),
+    "mace.models.files.load": ("load_model",),
     "mace.models.wrapped": ("wrap",),
-    "mace.near": ("near_data",),
-    "mace.noise": ("robust",),
-    "mace.outliers": ("typical",),
+    "mace.constraints.near_data": ("near_data",),
+    "mace.constraints.robust": ("robust",),
+    "mace.constraints.typical": ("typical",),
     "mace.problem": ("Status",),
     "mace.space": ("FeatureSpace", "categorical", "integer", "ordinal", "real"),
     "mace.space.encoder": ("Encoder",),

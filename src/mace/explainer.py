@@ -10,22 +10,22 @@ from fractions import Fraction
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypedDict, TypeVar, Unpack
 
-from mace.answers import Search, check_options, decimals, target_text, why_none
-from mace.causes import Causal, check_conditions
+from mace.answer.conflicts import Undecided
+from mace.answer.driver import Search, check_options, decimals, target_text, why_none
+from mace.answer.explanation import Counterfactual, Explanation
+from mace.answer.interventions import Recourse, nearest_intervention
+from mace.answer.levers import Lever, Levers, minimal_sets
+from mace.answer.region import RecourseRegion, Widening
 from mace.certify.statement import Statement, as_target, check_can_state
-from mace.conflicts import Undecided
 from mace.constraints import Constraint, as_constraints, changes, fixed
+from mace.constraints.causal import Causal, check_conditions
+from mace.constraints.differ import Differ, differ
 from mace.distances import Distance, FunctionDistance, as_distance
-from mace.diversity import Differ, differ
 from mace.errors import InvalidOption, InvalidSpace, did_you_mean
-from mace.explanation import Counterfactual, Explanation
 from mace.forms import Goal
-from mace.levers import Lever, Levers, minimal_sets
 from mace.models import Ask, Reading
 from mace.models.live import LiveModel
 from mace.problem import Bounds, Limits, Problem, Progress, Status
-from mace.recourse import Recourse, nearest_intervention
-from mace.region import RecourseRegion, Widening
 from mace.solvers import choose
 from mace.space import FeatureSpace, Point, Row, Scalar
 from mace.targets import as_goal, goal_of

@@ -36,7 +36,7 @@ def networks(seed: int) -> tuple[str, str | None]:
     """Examine a network without a library around it: its proof is accepted, and the same cuts prove nothing beyond the optimum."""
     from fractions import Fraction
 
-    from mace.certify import network as checker
+    from mace.certify.network import checker
     from mace.certify.verdict import Refuted
     from mace.exact import float_down
     from mace.problem import Limits

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from mace.answer.explanation import Explanation
 from mace.batch import Batch
 from mace.batch.rows import point_of
 from mace.constraints import fixed
 from mace.errors import InvalidOption, MaceError, did_you_mean
 from mace.explainer import Explainer
-from mace.explanation import Explanation
 from mace.problem import Status
 
 if TYPE_CHECKING:

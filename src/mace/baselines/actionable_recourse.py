@@ -25,7 +25,7 @@ from mace.forms import Network, Outcomes
 from mace.forms.scoring import column_values
 from mace.models import Reading
 from mace.problem import Problem
-from mace.solvers.allowed import Allowed, allowed_values
+from mace.solvers.domains import Allowed, allowed_values
 from mace.space import Column, Feature, FeatureSpace, Integer, Point, Real
 
 GRID = 101

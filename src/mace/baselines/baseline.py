@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from mace.answer.explanation import Change, Counterfactual, Explanation, show_value
 from mace.baselines.traits import Traits
 from mace.constraints import Constraint, as_constraints
 from mace.distances import as_distance
 from mace.errors import InvalidOption
 from mace.exact import float_up
-from mace.explanation import Change, Counterfactual, Explanation, show_value
 from mace.forms import Outcomes
 from mace.models import Ask, Reading, read
 from mace.problem import Problem, Status, in_domain

@@ -4,9 +4,9 @@
 :mod:`mace.batch.spark` do the same on the data frames of a cluster.
 """
 
+from mace.batch.batch import Batch
 from mace.batch.progress import OnProgress, Progress
 from mace.batch.sinks import save
 from mace.batch.table import Table
-from mace.batch.whole import Batch
 
 __all__ = ["Batch", "OnProgress", "Progress", "Table", "save"]

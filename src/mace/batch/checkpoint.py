@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mace.answer.explanation import Explanation
 from mace.certify.certificate import Certificate
 from mace.disk import OWNER_ONLY, lock, parse_json, said
 from mace.errors import InvalidOption, MaceError
-from mace.explanation import Explanation
 from mace.space import Point
 
 VERSION = 1

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from mace.batch.asks import Explains
-from mace.batch.carriers import Carrier, HeldBytes, packed, token_of
 from mace.batch.parts import PartTable, explained
+from mace.batch.protocol import Explains
+from mace.batch.transport import Carrier, HeldBytes, packed, token_of
 from mace.models.package import optional
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mace.batch.asks import Explains
-from mace.batch.carriers import Carrier, receive
+from mace.batch.protocol import Explains
 from mace.batch.stream import Stream
 from mace.batch.table import Table
+from mace.batch.transport import Carrier, receive
 from mace.errors import InvalidOption
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from mace.batch.asks import Explains
-from mace.batch.carriers import Carrier, RayBytes, packed, receive, token_of
 from mace.batch.parts import PartTable, explained
+from mace.batch.protocol import Explains
+from mace.batch.transport import Carrier, RayBytes, packed, receive, token_of
 from mace.models.package import optional
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from mace.answer.explanation import Explanation
 from mace.batch.table import Cells, Table
 from mace.disk import whole_file, whole_text
 from mace.errors import InvalidOption, MissingPackage
-from mace.explanation import Explanation
 
 GROUP = 10_000
 """Lines of a Parquet row group: what is kept in memory at one time."""

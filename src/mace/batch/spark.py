@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mace.batch.asks import Explains
-from mace.batch.carriers import Carrier, HeldBytes, packed, token_of
 from mace.batch.parts import PartTable, explained
+from mace.batch.protocol import Explains
+from mace.batch.transport import Carrier, HeldBytes, packed, token_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,9 +15,10 @@ from itertools import islice
 from types import FrameType
 from typing import Any
 
-from mace.batch.asks import Explains, Options
+from mace.answer.explanation import Explanation
 from mace.batch.checkpoint import Checkpoint
 from mace.batch.progress import OnProgress, Progress, shown
+from mace.batch.protocol import Explains, Options
 from mace.batch.rows import cells_of, point_of, rows_of, size_of
 from mace.batch.worker import (
     TOO_LATE,
@@ -29,7 +30,6 @@ from mace.batch.worker import (
 )
 from mace.batch.workers import Workers
 from mace.errors import InvalidOption, MaceError
-from mace.explanation import Explanation
 from mace.problem import INTERRUPTED, Status
 from mace.space import FeatureSpace, Integer, Point, Real
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mace.explanation import Explanation
+from mace.answer.explanation import Explanation
 from mace.space import Categorical, FeatureSpace, Integer, Ordinal, Scalar
 
 if TYPE_CHECKING:

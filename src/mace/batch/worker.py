@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from mace.batch.asks import Explains, Options
-from mace.batch.carriers import Carrier, receive
+from mace.answer.explanation import Explanation
+from mace.batch.protocol import Explains, Options
+from mace.batch.transport import Carrier, receive
 from mace.errors import MaceError
-from mace.explanation import Explanation
 from mace.problem import INTERRUPTED, Status
 from mace.space import FeatureSpace, Point, Scalar
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from mace.batch.asks import Explains, Options
-from mace.batch.carriers import carrier, packed
+from mace.batch.protocol import Explains, Options
+from mace.batch.transport import carrier, packed
 from mace.batch.worker import Answered, end_with, failed, perform
 from mace.space import Point
 

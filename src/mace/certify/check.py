@@ -9,26 +9,27 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from mace.certify import actions, robust
+from mace.certify import effects as actions
 from mace.certify.certificate import Certificate
+from mace.certify.robust import checker as robust
 from mace.certify.statement import Statement
 from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict
 from mace.constraints import Condition
 from mace.constraints.numbers import in_binary
+from mace.constraints.robust import Sturdy
 from mace.errors import InvalidRow, MaceError
 from mace.exact import float_up
-from mace.noise import Sturdy
 from mace.problem import Problem
 from mace.registry import resolve
 
 CHECKERS = {
-    "trees": "mace.certify.trees:check",
-    "network": "mace.certify.network:check",
-    "boxes": "mace.certify.boxes:check",
-    "curves": "mace.certify.curves:check",
+    "trees": "mace.certify.trees.checker:check",
+    "network": "mace.certify.network.checker:check",
+    "boxes": "mace.certify.boxes.checker:check",
+    "curves": "mace.certify.curves.checker:check",
     "enumerate": "mace.certify.enumerate:check",
-    "smt": "mace.certify.smt:check",
-    "milp": "mace.certify.milp:check",
+    "smt": "mace.certify.smt.checker:check",
+    "milp": "mace.certify.smt.milp:check",
 }
 """The kinds of proof and their checkers: functions ``(problem, lower, evidence, progress)``.
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from mace.causes import Causal
 from mace.certify.certificate import check_keys, expect
 from mace.certify.verdict import Refuted, Unchecked
 from mace.constraints import CONSTRAINTS, Condition, Constraint
+from mace.constraints.causal import Causal
+from mace.constraints.differ import Differ, differ
+from mace.constraints.typical import Typical, typical
 from mace.distances import Distance, FunctionDistance
-from mace.diversity import Differ, differ
 from mace.errors import (
     InvalidCertificate,
     InvalidConstraint,
@@ -27,7 +28,6 @@ from mace.errors import (
 from mace.language.source import find_source
 from mace.models import Reading, read
 from mace.models.fingerprint import fingerprint
-from mace.outliers import Typical, typical
 from mace.problem import Problem
 from mace.space import FeatureSpace, Point, Scalar
 from mace.space.features import is_missing, plain_scalar

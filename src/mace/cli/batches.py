@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mace.answer.explanation import Explanation
 from mace.batch.sinks import check_sink, save
 from mace.batch.stream import Stream
 from mace.batch.table import Table
 from mace.cli.files import count_rows, read_rows
 from mace.errors import AlreadyThere, InvalidOption
 from mace.explainer import Explainer
-from mace.explanation import Explanation
 from mace.problem import Status
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pandas as pd
 
+from mace.answer.explanation import Explanation
 from mace.batch.sinks import escaped, is_number
-from mace.causes import Causal
 from mace.cli.table import Table, read_table
+from mace.constraints.causal import Causal
 from mace.disk import read_bytes, said
 from mace.errors import InvalidOption, InvalidRow, InvalidSpace, did_you_mean
 from mace.explainer import Explainer
-from mace.explanation import Explanation
 from mace.models.package import optional
 from mace.space import Categorical, Feature, FeatureSpace, Ordinal, Scalar
 from mace.space.features import is_missing

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from mace.answer.explanation import Explanation
 from mace.certify.verdict import Verdict
 from mace.cli.console import PlainConsole
 from mace.cli.options import (
@@ -33,7 +34,6 @@ from mace.cli.options import (
     Trust,
 )
 from mace.errors import InvalidOption, MaceError
-from mace.explanation import Explanation
 from mace.problem import Status
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def explain(
     """Explain one row of a CSV file."""
     from mace.cli.files import label_of, read_causes, read_row, read_space, save_certificates
     from mace.explainer import Explainer
-    from mace.models.files import load_model
+    from mace.models.files.load import load_model
 
     features = read_space(space)
     explainer = Explainer(load_model(model, trust=trust), features, read_causes(cause, constraints))
@@ -218,7 +218,7 @@ def batch(
     from mace.cli.batches import run_batch
     from mace.cli.files import label_of, read_causes, read_space
     from mace.explainer import Explainer
-    from mace.models.files import load_model
+    from mace.models.files.load import load_model
 
     features = read_space(space)
     explainer = Explainer(load_model(model, trust=trust), features, read_causes(cause, constraints))
@@ -273,7 +273,7 @@ def audit(
     from mace.audits import audit as make
     from mace.cli.files import check_reports, label_of, read_causes, read_people, read_space
     from mace.explainer import Explainer
-    from mace.models.files import load_model
+    from mace.models.files.load import load_model
 
     check_reports(out or ())
     if read_causes(None, constraints) is not None:
@@ -360,7 +360,7 @@ def verify(
     from mace.certify import Certificate
     from mace.certify import verify as check
     from mace.cli.waiting import progress_bar
-    from mace.models.files import load_model
+    from mace.models.files.load import load_model
 
     read = Certificate.load(certificate)
     forests = [load_model(path, trust=trust) for path in forest or ()]

@@ -30,9 +30,9 @@ CONSTRAINTS = Registry(
         "implies": "mace.constraints.combine:implies",
         "either": "mace.constraints.combine:either",
         "rule": "mace.constraints.rule:rule",
-        "near_data": "mace.near:near_data",
-        "robust": "mace.noise:robust",
-        "typical": "mace.outliers:typical",
+        "near_data": "mace.constraints.near_data:near_data",
+        "robust": "mace.constraints.robust:robust",
+        "typical": "mace.constraints.typical:typical",
     },
     InvalidConstraint,
 )

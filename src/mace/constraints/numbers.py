@@ -24,7 +24,6 @@ from mace.language import evaluate
 from mace.language.linear import linear
 from mace.language.roundings import DECIMALS
 from mace.language.run import apply, calculate, compare
-from mace.language.steps import Steps, each, finish
 from mace.language.syntax import (
     FALSE,
     TRUE,
@@ -52,6 +51,7 @@ from mace.language.syntax import (
     disjunction,
     variables,
 )
+from mace.language.trampoline import Steps, each, finish
 from mace.space import Categorical, Feature, FeatureSpace, Level, Ordinal, Point, Real
 from mace.space.decimals import decimal_of, dtype_of, float_of, is_exact
 from mace.space.features import Number as PlainNumber

@@ -6,11 +6,11 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from mace.answer.explanation import Change, Explanation
 from mace.baselines import BASELINES, Traits
 from mace.constraints import Constraint, fixed, increases
 from mace.distances import NORMS
 from mace.experiments.setting import Setting, family_of
-from mace.explanation import Change, Explanation
 
 CONSTRAINTS: dict[str, list[Constraint]] = {"": [], "age fixed": [fixed("age")], "age not reduced": [increases("age")]}
 """Constraints by the name that the results file has for them."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from mace.answer.explanation import Explanation, show_value
 from mace.constraints import fixed
 from mace.experiments.setting import Setting, setting_of
 from mace.experiments.table import Table
 from mace.experiments.tables import paper
-from mace.explanation import Explanation, show_value
 
 JOHN: dict[str, Any] = {
     "is_male": "yes",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mace.language.steps import Steps, finish
 from mace.language.syntax import Assign, Command, For, If, Return, Sequence, Skip
+from mace.language.trampoline import Steps, finish
 
 
 def surely_assigned(command: Command, known: frozenset[str]) -> frozenset[str] | None:

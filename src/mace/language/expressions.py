@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 from mace.errors import did_you_mean
 from mace.language.comparisons import compare_values, truth
+from mace.language.folding import decided, whole
 from mace.language.scope import Scope
-from mace.language.static import decided, whole
-from mace.language.steps import Steps, each
 from mace.language.syntax import (
     ONE,
     ZERO,
@@ -31,6 +30,7 @@ from mace.language.syntax import (
     sequence,
     total,
 )
+from mace.language.trampoline import Steps, each
 from mace.language.values import (
     Items,
     Level,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from mace.language.intervals import is_float
 from mace.language.naming import Fresh, all_names
 from mace.language.safety import asked_about, has_value
-from mace.language.steps import Steps, each, finish
 from mace.language.syntax import (
     ONE,
     TRUE,
@@ -35,6 +34,7 @@ from mace.language.syntax import (
     Variable,
     sequence,
 )
+from mace.language.trampoline import Steps, each, finish
 
 
 def flatten(program: Program, *, result: str = "y", prefix: str = "") -> Program:

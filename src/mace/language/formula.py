@@ -13,7 +13,6 @@ from mace.errors import InvalidProgram
 from mace.language.naming import Fresh, assigned, commands
 from mace.language.safety import asked_about, has_value
 from mace.language.single import single_assignment
-from mace.language.steps import Steps, finish
 from mace.language.substitute import rename
 from mace.language.syntax import (
     TRUE,
@@ -36,6 +35,7 @@ from mace.language.syntax import (
     disjunction,
     negation,
 )
+from mace.language.trampoline import Steps, finish
 from mace.language.unroll import falls_through
 
 

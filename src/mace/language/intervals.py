@@ -14,7 +14,6 @@ from typing import TypeAlias
 
 from mace.language.naming import commands
 from mace.language.roundings import ROUNDINGS, unit
-from mace.language.steps import Steps, finish
 from mace.language.syntax import (
     Assign,
     Binary,
@@ -26,6 +25,7 @@ from mace.language.syntax import (
     Unary,
     Variable,
 )
+from mace.language.trampoline import Steps, finish
 
 End: TypeAlias = Fraction | float
 Ranges: TypeAlias = Mapping[str, tuple[Fraction, Fraction]]

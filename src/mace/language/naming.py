@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 
 from mace.clock import check
-from mace.language.steps import STEPS
 from mace.language.syntax import Assign, Command, For, If, Program, Return, Sequence, Skip, names
+from mace.language.trampoline import STEPS
 
 
 class Fresh:

@@ -11,8 +11,8 @@ from mace.errors import InvalidProgram, did_you_mean
 from mace.language.scope import Scope
 from mace.language.source import Source, find_source
 from mace.language.statements import Statements
-from mace.language.steps import finish
 from mace.language.syntax import Assign, Program, Variable, names, sequence
+from mace.language.trampoline import finish
 from mace.language.values import Label, Level, Number, Reads, Record, Symbol, Text, Value, from_object, from_symbol
 
 

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from mace.errors import InvalidProgram, did_you_mean
 from mace.language.roundings import rounded
-from mace.language.steps import Steps, finish
 from mace.language.syntax import (
     And,
     Assign,
@@ -35,6 +34,7 @@ from mace.language.syntax import (
     UnaryName,
     Variable,
 )
+from mace.language.trampoline import Steps, finish
 
 Values: TypeAlias = Mapping[str, Fraction | None]
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from mace.language.naming import commands
 from mace.language.run import evaluate
-from mace.language.steps import Steps, each, finish
 from mace.language.syntax import (
     TRUE,
     ZERO,
@@ -33,6 +32,7 @@ from mace.language.syntax import (
     negation,
     variables,
 )
+from mace.language.trampoline import Steps, each, finish
 
 Node = Expression | Guard
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from mace.language.naming import Fresh, all_names, assigned, commands
-from mace.language.steps import Steps, each, finish
 from mace.language.syntax import (
     And,
     Assign,
@@ -33,6 +32,7 @@ from mace.language.syntax import (
     Unary,
     Variable,
 )
+from mace.language.trampoline import Steps, each, finish
 
 _RESERVED = {"abs", "min", "max", "sum", "len", "float", "range", "isnan", "math", "any", "all", "bool"}
 _SUM, _PRODUCT, _SIGN, _ATOM = 1, 2, 3, 4

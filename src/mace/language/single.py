@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from mace.errors import InvalidProgram, did_you_mean
 from mace.language.naming import Fresh, all_names, has_return
-from mace.language.steps import Steps, each, finish
 from mace.language.substitute import substitute, substitute_guard
 from mace.language.syntax import (
     Assign,
@@ -24,6 +23,7 @@ from mace.language.syntax import (
     names,
     sequence,
 )
+from mace.language.trampoline import Steps, each, finish
 from mace.language.unroll import well_formed
 
 

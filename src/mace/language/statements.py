@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from mace.language.expressions import Expressions
+from mace.language.folding import decided
 from mace.language.scope import Scope, merged
-from mace.language.static import decided
-from mace.language.steps import Steps
 from mace.language.syntax import Assign, For, Guard, If, Return, Variable, sequence
+from mace.language.trampoline import Steps
 from mace.language.values import Items, Label, Level, Number, Record, Test, Text, Value
 
 _INSTEAD: dict[type[ast.stmt], tuple[str, str]] = {

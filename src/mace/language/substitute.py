@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from mace.language.steps import Steps, each, finish
 from mace.language.syntax import (
     FALSE,
     And,
@@ -29,6 +28,7 @@ from mace.language.syntax import (
     Unary,
     Variable,
 )
+from mace.language.trampoline import Steps, each, finish
 
 Values: TypeAlias = Mapping[str, Expression]
 

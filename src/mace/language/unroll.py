@@ -7,7 +7,6 @@ from fractions import Fraction
 from mace.errors import InvalidProgram
 from mace.language.definite import surely_assigned
 from mace.language.naming import Fresh, all_names, assigned, commands, has_return
-from mace.language.steps import Steps, each, finish
 from mace.language.substitute import substitute_command
 from mace.language.syntax import (
     ONE,
@@ -25,6 +24,7 @@ from mace.language.syntax import (
     Variable,
     sequence,
 )
+from mace.language.trampoline import Steps, each, finish
 
 LARGEST = 1_000_000
 """The most commands that unrolling may produce."""

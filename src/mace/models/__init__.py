@@ -72,39 +72,39 @@ THRESHOLDS = ("sklearn:FixedThresholdClassifier", "sklearn:TunedThresholdClassif
 MODELS = Registry(
     "models",
     {
-        "sklearn:DecisionTreeClassifier": "mace.models.tree:read_tree",
-        "sklearn:DecisionTreeRegressor": "mace.models.tree:read_tree",
-        "sklearn:RandomForestClassifier": "mace.models.tree:read_forest",
-        "sklearn:RandomForestRegressor": "mace.models.tree:read_forest",
-        "sklearn:ExtraTreesClassifier": "mace.models.tree:read_forest",
-        "sklearn:ExtraTreesRegressor": "mace.models.tree:read_forest",
-        "sklearn:GradientBoostingClassifier": "mace.models.boosting:read_boosting",
-        "sklearn:GradientBoostingRegressor": "mace.models.boosting:read_boosting",
-        "sklearn:HistGradientBoostingClassifier": "mace.models.histogram:read_histogram",
-        "sklearn:HistGradientBoostingRegressor": "mace.models.histogram:read_histogram",
-        "sklearn:IsolationForest": "mace.models.isolation:read_isolation",
-        "sklearn:AdaBoostClassifier": "mace.models.adaboost:read_adaboost",
-        **dict.fromkeys(LINEAR_CLASSIFIERS, "mace.models.linear:read_linear"),
-        **dict.fromkeys(LINEAR_REGRESSORS, "mace.models.linear:read_linear_regressor"),
-        "sklearn:MLPClassifier": "mace.models.mlp:read_mlp",
-        "sklearn:MLPRegressor": "mace.models.mlp:read_mlp_regressor",
-        "sklearn:CalibratedClassifierCV": "mace.models.calibrated:read_calibrated",
-        **dict.fromkeys(SEARCHES, "mace.models.searched:read_search"),
-        **dict.fromkeys(THRESHOLDS, "mace.models.searched:read_threshold"),
-        "sklearn:VotingClassifier": "mace.models.votes:read_voting_classifier",
-        "sklearn:BaggingClassifier": "mace.models.votes:read_bagging_classifier",
-        "sklearn:OneVsRestClassifier": "mace.models.votes:read_one_vs_rest",
-        "sklearn:VotingRegressor": "mace.models.averaged:read_voting",
-        "sklearn:BaggingRegressor": "mace.models.averaged:read_bagging",
-        "xgboost:XGBClassifier": "mace.models.xgboost:read_estimator",
-        "xgboost:XGBRegressor": "mace.models.xgboost:read_estimator",
-        "xgboost:Booster": "mace.models.xgboost:read_booster",
-        "lightgbm:LGBMClassifier": "mace.models.lightgbm:read_estimator",
-        "lightgbm:LGBMRegressor": "mace.models.lightgbm:read_estimator",
-        "lightgbm:Booster": "mace.models.lightgbm:read_booster",
-        "catboost:CatBoostClassifier": "mace.models.catboost:read_catboost",
-        "catboost:CatBoostRegressor": "mace.models.catboost:read_catboost",
-        "torch:Sequential": "mace.models.torch:read_sequential",
+        "sklearn:DecisionTreeClassifier": "mace.models.trees.forest:read_tree",
+        "sklearn:DecisionTreeRegressor": "mace.models.trees.forest:read_tree",
+        "sklearn:RandomForestClassifier": "mace.models.trees.forest:read_forest",
+        "sklearn:RandomForestRegressor": "mace.models.trees.forest:read_forest",
+        "sklearn:ExtraTreesClassifier": "mace.models.trees.forest:read_forest",
+        "sklearn:ExtraTreesRegressor": "mace.models.trees.forest:read_forest",
+        "sklearn:GradientBoostingClassifier": "mace.models.trees.boosting:read_boosting",
+        "sklearn:GradientBoostingRegressor": "mace.models.trees.boosting:read_boosting",
+        "sklearn:HistGradientBoostingClassifier": "mace.models.trees.histogram:read_histogram",
+        "sklearn:HistGradientBoostingRegressor": "mace.models.trees.histogram:read_histogram",
+        "sklearn:IsolationForest": "mace.models.trees.isolation:read_isolation",
+        "sklearn:AdaBoostClassifier": "mace.models.trees.adaboost:read_adaboost",
+        **dict.fromkeys(LINEAR_CLASSIFIERS, "mace.models.networks.linear:read_linear"),
+        **dict.fromkeys(LINEAR_REGRESSORS, "mace.models.networks.linear:read_linear_regressor"),
+        "sklearn:MLPClassifier": "mace.models.networks.mlp:read_mlp",
+        "sklearn:MLPRegressor": "mace.models.networks.mlp:read_mlp_regressor",
+        "sklearn:CalibratedClassifierCV": "mace.models.ensembles.calibrated:read_calibrated",
+        **dict.fromkeys(SEARCHES, "mace.models.ensembles.searched:read_search"),
+        **dict.fromkeys(THRESHOLDS, "mace.models.ensembles.searched:read_threshold"),
+        "sklearn:VotingClassifier": "mace.models.ensembles.votes:read_voting_classifier",
+        "sklearn:BaggingClassifier": "mace.models.ensembles.votes:read_bagging_classifier",
+        "sklearn:OneVsRestClassifier": "mace.models.ensembles.votes:read_one_vs_rest",
+        "sklearn:VotingRegressor": "mace.models.ensembles.averaged:read_voting",
+        "sklearn:BaggingRegressor": "mace.models.ensembles.averaged:read_bagging",
+        "xgboost:XGBClassifier": "mace.models.trees.xgboost:read_estimator",
+        "xgboost:XGBRegressor": "mace.models.trees.xgboost:read_estimator",
+        "xgboost:Booster": "mace.models.trees.xgboost:read_booster",
+        "lightgbm:LGBMClassifier": "mace.models.trees.lightgbm:read_estimator",
+        "lightgbm:LGBMRegressor": "mace.models.trees.lightgbm:read_estimator",
+        "lightgbm:Booster": "mace.models.trees.lightgbm:read_booster",
+        "catboost:CatBoostClassifier": "mace.models.trees.catboost:read_catboost",
+        "catboost:CatBoostRegressor": "mace.models.trees.catboost:read_catboost",
+        "torch:Sequential": "mace.models.networks.torch:read_sequential",
         "onnx:ModelProto": "mace.models.onnx.reader:read_model",
         "onnxruntime:InferenceSession": "mace.models.onnx.reader:read_session",
     },
@@ -126,18 +126,18 @@ REFUSED = {
 """Why well-known models have no reader, and what to do instead."""
 
 DEPLOYED = {
-    "sklearn:IsolationForest": "mace.models.isolation:deployed",
-    "sklearn:HistGradientBoostingClassifier": "mace.models.histogram:deployed",
-    "sklearn:HistGradientBoostingRegressor": "mace.models.histogram:deployed",
-    "xgboost:XGBClassifier": "mace.models.xgboost:deployed_estimator",
-    "xgboost:XGBRegressor": "mace.models.xgboost:deployed_estimator",
-    "xgboost:Booster": "mace.models.xgboost:deployed_booster",
-    "lightgbm:LGBMClassifier": "mace.models.lightgbm:deployed_estimator",
-    "lightgbm:LGBMRegressor": "mace.models.lightgbm:deployed_estimator",
-    "lightgbm:Booster": "mace.models.lightgbm:deployed_booster",
-    "catboost:CatBoostClassifier": "mace.models.catboost:deployed",
-    "catboost:CatBoostRegressor": "mace.models.catboost:deployed",
-    "torch:Sequential": "mace.models.torch:deployed",
+    "sklearn:IsolationForest": "mace.models.trees.isolation:deployed",
+    "sklearn:HistGradientBoostingClassifier": "mace.models.trees.histogram:deployed",
+    "sklearn:HistGradientBoostingRegressor": "mace.models.trees.histogram:deployed",
+    "xgboost:XGBClassifier": "mace.models.trees.xgboost:deployed_estimator",
+    "xgboost:XGBRegressor": "mace.models.trees.xgboost:deployed_estimator",
+    "xgboost:Booster": "mace.models.trees.xgboost:deployed_booster",
+    "lightgbm:LGBMClassifier": "mace.models.trees.lightgbm:deployed_estimator",
+    "lightgbm:LGBMRegressor": "mace.models.trees.lightgbm:deployed_estimator",
+    "lightgbm:Booster": "mace.models.trees.lightgbm:deployed_booster",
+    "catboost:CatBoostClassifier": "mace.models.trees.catboost:deployed",
+    "catboost:CatBoostRegressor": "mace.models.trees.catboost:deployed",
+    "torch:Sequential": "mace.models.networks.torch:deployed",
     "onnx:ModelProto": "mace.models.onnx.reader:deployed_model",
     "onnxruntime:InferenceSession": "mace.models.onnx.reader:deployed_session",
 }
@@ -216,7 +216,7 @@ def deployed_of(model: Any) -> Deployed:
 
 def _read_estimator(model: Any, space: FeatureSpace) -> Reading:
     from mace.models.deployed import bare_columns, rows_of
-    from mace.models.pipeline import encoder_columns, input_columns, pipeline_rows
+    from mace.models.preprocessing.pipeline import encoder_columns, input_columns, pipeline_rows
 
     core = core_of(model)
     family = type(core).__name__
@@ -239,8 +239,8 @@ def _read_estimator(model: Any, space: FeatureSpace) -> Reading:
 
 def core_of(model: Any) -> Any:
     """Return the model that answers in the end, inside pipelines and whatever else hands every row on."""
-    from mace.models.pipeline import split_pipeline
-    from mace.models.searched import inner_of
+    from mace.models.ensembles.searched import inner_of
+    from mace.models.preprocessing.pipeline import split_pipeline
 
     if _is_pipeline(model):
         _refuse_overrides(model, _base(model, "sklearn:Pipeline"))
@@ -254,7 +254,7 @@ def core_of(model: Any) -> Any:
 
 def _only_encoder(model: Any) -> Any:
     """Return the encoder of a pipeline of an encoder and a plain model; ``None`` of anything else."""
-    from mace.models.pipeline import split_pipeline
+    from mace.models.preprocessing.pipeline import split_pipeline
 
     if not _is_pipeline(model):
         return None
@@ -265,7 +265,7 @@ def _only_encoder(model: Any) -> Any:
 
 def has_preprocessing(model: Any) -> bool:
     """Return whether a model, or one inside it, is a pipeline with steps before its model."""
-    from mace.models.pipeline import split_pipeline
+    from mace.models.preprocessing.pipeline import split_pipeline
 
     if _is_pipeline(model):
         before, final = split_pipeline(model)
@@ -283,10 +283,10 @@ def has_preprocessing(model: Any) -> bool:
 def ground(form: Form, space: FeatureSpace) -> Form:
     """Return a form over the features themselves, where its columns come out of preprocessing."""
     from mace.forms import Composite, Network, TreeEnsemble
-    from mace.models.ground_networks import ground_network
-    from mace.models.ground_steps import ground_steps
-    from mace.models.ground_trees import ground_trees
-    from mace.models.traced import Traced
+    from mace.models.preprocessing.ground_networks import ground_network
+    from mace.models.preprocessing.ground_steps import ground_steps
+    from mace.models.preprocessing.ground_trees import ground_trees
+    from mace.models.preprocessing.traced import Traced
 
     if isinstance(form, Composite):
         parts: Any = tuple(replace(part, form=ground(part.form, space)) for part in form.parts)  # type: ignore[arg-type]
@@ -357,8 +357,8 @@ def form_of(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> For
 
 
 def _form_of_pipeline(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Form:
-    from mace.models.pipeline import preprocessed, split_pipeline
-    from mace.models.traced import Traced
+    from mace.models.preprocessing.pipeline import preprocessed, split_pipeline
+    from mace.models.preprocessing.traced import Traced
 
     _refuse_overrides(model, _base(model, "sklearn:Pipeline"))
     if not all(isinstance(column, Traced) for column in columns):

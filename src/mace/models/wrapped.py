@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mace.errors import InvalidOption, UnsupportedModel
 from mace.forms import Form, Network
 from mace.models.deployed import Deployed
-from mace.models.pipeline import encoder_columns
+from mace.models.preprocessing.pipeline import encoder_columns
 from mace.space import Column, FeatureSpace, Point, Scalar
 from mace.space.encoder import Encoder
 from mace.space.features import plain_scalar

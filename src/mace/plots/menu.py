@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mace.answer.explanation import Counterfactual, Explanation
+from mace.answer.levers import Levers
 from mace.errors import InvalidOption
-from mace.explanation import Counterfactual, Explanation
-from mace.levers import Levers
 from mace.plots.display import BLUE, GREY, Display, plain
 
 

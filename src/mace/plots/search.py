@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mace.answer.explanation import Explanation, show_value
 from mace.distances import as_distance, distance_up
 from mace.errors import InvalidOption
-from mace.explanation import Explanation, show_value
 from mace.plots.display import BLUE, GREEN, ORANGE, Display, plain
 from mace.space import FeatureSpace, Integer, Real
 

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+from mace.constraints.robust import Sturdy
 from mace.errors import InvalidOption, did_you_mean
-from mace.noise import Sturdy
 from mace.problem import Bounds, Limits, Problem
 from mace.registry import Registry
-from mace.solvers import across
+from mace.solvers.boxes import search as across
 
 SOLVERS = Registry(
     "solvers",
@@ -83,7 +83,7 @@ def choose(solver: str, problem: Problem) -> Lane:
 
 def _despite_noise(solver: str, problem: Problem) -> Lane:
     """Return the lane for a problem whose answers must stand noise: that of the problem without, asked again and again."""
-    from mace.solvers import sturdy
+    from mace.solvers.robust import search as sturdy
 
     obstacle = sturdy.unsupported(problem)
     if obstacle:

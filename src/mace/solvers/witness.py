@@ -11,7 +11,7 @@ from mace.exact import float_down, float_up
 from mace.language import holds
 from mace.language.syntax import Guard, conjunction
 from mace.problem import Problem
-from mace.solvers.held import is_narrow, number_beside
+from mace.solvers.dtypes import is_narrow, number_beside
 from mace.space import Point, Real
 
 MOST_CANDIDATES = 64

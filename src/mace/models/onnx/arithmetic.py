@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from mace.errors import UnsupportedModel
+from mace.models.networks.outputs import Chances
+from mace.models.networks.rows import Tensor
 from mace.models.onnx.call import Call, Constant, Value, as_floats, axis_of
-from mace.models.outputs import Chances
-from mace.models.rows import Tensor
 
 # ---- arithmetic
 

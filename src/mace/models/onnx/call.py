@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.models.outputs import Chances, Labels
-from mace.models.piecewise import Lowering
-from mace.models.rows import Tensor
+from mace.models.networks.outputs import Chances, Labels
+from mace.models.networks.piecewise import Lowering
+from mace.models.networks.rows import Tensor
 
 ML = "ai.onnx.ml:"
 """The prefix of the operators of classical models."""

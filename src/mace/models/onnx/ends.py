@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from mace.errors import UnsupportedModel
+from mace.models.networks.outputs import Chances, Labels
+from mace.models.networks.rows import Tensor
 from mace.models.onnx.arithmetic import inner
 from mace.models.onnx.call import Call, Unread, Value, axis_of
 from mace.models.onnx.layout import distinct, label
-from mace.models.outputs import Chances, Labels
-from mace.models.rows import Tensor
 
 # ---- ends
 

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
 from mace.exact import UNIT
+from mace.models.networks.outputs import Chances, Labels, Outcome, of_labels, of_numbers
+from mace.models.networks.piecewise import UNIT32, Lowering
+from mace.models.networks.rows import Tensor
 from mace.models.onnx.call import ML, Call, Value
 from mace.models.onnx.operators import OPERATORS, reason_against
-from mace.models.outputs import Chances, Labels, Outcome, of_labels, of_numbers
 from mace.models.package import optional
-from mace.models.piecewise import UNIT32, Lowering
-from mace.models.rows import Tensor
 
 KINDS: dict[int, Any] = {1: np.float32, 11: np.float64, 6: np.int32, 7: np.int64}
 """Types of an input by ONNX's numbers for them."""

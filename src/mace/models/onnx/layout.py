@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
+from mace.models.networks.outputs import Chances, Labels
+from mace.models.networks.rows import Tensor
 from mace.models.onnx.call import Call, Unread, Value
-from mace.models.outputs import Chances, Labels
 from mace.models.package import optional
-from mace.models.rows import Tensor
 from mace.space import Scalar
 from mace.space.features import plain_scalar
 

@@ -1,9 +1,9 @@
 """The operators of ONNX that are read, one line each.
 
-A value is a constant array, rows over the columns (:class:`~mace.models.piecewise.Tensor`), probabilities, or labels.
+A value is a constant array, rows over the columns (:class:`~mace.models.networks.piecewise.Tensor`), probabilities, or labels.
 The batch is one row. What an operator does, and its roundings, are those of onnxruntime on the CPU: float32 (or
 float64) with any order of summation, fused or not. The graph optimiser may fold a batch normalisation or a scaling into
-the weights beside it; the counts of :mod:`mace.models.piecewise` hold for that too. ``LinearClassifier`` compares its
+the weights beside it; the counts of :mod:`mace.models.networks.piecewise` hold for that too. ``LinearClassifier`` compares its
 scores before it makes them probabilities.
 """
 

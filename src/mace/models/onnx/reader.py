@@ -3,7 +3,7 @@ onnxruntime, on the CPU, row by row.
 
 The input is the space's features in the space's order (or the columns of the encoder given to :func:`mace.wrap`),
 rounded to the dtype of the input: one tensor (rows, columns), or one (rows, 1) a feature of the same name. What the
-outputs mean is said in :mod:`mace.models.outputs`; rounding, in :mod:`mace.models.onnx.operators`.
+outputs mean is said in :mod:`mace.models.networks.outputs`; rounding, in :mod:`mace.models.onnx.operators`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from mace.errors import UnsupportedModel
 from mace.forms import Network
 from mace.models.deployed import Deployed
 from mace.models.estimator import check_no_missing, check_width
+from mace.models.networks.outputs import both_chances, codes_of
+from mace.models.networks.piecewise import largest_values
 from mace.models.onnx.graph import Graph, Meaning, parse, understand
-from mace.models.outputs import both_chances, codes_of
 from mace.models.package import optional
-from mace.models.piecewise import largest_values
 from mace.space import Column, FeatureSpace, Integer
 
 PROVIDER = "CPUExecutionProvider"

@@ -18,8 +18,8 @@ from mace.clock import OutOfTime
 from mace.forms import Alternatives, Box, Composite, Curved, Margin, Network, Part, Polyline, Voting, Weighted
 from mace.forms.polyline import above_sigmoid, below_sigmoid, nearest_knot
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
-from mace.solvers.curves.hand import Hand
-from mace.solvers.curves.lowered import lowered
+from mace.reductions.polylines import lowered
+from mace.solvers.curves.incumbent import Hand
 from mace.space import Point
 
 FIRST = (-7.0, -4.0, -2.5, -1.5, -0.7, 0.0, 0.7, 1.5, 2.5, 4.0, 7.0)

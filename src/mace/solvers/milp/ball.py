@@ -14,7 +14,7 @@ import numpy as np
 from mace.exact import float_down, float_up
 from mace.problem import LATE
 from mace.solvers.milp.branching import Change, Children, Gains, branches, is_missing, settled, split
-from mace.solvers.milp.hand import Hand
+from mace.solvers.milp.incumbent import Hand
 from mace.solvers.milp.model import Model, build
 from mace.solvers.milp.polish import nudge, polish, short
 from mace.solvers.milp.program import Floats

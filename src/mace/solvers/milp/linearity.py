@@ -5,9 +5,10 @@ from __future__ import annotations
 from enum import IntEnum
 from weakref import WeakKeyDictionary
 
-from mace.causes import OfRow
 from mace.constraints import Condition
 from mace.constraints.condition import AtLeast, GuardCondition
+from mace.constraints.near_data import Neighbours
+from mace.constraints.typical import Usual
 from mace.distances import NormMetric
 from mace.forms import Composite, EffectsForm, Form, FunctionForm, Network, ObliqueTrees, TreeEnsemble
 from mace.language import single_assignment
@@ -31,9 +32,8 @@ from mace.language.syntax import (
     Unary,
     Variable,
 )
-from mace.near import Neighbours
-from mace.outliers import Usual
 from mace.problem import Problem
+from mace.reductions.actions import OfRow
 
 
 class Kind(IntEnum):

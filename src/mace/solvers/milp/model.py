@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from mace.constraints.condition import AtLeast
+from mace.constraints.differ import CountDifferent
+from mace.constraints.near_data import Neighbours
 from mace.distances import NormMetric
-from mace.diversity import CountDifferent
 from mace.forms import Box as Ranges
 from mace.forms import EffectsForm, FunctionForm
 from mace.language import characteristic, ranges_of
 from mace.language.syntax import Guard, negation
 from mace.language.syntax import Program as Core
-from mace.near import Neighbours
 from mace.problem import Problem
 from mace.solvers.milp.contract import Box
 from mace.solvers.milp.nodes import Bound, Node
 from mace.solvers.milp.program import Builder, Floats, Program, Room
 from mace.solvers.milp.translate import Translator
-from mace.solvers.narrowed import narrowed, sizes_of
+from mace.solvers.roundings import narrowed, sizes_of
 from mace.space import RESERVED, Integer, Point, Real, Value
 
 DISTANCE = f"{RESERVED}distance"

@@ -9,7 +9,7 @@ from mace.forms import FunctionForm
 from mace.problem import INTERRUPTED, LATE, Bounds, Limits, Problem
 from mace.solvers.bisection import BAND
 from mace.solvers.milp.ball import Ball, Outcome
-from mace.solvers.milp.hand import SHARE, Hand
+from mace.solvers.milp.incumbent import SHARE, Hand
 from mace.solvers.milp.polish import polish
 from mace.solvers.milp.seek import seek
 

@@ -14,7 +14,8 @@ from mace.distances import NormMetric
 from mace.forms import Network
 from mace.problem import Bounds, Evidence, Limits, Problem, timed
 from mace.solvers.compiled import warm_up
-from mace.solvers.network import gaps, kernels
+from mace.solvers.network import kernels
+from mace.solvers.network import missing as gaps
 from mace.solvers.network.conditions import unsupported_condition
 from mace.solvers.network.prepared import grid_error
 from mace.solvers.network.search import Search

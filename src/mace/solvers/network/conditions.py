@@ -9,12 +9,12 @@ from math import ceil, lcm
 
 from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
-from mace.diversity import CountDifferent
+from mace.constraints.differ import CountDifferent
 from mace.exact import float_up
 from mace.language.linear import add, nearly_linear, room
 from mace.language.syntax import Compare, Guard, variables
 from mace.problem import Problem
-from mace.solvers.allowed import compared_with, conjuncts
+from mace.solvers.domains import compared_with, conjuncts
 from mace.space import Feature, FeatureSpace, Real
 
 

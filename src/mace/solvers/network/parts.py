@@ -22,9 +22,9 @@ import numpy as np
 from mace.distances import NormMetric
 from mace.forms import Network
 from mace.problem import Problem
-from mace.solvers.allowed import Allowed, allowed_values, whole_domain
+from mace.solvers.domains import Allowed, allowed_values, whole_domain
+from mace.solvers.missing import Pattern
 from mace.solvers.network.prepared import Costs, Prepared, costs, prepared, sort_of
-from mace.solvers.ways import Pattern
 from mace.space import Categorical, Column, Feature, FeatureSpace, Filled, Integer, Real, Value
 
 SHARE = 2.0**-40

@@ -15,7 +15,7 @@ from mace.distances.norm import Parts
 from mace.exact import UNIT, float_up, gamma
 from mace.forms import Network
 from mace.forms.network import UNDERFLOW, UNDERFLOW_SINGLE
-from mace.solvers.allowed import Allowed, whole_domain
+from mace.solvers.domains import Allowed, whole_domain
 from mace.solvers.network import kernels
 from mace.space import Categorical, Feature, Integer, Ordinal, Real
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mace.constraints.differ import CountDifferent
 from mace.distances import NormMetric, distance_down, distance_up
-from mace.diversity import CountDifferent
 from mace.exact import UNIT, float_up
 from mace.forms import Margin, Network
 from mace.forms.decision import Alternatives
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
-from mace.solvers.allowed import Allowed, Span, alike, on_grid, values_in
 from mace.solvers.bisection import BAND
+from mace.solvers.domains import Allowed, Span, alike, on_grid, values_in
 from mace.solvers.network import kernels, proof
 from mace.solvers.network.conditions import Row, linear_rows
 from mace.solvers.network.parts import Part, whole

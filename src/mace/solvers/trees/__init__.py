@@ -11,10 +11,10 @@ from functools import cache
 
 from mace.distances import NormMetric
 from mace.forms import TreeEnsemble
-from mace.joined import joined
 from mace.problem import Bounds, Limits, Problem, timed
-from mace.solvers.allowed import unsupported_condition
+from mace.reductions.joint_forest import joined
 from mace.solvers.compiled import warm_up
+from mace.solvers.domains import unsupported_condition
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import unsupported
 from mace.solvers.trees.search import Search

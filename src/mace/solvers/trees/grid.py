@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.forms import TreeEnsemble
-from mace.solvers.allowed import values_in
+from mace.solvers.domains import values_in
 from mace.solvers.trees.kernels import Trees
 from mace.space import Categorical, Integer, Ordinal, Real
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mace.constraints.differ import CountDifferent
 from mace.distances import NormMetric
-from mace.diversity import CountDifferent
 from mace.forms import TreeEnsemble
 from mace.problem import Problem
-from mace.solvers.allowed import allowed_values
+from mace.solvers.domains import allowed_values
+from mace.solvers.missing import Ways
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import Floats, Ints, make_grid
 from mace.solvers.trees.prepared import Values, allowed_ends, margin_values, prepared
 from mace.solvers.trees.question import needs_refining, plain_view, refined_view
-from mace.solvers.ways import Ways
 from mace.space import Integer, Point, Real
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mace.exact import UNIT, float_up
 from mace.forms import Margin, TreeEnsemble
-from mace.solvers.allowed import Allowed, whole_domain
+from mace.solvers.domains import Allowed, whole_domain
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import Floats, Grid, Ints, make_grid
 from mace.solvers.trees.question import View, plain_view

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.diversity import CountDifferent
+from mace.constraints.differ import CountDifferent
 from mace.problem import Problem
-from mace.solvers.allowed import Allowed, Span, alike, ends, values_in
+from mace.solvers.domains import Allowed, Span, alike, ends, values_in
 from mace.solvers.trees.grid import Floats, Grid, Ints
 from mace.space import Categorical, Feature, Integer, Real, Value
 

@@ -1,0 +1,113 @@
+"""The menu of levers: the smallest sets of features that suffice, each with its nearest answer, and sets that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar, overload
+
+from mace.answer.conflicts import Undecided
+from mace.answer.explanation import Counterfactual
+
+T = TypeVar("T")
+
+Set = frozenset[str]
+Nearest = Callable[[Set | None, Sequence[Set]], tuple[Set, T] | None]
+"""Finds the nearest answer that changes only some features (any, where ``None``) and not all of any excluded set; returns what it changes,
+with the answer, ``None`` where there is proved to be none, or raises :class:`Undecided`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """A set of features that suffices, none of which can be left out, and the nearest answer that changes only them."""
+
+    features: tuple[str, ...]
+    counterfactual: Counterfactual
+
+
+@dataclass(frozen=True, slots=True)
+class Levers(Sequence[Lever]):
+    """The menu, nearest first.
+
+    Attributes
+    ----------
+    levers : tuple of Lever
+        The sets that suffice.
+    insufficient : tuple of tuples of names
+        Sets proved not to suffice, whatever their features are changed to; those inside another are left out.
+    complete : bool
+        Proved: every set that suffices contains one of the menu.
+    reason : str
+        Why it is not complete; empty where it is.
+    """
+
+    levers: tuple[Lever, ...]
+    insufficient: tuple[tuple[str, ...], ...]
+    complete: bool
+    reason: str = ""
+
+    def __len__(self) -> int:
+        return len(self.levers)
+
+    @overload
+    def __getitem__(self, index: int) -> Lever: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Lever, ...]: ...
+    def __getitem__(self, index: int | slice) -> Lever | tuple[Lever, ...]:
+        return self.levers[index]
+
+    def __iter__(self) -> Iterator[Lever]:
+        return iter(self.levers)
+
+    def __str__(self) -> str:
+        lines = [f"{', '.join(lever.features)}: distance {lever.counterfactual.distance:.6g}" for lever in self]
+        lines += [f"{', '.join(names)}: proved not to suffice" for names in self.insufficient]
+        lines.append(
+            "No other set of features suffices without one of these: proved."
+            if self.complete
+            else f"Not complete: {self.reason}."
+        )
+        return "\n".join(lines)
+
+
+def minimal_sets(nearest: Nearest[T], most: int) -> tuple[list[tuple[Set, T]], list[Set], str]:
+    """Return the smallest sets that suffice, each with its answer, sets that do not, and why the list is not complete.
+
+    Examples
+    --------
+    Sets that hold a, or b and c, suffice:
+
+    >>> def nearest(allowed, excluded):
+    ...     wanted = [frozenset("a"), frozenset("bc")]
+    ...     fits = [s for s in wanted if (allowed is None or s <= allowed) and not any(e <= s for e in excluded)]
+    ...     return (fits[0], "answer") if fits else None
+    >>> sets, _, reason = minimal_sets(nearest, 10)
+    >>> [sorted(each) for each, _ in sets], reason
+    ([['a'], ['b', 'c']], '')
+    """
+    found: list[tuple[Set, T]] = []
+    insufficient: list[Set] = []
+    try:
+        while len(found) < most:
+            got = nearest(None, [chosen for chosen, _ in found])
+            if got is None:
+                return found, insufficient, ""
+            found.append(_shrunk(got, nearest, insufficient))
+    except Undecided as stopped:
+        return found, insufficient, str(stopped)
+    return found, insufficient, f"the menu ends at {most} sets"
+
+
+def _shrunk(got: tuple[Set, T], nearest: Nearest[T], insufficient: list[Set]) -> tuple[Set, T]:
+    """Leave out one feature after another, as long as the rest suffices."""
+    chosen, answer = got
+    for name in sorted(chosen):
+        fewer = chosen - {name}
+        if name not in chosen or any(fewer <= known for known in insufficient):
+            continue
+        smaller = nearest(fewer, ())
+        if smaller is None:
+            insufficient.append(fewer)
+        else:
+            chosen, answer = smaller
+    return chosen, answer

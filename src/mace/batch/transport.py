@@ -1,0 +1,172 @@
+"""How an explainer comes to the workers: once to each, and never along with rows."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mace.batch.protocol import Explains, Options
+from mace.disk import OWNER_ONLY, lock, remove_if_left, unwritable
+from mace.errors import InvalidOption
+from mace.language.source import remember_typed, typed_sources
+
+PREFIX, FILE = "mace-batch-", "explainer.pickle"
+"""How the temporary folder and the file in it are called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """An explainer and a question on their way to workers.
+
+    Attributes
+    ----------
+    token : str
+        A name for them.
+    fetch : callable
+        How a worker fetches their bytes.
+    parent : int, optional
+        The process without which a worker has nothing to do, where it runs on the same machine.
+    """
+
+    token: str
+    fetch: Callable[[], bytes]
+    parent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileBytes:
+    """Bytes in a file, for workers on this machine."""
+
+    path: str
+
+    def __call__(self) -> bytes:
+        """Read them."""
+        return Path(self.path).read_bytes()
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBytes:
+    """Bytes that travel themselves, where something else sees to it that they travel once."""
+
+    data: bytes
+
+    def __call__(self) -> bytes:
+        """Return them."""
+        return self.data
+
+
+@dataclass(frozen=True, slots=True)
+class DaskBytes:
+    """Bytes in a plug-in that every Dask worker has, those that come later too."""
+
+    name: str
+
+    def __call__(self) -> bytes:
+        """Take them from the worker."""
+        from distributed import get_worker
+
+        found: bytes = get_worker().plugins[self.name].data
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class RayBytes:
+    """Bytes in Ray's object store, one copy a machine."""
+
+    reference: Any
+
+    def __call__(self) -> bytes:
+        """Take them from there."""
+        import ray
+
+        found: bytes = ray.get(self.reference)
+        return found
+
+
+def packed(explainer: Explains, options: Options) -> bytes:
+    """Return an explainer and a question as bytes; what cannot be packed is refused."""
+    import cloudpickle
+
+    try:
+        made: bytes = cloudpickle.dumps((typed_sources(), cloudpickle.dumps((explainer, dict(options)))))
+    except Exception as error:
+        said = (str(error).splitlines() or [""])[0][:200]
+        raise InvalidOption(
+            f"the model or the question cannot be sent to other processes ({type(error).__name__}: {said}). "
+            "Use n_jobs=1, or give the model as an object that pickles (an onnx.ModelProto instead of a session)."
+        ) from error
+    return made
+
+
+def token_of(data: bytes) -> str:
+    """Return a name for some bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def carrier(data: bytes, backend: Any, stack: ExitStack) -> Carrier:
+    """Return a carrier for the workers of a joblib back end; what it needs is given free with the stack."""
+    name = token_of(data)
+    match type(backend).__name__:
+        case "DaskDistributedBackend":
+            from mace.batch.dask import register
+
+            register(backend.client, name, data, stack)
+            return Carrier(name, DaskBytes(name))
+        case "RayBackend":
+            import ray
+
+            return Carrier(name, RayBytes(ray.put(data)))
+    return Carrier(name, FileBytes(str(stack.enter_context(_file_of(data)))), os.getpid())
+
+
+@contextmanager
+def _file_of(data: bytes) -> Iterator[Path]:
+    """Give a temporary file with some bytes, locked while it is in use; remove those that killed processes left."""
+    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{FILE}"):
+        if remove_if_left(left):
+            with suppress(OSError):
+                left.parent.rmdir()
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    except OSError as error:
+        raise unwritable(tempfile.gettempdir(), error) from error
+    try:
+        with open(folder / FILE, "xb", opener=partial(os.open, mode=OWNER_ONLY)) as file:
+            lock(file.fileno())
+            try:
+                file.write(data)
+                file.flush()
+            except OSError as error:
+                raise unwritable(folder / FILE, error) from error
+            yield folder / FILE
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+_RECEIVED: dict[str, tuple[Explains, Options]] = {}
+
+
+def receive(sent: Carrier) -> tuple[Explains, Options]:
+    """Return an explainer and a question, unpacked once in each process; only the last ones are kept."""
+    if sent.token not in _RECEIVED:
+        received = unpacked(sent.fetch())
+        _RECEIVED.clear()
+        _RECEIVED[sent.token] = received
+    return _RECEIVED[sent.token]
+
+
+def unpacked(data: bytes) -> tuple[Explains, Options]:
+    """Return what :func:`packed` packed; the bytes come from this program's own other processes."""
+    sources, rest = pickle.loads(data)  # noqa: S301
+    remember_typed(sources)
+    explainer, options = pickle.loads(rest)  # noqa: S301
+    return explainer, options

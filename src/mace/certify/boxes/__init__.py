@@ -1,0 +1,1 @@
+"""The checker of proofs by boxes."""

@@ -1,0 +1,120 @@
+"""Checking a proof by boxes: conditions across features, which the proofs of a lane leave out.
+
+The evidence is a list of boxes, each with a proof of the lane that nothing in it nearer than ``lower`` is in the goal. What is left to
+show is that the boxes hold every row nearer than ``lower`` that fulfils the conditions. To that end the domain is cut along the boxes until
+each piece lies in one of them, is too far from the factual, or fails a condition in all its rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from mace.certify.boxes.cover import Box, check_cover, span_of_levels
+from mace.certify.boxes.ranges import Span
+from mace.certify.network import checker as network
+from mace.certify.trees import checker as trees
+from mace.certify.verdict import Progress, Refuted, Unchecked
+from mace.constraints.condition import GuardCondition
+from mace.constraints.typical import USUAL, Usual
+from mace.distances import NormMetric
+from mace.language.syntax import (
+    Compare,
+    Guard,
+    Missing,
+    Not,
+    Truth,
+    Variable,
+    conjunction,
+    constant,
+    disjunction,
+)
+from mace.problem import Problem
+from mace.space import Feature, Integer, Ordinal
+
+INNER: dict[str, Callable[[Problem, Fraction | None, dict[str, Any], Progress], None]] = {
+    "trees": trees.check,
+    "network": network.check,
+}
+"""The lanes that may prove a box."""
+
+
+def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
+    """Be convinced that no plausible point nearer than ``lower`` is in the goal, or raise."""
+    if not isinstance(problem.metric, NormMetric):
+        raise Refuted("evidence: a proof by boxes is about norms")
+    boxes = [read_box(problem, entry["ranges"]) for entry in evidence["boxes"]]
+    check_cover(problem, lower, boxes)
+    for number, (box, entry) in enumerate(zip(boxes, evidence["boxes"], strict=True)):
+        proof = entry["proof"]
+        if "missing" in proof:
+            raise Unchecked(f"box {number} has no proof: {proof['missing']!s:.300}")
+        if proof["lane"] not in INNER:
+            raise Unchecked(f"no checker for boxes of the lane {proof['lane']!r:.60}; known: {', '.join(INNER)}")
+        about = problem if entry.get("forest") is None else _about_forest(problem, entry["forest"])
+        INNER[proof["lane"]](inside(about, box), lower, proof, _silent)
+        progress((number + 1) / len(boxes))
+
+
+def _about_forest(problem: Problem, number: object) -> Problem:
+    """Return the question for the nearest row that one of the isolation forests calls usual: there is no nearer counterfactual."""
+    forests = [condition for condition in problem.conditions if isinstance(condition, Usual)]
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(forests):
+        raise Refuted(f"evidence.boxes: there is no isolation forest {number!r:.40}")
+    reading = forests[number].reading
+    rest = tuple(condition for condition in problem.conditions if not isinstance(condition, Usual))
+    return replace(problem, form=reading.form, ask=reading.ask, goal=USUAL, conditions=rest)
+
+
+def _silent(share: float) -> None:
+    """Tell nobody: the share of one box is not that of the whole."""
+
+
+# ---- boxes
+
+
+def read_box(problem: Problem, ranges: dict[str, Any]) -> Box:
+    """Return the box that evidence tells of by the ranges of its features."""
+    unknown = [name for name in ranges if name not in problem.space]
+    if unknown:
+        raise Refuted(f"evidence.boxes: there is no feature {unknown[0]!r:.60}")
+    return tuple(
+        _read_span(feature, ranges[name]) if name in ranges else None for name, feature in problem.space.items()
+    )
+
+
+def inside(problem: Problem, box: Box) -> Problem:
+    """Return a problem about the rows of a box."""
+    limits = [_guard(name, span) for name, span in zip(problem.space, box, strict=True) if span is not None]
+    return replace(problem, conditions=(*problem.conditions, *map(GuardCondition, limits)))
+
+
+def _read_span(feature: Feature, entry: dict[str, Any]) -> Span:
+    missing = bool(entry["missing"])
+    if "levels" in entry:
+        return span_of_levels(entry["levels"], missing)
+    low, high = float(entry["low"]), float(entry["high"])
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise Refuted("evidence.boxes: the end of a range is no number")
+    if isinstance(feature, Ordinal):
+        return span_of_levels((k for k in range(len(feature.levels)) if low <= k <= high), missing)
+    if isinstance(feature, Integer):
+        return Span(math.ceil(low), math.floor(high), None, True, missing)
+    return Span(low, high, None, False, missing)
+
+
+def _guard(name: str, span: Span) -> Guard:
+    """Return the guard that a feature lies in a span."""
+    variable = Variable(name)
+    if not span.has_values:
+        within: Guard = Truth(False)
+    elif span.levels is not None:
+        within = disjunction(Compare("==", variable, constant(k)) for k in sorted(span.levels))
+    else:
+        within = conjunction(
+            [Compare(">=", variable, constant(span.low)), Compare("<=", variable, constant(span.high))]
+        )
+    return disjunction([Missing(name), within]) if span.missing else conjunction([Not(Missing(name)), within])

@@ -1,0 +1,280 @@
+"""That boxes leave nothing out: the domain is cut along them until each piece lies in one, is too far, or fails a condition.
+
+A row of the data of ``near_data`` is a neighbour of a point or it is not; the pieces are told apart by that too, until so few rows may be
+neighbours in a piece that none of its points has enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mace.certify.boxes.guards import may_hold
+from mace.certify.boxes.neighbours import Crowd, Rows
+from mace.certify.boxes.ranges import Piece, Span
+from mace.certify.trees.cells import Axis, Flags, Floats, Ints, cell_costs, make_axes, on_grid, threshold
+from mace.certify.verdict import Refuted, Unchecked
+from mace.constraints.condition import GuardCondition
+from mace.constraints.near_data import Neighbours
+from mace.distances import NormMetric
+from mace.language.syntax import variables
+from mace.problem import Problem
+from mace.space import Feature, Integer, Point, Real
+
+MOST_PIECES = 200_000
+
+MOST_DISTANCES = 100_000_000
+"""How many changes of single features are measured from rows of data at most."""
+
+Box = tuple[Span | None, ...]
+"""A span for each feature; ``None`` where all of the feature's domain is meant."""
+
+
+def check_cover(problem: Problem, lower: Fraction | None, boxes: list[Box]) -> None:
+    """Be convinced that every row nearer than ``lower`` that fulfils the conditions lies in a box, or raise."""
+    axes = make_axes(problem, [np.empty(0)] * len(problem.space))
+    whole = tuple(map(_whole, problem.space.values(), axes))
+    if all(not span.is_empty for span in whole):
+        full = [tuple(span or every for span, every in zip(box, whole, strict=True)) for box in boxes]
+        _Cover(problem, axes, lower, _Boxes(list(problem.space.values()), full)).run(whole)
+
+
+def span_of_levels(levels: Iterable[Any], missing: bool) -> Span:
+    """Return a set of levels."""
+    return Span(1.0, 0.0, frozenset(map(int, levels)), False, missing)
+
+
+def _whole(feature: Feature, axis: Axis) -> Span:
+    """Return all that the domain and the conditions on the feature alone leave."""
+    if axis.is_set:
+        return span_of_levels(axis.low, axis.may_be_missing)
+    low, high = (float(axis.low[0]), float(axis.high[-1])) if axis.size else (1.0, 0.0)
+    return Span(low, high, None, isinstance(feature, Integer), axis.may_be_missing)
+
+
+class _Boxes:
+    """Boxes as arrays, so that a piece is compared with all of them at once."""
+
+    def __init__(self, features: list[Feature], boxes: list[Piece]) -> None:
+        shape = (len(boxes), len(features))
+        self.each = boxes
+        self.low: Floats = np.array([[span.low for span in box] for box in boxes]).reshape(shape)
+        self.high: Floats = np.array([[span.high for span in box] for box in boxes]).reshape(shape)
+        self.missing: Flags = np.array([[span.missing for span in box] for box in boxes], dtype=bool).reshape(shape)
+        self.levels: dict[int, Flags] = {}
+        for j, feature in enumerate(features):
+            if hasattr(feature, "levels"):
+                sets = [[k in (box[j].levels or ()) for k in range(len(feature.levels))] for box in boxes]
+                self.levels[j] = np.array(sets, dtype=bool).reshape(len(boxes), len(feature.levels))
+
+    def meeting(self, piece: Piece, some: Ints) -> Ints:
+        """Return those of some boxes that share something with a piece."""
+        for j, span in enumerate(piece):
+            if span.levels is not None:
+                shares = self.levels[j][some][:, sorted(span.levels)].any(axis=1)
+            else:
+                shares = np.maximum(self.low[some, j], span.low) <= np.minimum(self.high[some, j], span.high)
+            some = some[shares | (self.missing[some, j] & span.missing)]
+        return some
+
+    def left_out(self, piece: Piece, some: Ints) -> Flags:
+        """Return the features, boxes x features, of which some boxes do not hold all that a piece does."""
+        found = np.zeros((len(some), len(piece)), dtype=bool)
+        for j, span in enumerate(piece):
+            if span.levels is not None:
+                found[:, j] = ~self.levels[j][some][:, sorted(span.levels)].all(axis=1)
+            elif span.has_values:
+                found[:, j] = (self.low[some, j] > span.low) | (self.high[some, j] < span.high)
+            if span.missing:
+                found[:, j] |= ~self.missing[some, j]
+        return found
+
+
+class _Cover:
+    """Cuts pieces until each is in a box, too far, or fails a condition."""
+
+    def __init__(self, problem: Problem, axes: list[Axis], lower: Fraction | None, boxes: _Boxes) -> None:
+        assert isinstance(problem.metric, NormMetric)
+        self.problem, self.lower, self.boxes = problem, lower, boxes
+        self.names, self.features = list(problem.space), list(problem.space.values())
+        self.factual, self.parts = problem.factual, problem.metric.parts
+        self.axes, self.limit = axes, threshold(problem, lower)
+        self.guards = [condition.guard for condition in problem.conditions if isinstance(condition, GuardCondition)]
+        self.rows = [Rows(problem, each, lower) for each in problem.conditions if isinstance(each, Neighbours)]
+        self.asked = sorted({self.names.index(name) for guard in self.guards for name in variables(guard)})
+        self.known: dict[tuple[int, Span], list[tuple[int, int]]] = {}
+        self.narrowed: dict[tuple[int, Span], Span] = {}
+
+    def run(self, whole: Piece) -> None:
+        every = np.arange(len(self.boxes.each))
+        pending = [(whole, every, tuple(rows.start() for rows in self.rows))]
+        pieces = distances = 0
+        while pending:
+            piece, near, crowds = pending.pop()
+            pieces += 1
+            distances += len(piece) * sum(len(crowd.alive) for crowd in crowds)
+            if pieces > MOST_PIECES or distances > MOST_DISTANCES:
+                raise Unchecked(f"whether the boxes cover the domain is not clear after {pieces:,} pieces")
+            piece = tuple(map(self._on_grid, range(len(piece)), piece))
+            if self._cost(piece) >= self.limit or self._fails(piece):
+                continue
+            left = self._with_neighbours(piece, crowds)
+            if left is None:
+                continue
+            piece, crowds = left
+            near = self.boxes.meeting(piece, near)
+            outside = self.boxes.left_out(piece, near)
+            if not outside.any(axis=1).all():
+                continue
+            choices = self._choices(crowds)
+            if choices:
+                pending += [(piece, near, choice) for choice in choices]
+                continue
+            cut = self._along_a_box(piece, near, outside) if len(near) else self._somewhere(piece)
+            pending += [(part, near, crowds) for part in cut]
+
+    # ---- neighbours
+
+    def _with_neighbours(self, piece: Piece, crowds: tuple[Crowd, ...]) -> tuple[Piece, tuple[Crowd, ...]] | None:
+        """Return what may have enough neighbours of a piece; ``None`` where nothing may."""
+        kept = []
+        for rows, crowd in zip(self.rows, crowds, strict=True):
+            settled = rows.settled(piece, crowd)
+            if settled is None:
+                return None
+            piece, left = settled
+            kept.append(left)
+        return tuple(map(self._on_grid, range(len(piece)), piece)), tuple(kept)
+
+    def _choices(self, crowds: tuple[Crowd, ...]) -> list[tuple[Crowd, ...]]:
+        """Return a piece's neighbours with some row among them, and without it; nothing where they are chosen."""
+        for number, (rows, crowd) in enumerate(zip(self.rows, crowds, strict=True)):
+            choices = rows.branch(crowd)
+            if choices is not None:
+                return [(*crowds[:number], choice, *crowds[number + 1 :]) for choice in choices]
+        return []
+
+    # ---- cuts
+
+    def _on_grid(self, j: int, span: Span) -> Span:
+        """Return a span of numbers as narrow as the values in it: whole ones, those of a grid, and the factual's own."""
+        feature, own = self.features[j], self.factual[j]
+        if span.levels is not None or not span.has_values or not isinstance(feature, Real | Integer):
+            return span
+        if not feature.step and not span.is_whole and not (isinstance(feature, Real) and feature.is_single):
+            return span
+        if (j, span) not in self.narrowed:
+            low, high = (float(ends[0]) for ends in on_grid(feature, np.array([span.low]), np.array([span.high])))
+            if own is not None and span.low <= own <= span.high:
+                low, high = min(low, own), max(high, own)
+            low, high = (low, high) if low <= high else (1.0, 0.0)
+            self.narrowed[j, span] = replace(span, low=low, high=high)
+        return self.narrowed[j, span]
+
+    def _along_a_box(self, piece: Piece, near: Ints, outside: Flags) -> list[Piece]:
+        """Return the piece cut along the box that most of it lies in."""
+        which = int(np.argmin(outside.sum(axis=1)))
+        box, open_ = self.boxes.each[near[which]], np.flatnonzero(outside[which]).tolist()
+        # A feature of the conditions first: what is cut off may fail one.
+        j = next((j for j in open_ if j in self.asked), open_[0])
+        spans = [piece[j].inside(box[j]), *piece[j].outside(box[j])]
+        return [(*piece[:j], span, *piece[j + 1 :]) for span in spans if not span.is_empty]
+
+    def _somewhere(self, piece: Piece) -> list[Piece]:
+        """Return a piece that no box meets in two; raise where it is a single row as far as the conditions can tell."""
+        for j in self.asked:
+            parts = self._own_apart(j, piece[j])
+            if len(parts) > 1:
+                return [(*piece[:j], span, *piece[j + 1 :]) for span in parts]
+        asked = range(len(piece)) if self.rows else self.asked
+        sizes = {j: self._size(j, piece[j]) for j in asked}
+        for j in sorted(sizes, key=lambda j: -sizes[j]):
+            parts = piece[j].halves()
+            if len(parts) > 1:
+                return [(*piece[:j], span, *piece[j + 1 :]) for span in parts]
+        if self._is_refused(piece):
+            return []
+        shown = ", ".join(
+            f"{name} {self._shown(span)}" for name, span in zip(self.names, piece, strict=True) if not span.missing
+        )
+        raise Refuted(f"evidence.boxes: rows that fulfil the conditions lie in no box: {shown:.300}")
+
+    def _is_refused(self, piece: Piece) -> bool:
+        """Return whether a piece is a single row, which is not plausible or not nearer than ``lower``, in fractions."""
+        values = [_only(span, feature) for span, feature in zip(piece, self.features, strict=True)]
+        if any(value is False for value in values):
+            return False
+        point: Point = tuple(None if value is False else value for value in values)
+        if not self.problem.is_plausible(point):
+            return True
+        metric = self.problem.metric
+        return self.lower is not None and metric.measure(point) >= self.lower**metric.power
+
+    def _own_apart(self, j: int, span: Span) -> list[Span]:
+        """Return a span with the factual's own value cut out: conditions ask whether a feature changes."""
+        own = self.factual[j]
+        if own is None or span.levels is not None or not span.low <= own <= span.high:
+            return [span]
+        alone = replace(span, low=float(own), high=float(own), missing=False)
+        return [alone, *span.outside(alone)]
+
+    def _size(self, j: int, span: Span) -> float:
+        """Return how much of a feature a span holds."""
+        if not span.has_values:
+            return 0.0
+        if span.levels is not None:
+            return len(span.levels) / max(self.axes[j].size, 1)
+        reach = float(self.axes[j].high[-1] - self.axes[j].low[0])
+        return (span.high - span.low) / reach if reach > 0 else 0.0
+
+    @staticmethod
+    def _shown(span: Span) -> str:
+        return f"level {min(span.levels)}" if span.levels else f"{span.low!r}"
+
+    # ---- what closes a piece
+
+    def _cost(self, piece: Piece) -> int:
+        """Return the least cost of a row of a piece; the limit where it holds none."""
+        total = highest = 0
+        for j, (axis, span) in enumerate(zip(self.axes, piece, strict=True)):
+            options = [(axis.missing_add, axis.missing_top)] if span.missing else []
+            options += self._costs_of_values(j, span) if span.has_values else []
+            if not options:
+                return self.limit
+            total += min(add for add, _ in options)
+            highest = max(highest, min(top for _, top in options))
+        return total + highest
+
+    def _costs_of_values(self, j: int, span: Span) -> list[tuple[int, int]]:
+        """Return the least that the values of a span cost in the sum and in the maximum; nothing where the domain has none there."""
+        if (j, span) in self.known:
+            return self.known[j, span]
+        axis = self.axes[j]
+        if span.levels is not None:
+            held = np.isin(axis.low, list(span.levels))
+            add, top = axis.add[held], axis.top[held]
+        else:
+            held = (axis.high >= span.low) & (axis.low <= span.high)
+            low, high = np.maximum(axis.low[held], span.low), np.minimum(axis.high[held], span.high)
+            add, top = cell_costs(self.features[j], self.factual[j], self.parts[j], low, high)
+        self.known[j, span] = [(int(add.min()), int(top.min()))] if held.any() else []
+        return self.known[j, span]
+
+    def _fails(self, piece: Piece) -> bool:
+        """Return whether no row of a piece fulfils all conditions."""
+        at = dict(zip(self.names, piece, strict=True))
+        return any(not may_hold(guard, at)[0] for guard in self.guards)
+
+
+def _only(span: Span, feature: Feature) -> float | int | bool | None:
+    """Return the only value of a span, ``None`` where it is missing; ``False`` where there are several."""
+    if not span.has_values:
+        return None
+    values = sorted(span.levels) if span.levels is not None else [span.low, span.high]
+    if span.missing or values[0] != values[-1]:
+        return False
+    return float(values[0]) if isinstance(feature, Real) else int(values[0])

@@ -1,0 +1,208 @@
+"""The checker's view of ``near_data``: which rows of a data set may lie within the radius of a piece of the domain.
+
+A row is ruled out where its least distance from the piece is above the radius; or, where the distance from the data is the one that is
+minimised, where the way from the factual over the piece to the row is at least ``lower`` plus the radius: over a point nearer than that
+with the row as a neighbour it is shorter. Costs are whole numbers of 2^-58, rounded down, so that no row is ruled out that may count.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from mace.certify.boxes.ranges import Piece, Span
+from mace.certify.trees.cells import SCALE, Flags, Floats, Ints, change_costs, rounded_down
+from mace.certify.verdict import Unchecked
+from mace.constraints.near_data import Neighbours
+from mace.distances import NormMetric
+from mace.distances.norm import Parts
+from mace.problem import Problem
+from mace.space import Categorical, Feature, Point
+
+LARGEST = 2.0**53
+"""Whole numbers up to this are floats."""
+
+BEYOND = 4 * SCALE
+"""No distance, and no two together, costs as much."""
+
+MORE = 1 + 2.0**-40
+LESS = 1 - 2.0**-40
+"""A reach is made of a few roundings, each of at most 2^-53 of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """What is known of the rows of one ``near_data`` on a piece.
+
+    Attributes
+    ----------
+    alive : int array
+        The rows that may be neighbours of a point of the piece.
+    needed : int array
+        Those among them that must be.
+    """
+
+    alive: Ints
+    needed: Ints
+
+
+class Rows:
+    """The rows of one ``near_data``, and the costs from them to pieces."""
+
+    def __init__(self, problem: Problem, condition: Neighbours, lower: Fraction | None) -> None:
+        metric = condition.metrics[0]
+        self.least = condition.least
+        self.features: list[Feature] = list(problem.space.values())
+        self.parts: tuple[Parts, ...] = metric.parts
+        self.numbers = np.array([_floats(row) for row in condition.rows])
+        self.limit = min(math.floor((condition.limit + condition.room) * SCALE), BEYOND)
+        self.condition = condition
+        self.way: int | None = None
+        if lower is not None and _is_same(problem.metric, metric):
+            self.way = min(math.ceil((lower + condition.radius + condition.off) ** metric.power * SCALE), BEYOND)
+        self.is_linear = metric.power == 1
+        own = np.array([_floats(problem.factual)])
+        each = [self._costs(j, own[0, j], None) for j in range(len(self.features))]
+        self.home_add, self.home_top = (np.column_stack([pair[part] for pair in each]) for part in (0, 1))
+        self.home = own[0]
+        self.order = np.argsort(self.home_add.sum(axis=1) + self.home_top.max(axis=1), kind="stable")
+
+    def start(self) -> Crowd:
+        """Return what is known before anything is."""
+        return Crowd(self.order, np.empty(0, dtype=np.int64))
+
+    def settled(self, piece: Piece, crowd: Crowd) -> tuple[Piece, Crowd] | None:
+        """Return the part of a piece, or a little more, that may have enough neighbours, and its rows; ``None`` where there is none."""
+        add, top = self._from_rows(piece, crowd.alive)
+        total, peak = add.sum(axis=1), top.max(axis=1)
+        near = total + peak <= self.limit
+        if self.way is not None:
+            near &= self._ways(piece, crowd.alive, add, top) < self.way
+        alive = crowd.alive[near]
+        if len(alive) < self.least or not np.isin(crowd.needed, alive).all():
+            return None
+        needed = alive if len(alive) == self.least else crowd.needed
+        budget = self.limit - (total[near][:, None] - add[near])
+        groups = [np.flatnonzero(alive == row) for row in needed]
+        if len(needed) < self.least:
+            groups.append(np.arange(len(alive)))
+        spans = list(piece)
+        for group in groups:
+            for j in range(len(spans)):
+                spans[j] = self._within(j, spans[j], self.numbers[alive[group], j], budget[group, j])
+                if spans[j].is_empty:
+                    return None
+        return tuple(spans), Crowd(alive, needed)
+
+    def branch(self, crowd: Crowd) -> tuple[Crowd, Crowd] | None:
+        """Return the crowd with the row nearest to the factual as a neighbour, and without it; ``None`` once there are enough."""
+        if len(crowd.needed) >= self.least:
+            return None
+        row = next(row for row in crowd.alive if row not in crowd.needed)
+        return replace(crowd, needed=np.append(crowd.needed, row)), replace(
+            crowd, alive=crowd.alive[crowd.alive != row]
+        )
+
+    # ---- costs
+
+    def _from_rows(self, piece: Piece, rows: Ints) -> tuple[Ints, Ints]:
+        """Return the least that each feature costs from each row to a piece, in the sum and in the maximum."""
+        each = [self._costs(j, self.numbers[rows, j], span) for j, span in enumerate(piece)]
+        return np.column_stack([add for add, _ in each]), np.column_stack([top for _, top in each])
+
+    def _ways(self, piece: Piece, rows: Ints, add: Ints, top: Ints) -> Ints:
+        """Return the least cost of the way from the factual over a piece to each row: the triangle inequality, feature by feature."""
+        home_add, home_top = self.home_add[rows], self.home_top[rows]
+        if self.is_linear:
+            first = [self._costs(j, self.home[j : j + 1], span) for j, span in enumerate(piece)]
+            home_add = np.maximum(home_add, add + np.array([int(part[0]) for part, _ in first]))
+            home_top = np.maximum(home_top, top + np.array([int(part[0]) for _, part in first]))
+        found: Ints = home_add.sum(axis=1) + home_top.max(axis=1)
+        return found
+
+    def _costs(self, j: int, own: Floats, span: Span | None) -> tuple[Ints, Ints]:
+        """Return the least cost of one feature between numbers and a span; without one, between a number and all rows."""
+        deltas = _changes(self.features[j], np.asarray(own), self.numbers[:, j] if span is None else span)
+        return change_costs(self.parts[j], deltas, deltas > 0)
+
+    # ---- narrowing
+
+    def _within(self, j: int, span: Span, own: Floats, budget: Ints) -> Span:
+        """Return what is left of a span within what some of the rows may spend on the feature; all of it where a change of 1 is."""
+        reach = _reach(self.parts[j], budget)
+        if (reach >= 1).any():
+            return span
+        feature, known = self.features[j], ~np.isnan(own)
+        if known.all():
+            span = replace(span, missing=False)
+        own, reach = own[known], reach[known]
+        if not len(own):
+            return span.only_missing() if span.missing else replace(span, low=1.0, high=0.0, levels=_none(span))
+        if feature.range == 0:
+            return span
+        width = reach * float(feature.range) * MORE
+        if span.levels is None:
+            low, high = np.nextafter(own - width, -np.inf).min(), np.nextafter(own + width, np.inf).max()
+            return replace(span, low=max(span.low, float(low)), high=min(span.high, float(high)))
+        if isinstance(feature, Categorical):
+            width = np.zeros(len(own))
+        kept = frozenset(k for k in span.levels if (np.abs(own - k) <= width).any())
+        return replace(span, levels=kept)
+
+
+def _none(span: Span) -> frozenset[int] | None:
+    return None if span.levels is None else frozenset()
+
+
+def _is_same(metric: object, own: NormMetric) -> bool:
+    """Return whether the distance that is minimised is the one of the data."""
+    return isinstance(metric, NormMetric) and (metric.norms, metric.weights) == (own.norms, own.weights)
+
+
+def _floats(row: Point) -> list[float]:
+    if any(value is not None and abs(value) > LARGEST for value in row):
+        raise Unchecked("a whole number of near_data is too large for floats")
+    return [math.nan if value is None else float(value) for value in row]
+
+
+def _changes(feature: Feature, own: Floats, other: Span | Floats) -> Floats:
+    """Return the least change δ, to within three roundings, between numbers and a span, or between a number and numbers; NaN is missing."""
+    lost = np.isnan(own)
+    if not isinstance(other, Span):
+        apart = (own != other).astype(np.float64) if isinstance(feature, Categorical) else np.abs(own - other)
+        moved = _share(feature, apart)
+        return np.where(lost | np.isnan(other), (lost != np.isnan(other)).astype(np.float64), moved)
+    if not other.has_values:
+        moved = np.ones(len(own))
+    elif other.levels is not None:
+        levels = np.array(sorted(other.levels), dtype=np.float64)
+        apart = np.abs(own[:, None] - levels[None, :]).min(axis=1)
+        moved = _share(feature, np.minimum(apart, 1.0) if isinstance(feature, Categorical) else apart)
+    else:
+        moved = _share(feature, np.maximum(np.maximum(other.low - own, own - other.high), 0.0))
+    return np.where(lost, 0.0 if other.missing else 1.0, moved)
+
+
+def _share(feature: Feature, apart: Floats) -> Floats:
+    if feature.range == 0:
+        return np.zeros_like(apart)
+    return apart if isinstance(feature, Categorical) else apart / float(feature.range)
+
+
+def _reach(parts: Parts, budget: Ints) -> Floats:
+    """Return the greatest change of a feature that costs no more than a budget, or a little more than that."""
+    jump, slope, square, peak = rounded_down(parts)
+    # One unit more, for the budget itself as a float.
+    left = np.maximum((budget + 1) / SCALE * MORE - jump, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if slope + peak > 0:
+            reach = left / ((slope + peak) * LESS)
+        elif square > 0:
+            reach = np.sqrt(left / square)
+        else:
+            reach = np.full(len(left), np.inf)
+    can_change: Flags = math.floor(parts.jump * SCALE) <= budget
+    return np.where(can_change, reach * MORE, 0.0)

@@ -1,0 +1,1 @@
+"""The checker of proofs about means of sigmoids."""

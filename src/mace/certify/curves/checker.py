@@ -1,0 +1,197 @@
+"""The checker of the lane of curves: polylines beside the sigmoids, and a proof of another lane about what they make.
+
+The evidence holds a polyline above (below) each sigmoid. The checker shows that it is one, over all scores that the model can have
+nearer than ``lower``. With polylines that make its sum larger (smaller, where less is what is sought) in place of the sigmoids the model
+becomes piecewise linear, and whatever the real model puts in the goal fulfils the margins of that one, widened by the rounding of the
+real one. So it is enough that nothing nearer than ``lower`` fulfils them, which the proof of another lane shows to that lane's own checker.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mace.certify.boxes import checker as boxes
+from mace.certify.curves.polylines import as_network
+from mace.certify.curves.sigmoid import Line, is_above, is_below
+from mace.certify.enumerate import check as check_every_row
+from mace.certify.network import checker as network
+from mace.certify.smt import checker as smt
+from mace.certify.smt import milp
+from mace.certify.verdict import Progress, Refuted, Unchecked
+from mace.constraints.differ import CountDifferent
+from mace.forms import Alternatives, Box, Composite, Curved, Margin, Part, Polyline, Voting, Weighted
+from mace.language.syntax import ONE, Compare, Guard, Variable
+from mace.problem import Problem
+from mace.space import Point
+
+MOST_KNOTS = 20_000
+MOST_CUTS = 4096
+"""How many boxes of a network the checker cuts itself: many hinges of one score are bounded less well than other units."""
+
+Checker = Callable[[Problem, Fraction | None, dict[str, Any], Progress], None]
+
+OF_NETWORKS: dict[str, Checker] = {"network": partial(network.check, most_cuts=MOST_CUTS), "boxes": boxes.check}
+OTHERS: dict[str, Checker] = {"milp": milp.check, "smt": smt.check, "enumerate": check_every_row}
+"""The lanes that may prove what the polylines make: of one network, or of the models as they are."""
+
+MOST_EXCLUDED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Margins over the outputs of a form; an outcome of 1 counts."""
+
+    stated: Alternatives
+    slack: Fraction = Fraction(0)
+
+    def accepts(self, outcome: Fraction) -> bool:
+        """Return whether an outcome counts."""
+        return outcome == 1
+
+    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
+        """Return the margins."""
+        return self.stated
+
+    def of_result(self, result: str) -> Guard:
+        """Return that an outcome counts."""
+        return Compare("==", Variable(result), ONE)
+
+
+def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
+    """Be convinced that no plausible point nearer than ``lower`` (at any distance, where ``None``) reaches the goal, or raise."""
+    form = problem.form
+    if not isinstance(form, Composite) or not form.is_curved:
+        raise Refuted("evidence.lane: the model is no mean of sigmoids")
+    if form.outputs != 1:
+        raise Unchecked("a proof with polylines is about a single sum, and this model has several")
+    proof = evidence.get("proof")
+    lane = proof.get("lane") if isinstance(proof, dict) else None
+    if not isinstance(proof, dict) or lane not in OF_NETWORKS | OTHERS:
+        raise Unchecked(
+            f"no checker for polylines of the lane {lane!r:.60}; known: {', '.join((*OF_NETWORKS, *OTHERS))}"
+        )
+    box = problem.box(lower)
+    stated, sides = _stated(problem, form, box)
+    whole = _with_polylines(form, sides, _polylines(form, sides, box, evidence.get("curves")))
+    asked = replace(
+        problem,
+        form=as_network(whole, sides, box) if lane in OF_NETWORKS else whole,
+        ask=_asked_alone(problem),
+        goal=Stated(stated),
+        conditions=(*problem.conditions, *_excluded(problem, evidence.get("excluded", []))),
+    )
+    (OF_NETWORKS | OTHERS)[lane](asked, lower, proof, progress)
+
+
+def _asked_alone(problem: Problem) -> Callable[[Sequence[Point]], list[Fraction]]:
+    """Return a way to ask the real model whether rows count, each alone; one whose outcome is left to rounding does."""
+
+    def ask(points: Sequence[Point]) -> list[Fraction]:
+        return [Fraction(int(_may_count(problem, point))) for point in points]
+
+    return ask
+
+
+def _may_count(problem: Problem, point: Point) -> bool:
+    return problem.goal.accepts(problem.ask([point])[0]) or not problem.form.is_settled(point, problem.goal)
+
+
+def _excluded(problem: Problem, rows: object) -> list[CountDifferent]:
+    """Return that a point is none of some rows, which the real model, asked again, refuses."""
+    if not isinstance(rows, list) or len(rows) > MOST_EXCLUDED:
+        raise Refuted(f"evidence.excluded: a list of at most {MOST_EXCLUDED} rows")
+    found = []
+    for number, row in enumerate(rows):
+        where = f"evidence.excluded[{number}]"
+        point = smt.as_point(problem, row, where)
+        if problem.is_plausible(point) and _may_count(problem, point):
+            raise Refuted(f"{where}: the model may put this row in the target")
+        found.append(CountDifferent(problem.space, point, 1, Fraction(0)))
+    return found
+
+
+# ---- the model with polylines
+
+
+def _stated(problem: Problem, form: Composite, box: Box) -> tuple[Alternatives, tuple[int, ...]]:
+    """Return margins over the outputs of the model with polylines, and whether each of these is made larger (1) or smaller (-1)."""
+    alternatives = problem.goal.alternatives(form.outputs, ties_last=False)
+    margins = [margin for each in alternatives for margin in each]
+    sides = tuple(
+        side
+        for side, is_used in (
+            (1, any(m.plus is not None for m in margins)),
+            (-1, any(m.minus is not None for m in margins)),
+        )
+        if is_used
+    )
+    wider = form.rounding(box) + problem.goal.slack
+
+    def restated(m: Margin) -> Margin:
+        plus = None if m.plus is None else sides.index(1)
+        minus = None if m.minus is None else sides.index(-1)
+        return Margin(plus, minus, m.shift + m.slack + wider)
+
+    return tuple(tuple(map(restated, each)) for each in alternatives), sides
+
+
+def _with_polylines(form: Composite, sides: tuple[int, ...], polylines: dict[tuple[int, int], Polyline]) -> Composite:
+    """Return the model with an output a side and polylines for sigmoids; what has none is the same in each output."""
+    parts: list[Part] = []
+    for number, part in enumerate(form.parts):
+        match part:
+            case Weighted():
+                parts.append(Weighted(part.form, np.repeat(part.factors, len(sides), axis=0)))
+            case Voting():
+                parts.append(Voting(part.form, np.repeat(part.added, len(sides), axis=1)))
+            case Curved(curve=None):
+                for k, side in enumerate(sides):
+                    factors = np.zeros(len(sides))
+                    factors[k] = part.factors[0]
+                    parts.append(Curved(part.form, polylines[number, side], factors))
+            case Curved():
+                parts.append(Curved(part.form, part.curve, np.repeat(part.factors, len(sides))))
+    return Composite(form.space, tuple(parts), np.repeat(form.base, len(sides)), fixed_order=form.fixed_order)
+
+
+def _polylines(form: Composite, sides: tuple[int, ...], box: Box, curves: object) -> dict[tuple[int, int], Polyline]:
+    """Return the polyline of each sigmoid, by part and side, each shown to lie on the side of its sigmoid that it must lie on."""
+    sigmoids = [k for k, part in enumerate(form.parts) if isinstance(part, Curved) and part.curve is None]
+    if not isinstance(curves, list) or len(curves) != len(sigmoids):
+        raise Refuted(f"evidence.curves: the model has {len(sigmoids)} sigmoids, and each needs polylines")
+    found: dict[tuple[int, int], Polyline] = {}
+    for place, number in enumerate(sigmoids):
+        part = form.parts[number]
+        assert isinstance(part, Curved)
+        low, high = (float(end[0]) for end in part.form.score_bounds(box))
+        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+            raise Unchecked("the scores of a model are too large for floats")
+        for side in sides:
+            name, is_beside = ("above", is_above) if side * part.factors[0] > 0 else ("below", is_below)
+            where = f"evidence.curves[{place}].{name}"
+            made = _polyline(curves[place].get(name) if isinstance(curves[place], dict) else None, where)
+            if not is_beside(Line(made.knots, tuple(map(Fraction, made.heights))), low, high):
+                raise Refuted(f"{where}: it is not {name} the sigmoid everywhere from {low!r} to {high!r}")
+            found[number, side] = made
+    return found
+
+
+def _polyline(entry: object, where: str) -> Polyline:
+    if not isinstance(entry, dict):
+        raise Refuted(f"{where}: a polyline is a dict with 'knots' and 'heights'")
+    knots, heights = (np.asarray(entry.get(name)) for name in ("knots", "heights"))
+    if any(each.ndim != 1 or each.dtype.kind not in "fiu" for each in (knots, heights)):
+        raise Refuted(f"{where}: 'knots' and 'heights' are lists of numbers")
+    if not 0 < len(knots) == len(heights) <= MOST_KNOTS:
+        raise Refuted(f"{where}: each knot has one height, and there are 1 to {MOST_KNOTS}")
+    knots, heights = knots.astype(np.float64), heights.astype(np.float64)
+    if not (np.isfinite(knots).all() and np.isfinite(heights).all() and (np.diff(knots) > 0).all()):
+        raise Refuted(f"{where}: knots ascend, and all numbers are finite")
+    return Polyline(tuple(knots.tolist()), tuple(heights.tolist()))

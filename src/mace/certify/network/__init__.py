@@ -1,0 +1,1 @@
+"""The checker of proofs about linear models and networks."""

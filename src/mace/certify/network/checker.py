@@ -1,0 +1,421 @@
+"""The checker of the network lane's proofs: a tree of cuts, each of whose leaves it closes anew.
+
+The evidence holds nothing but the cuts: for each alternative of the goal a binary tree in preorder, ``feature`` (which one is cut, -1 for a
+leaf) and ``at`` (where; one number a cut). The two sides of a cut are "at most" and "above", so the leaves cover the whole domain
+whatever the numbers are. A leaf is closed where
+
+- nothing is left of it inside the ball, the ranges and the conditions on single features,
+- all of it is too much like an earlier counterfactual,
+- an upper bound on some margin of the goal, widened by the rounding of the deployed arithmetic there, is below 0
+  (:mod:`mace.certify.network.relaxation`), or
+- it is a single row, and that is too far, not plausible, or refused by the real model.
+
+Where a leaf is not closed at once it is cut further, a bounded number of times.
+
+Where values may be missing there are such trees for every way of being missing that is near enough
+(:mod:`mace.certify.network.missing`); the checker goes through the ways itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mace.certify.network.ball import Field, Places, View, make_ball
+from mace.certify.network.coordinates import Axis, Floats, guard_parts
+from mace.certify.network.missing import Part, Way, may_miss, part_of, ways
+from mace.certify.network.relaxation import Linear, Relaxation, Rows
+from mace.certify.verdict import Progress, Refuted
+from mace.distances import NormMetric
+from mace.exact import float_up
+from mace.forms import Network
+from mace.language.roundings import ROUNDINGS, unit
+from mace.language.syntax import Binary, Compare, Constant, Expression, Guard, Unary, Variable, variables
+from mace.problem import Problem
+from mace.space import Real
+
+MOST_NUMBERS = 1_500_000
+"""How many numbers an array of one batch of boxes holds at most."""
+
+MOST_CUTS = 256
+"""How many boxes the checker cuts itself, where a leaf is not closed at once."""
+
+MORE_CUTS, MOST_MORE = 32, 50_000
+"""So many more for each leaf of a tree, up to so many; and one more for every fourth leaf."""
+
+MOST_ASKED = 100_000
+"""How many rows the real model is asked about at most."""
+
+EXACT = 2**50
+LARGEST = Fraction(10) ** 150
+"""Numbers and ranges whose products floats can hold."""
+
+
+def check(
+    problem: Problem,
+    lower: Fraction | None,
+    evidence: dict[str, Any],
+    progress: Progress,
+    *,
+    most_cuts: int = MOST_CUTS,
+) -> None:
+    """Be convinced that no plausible point nearer than ``lower`` (at any distance, where ``None``) reaches the goal, or raise."""
+    form, metric = problem.form, problem.metric
+    if not isinstance(form, Network):
+        raise Refuted("evidence.lane: the model is not a network")
+    if not isinstance(metric, NormMetric):
+        raise Refuted("evidence.lane: the distance is not a norm, and this kind of proof is about norms")
+    for name, feature in problem.space.items():
+        if isinstance(feature, Real) and not _is_moderate(feature):
+            raise Refuted(
+                f"evidence.lane: the range of {name!r} is too large or too narrow for the floats of this checker"
+            )
+    for column in form.columns:
+        if column.table is not None and not hasattr(list(problem.space.values())[column.feature], "levels"):
+            raise Refuted(f"evidence.lane: the column {column.name!r} reads a number through a table")
+    alternatives = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
+    trees = _ways(evidence, len(problem.space)) if may_miss(problem) else {frozenset(): evidence.get("parts")}
+    work = _Work(most_cuts)
+    with np.errstate(all="ignore"):
+        for number, missing in enumerate(ways(problem, lower)):
+            where = "evidence" if not may_miss(problem) else f"evidence.ways{sorted(missing)}"
+            if missing not in trees:
+                raise Refuted(f"evidence.ways: none in which {_listed(problem, missing)}")
+            parts = trees[missing]
+            if not isinstance(parts, list) or len(parts) != len(alternatives):
+                raise Refuted(
+                    f"{where}.parts: the goal has {len(alternatives)} alternatives, and each needs a tree of cuts"
+                )
+            proof = _Proof(problem, part_of(problem, missing), metric, lower, work)
+            for place, (margins, part) in enumerate(zip(alternatives, parts, strict=True)):
+                rows = proof.relaxation.rows(margins, proof.conditions)
+                name = f"{where}.parts[{place}]"
+                proof.check(rows, *_tree(part, name, len(problem.space)), name)
+                progress(min(1.0, (number + (place + 1) / len(parts)) / len(trees)))
+
+
+def _ways(evidence: dict[str, Any], features: int) -> dict[Way, object]:
+    """Return the trees of each way of being missing, or raise where the evidence holds none."""
+    found: dict[Way, object] = {}
+    entries = evidence.get("ways")
+    if not isinstance(entries, list):
+        raise Refuted("evidence.ways: values may be missing, and each way of that needs trees of cuts")
+    for number, entry in enumerate(entries):
+        missing = entry.get("missing") if isinstance(entry, dict) else None
+        if not isinstance(missing, list) or not all(isinstance(j, int) and 0 <= j < features for j in missing):
+            raise Refuted(f"evidence.ways[{number}]: 'missing' is a list of positions of features")
+        if frozenset(missing) in found:
+            raise Refuted(f"evidence.ways[{number}]: it stands twice")
+        found[frozenset(missing)] = entry.get("parts")
+    return found
+
+
+def _listed(problem: Problem, missing: Way) -> str:
+    names = [name for j, name in enumerate(problem.space) if j in missing]
+    return f"{', '.join(names)} and nothing else is missing" if names else "nothing is missing"
+
+
+def _is_moderate(feature: Real) -> bool:
+    return max(abs(feature.low), abs(feature.high)) <= LARGEST and (feature.range == 0 or feature.range >= 1 / LARGEST)
+
+
+def _tree(part: object, where: str, features: int) -> tuple[Places, Floats]:
+    """Return the arrays of a tree, or raise where they make none."""
+    if not isinstance(part, dict):
+        raise Refuted(f"{where}: a tree of cuts is a dict with 'feature' and 'at'")
+    feature, at = np.asarray(part.get("feature")), np.asarray(part.get("at"))
+    if feature.ndim != 1 or feature.dtype.kind not in "iu" or at.ndim != 1 or at.dtype.kind not in "fiu":
+        raise Refuted(f"{where}: 'feature' is a list of whole numbers, 'at' a list of numbers")
+    feature, at = feature.astype(np.int64), at.astype(np.float64)
+    if not ((feature >= -1) & (feature < features)).all():
+        raise Refuted(f"{where}.feature: it names a feature that there is not")
+    if not np.isfinite(at).all() or len(at) != int((feature >= 0).sum()):
+        raise Refuted(f"{where}.at: each cut has one finite number")
+    return feature, at
+
+
+@dataclass(slots=True)
+class _Work:
+    """What the checker has done itself, in all ways of being missing together."""
+
+    most_cuts: int
+    cuts: int = 0
+    asked: int = 0
+
+
+class _Proof:
+    """One question in one way of being missing, and what is needed to close boxes of it."""
+
+    def __init__(self, problem: Problem, part: Part, metric: NormMetric, lower: Fraction | None, work: _Work) -> None:
+        form = part.form
+        self.problem, self.part, self.work = problem, part, work
+        self.measure = None if lower is None else lower**metric.power
+        self.axes, self.alikes = part.axes, part.alikes
+        self.conditions = linear_conditions(problem, part.missing)
+        self.field = Field(self.axes, make_ball(metric, self.axes, lower, part.costs))
+        self.relaxation = Relaxation(form, self.field, problem.goal.slack)
+        sums = max(2 * max(len(bias) for bias in form.biases), len(self.conditions) + len(form.biases[-1]))
+        self.batch = max(1, min(2048, MOST_NUMBERS // (sums * max(self.relaxation.slots, sums))))
+
+    def check(self, rows: Rows, feature: Places, at: Floats, where: str) -> None:
+        """Close every leaf of a tree."""
+        if any(not len(axis.spans) for axis in self.axes):
+            return
+        leaves = int((feature < 0).sum())
+        self.work.most_cuts += min(MORE_CUTS * leaves, MOST_MORE) + leaves // 4
+        low = np.array([axis.spans[0, 0] for axis in self.axes])
+        high = np.array([axis.spans[-1, 1] for axis in self.axes])
+        for number, lows, highs in _batches(_leaves(self.axes, low, high, feature, at, where), self.batch):
+            self._close(rows, np.array(number), np.array(lows), np.array(highs), where)
+
+    def _close(self, rows: Rows, number: Places, low: Floats, high: Floats, where: str) -> None:
+        """Close boxes, cutting those that a bound does not close; ``number`` is the leaf that each is a part of."""
+        while len(number):
+            view = self.field.view(low, high)
+            for alike in self.alikes:
+                view.is_open &= alike.allows(view.low, view.high)
+            number, view = number[view.is_open], view.take(view.is_open)
+            if not len(number):
+                return
+            if not len(rows):
+                raise Refuted(f"{where}: every point is in the goal, and leaf {number[0]} is not empty")
+            is_closed, sums = self.relaxation.closed(rows, view)
+            is_single = (view.low == view.high).all(axis=1)
+            for n in np.flatnonzero(~is_closed & is_single):
+                self._ask(view, int(n), f"{where}: leaf {number[n]}")
+            left = ~is_closed & ~is_single
+            if not left.any():
+                return
+            self.work.cuts += int(left.sum())
+            number, view, sums = number[left], view.take(left), sums[left]
+            if self.work.cuts > self.work.most_cuts:
+                raise Refuted(
+                    f"{where}: leaf {number[0]} may hold a point in the target {self._within} "
+                    f"({_shown(self.problem, self.axes, view, 0)})"
+                )
+            low, high = self._halves(view, sums)
+            number = np.concatenate([number, number])
+
+    @property
+    def _within(self) -> str:
+        return "somewhere" if self.measure is None else "nearer than lower"
+
+    def _halves(self, view: View, sums: Floats) -> tuple[Floats, Floats]:
+        """Return the two halves of boxes, each cut along the feature that moves its bound most."""
+        scores = np.zeros_like(view.low)
+        for j, axis in enumerate(self.axes):
+            start = self.relaxation.slot_from[j]
+            each = sums[:, start : start + max(1, len(axis.levels))]
+            width = view.top[:, j] - view.bottom[:, j]
+            scores[:, j] = np.ptp(each, axis=1) if axis.has_levels else np.abs(each[:, 0]) * width
+        scores = np.where(view.low < view.high, np.maximum(scores, 1e-300), -1.0)
+        lows, highs = np.repeat(view.low[None], 2, axis=0), np.repeat(view.high[None], 2, axis=0)
+        for n, j in enumerate(scores.argmax(axis=1)):
+            axis = self.axes[j]
+            place = _middle(axis, float(view.low[n, j]), float(view.high[n, j]))
+            highs[0, n, j], lows[1, n, j] = place, axis.after(place)
+        return lows.reshape(-1, len(self.axes)), highs.reshape(-1, len(self.axes))
+
+    def _ask(self, view: View, n: int, where: str) -> None:
+        """Decide a single row: by its distance, the conditions, and the real model."""
+        problem = self.problem
+        point = self.part.point(problem, view.low[n])
+        if self.measure is not None and problem.metric.measure(point) >= self.measure:
+            return
+        if not problem.is_plausible(point):
+            return
+        self.work.asked += 1
+        if self.work.asked > MOST_ASKED:
+            raise Refuted(f"{where}: more than {MOST_ASKED} rows are left to the model itself")
+        if problem.goal.accepts(problem.ask([point])[0]):
+            distance = float_up(problem.distance(point))
+            raise Refuted(f"{where}: the model puts {problem.space.values_of(point)}, at {distance!r}, in the target")
+
+
+def _middle(axis: Axis, low: float, high: float) -> float:
+    """Return the last place of the lower half of a range, which has two places at least."""
+    if axis.has_levels or axis.is_grid or axis.is_whole:
+        if low <= axis.home < high and not axis.has_levels:
+            return axis.home
+        place = max(float(math.floor((low + high) / 2)), low)
+        return place if place < high else low
+    if low <= axis.home < high:
+        return axis.home
+    return float(axis.up_to(np.array(min(max(low / 2 + high / 2, low), math.nextafter(high, -math.inf)))))
+
+
+def _leaves(
+    axes: list[Axis], low: Floats, high: Floats, feature: Places, at: Floats, where: str
+) -> Iterator[tuple[int, Floats, Floats]]:
+    """Yield the leaves of a tree in preorder, the lower side first."""
+    pending = [(low, high)]
+    cuts = iter(at.tolist())
+    number = 0
+    for j in feature.tolist():
+        if not pending:
+            raise Refuted(f"{where}: the tree of cuts is over before its list is")
+        low, high = pending.pop()
+        if j < 0:
+            yield number, low, high
+            number += 1
+            continue
+        place = axes[j].cut(next(cuts))
+        lower_end, upper_start = high.copy(), low.copy()
+        lower_end[j] = min(high[j], place)
+        upper_start[j] = max(low[j], axes[j].after(place))
+        pending += [(upper_start, high), (low, lower_end)]
+    if pending:
+        raise Refuted(f"{where}: {len(pending)} sides of cuts have no leaf")
+
+
+def _batches(
+    leaves: Iterator[tuple[int, Floats, Floats]], size: int
+) -> Iterator[tuple[list[int], list[Floats], list[Floats]]]:
+    number: list[int] = []
+    lows: list[Floats] = []
+    highs: list[Floats] = []
+    for leaf, low, high in leaves:
+        number.append(leaf)
+        lows.append(low)
+        highs.append(high)
+        if len(number) == size:
+            yield number, lows, highs
+            number, lows, highs = [], [], []
+    if number:
+        yield number, lows, highs
+
+
+def _shown(problem: Problem, axes: list[Axis], view: View, n: int) -> str:
+    """Return a box in words: the features that are not at their own value throughout."""
+    parts = []
+    for j, (name, axis) in enumerate(zip(problem.space, axes, strict=False)):
+        low, high = float(view.low[n, j]), float(view.high[n, j])
+        if low == high == axis.home:
+            continue
+        if axis.has_levels:
+            shown = [repr(axis.feature.levels[int(k)]) for k in axis.levels[int(low) : int(high) + 1]]  # type: ignore[union-attr]
+            parts.append(f"{name} one of {', '.join(shown)}")
+        else:
+            parts.append(f"{name} from {axis.value(low)!r} to {axis.value(high)!r}")
+    return "; ".join(parts)
+
+
+# ---- conditions across features
+
+
+def linear_conditions(problem: Problem, missing: Way = frozenset()) -> list[Linear]:
+    """Return the linear inequalities across features that are known; other conditions are left out, which makes the claim to be proved
+    stronger."""
+    found = []
+    unknown = {problem.space.names[j] for j in missing}
+    for part in guard_parts(problem):
+        if len(variables(part)) > 1 and not variables(part) & unknown:
+            found += _inequalities(problem, part)
+    return found
+
+
+def _inequalities(problem: Problem, part: Guard) -> list[Linear]:
+    if not isinstance(part, Compare) or part.name == "!=":
+        return []
+    left, right = _affine(part.left), _affine(part.right)
+    if left is None or right is None:
+        return []
+    difference = _sum(left, right, Fraction(-1))
+    room = _off(problem, part.left) + _off(problem, part.right)
+    signs = {">=": (1,), ">": (1,), "<=": (-1,), "<": (-1,), "==": (1, -1)}[part.name]
+    return [_inequality(problem, _sum(({}, room), difference, Fraction(sign)), part.name in "<>") for sign in signs]
+
+
+def _off(problem: Problem, expression: Expression) -> Fraction:
+    """Return how far the roundings in a linear expression may move it: each by half an ulp of the most that it can be."""
+    match expression:
+        case Unary(name, inner):
+            return _off(problem, inner) + (_half_ulp(name, _most(problem, inner)) if name in ROUNDINGS else 0)
+        case Binary("*", left, right):
+            return _off(problem, left) * _most(problem, right) + _off(problem, right) * _most(problem, left)
+        case Binary("/", left, right):
+            divisor = _affine(right)
+            assert divisor is not None
+            return _off(problem, left) / abs(divisor[1])
+        case Binary(_, left, right):
+            return _off(problem, left) + _off(problem, right)
+        case _:
+            return Fraction(0)
+
+
+def _half_ulp(name: str, size: Fraction) -> Fraction:
+    share, least = unit(name)
+    return share * size + least
+
+
+def _most(problem: Problem, expression: Expression) -> Fraction:
+    """Return a number that a linear expression does not exceed in size, roundings included."""
+    found = _affine(expression)
+    assert found is not None
+    return 2 * (abs(found[1]) + sum(abs(factor) * _largest(problem.space[name]) for name, factor in found[0].items()))
+
+
+Affine = tuple[dict[str, Fraction], Fraction]
+
+
+def _inequality(problem: Problem, expression: Affine, is_strict: bool) -> Linear:
+    """Return expression >= 0; over whole numbers its constant is moved to the last value that counts."""
+    factors, constant = expression
+    names = list(problem.space)
+    coefficients = {names.index(name): factor for name, factor in factors.items()}
+    features = [problem.space[name] for name in factors]
+    if any(isinstance(feature, Real) for feature in features):
+        return Linear(coefficients, constant)
+    scale = math.lcm(*(factor.denominator for factor in factors.values()))
+    least = math.floor(-constant * scale) + 1 if is_strict else math.ceil(-constant * scale)
+    size = abs(least) + sum(abs(f) * scale * _largest(problem.space[name]) for name, f in factors.items())
+    if size > EXACT:
+        return Linear(coefficients, constant)
+    return Linear({j: factor * scale for j, factor in coefficients.items()}, Fraction(-least))
+
+
+def _largest(feature: Any) -> Fraction:
+    ends = (0, len(feature.levels)) if hasattr(feature, "levels") else (feature.low, feature.high)
+    return max(abs(Fraction(end)) for end in ends)
+
+
+def _affine(expression: Expression) -> Affine | None:
+    match expression:
+        case Variable(name):
+            return {name: Fraction(1)}, Fraction(0)
+        case Constant(value):
+            return {}, value
+        case Unary(name, inner) if name in ROUNDINGS:
+            return _affine(inner)
+        case Unary("neg", inner):
+            found = _affine(inner)
+            return None if found is None else _sum(({}, Fraction(0)), found, Fraction(-1))
+        case Binary(name, left, right):
+            return _joined(name, _affine(left), _affine(right))
+        case _:
+            return None
+
+
+def _joined(name: str, left: Affine | None, right: Affine | None) -> Affine | None:
+    if left is None or right is None:
+        return None
+    if name in "+-":
+        return _sum(left, right, Fraction(1 if name == "+" else -1))
+    if name == "*" and not (left[0] and right[0]):
+        factor, other = (left[1], right) if not left[0] else (right[1], left)
+        return _sum(({}, Fraction(0)), other, factor)
+    if name == "/" and not right[0] and right[1]:
+        return _sum(({}, Fraction(0)), left, 1 / right[1])
+    return None
+
+
+def _sum(first: Affine, second: Affine, factor: Fraction) -> Affine:
+    total: dict[str, Fraction] = dict(first[0])
+    for name, value in second[0].items():
+        total[name] = total.get(name, Fraction(0)) + factor * value
+    return total, first[1] + factor * second[1]

@@ -1,0 +1,1 @@
+"""The checker of proofs that no nearer row is robust."""

@@ -1,0 +1,314 @@
+"""Checking that no nearer row of a linear model or network stands the noise: copies of the model whose inputs are moved.
+
+The evidence is a list of boxes, which must hold every row nearer than ``lower``. Each has *moves*, ways in which noise can change all its
+rows: a number is added to a feature, or it is set to one. A robust row brings the model to the target as it is and after each of them;
+that no row of the box nearer than ``lower`` does is a proof of the network lane about copies of the model beside each other, whose first
+biases hold the moves. The copies are made here. Moves that noise cannot make of some row of the box are refused; others may prove less.
+
+A value is moved in floats. With ρ the most by which that rounds, a row moved by a number a is one of the noise where |a| + ρ is at most the
+radius. What ρ, and the rounding of the biases to floats, make of the scores widens the goal.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.certify.boxes import checker as boxes
+from mace.certify.boxes.cover import Box, check_cover
+from mace.certify.boxes.ranges import Span
+from mace.certify.network import checker as network
+from mace.certify.verdict import Progress, Refuted, Unchecked
+from mace.constraints.robust import Sturdy
+from mace.distances import NormMetric
+from mace.exact import UNIT, decimal_fraction, float_up
+from mace.forms import Alternatives, Goal, Margin, Network
+from mace.language.syntax import Guard
+from mace.problem import Problem
+from mace.space import Feature, Filled, Integer, Point, Real, Value
+from mace.space.decimals import decimal_of, is_exact
+
+Floats = NDArray[np.float64]
+
+INNER = {"network": network.check, "boxes": boxes.check}
+"""The lanes that may prove a box."""
+
+MOST_NUMBERS = 4_000_000
+"""How many weights the copies of a layer may have together."""
+
+WIDER = 1 + 2.0**-20
+"""Bounds on rounding are themselves computed in floats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What noise makes of one feature: a number is added to it, or (``is_place``) it is set to that number."""
+
+    number: Fraction
+    is_place: bool
+
+
+Moves = dict[int, Move]
+"""By position of the feature; the others stay."""
+
+
+def check(
+    problem: Problem, sturdy: Sturdy, lower: Fraction | None, evidence: dict[str, Any], progress: Progress
+) -> None:
+    """Be convinced that no plausible point nearer than ``lower`` is in the target with all that noise makes of it, or raise."""
+    form = problem.form
+    if not isinstance(form, Network):
+        raise Refuted("evidence.proof: the model is not a network")
+    if not isinstance(problem.metric, NormMetric):
+        raise Refuted("evidence.proof: a proof by moves is about norms")
+    if len(problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)) != 1:
+        raise Unchecked("the target is reached in several ways, and a proof by moves is about one")
+    entries = evidence["boxes"]
+    spans = [boxes.read_box(problem, entry["ranges"]) for entry in entries]
+    check_cover(problem, lower, spans)
+    for number, (box, entry) in enumerate(zip(spans, entries, strict=True)):
+        proof = entry["proof"]
+        if "missing" in proof:
+            raise Unchecked(f"box {number} has no proof: {proof['missing']!s:.300}")
+        if proof["lane"] not in INNER:
+            raise Unchecked(f"no checker for boxes of the lane {proof['lane']!r:.60}; known: {', '.join(INNER)}")
+        moves = [_read_moves(problem, sturdy, box, each) for each in entry["moves"]]
+        INNER[proof["lane"]](boxes.inside(with_moves(problem, moves), box), lower, proof, _silent)
+        progress((number + 1) / len(spans))
+
+
+def _silent(share: float) -> None:
+    """Tell nobody: the share of one box is not that of the whole."""
+
+
+# ---- moves
+
+
+def _read_moves(problem: Problem, sturdy: Sturdy, box: Box, entry: dict[str, Any]) -> Moves:
+    """Return a way in which noise can change every row of a box, or raise."""
+    found: Moves = {}
+    for name, said in entry.items():
+        if name not in sturdy.radii:
+            raise Refuted(f"evidence.moves: there is no noise on {name!r:.60}")
+        if not isinstance(said, dict) or len(said) != 1 or not said.keys() <= {"by", "at"}:
+            raise Refuted(f"evidence.moves: {name!r:.60} is moved 'by' a number or set 'at' one")
+        j = problem.space.index(name)
+        ((way, number),) = said.items()
+        move = Move(Fraction(float(number)), way == "at")
+        _check_move(problem, j, move, sturdy, box[j])
+        found[j] = move
+    return found
+
+
+def _check_move(problem: Problem, j: int, move: Move, sturdy: Sturdy, span: Span | None) -> None:
+    """Be convinced that noise can make this of the feature in every row whose value lies in a span, or raise."""
+    name, own = problem.space.names[j], problem.factual[j]
+    feature, radius = problem.space[name], sturdy.radii[name]
+    assert isinstance(problem.form, Network)
+    read = [column for column in problem.form.columns if column.feature == j]
+    if not isinstance(feature, Real | Integer) or feature.missing or own is None:
+        raise Unchecked(f"{name!r:.60} is no number that is always known, and moves are about these")
+    if any(column.table is not None or isinstance(column, Filled) for column in read):
+        raise Unchecked(f"the model does not read {name!r:.60} as a plain number")
+    if span is not None and (span.levels is not None or span.missing):
+        raise Refuted(f"evidence.moves: {name!r:.60} is no range of numbers in a box")
+    low, high = _ends(feature, own, span)
+    if low > high:
+        return
+    if move.is_place:
+        if not feature.has(float(move.number)):
+            raise Refuted(f"evidence.moves: {float(move.number)!r} is no value of {name!r:.60}")
+        number = partial(_as_written, feature) if sturdy.written else Fraction
+        if max(abs(number(move.number) - number(low)), abs(number(move.number) - number(high))) > radius:
+            raise Refuted(f"evidence.moves: noise does not bring all values of {name!r:.60} in a box to one place")
+        return
+    step = _step(feature)
+    if step is not None and (move.number % step or (not feature.has(own) and low <= own <= high)):
+        raise Refuted(f"evidence.moves: {name!r:.60} is not moved from values of its grid by whole steps")
+    off = Fraction(0) if step is not None else _rounding(feature, low, high, move)
+    if sturdy.written and not is_exact(feature):
+        off += _rounding(feature, low, high, move)
+    if abs(move.number) + off > radius:
+        raise Refuted(f"evidence.moves: {name!r:.60} is moved farther than the noise")
+    first, last = _range(feature)
+    if low + move.number < first or high + move.number > last:
+        raise Refuted(f"evidence.moves: {name!r:.60} is moved out of its range")
+
+
+def _as_written(feature: Real | Integer, number: Fraction) -> Fraction:
+    return decimal_of(feature, float(number)) if isinstance(feature, Real) else number
+
+
+def _step(feature: Real | Integer) -> Fraction | None:
+    """Return the step of a grid on which sums of steps are exact; ``None`` where there is no grid."""
+    if isinstance(feature, Integer):
+        return Fraction(feature.step or 1)
+    if feature.step is None:
+        return None
+    if not feature.is_exact_grid or decimal_fraction(feature.step) != feature.step:
+        raise Unchecked("values of a grid that floats cannot hold are not moved")
+    return Fraction(feature.step)
+
+
+def _range(feature: Real | Integer) -> tuple[Fraction, Fraction]:
+    """Return the least and the greatest value of a feature."""
+    high = feature.high if feature.size is None or feature.low == feature.high else feature.value_at(feature.size - 1)
+    return Fraction(feature.low), Fraction(high)
+
+
+def _ends(feature: Real | Integer, own: int | float, span: Span | None) -> tuple[Fraction, Fraction]:
+    """Return two numbers between which all values that a feature may take in a span lie: those of its range, and the factual's own."""
+    first, last = _range(feature)
+    first, last = min(first, Fraction(own)), max(last, Fraction(own))
+    if span is None:
+        return first, last
+    if not span.has_values:
+        return Fraction(1), Fraction(0)
+    return max(first, Fraction(span.low)), min(last, Fraction(span.high))
+
+
+def _rounding(feature: Feature, low: Fraction, high: Fraction, move: Move) -> Fraction:
+    """Return more than a value of a range is rounded by where it is moved, in the floats that it is one of."""
+    size = max(abs(low), abs(high)) + abs(move.number)
+    if not isinstance(feature, Real) or not feature.is_single:
+        return 2 * UNIT * size
+    info = np.finfo(feature.floats)
+    return 2 * UNIT * size + Fraction(1, 2**info.nmant) * size + Fraction(float(info.tiny))
+
+
+# ---- copies
+
+
+@dataclass(frozen=True, slots=True)
+class Everywhere:
+    """A goal of one alternative that every copy reaches. An outcome is 1 where all do, else 0."""
+
+    goal: Goal
+    outputs: int
+    copies: int
+    slack: Fraction
+
+    def accepts(self, outcome: Fraction) -> bool:
+        """Return whether all copies reached it."""
+        return outcome == 1
+
+    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
+        """Return the margins of all copies."""
+        (margins,) = self.goal.alternatives(self.outputs, ties_last=ties_last)
+        pairs = itertools.product(range(self.copies), margins)
+        return (tuple(_of_copy(margin, copy * self.outputs) for copy, margin in pairs),)
+
+    def of_result(self, result: str) -> Guard:
+        """Return the goal's formula of a result of one copy."""
+        return self.goal.of_result(result)
+
+
+def _of_copy(margin: Margin, begin: int) -> Margin:
+    plus = None if margin.plus is None else margin.plus + begin
+    return replace(margin, plus=plus, minus=None if margin.minus is None else margin.minus + begin)
+
+
+def with_moves(problem: Problem, moves: Sequence[Moves]) -> Problem:
+    """Return the problem of reaching the goal as it is and after each of some moves, which noise can make of all its rows."""
+    form, ask, goal = problem.form, problem.ask, problem.goal
+    assert isinstance(form, Network)
+    every: list[Moves] = [{}, *moves]
+    if any(weight.size * len(every) ** 2 > MOST_NUMBERS for weight in form.weights):
+        raise Unchecked(f"{len(every)} copies of the network are too large together")
+    features = list(problem.space.values())
+
+    def ask_all(points: Sequence[Point]) -> list[Fraction]:
+        rows = [[_moved(point, each, features) for each in every] for point in points]
+        return [Fraction(all(goal.accepts(ask([row])[0]) for row in own)) for own in rows]
+
+    stacked, lost = _beside(form, every, problem)
+    slack = goal.slack + lost
+    return replace(problem, form=stacked, ask=ask_all, goal=Everywhere(goal, len(form.biases[-1]), len(every), slack))
+
+
+def _moved(point: Point, moves: Moves, features: Sequence[object]) -> Point:
+    """Return a row moved, in floats."""
+    moved: list[Value] = list(point)
+    for j, move in moves.items():
+        value = point[j]
+        assert value is not None
+        if isinstance(features[j], Integer):
+            moved[j] = int(move.number) if move.is_place else int(value) + int(move.number)
+        else:
+            moved[j] = float(move.number) if move.is_place else float(value) + float(move.number)
+    return tuple(moved)
+
+
+def _beside(form: Network, every: Sequence[Moves], problem: Problem) -> tuple[Network, Fraction]:
+    """Return the copies of a network as one; and by how much a margin of a copy may differ from that of the network at the moved row."""
+    count = len(every)
+    sizes = form.sizes if form.sizes is not None else tuple(np.abs(bias) for bias in form.biases)
+    copies = [_first_layer(form, moves, problem) for moves in every]
+    weights = [np.vstack([copy.weight for copy in copies])]
+    weights += [np.asarray(np.kron(np.eye(count), weight), dtype=np.float64) for weight in form.weights[1:]]
+    stacked = replace(
+        form,
+        weights=tuple(weights),
+        biases=(np.concatenate([copy.bias for copy in copies]), *(np.tile(bias, count) for bias in form.biases[1:])),
+        slopes=tuple(np.tile(slope, count) for slope in form.slopes),
+        sizes=(
+            np.concatenate([sizes[0] + copy.size for copy in copies]),
+            *(np.tile(size, count) for size in sizes[1:]),
+        ),
+        link="none",
+    )
+    error = np.max([copy.error for copy in copies], axis=0)
+    for weight in form.weights[1:]:
+        # No unit changes a difference to a greater one.
+        error = np.abs(weight) @ error * WIDER
+    largest = float(error.max())
+    if not math.isfinite(largest):
+        raise Unchecked("the moves are too large for the floats of this checker")
+    # Two scores make a margin; twice, for what the difference does to the rounding of the layers above.
+    return stacked, 4 * Fraction(largest)
+
+
+@dataclass(frozen=True, slots=True)
+class _First:
+    """The first layer of a copy: weights without those of features that are set, biases, the size of what was added, and its error."""
+
+    weight: Floats
+    bias: Floats
+    size: Floats
+    error: Floats
+
+
+def _first_layer(form: Network, moves: Moves, problem: Problem) -> _First:
+    weight, bias = form.weights[0].copy(), form.biases[0].copy()
+    size, error = np.zeros(len(bias)), np.zeros(len(bias))
+    if not moves:
+        return _First(weight, bias, size, error)
+    columns = [(k, moves[column.feature]) for k, column in enumerate(form.columns) if column.feature in moves]
+    for i, own in enumerate(bias):
+        exact = sum((Fraction(float(weight[i, k])) * move.number for k, move in columns), Fraction(float(own)))
+        bias[i] = float(exact)
+        error[i] = float_up(abs(exact - Fraction(float(bias[i]))))
+    box = problem.box()
+    for k, move in columns:
+        j = form.columns[k].feature
+        own = problem.factual[j]
+        assert own is not None
+        ends = min(box[j][0], Fraction(own)), max(box[j][1], Fraction(own))
+        each = np.abs(weight[:, k])
+        size += each * float_up(abs(move.number))
+        if not move.is_place:
+            error += each * float_up(_rounding(list(problem.space.values())[j], *ends, move))
+        if form.unit != UNIT:
+            # The library rounds what it is given; the copy only what is left of it.
+            error += each * float_up(2 * form.unit * (abs(move.number) + max(map(abs, ends))))
+        if move.is_place:
+            weight[:, k] = 0.0
+    return _First(weight, bias, size * WIDER, error * WIDER)

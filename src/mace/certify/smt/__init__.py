@@ -1,0 +1,1 @@
+"""The checkers that ask an SMT solver."""

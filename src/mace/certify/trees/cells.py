@@ -1,0 +1,297 @@
+"""Each feature's domain cut into cells, found anew from the form, the conditions and the cuts of a proof.
+
+Between two neighbouring cuts no tree tells two values apart, and no condition on the feature alone does. Costs are whole numbers of
+2^-58, rounded down, so that their sums are exact and never above the true distance.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.certify.verdict import Refuted, Unchecked
+from mace.constraints import Condition
+from mace.constraints.condition import GuardCondition
+from mace.constraints.differ import CountDifferent
+from mace.distances import NormMetric
+from mace.distances.change import change, written_change, written_range
+from mace.distances.norm import Parts
+from mace.exact import float_down, greatest_float, least_float, next_float, rounded_in
+from mace.language import holds
+from mace.language.syntax import And, Compare, Constant, Guard, Not, Or, Variable, variables
+from mace.problem import Problem
+from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
+from mace.space.decimals import decimal_of, dtype_of
+
+SCALE = 2**58
+ROOM = 1 - 2.0**-49
+"""A cost takes at most ten roundings, each of at most 2^-53 of it."""
+
+WIDEST = 1e300
+"""A range beyond this is not divided by in floats."""
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One feature.
+
+    Attributes
+    ----------
+    low, high : float arrays
+        The least and the greatest value of each cell that the domain and the conditions on this feature alone leave; of a feature with
+        levels, each level that they leave is a cell of its own, with its position.
+    add, top : int arrays
+        The least that a value of the cell adds to the sum of a distance, and its share in the maximum, in units of 1 / SCALE.
+    own : int
+        The cheapest cell; costs do not fall on the way from it, for features that are not sets.
+    is_set : bool
+        Whether a box holds a set of cells rather than a range.
+    may_be_missing : bool
+        Whether the feature may be missing.
+    missing_add, missing_top : int
+        What being missing costs.
+    differs : bool array, conditions x cells
+        Where some value of the cell may count as different from an earlier counterfactual.
+    missing_differs : bool array
+        Where being missing does.
+    """
+
+    low: Floats
+    high: Floats
+    add: Ints
+    top: Ints
+    own: int
+    is_set: bool
+    may_be_missing: bool
+    missing_add: int
+    missing_top: int
+    differs: Flags
+    missing_differs: Flags
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return len(self.low)
+
+    def cells_up_to(self, value: float) -> int:
+        """Return how many cells lie at or below a value at which cells are cut."""
+        return int(np.searchsorted(self.high, value, side="right"))
+
+
+def make_axes(problem: Problem, cuts: list[Floats]) -> list[Axis]:
+    """Return the axes of a problem; ``cuts`` are the values of each feature at which cells must end."""
+    metric = problem.metric
+    assert isinstance(metric, NormMetric)
+    guards = _single_guards(problem)
+    earlier = [condition for condition in problem.conditions if isinstance(condition, CountDifferent)]
+    never = any(not holds(guard, {}) for guard in guards.get("", []))
+    axes = []
+    for j, (name, feature) in enumerate(problem.space.items()):
+        if feature.range > WIDEST:
+            raise Unchecked(f"the range of {name!r} is too wide to be divided by in floats")
+        own, parts = problem.factual[j], metric.parts[j]
+        if isinstance(feature, Ordinal | Categorical):
+            low = high = np.array(
+                [float(k) for k in range(feature.size) if _all_hold(guards.get(name, []), name, Fraction(k))]
+            )
+        else:
+            alike = [border for c in earlier for border in _alike_borders(feature, c.earlier[j], c)]
+            low, high = _numeric_cells(name, feature, own, np.append(cuts[j], alike), guards.get(name, []))
+        if never:
+            low, high = low[:0], high[:0]
+        add, top = cell_costs(feature, own, parts, low, high)
+        is_missing_allowed = feature.missing and _all_hold(guards.get(name, []), name, None) and not never
+        lost = np.array([own is not None])
+        missing_add, missing_top = change_costs(parts, lost.astype(np.float64), lost)
+        axes.append(
+            Axis(
+                low=low,
+                high=high,
+                add=add,
+                top=top,
+                own=int(np.argmin(add + top)) if len(low) else 0,
+                is_set=isinstance(feature, Ordinal | Categorical),
+                may_be_missing=is_missing_allowed,
+                missing_add=int(missing_add[0]),
+                missing_top=int(missing_top[0]),
+                differs=np.array([_differs(feature, c.earlier[j], c, low, high) for c in earlier], dtype=bool).reshape(
+                    len(earlier), len(low)
+                ),
+                missing_differs=np.array([c.earlier[j] is not None for c in earlier], dtype=bool),
+            )
+        )
+    return axes
+
+
+def threshold(problem: Problem, lower: Fraction | None) -> int:
+    """Return the cost, in units of 1 / SCALE, from which on a point is not nearer than ``lower``; ``None`` is any distance."""
+    return 2**62 if lower is None else math.ceil(lower**problem.metric.power * SCALE)
+
+
+# ---- cells
+
+
+def _numeric_cells(
+    name: str, feature: Real | Integer, own: Value, cuts: Floats, guards: list[Guard]
+) -> tuple[Floats, Floats]:
+    """Return the least and the greatest value of each cell that holds one."""
+    borders = sorted({border for guard in guards for constant in _constants(guard) for border in _borders(constant)})
+    joined = np.concatenate([cuts, np.array(borders, dtype=np.float64)])
+    ends = np.unique(joined[(joined >= feature.low) & (joined < feature.high)])
+    low = np.concatenate([[float(feature.low)], np.nextafter(ends, math.inf)])
+    high = np.concatenate([ends, [float(feature.high)]])
+    if guards:
+        # Between two borders every guard is constant.
+        region = np.searchsorted(np.array(borders), low)
+        allowed = {
+            int(r): _all_hold(guards, name, Fraction(float(low[np.argmax(region == r)]))) for r in np.unique(region)
+        }
+        kept = np.array([allowed[int(r)] for r in region], dtype=bool)
+        low, high = low[kept], high[kept]
+    first, last = on_grid(feature, low, high)
+    if own is not None:
+        home = (low <= own) & (own <= high)
+        first, last = np.where(home, np.minimum(first, own), first), np.where(home, np.maximum(last, own), last)
+    filled = first <= last
+    return first[filled], last[filled]
+
+
+def on_grid(feature: Real | Integer, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return the first and the last value of the feature in each range, in the wrong order where there is none."""
+    if feature.step is None:
+        return rounded_in(low, high, feature.floats) if isinstance(feature, Real) else (np.ceil(low), np.floor(high))
+    if feature.low == feature.high:
+        return low, high
+    # One more than the decimals give: its float may still be the end of the range.
+    steps = range((feature.size or 0) + 1)
+
+    def at(k: int) -> float:
+        return float(feature.value_at(k)) if 0 <= k < len(steps) else math.inf if k >= 0 else -math.inf
+
+    first = [at(bisect.bisect_left(steps, value, key=feature.value_at)) for value in low]
+    last = [at(bisect.bisect_right(steps, value, key=feature.value_at) - 1) for value in high]
+    return np.array(first), np.array(last)
+
+
+def _borders(constant: Fraction) -> list[float]:
+    """Return where cells end so that each lies below, on or above a number."""
+    at = float_down(constant)
+    return [math.nextafter(at, -math.inf), at] if at == constant else [at]
+
+
+def _alike_borders(feature: Real | Integer, earlier: Value, condition: CountDifferent) -> list[float]:
+    """Return where cells end so that all of each, or nothing of it, counts as different from ``earlier``."""
+    if earlier is None:
+        return []
+    if isinstance(feature, Integer) or condition.by == 0:
+        return _borders(Fraction(earlier))
+    if condition.written:
+        old, reach, dtype = decimal_of(feature, earlier), condition.by * written_range(feature), dtype_of(feature)
+        return [greatest_float(old - reach, dtype), next_float(least_float(old + reach, dtype), -math.inf, dtype)]
+    reach = condition.by * feature.range
+    return [*_borders(Fraction(earlier) - reach), *_borders(Fraction(earlier) + reach)]
+
+
+# ---- costs
+
+
+def cell_costs(feature: Feature, own: Value, parts: Parts, low: Floats, high: Floats) -> tuple[Ints, Ints]:
+    """Return the least that a value of each cell adds to the sum of a distance, and its share in the maximum, in units of 1 / SCALE."""
+    return change_costs(parts, *_changes(feature, own, low, high))
+
+
+def _changes(feature: Feature, own: Value, low: Floats, high: Floats) -> tuple[Floats, Flags]:
+    """Return the least change δ in each cell, to within three roundings, and whether every value of it is a change."""
+    if own is None:
+        return np.ones(len(low)), np.ones(len(low), dtype=bool)
+    if feature.range == 0:
+        return np.zeros(len(low)), np.zeros(len(low), dtype=bool)
+    if isinstance(feature, Categorical):
+        return (low != own).astype(np.float64), np.asarray(low != own)
+    nearest = np.clip(float(own), low, high)
+    return np.abs(nearest - float(own)) / float(feature.range), np.asarray(nearest != own)
+
+
+@lru_cache(maxsize=4096)
+def rounded_down(parts: Parts) -> tuple[float, float, float, float]:
+    """Return jump, slope, square and peak as floats that are not above them."""
+    return float_down(parts.jump), float_down(parts.slope), float_down(parts.square), float_down(parts.peak)
+
+
+def change_costs(parts: Parts, deltas: Floats, changed: Flags) -> tuple[Ints, Ints]:
+    """Return what changes cost, rounded down: jump + slope δ + square δ² in the sum, peak δ in the maximum."""
+    _, slope, square, peak = rounded_down(parts)
+    add = np.floor((slope + square * deltas) * deltas * ROOM * SCALE).astype(np.int64)
+    add += math.floor(parts.jump * SCALE)
+    top = np.floor(peak * deltas * ROOM * SCALE).astype(np.int64)
+    return np.where(changed, add, 0), np.where(changed, top, 0)
+
+
+def _differs(feature: Feature, earlier: Value, condition: CountDifferent, low: Floats, high: Floats) -> Flags:
+    """Return where some value of a cell counts as different from ``earlier``: the farther end does, if any."""
+    if earlier is None:
+        return np.ones(len(low), dtype=bool)
+    if not isinstance(feature, Real) or condition.by == 0:
+        return np.asarray((low != earlier) | (high != earlier))
+    delta = written_change if condition.written else change
+    ends = [
+        max(delta(feature, float(a), earlier), delta(feature, float(b), earlier)) >= condition.by
+        for a, b in zip(low, high, strict=True)
+    ]
+    return np.array(ends, dtype=bool)
+
+
+# ---- conditions on one feature alone
+
+
+def _single_guards(problem: Problem) -> dict[str, list[Guard]]:
+    """Return the guards on each feature alone, under "" those on none; other conditions are left out, which proves no less."""
+    found: dict[str, list[Guard]] = {}
+    for condition in problem.conditions:
+        for guard in _conjuncts(condition):
+            names = variables(guard)
+            if len(names) <= 1 and _constants_or_none(guard) is not None:
+                found.setdefault(next(iter(names), ""), []).append(guard)
+    return found
+
+
+def _conjuncts(condition: Condition) -> tuple[Guard, ...]:
+    if not isinstance(condition, GuardCondition):
+        return ()
+    return condition.guard.parts if isinstance(condition.guard, And) else (condition.guard,)
+
+
+def _all_hold(guards: list[Guard], name: str, value: Fraction | None) -> bool:
+    return all(holds(guard, {name: value}) for guard in guards)
+
+
+def _constants(guard: Guard) -> list[Fraction]:
+    found = _constants_or_none(guard)
+    if found is None:
+        raise Refuted("a condition does more than compare")
+    return found
+
+
+def _constants_or_none(guard: Guard) -> list[Fraction] | None:
+    """Return the numbers that a guard compares with; ``None`` where it does more."""
+    match guard:
+        case Compare(_, Variable(), Constant(value)) | Compare(_, Constant(value), Variable()):
+            return [value]
+        case Compare():
+            return None
+        case And(parts) | Or(parts):
+            each = [_constants_or_none(part) for part in parts]
+            return None if None in each else [value for part in each for value in part or ()]
+        case Not(part):
+            return _constants_or_none(part)
+    return []

@@ -1,0 +1,483 @@
+"""Checking a proof of the tree lane: a branching over the domain, each of whose boxes is shown to hold no counterfactual.
+
+The evidence is, for each way of being missing and each alternative of the goal, a binary tree of cuts. Cuts are values, so a wrong one
+proves less and never something false: the two sides of a cut always cover the box. A box is closed where, among the leaves that meet
+it at a cost below ``lower``,
+
+- some tree has none: every point of the box is too far, or outside of the domain; or
+- the greatest gains of the trees add up to less than the goal needs; or
+- too few features may differ from an earlier counterfactual; or
+- each tree has a single one left: the model's output is one constant on what remains of the box, and the real model, asked there, refuses.
+
+On the way down, a leaf is dropped where the greatest gains of the other trees do not bring it to the goal. All sums are of whole numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mace.certify.trees.cells import Axis, Flags, Floats, Ints, make_axes, threshold
+from mace.certify.trees.leaves import Gains, Leaves, cheapest_of_sets, make_gains, reachable_leaves, split_nodes
+from mace.certify.trees.prices import Prices
+from mace.certify.verdict import Progress, Refuted, Unchecked
+from mace.constraints.differ import CountDifferent
+from mace.distances import NormMetric
+from mace.forms import TreeEnsemble
+from mace.problem import Problem
+from mace.reductions.joint_forest import joined
+from mace.space import Point, Real
+
+CLOSED, BY_PRICES = -1, -2
+CHUNK = 256
+MOST_NODES = 5_000_000
+
+
+def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
+    """Be convinced that no plausible point nearer than ``lower`` is in the goal, or raise."""
+    problem = joined(problem)
+    form = problem.form
+    if not isinstance(form, TreeEnsemble) or not isinstance(problem.metric, NormMetric):
+        raise Refuted("evidence: a proof of the tree lane is about tree ensembles and norms")
+    proof = _read(evidence, len(problem.space))
+    axes = make_axes(problem, _cuts(form, proof, len(problem.space)))
+    alternatives = form_alternatives(problem, form)
+    split, limit = split_nodes(form, axes), threshold(problem, lower)
+    asked: list[tuple[int, Point]] = []
+
+    for missing in patterns(axes, limit):
+        for number, margins in enumerate(alternatives):
+            place = proof.parts.get((number, tuple(np.flatnonzero(missing).tolist())))
+            if place is None:
+                lost = [name for name, is_lost in zip(problem.space, missing, strict=True) if is_lost]
+                raise Refuted(
+                    f"evidence: no branching for alternative {number} of the target"
+                    + (f" with {', '.join(lost)} missing" if lost else "")
+                )
+            gains = make_gains(form, problem.goal, margins)
+            leaves = reachable_leaves(form, split, axes, missing, limit)
+            walk = Walk(problem, axes, missing, leaves, gains, limit)
+            asked += walk.run(proof, place, progress)
+
+    _ask_all(problem, asked)
+    progress(1.0)
+
+
+def form_alternatives(problem: Problem, form: TreeEnsemble) -> tuple[Any, ...]:
+    """Return what the goal says of the scores; an alternative that asks for nothing cannot be refuted."""
+    alternatives = problem.goal.alternatives(form.outputs, ties_last=form.ties_last)
+    if any(not margins for margins in alternatives):
+        raise Refuted("the target asks for nothing of the model's scores")
+    return alternatives
+
+
+# ---- evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Where the nodes of one branching begin and end, and its prices."""
+
+    begin: int
+    end: int
+    prices: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Branching:
+    """The evidence as read: nodes in the order in which they are met.
+
+    Attributes
+    ----------
+    parts : dict
+        By alternative and the features that are missing.
+    feature : int array
+        -1 at a closed box.
+    by_prices : int array
+        For a box that is closed by prices, the number of such boxes before it in its part; -1 for others.
+    right_first : bool array
+        Whether the right side of a cut comes first.
+    value : float array
+        The greatest value of the left side; for sets, unused.
+    levels : int array
+        The levels of the left side as bits; -1 for a cut at a value.
+    end : int array
+        The node after the last of the subtree that begins here.
+    """
+
+    parts: dict[tuple[int, tuple[int, ...]], Part]
+    feature: Ints
+    by_prices: Ints
+    right_first: Flags
+    value: Floats
+    levels: Ints
+    end: Ints
+
+
+def _read(evidence: dict[str, Any], features: int) -> Branching:
+    """Return the evidence with everything in it checked for shape; what it proves comes later."""
+    code, cut = _integers(evidence, "code"), _integers(evidence, "cut")
+    if len(code) > MOST_NODES:
+        raise Unchecked(f"the branching has {len(code):,} nodes, and at most {MOST_NODES:,} are walked")
+    values, sets = np.asarray(evidence["values"], dtype=np.float64), _integers(evidence, "sets")
+    is_cut = code >= 0
+    feature = np.where(is_cut, code >> 1, -1)
+    if ((code < BY_PRICES) | (feature >= features)).any():
+        raise Refuted("evidence.code: a node is neither closed nor a cut of a feature")
+    if len(cut) != is_cut.sum():
+        raise Refuted("evidence.cut: there is not one entry for each cut")
+    is_set = np.zeros(len(code), dtype=bool)
+    is_set[is_cut] = cut >= len(values)
+    at = np.zeros(len(code), dtype=np.int64)
+    at[is_cut] = cut
+    if (cut < 0).any() or (cut >= len(values) + len(sets)).any() or (sets < 0).any():
+        raise Refuted("evidence.cut: an entry names no cut")
+    tables = np.concatenate([values, [0.0]]), np.concatenate([sets, [-1]])
+    parts: dict[tuple[int, tuple[int, ...]], Part] = {}
+    start = 0
+    for number, part in enumerate(evidence["parts"]):
+        key = (int(part["alternative"]), tuple(int(j) for j in part["missing"]))
+        nodes = int(part["nodes"])
+        if key in parts or nodes < 1:
+            raise Refuted(f"evidence.parts[{number}]: it stands twice, or is empty")
+        parts[key] = Part(start, start + nodes, part.get("prices"))
+        start += nodes
+    if start != len(code):
+        raise Refuted("evidence.parts: they do not have all nodes between them")
+    return Branching(
+        parts,
+        feature,
+        by_prices=_counted(code == BY_PRICES, parts),
+        right_first=is_cut & (code & 1 == 1),
+        value=tables[0][np.where(is_cut & ~is_set, at, -1)],
+        levels=tables[1][np.where(is_set, at - len(values), -1)],
+        end=_ends(is_cut, parts),
+    )
+
+
+def _integers(evidence: dict[str, Any], name: str) -> Ints:
+    array = np.asarray(evidence[name])
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise Refuted(f"evidence.{name}: not a list of whole numbers")
+    return array.astype(np.int64)
+
+
+def _counted(by_prices: Flags, parts: dict[Any, Part]) -> Ints:
+    """Return for each box that is closed by prices how many there are before it in its part; -1 for others."""
+    number = np.full(len(by_prices), -1, dtype=np.int64)
+    for part in parts.values():
+        places = part.begin + np.flatnonzero(by_prices[part.begin : part.end])
+        number[places] = np.arange(len(places))
+    return number
+
+
+def _ends(is_cut: Flags, parts: dict[Any, Part]) -> Ints:
+    """Return where the subtree of each node ends; parts that are not exactly one tree each are refuted."""
+    end = np.zeros(len(is_cut), dtype=np.int64)
+    for part in parts.values():
+        start, stop = part.begin, part.end
+        waiting: list[int] = []
+        for node in range(stop - 1, start - 1, -1):
+            if is_cut[node]:
+                if len(waiting) < 2:
+                    raise Refuted(f"evidence: the branching breaks off; node {node} lacks a side")
+                waiting.pop()
+                end[node] = waiting.pop()
+            else:
+                end[node] = node + 1
+            waiting.append(int(end[node]))
+        if len(waiting) != 1:
+            raise Refuted(f"evidence: nodes {start} to {stop - 1} are not one branching, but {len(waiting)}")
+    return end
+
+
+def _cuts(form: TreeEnsemble, proof: Branching, features: int) -> list[Floats]:
+    """Return every value at which a tree, or a cut of the proof, tells values of a feature apart."""
+    inner = form.left >= 0
+    reads = np.array([column.feature for column in form.columns], dtype=np.int64)[form.column]
+    at_value = (proof.feature >= 0) & (proof.levels < 0)
+    return [
+        np.unique(
+            np.concatenate(
+                [form.edge[inner & (reads == j) & (form.subset < 0)], proof.value[at_value & (proof.feature == j)]]
+            )
+        )
+        for j in range(features)
+    ]
+
+
+# ---- ways of being missing
+
+
+def patterns(axes: list[Axis], limit: int) -> Iterator[Flags]:
+    """Yield every way of being missing that leaves a point with a cost below ``limit``."""
+    choices = [list(_choices(axis)) for axis in axes]
+    if not all(choices):
+        return
+    rest = [0] * (len(axes) + 1)
+    for j in range(len(axes) - 1, -1, -1):
+        rest[j] = rest[j + 1] + min(add for add, _, _ in choices[j])
+    pending: list[tuple[int, int, tuple[bool, ...]]] = [(0, 0, ())]
+    while pending:
+        add, top, made = pending.pop()
+        if add + rest[len(made)] + top >= limit:
+            continue
+        if len(made) == len(axes):
+            yield np.array(made, dtype=bool)
+            continue
+        for more, peak, is_missing in choices[len(made)]:
+            pending.append((add + more, max(top, peak), (*made, is_missing)))
+
+
+def _choices(axis: Axis) -> Iterator[tuple[int, int, bool]]:
+    if axis.may_be_missing:
+        yield axis.missing_add, axis.missing_top, True
+    if axis.size:
+        yield int(axis.add[axis.own]), int(axis.top[axis.own]), False
+
+
+# ---- walking down
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box of cells with the leaves that meet it within the ball.
+
+    Attributes
+    ----------
+    low, high : int arrays
+        The range of each feature.
+    inside : dict of bool arrays
+        The set of each feature with sets.
+    leaves : int array
+        Positions in the list of leaves, tree after tree.
+    add, top : int arrays
+        The least cost of a point of the box in each of them.
+    """
+
+    low: Ints
+    high: Ints
+    inside: dict[int, Flags]
+    leaves: Ints
+    add: Ints
+    top: Ints
+
+
+class Walk:
+    """One alternative of the goal and one way of being missing: down its branching, box by box."""
+
+    def __init__(
+        self, problem: Problem, axes: list[Axis], missing: Flags, leaves: Leaves, gains: Gains, limit: int
+    ) -> None:
+        self.problem = problem
+        self.axes = axes
+        self.missing = missing
+        self.all = leaves
+        self.gain = gains.gain[leaves.node]
+        self.start, self.need, self.bits = gains.start, gains.need, gains.bits
+        self.limit = limit
+        assert isinstance(problem.form, TreeEnsemble)
+        self.trees = len(problem.form.roots)
+        self.at_least = [c.features for c in problem.conditions if isinstance(c, CountDifferent)]
+
+    def run(self, proof: Branching, place: Part, progress: Progress) -> list[tuple[int, Point]]:
+        """Walk down a branching; return the points, each with its node, that only the real model can refuse."""
+        asked: list[tuple[int, Point]] = []
+        pending: list[tuple[int, Box | None]] = [(place.begin, self._narrow(self._whole()))]
+        prices = None if place.prices is None else self._prices(place.prices)
+        while pending:
+            node, box = pending.pop()
+            if node % CHUNK == 0:
+                progress(node / len(proof.end))
+            if box is None:
+                continue
+            j = int(proof.feature[node])
+            if proof.by_prices[node] >= 0:
+                self._check_prices(prices, int(proof.by_prices[node]), box, node)
+                continue
+            if j < 0:
+                point = self._last(box, node)
+                asked += [] if point is None else [(node, point)]
+                continue
+            if self.missing[j]:
+                raise Refuted(f"evidence: node {node} cuts {self.problem.space.names[j]!r}, which is missing there")
+            left, right = (self._cut(box, j, proof, node, is_left=is_left) for is_left in (True, False))
+            first, second = (right, left) if proof.right_first[node] else (left, right)
+            pending.append((int(proof.end[node + 1]), second))
+            pending.append((node + 1, first))
+        return asked
+
+    def _prices(self, evidence: dict[str, Any]) -> Prices:
+        lost = sum(axis.missing_add for axis, is_lost in zip(self.axes, self.missing, strict=True) if is_lost)
+        bits, rest = int(self.bits[0]), self.limit - lost
+        return Prices(evidence, self.axes, self.all, self.gain, self.start, self.need, bits, rest, self.trees)
+
+    def _check_prices(self, prices: Prices | None, number: int, box: Box, node: int) -> None:
+        near = self._near(box)
+        if prices is None or not prices.closes(number, box.leaves, box.low, box.high, box.inside, near):
+            raise Refuted(f"evidence: the box of node {node} is not closed by its prices")
+
+    def _whole(self) -> Box:
+        leaves = self.all
+        return Box(
+            low=np.zeros(len(self.axes), dtype=np.int64),
+            high=np.array([axis.size - 1 for axis in self.axes]),
+            inside={j: np.ones(axis.size, dtype=bool) for j, axis in enumerate(self.axes) if axis.is_set},
+            leaves=np.arange(len(leaves.node)),
+            add=leaves.add,
+            top=leaves.top,
+        )
+
+    def _cut(self, box: Box, j: int, proof: Branching, node: int, *, is_left: bool) -> Box | None:
+        """Return one side of a cut with what remains of its leaves; ``None`` where it is closed."""
+        axis = self.axes[j]
+        if not axis.is_set:
+            if proof.levels[node] >= 0:
+                raise Refuted(f"evidence: node {node} cuts numbers as if they were levels")
+            return self._cut_range(box, j, axis.cells_up_to(float(proof.value[node])), is_left)
+        chosen = axis.low <= proof.value[node]
+        if proof.levels[node] >= 0:
+            chosen = (int(proof.levels[node]) >> axis.low.astype(np.int64)) & 1 == 1
+        return self._cut_set(box, j, chosen if is_left else ~chosen)
+
+    def _cut_range(self, box: Box, j: int, bound: int, is_left: bool) -> Box | None:
+        low, high = int(box.low[j]), int(box.high[j])
+        new_low, new_high = (low, min(high, bound - 1)) if is_left else (max(low, bound), high)
+        if new_low > new_high:
+            return None
+        axis, first, last = self.axes[j], self.all.low[box.leaves, j], self.all.high[box.leaves, j]
+        a, b = np.maximum(first, new_low), np.minimum(last, new_high)
+        old = np.clip(axis.own, np.maximum(first, low), np.minimum(last, high))
+        new = np.clip(axis.own, a, np.maximum(a, b))
+        lows, highs = box.low.copy(), box.high.copy()
+        lows[j], highs[j] = new_low, new_high
+        return self._narrow(self._moved(replace(box, low=lows, high=highs), axis, old, new, a <= b))
+
+    def _cut_set(self, box: Box, j: int, chosen: Flags) -> Box | None:
+        kept = box.inside[j] & chosen
+        if not kept.any():
+            return None
+        axis, own = self.axes[j], self.all.inside[j][box.leaves]
+        before, after = own & box.inside[j], own & kept
+        old, new = cheapest_of_sets(axis, before), cheapest_of_sets(axis, after)
+        return self._narrow(
+            self._moved(replace(box, inside={**box.inside, j: kept}), axis, old, new, np.asarray(after.any(axis=1)))
+        )
+
+    def _moved(self, box: Box, axis: Axis, old: Ints, new: Ints, meets: Flags) -> Box:
+        """Return a box with the costs of its leaves moved from one cell of a feature to another, and those that are too far left out."""
+        add = box.add + axis.add[new] - axis.add[old]
+        top = np.maximum(box.top, axis.top[new])
+        kept = meets & (add + top < self.limit)
+        return replace(box, leaves=box.leaves[kept], add=add[kept], top=top[kept])
+
+    def _narrow(self, box: Box) -> Box | None:
+        """Return a box without the leaves that cannot be part of the goal; ``None`` where it holds no counterfactual at all."""
+        if not self._may_differ(box):
+            return None
+        tree = self.all.tree[box.leaves]
+        begins = np.flatnonzero(np.diff(tree, prepend=-1))
+        if len(begins) < self.trees:
+            return None
+        gain = self.gain[box.leaves]
+        most = np.maximum.reduceat(gain, begins, axis=0)
+        spare = self.start + most.sum(axis=0) - self.need
+        if (spare < 0).any():
+            return None
+        useful = (gain - most[tree] + spare >= 0).all(axis=1)
+        if useful.all():
+            return box
+        if len(np.unique(tree[useful])) < self.trees:
+            return None
+        return replace(box, leaves=box.leaves[useful], add=box.add[useful], top=box.top[useful])
+
+    def _may_differ(self, box: Box) -> bool:
+        """Return whether the box leaves room within the ball to differ from every earlier counterfactual, each taken alone."""
+        if not self.at_least:
+            return True
+        counts = np.zeros(len(self.at_least), dtype=np.int64)
+        for j, (axis, near) in enumerate(zip(self.axes, self._near(box), strict=True)):
+            counts += axis.missing_differs if self.missing[j] else (axis.differs & near).any(axis=1)
+        return bool((counts >= self.at_least).all())
+
+    def _near(self, box: Box) -> list[Flags]:
+        """Return the cells of a box that a point within the ball may have; none where a feature is missing."""
+        inside = [
+            box.inside[j]
+            if axis.is_set
+            else (np.arange(axis.size) >= box.low[j]) & (np.arange(axis.size) <= box.high[j])
+            for j, axis in enumerate(self.axes)
+        ]
+        cells = [int(cheapest_of_sets(axis, inside[j][None])[0]) for j, axis in enumerate(self.axes)]
+        costs = self._costs(cells)
+        total = sum(add for add, _ in costs)
+        near = []
+        for j, axis in enumerate(self.axes):
+            others = max((top for i, (_, top) in enumerate(costs) if i != j), default=0)
+            within = total - costs[j][0] + axis.add + np.maximum(axis.top, others) < self.limit
+            near.append(inside[j] & within & (not self.missing[j]))
+        return near
+
+    def _last(self, box: Box, node: int) -> Point | None:
+        """Return the point to ask the real model about where a box ends with one leaf of each tree; ``None`` where none is left."""
+        if len(box.leaves) > self.trees:
+            raise Refuted(f"evidence: the box of node {node} is not closed: its leaves may still add up to the target")
+        leaves = self.all
+        low = np.maximum(box.low, leaves.low[box.leaves].max(axis=0))
+        high = np.minimum(box.high, leaves.high[box.leaves].min(axis=0))
+        inside = {j: kept & leaves.inside[j][box.leaves].all(axis=0) for j, kept in box.inside.items()}
+        ranges = [j for j, axis in enumerate(self.axes) if not axis.is_set and not self.missing[j]]
+        if (low[ranges] > high[ranges]).any() or not all(kept.any() for kept in inside.values()):
+            return None
+        shared = replace(box, low=low, high=high, inside=inside)
+        cells = [
+            int(cheapest_of_sets(axis, inside[j][None])[0]) if axis.is_set else int(np.clip(axis.own, low[j], high[j]))
+            for j, axis in enumerate(self.axes)
+        ]
+        if self._cost(cells) >= self.limit or not self._may_differ(shared):
+            return None
+        return self._point(cells)
+
+    def _cost(self, cells: list[int]) -> int:
+        costs = self._costs(cells)
+        return sum(add for add, _ in costs) + max(top for _, top in costs)
+
+    def _costs(self, cells: list[int]) -> list[tuple[int, int]]:
+        return [
+            (axis.missing_add, axis.missing_top) if lost else (int(axis.add[cell]), int(axis.top[cell]))
+            for axis, cell, lost in zip(self.axes, cells, self.missing, strict=True)
+        ]
+
+    def _point(self, cells: list[int]) -> Point:
+        point: list[int | float | None] = []
+        for j, (axis, cell) in enumerate(zip(self.axes, cells, strict=True)):
+            own, feature = self.problem.factual[j], list(self.problem.space.values())[j]
+            if self.missing[j]:
+                point.append(None)
+                continue
+            nearest = (
+                float(axis.low[cell])
+                if own is None
+                else min(max(float(own), float(axis.low[cell])), float(axis.high[cell]))
+            )
+            point.append(nearest if isinstance(feature, Real) else int(nearest))
+        return tuple(point)
+
+
+def _ask_all(problem: Problem, asked: list[tuple[int, Point]]) -> None:
+    """Let the real model refuse the points on which rounding, or a tie, decides."""
+    size = 1 if getattr(problem.form, "is_blockwise", False) else CHUNK
+    for begin in range(0, len(asked), size):
+        chunk = asked[begin : begin + size]
+        for (node, point), outcome in zip(chunk, problem.ask([point for _, point in chunk]), strict=True):
+            shown = problem.space.values_of(point)
+            if problem.goal.accepts(outcome):
+                raise Refuted(f"claim.lower: the model puts {shown} in the target, which is nearer (node {node})")
+            if not problem.form.is_settled(point, problem.goal):
+                raise Refuted(
+                    f"claim.lower: the order of summation decides whether {shown} is in the target (node {node})"
+                )

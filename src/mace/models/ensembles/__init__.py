@@ -1,0 +1,1 @@
+"""Readers of models that are made of other models."""

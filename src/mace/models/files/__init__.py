@@ -1,0 +1,1 @@
+"""Models from files, with nothing that a file brings along being run."""

@@ -1,0 +1,1 @@
+"""Fitted steps before a model, carried back to the original features."""

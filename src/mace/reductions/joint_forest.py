@@ -1,0 +1,153 @@
+"""A tree ensemble and isolation forests as one ensemble: the goal of the one, and that the others call a row usual, as margins."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.constraints.typical import USUAL, Usual
+from mace.forms import Alternatives, Goal, Margin, TreeEnsemble
+from mace.language.syntax import Guard
+from mace.problem import Problem
+from mace.space import Point
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+GRAIN = 2.0**24
+"""Depths are rounded to multiples of 1 / GRAIN, which add up exactly, so that an ensemble with exact sums keeps them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Joined(TreeEnsemble):
+    """An ensemble with more outputs: the sum of another's single output, or copies of its own.
+
+    How far its own margins may be off is what it was before; the margin of another ensemble carries its own slack.
+    """
+
+    first: TreeEnsemble | None = None
+
+    def band(self, goal: Goal) -> Fraction:
+        """Return the band of the first ensemble."""
+        assert self.first is not None
+        return self.first.band(getattr(goal, "goal", goal))
+
+    @property
+    def _as_difference(self) -> bool:
+        """Whether two outputs are folded into one: not where they are of different sums."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """A goal, and a further margin that holds whatever the alternative. An outcome is 1 where both are reached, else 0."""
+
+    goal: Goal
+    outputs: int
+    margin: Margin
+
+    @property
+    def slack(self) -> Fraction:
+        """The slack of the goal; the margin has its own."""
+        return self.goal.slack
+
+    def accepts(self, outcome: Fraction) -> bool:
+        """Return whether both were reached."""
+        return outcome == 1
+
+    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
+        """Return the goal's alternatives, each with the margin."""
+        return tuple((*margins, self.margin) for margins in self.goal.alternatives(self.outputs, ties_last=ties_last))
+
+    def of_result(self, result: str) -> Guard:
+        """Return the goal's formula of a result, which knows nothing of the margin."""
+        return self.goal.of_result(result)
+
+
+def joined(problem: Problem) -> Problem:
+    """Return a problem over tree ensembles with its isolation forests in the ensemble rather than among the conditions."""
+    usual = [condition for condition in problem.conditions if isinstance(condition, Usual)]
+    if not usual or not isinstance(problem.form, TreeEnsemble):
+        return problem
+    rest = tuple(condition for condition in problem.conditions if not isinstance(condition, Usual))
+    made = replace(problem, conditions=rest)
+    for condition in usual:
+        made = _with(made, condition)
+    return made
+
+
+def _with(problem: Problem, condition: Usual) -> Problem:
+    form, ask, goal = problem.form, problem.ask, problem.goal
+    assert isinstance(form, TreeEnsemble)
+    other, other_ask = condition.form, condition.reading.ask
+    # Each depth and the start are off by half a grain at most.
+    slack = other.band(USUAL) + Fraction(len(other.roots) + 1) / int(2 * GRAIN)
+    margin = Margin(form.outputs, None, slack=slack)
+
+    def ask_both(points: Sequence[Point]) -> list[Fraction]:
+        said = zip(ask(points), other_ask(points), strict=True)
+        return [Fraction(goal.accepts(first) and USUAL.accepts(second)) for first, second in said]
+
+    return replace(problem, form=_join(form, other), ask=ask_both, goal=Both(goal, form.outputs, margin))
+
+
+@lru_cache(maxsize=16)
+def _join(form: TreeEnsemble, other: TreeEnsemble) -> Joined:
+    """Return two ensembles as one; the same object again, so that what a lane makes of it is made once too."""
+    rounded = replace(other, value=_on_grains(other.value), base=_on_grains(other.base))
+    return beside([form, rounded], form)
+
+
+def _on_grains(values: Floats) -> Floats:
+    return np.asarray(np.rint(values * GRAIN) / GRAIN)
+
+
+def beside(each: Sequence[TreeEnsemble], first: TreeEnsemble) -> Joined:
+    """Return ensembles beside each other as one, each with outputs of its own; what is no array is as in the first."""
+    nodes, columns, outputs = (
+        list(itertools.accumulate(sizes, initial=0))
+        for sizes in (
+            [len(one.left) for one in each],
+            [len(one.columns) for one in each],
+            [one.outputs for one in each],
+        )
+    )
+    value = np.zeros((nodes[-1], outputs[-1]))
+    for k, one in enumerate(each):
+        value[nodes[k] : nodes[k + 1], outputs[k] : outputs[k + 1]] = one.value
+    # Copies of one ensemble share its subsets.
+    kinds = list({id(one.subsets): one.subsets for one in each}.values())
+    begins = dict(zip(map(id, kinds), itertools.accumulate(map(len, kinds), initial=0), strict=False))
+
+    def moved(arrays: Sequence[Ints], begins: Sequence[int]) -> Ints:
+        pairs = zip(arrays, begins, strict=True)
+        return np.concatenate([np.where(own < 0, -1, own + begin) for own, begin in pairs])
+
+    return Joined(
+        space=first.space,
+        columns=tuple(itertools.chain(*(one.columns for one in each))),
+        roots=moved([one.roots for one in each], nodes[:-1]),
+        column=moved([one.column for one in each], columns[:-1]),
+        edge=np.concatenate([one.edge for one in each]),
+        left=moved([one.left for one in each], nodes[:-1]),
+        right=moved([one.right for one in each], nodes[:-1]),
+        missing_left=np.concatenate([one.missing_left for one in each]),
+        value=value,
+        base=np.concatenate([one.base for one in each]),
+        subset=moved([one.subset for one in each], [begins[id(one.subsets)] for one in each]),
+        subsets=tuple(itertools.chain(*kinds)),
+        fixed_order=all(one.fixed_order for one in each),
+        is_blockwise=first.is_blockwise,
+        unit=first.unit,
+        squash=first.squash,
+        ties_last=first.ties_last,
+        link=first.link,
+        is_regressor=first.is_regressor,
+        first=first,
+    )

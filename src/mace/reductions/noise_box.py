@@ -1,0 +1,56 @@
+"""The question whether noise undoes an answer: is there a row beside it that is not in the target?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from mace.constraints.condition import GuardCondition
+from mace.constraints.robust import Sturdy
+from mace.distances import as_distance
+from mace.forms import negated
+from mace.problem import Bounds, Limits, Problem
+from mace.reductions.regions import Range, Region, guard_of, whole_region
+from mace.space import Point, Value
+
+Choose = Callable[[Problem], Callable[[Problem, Limits], Bounds]]
+"""Gives the lane of a problem."""
+
+
+def inside(problem: Problem, region: Region) -> Problem:
+    """Return a problem about the rows of a region."""
+    whole = whole_region(problem.space, problem.factual)
+    guards = [guard_of(name, left, whole[name]) for name, left in region.items() if left != whole[name]]
+    return replace(problem, conditions=(*problem.conditions, *map(GuardCondition, guards)))
+
+
+def around(problem: Problem, sturdy: Sturdy, point: Point) -> Region:
+    """Return what noise makes of a point."""
+    whole = whole_region(problem.space, problem.factual)
+    return {name: _around(whole[name], value, sturdy, name) for name, value in zip(whole, point, strict=True)}
+
+
+def _around(whole: Range, value: Value, sturdy: Sturdy, name: str) -> Range:
+    if value is None:
+        return whole.nothing_but_missing()
+    left = replace(whole, missing=False)
+    if left.levels is not None:
+        return left.only([int(value)])
+    low, high = sturdy.reach(name, value, value)
+    return left.between(low, high) if sturdy.radii.get(name) else replace(left, low=low, high=high)
+
+
+def beside(problem: Problem, sturdy: Sturdy, point: Point, varies: Iterable[str] | None = None) -> Problem:
+    """Return the question for a row within the noise of a point that is not in the target.
+
+    Where it is known which features vary there, only these are kept to the noise.
+    """
+    asked = replace(
+        problem,
+        goal=negated(problem.goal),
+        factual=point,
+        metric=as_distance("linf").from_factual(problem.space, point),
+        conditions=(),
+    )
+    region = around(problem, sturdy, point)
+    return inside(asked, region if varies is None else {name: region[name] for name in varies})

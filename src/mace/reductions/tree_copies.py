@@ -1,0 +1,457 @@
+"""Tree ensembles that must reach their goal wherever noise brings a row: copies of the ensemble at places, each behind a gate.
+
+A *place* is a range of values of each noisy feature on which no node tells values apart. Wherever noise can bring a row into the place, the
+ensemble with the noisy features set to it must reach the goal: trees over the other features, since nodes about noisy ones are decided,
+behind nodes that ask whether the row is that near. Elsewhere a copy says yes. So a robust row brings all copies to the goal, at any places.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.constraints.robust import Sturdy
+from mace.exact import float_down, rounded_in
+from mace.forms import Alternatives, Goal, Margin, TreeEnsemble
+from mace.language.syntax import Guard
+from mace.models.reading import Ask
+from mace.problem import Problem
+from mace.reductions.joint_forest import Joined, beside
+from mace.space import Column, Integer, Ordinal, Point, Real, Value
+
+Ends = tuple[float, float]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+MOST_NUMBERS = 50_000_000
+"""Leaf values of an ensemble and its copies together."""
+
+MOST_ALTERNATIVES = 64
+"""Ways in which an ensemble and its copies may reach a goal with several alternatives, each its own."""
+
+
+class NoCopies(ValueError):
+    """Copies at these places cannot be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A range of values of each noisy feature.
+
+    Attributes
+    ----------
+    features : tuple of int
+        Their positions in the space.
+    ranges : tuple of pairs of numbers
+        The least and the greatest value of each, both values of the feature; ``None`` where it is missing.
+    """
+
+    features: tuple[int, ...]
+    ranges: tuple[Ends | None, ...]
+
+    def gate(self, noise: Sturdy) -> tuple[tuple[Fraction, Fraction] | None, ...]:
+        """Return between what each noisy feature lies in rows that noise can bring here; ``None`` where it is missing."""
+        pairs = zip(self.features, self.ranges, strict=True)
+        return tuple(None if ends is None else _around(noise.space.names[j], ends, noise) for j, ends in pairs)
+
+    def is_near(self, point: Point, gate: Sequence[tuple[Fraction, Fraction] | None]) -> bool:
+        """Return whether a row passes the gate."""
+        values = [point[j] for j in self.features]
+        return all(
+            ends is None if value is None else ends is not None and ends[0] <= Fraction(value) <= ends[1]
+            for value, ends in zip(values, gate, strict=True)
+        )
+
+    def may_be_near(self, within: Mapping[int, Ends], gate: Sequence[tuple[Fraction, Fraction] | None]) -> bool:
+        """Return whether a row may pass the gate whose features lie within ranges."""
+        return all(
+            j not in within or (ends is not None and ends[0] <= within[j][1] and within[j][0] <= ends[1])
+            for j, ends in zip(self.features, gate, strict=True)
+        )
+
+    def of(self, point: Point) -> Point:
+        """Return the row of the place that noise brings a row to which is near."""
+        moved: list[Value] = list(point)
+        for j, ends in zip(self.features, self.ranges, strict=True):
+            value = point[j]
+            if value is not None and ends is not None:
+                moved[j] = type(value)(min(max(value, ends[0]), ends[1]))
+        return tuple(moved)
+
+
+def _around(name: str, ends: Ends, noise: Sturdy) -> tuple[Fraction, Fraction]:
+    """Return what noise can bring into a range. A value off the feature's grid is only itself there, not what noise makes of another."""
+    feature = noise.space[name]
+    if isinstance(feature, Real | Integer) and not (feature.has(ends[0]) and feature.has(ends[1])):
+        if ends[0] != ends[1]:
+            raise NoCopies(f"{ends} does not begin and end with values of {name!r}")
+        return Fraction(ends[0]), Fraction(ends[1])
+    return noise.reach(name, *ends)
+
+
+@dataclass(frozen=True, slots=True)
+class AtPlaces:
+    """A goal that an ensemble and its copies all reach, each in any way. An outcome is 1 where they do, else 0."""
+
+    goal: Goal
+    ensemble: int
+    copies: int
+
+    @property
+    def slack(self) -> Fraction:
+        """The slack of the goal."""
+        return self.goal.slack
+
+    def accepts(self, outcome: Fraction) -> bool:
+        """Return whether all reached the goal."""
+        return outcome == 1
+
+    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
+        """Return every choice of an alternative for the ensemble and for each copy."""
+        own = self.goal.alternatives(self.ensemble, ties_last=ties_last)
+        size = self.ensemble * (1 + _is_doubled(own))
+        each = [own]
+        for copy in range(self.copies):
+            begin = self.ensemble + copy * size
+            # Of a copy with its outputs twice, the second half is for those that must not be too large.
+            each.append(tuple(tuple(_moved(m, begin, size - self.ensemble) for m in margins) for margins in own))
+        return tuple(tuple(itertools.chain(*chosen)) for chosen in itertools.product(*each))
+
+    def of_result(self, result: str) -> Guard:
+        """Return the goal's formula of a result of the ensemble."""
+        return self.goal.of_result(result)
+
+
+def _moved(margin: Margin, begin: int, apart: int) -> Margin:
+    plus = None if margin.plus is None else margin.plus + begin
+    return replace(margin, plus=plus, minus=None if margin.minus is None else margin.minus + begin + apart)
+
+
+def _sides(alternatives: Alternatives) -> tuple[set[int], set[int]]:
+    """Return the outputs that margins want large, and those that they want small."""
+    margins = list(itertools.chain(*alternatives))
+    return {m.plus for m in margins if m.plus is not None}, {m.minus for m in margins if m.minus is not None}
+
+
+def _is_doubled(alternatives: Alternatives) -> bool:
+    large, small = _sides(alternatives)
+    return bool(large & small)
+
+
+class Copies:
+    """A problem about a tree ensemble, and the copies that were made of the ensemble.
+
+    Parameters
+    ----------
+    problem : Problem
+        About the ensemble alone.
+    noise : Sturdy, optional
+        The noise; there are no places without.
+    within : mapping of positions to pairs of numbers, optional
+        Features whose values lie between two numbers (``None``: are missing): nodes that these decide are left out, and what is asked says
+        nothing about other rows.
+    """
+
+    def __init__(self, problem: Problem, noise: Sturdy | None, within: Mapping[int, Ends | None] | None = None) -> None:
+        assert isinstance(problem.form, TreeEnsemble)
+        self.problem, self.form = problem, problem.form
+        self.noise = Sturdy(problem.space, {}) if noise is None else noise
+        noisy = {problem.space.index(name) for name in self.noise.radii}
+        self.others = {j: ends for j, ends in (within or {}).items() if j not in noisy}
+        self.small = self.form if within is None else narrowed(self.form, within)
+        self.alternatives = problem.goal.alternatives(self.form.outputs, ties_last=self.form.ties_last)
+        self.made: dict[Place, TreeEnsemble] = {}
+
+    @cached_property
+    def yes(self) -> NDArray[np.float64]:
+        """The leaf of each tree that says yes."""
+        return _agreeing(self.form, self.problem.goal, self.alternatives)
+
+    @cached_property
+    def wide(self) -> TreeEnsemble:
+        """The ensemble that copies are made of: noise may lead out of what noisy features lie within."""
+        return narrowed(self.form, self.others) if self.others else self.form
+
+    def of(self, place: Place) -> TreeEnsemble:
+        """Return the copy at a place."""
+        if place not in self.made:
+            gate = _nodes(self.form, place, place.gate(self.noise))
+            self.made[place] = _behind_gate(_at(self.wide, place), gate, self.yes)
+        return self.made[place]
+
+    def at(self, places: Sequence[Place]) -> Problem:
+        """Return the problem whose answers also reach the goal at each place that noise can bring them to.
+
+        Raises
+        ------
+        NoCopies
+            A node tells values of a place apart, the goal has too many alternatives, or all is too large.
+        """
+        if not places:
+            return (
+                self.problem
+                if self.small is self.form
+                else replace(self.problem, form=_together([self.small], self.form))
+            )
+        ways = len(self.alternatives)
+        if ways ** (len(places) + 1) > MOST_ALTERNATIVES:
+            raise NoCopies(f"the target can be reached in {ways} ways, and {len(places)} copies are too many then")
+        copies = [self.of(place) for place in places]
+        goal = AtPlaces(self.problem.goal, self.form.outputs, len(places))
+        return replace(
+            self.problem, form=_together([self.small, *copies], self.form), ask=self._asking(places), goal=goal
+        )
+
+    def _asking(self, places: Sequence[Place]) -> Ask:
+        ask, goal, form = self.problem.ask, self.problem.goal, self.form
+        pairs = [(place, place.gate(self.noise)) for place in places]
+
+        def ask_all(points: Sequence[Point]) -> list[Fraction]:
+            each = [
+                [point, *(place.of(point) for place, gate in pairs if place.is_near(point, gate))] for point in points
+            ]
+            rows = list(itertools.chain(*each))
+            said = [ask([row])[0] for row in rows] if form.is_blockwise else ask(rows)
+            accepted = [goal.accepts(outcome) for outcome in said]
+            ends = itertools.accumulate(map(len, each))
+            return [Fraction(all(accepted[end - len(own) : end])) for own, end in zip(each, ends, strict=True)]
+
+        return ask_all
+
+
+def cell(form: TreeEnsemble, j: int, value: float) -> Ends:
+    """Return the values around one of an ordered feature from which no node of an ensemble tells it."""
+    feature = form.space[form.space.names[j]]
+    if not isinstance(feature, Real | Integer):
+        return value, value
+    edges = _edges(form, j)
+    k = int(np.searchsorted(edges, value))
+    low = float(feature.low) if k == 0 else math.nextafter(edges[k - 1], math.inf)
+    high = float(feature.high) if k == len(edges) else float(edges[k])
+    return _as_values(feature, max(low, float(feature.low)), min(high, float(feature.high)), value)
+
+
+def _edges(form: TreeEnsemble, j: int) -> NDArray[np.float64]:
+    reads = np.array([column.feature for column in form.columns], dtype=np.int64)
+    return np.unique(form.edge[(form.left >= 0) & (reads[form.column] == j)])
+
+
+def _as_values(feature: Real | Integer, low: float, high: float, value: float) -> Ends:
+    """Return a range as narrow as the feature's values in it, ``value`` among them."""
+    if feature.step is not None:
+        step, count = Fraction(feature.step), feature.size or 1
+        first = min(max(math.ceil((Fraction(low) - Fraction(feature.low)) / step), 0), count - 1)
+        last = min(max(math.floor((Fraction(high) - Fraction(feature.low)) / step), 0), count - 1)
+        low, high = float(feature.value_at(first)), float(feature.value_at(last))
+    elif isinstance(feature, Integer):
+        low, high = float(math.ceil(low)), float(math.floor(high))
+    else:
+        low, high = (float(ends[0]) for ends in rounded_in(np.array([low]), np.array([high]), feature.floats))
+    return (low, high) if feature.has(value) and low <= value <= high else (value, value)
+
+
+# ---- ensembles with fewer nodes
+
+
+class _Told:
+    """What is known of a row: which way it goes at the nodes of an ensemble."""
+
+    def __init__(self, form: TreeEnsemble, within: Mapping[int, Ends | None]) -> None:
+        self.form = form
+        known = [within.get(column.feature, (-math.inf, math.inf)) for column in form.columns]
+        self.missing = np.array([ends is None for ends in known])
+        self.levels = [_levels(column, ends) for column, ends in zip(form.columns, known, strict=True)]
+        values = [_values(column, ends) for column, ends in zip(form.columns, known, strict=True)]
+        self.least, self.most = np.array([low for low, _ in values]), np.array([high for _, high in values])
+
+    def ways(self, nodes: Ints) -> Ints:
+        """Return for inner nodes whether the row goes left (1) or right (0); -1 where that is not known."""
+        form = self.form
+        column, edge = form.column[nodes], form.edge[nodes]
+        found = np.where(self.most[column] <= edge, 1, np.where(self.least[column] > edge, 0, -1))
+        for at in np.flatnonzero(form.subset[nodes] >= 0):
+            levels = self.levels[int(column[at])]
+            inside = form.subsets[form.subset[nodes[at]]][levels]
+            found[at] = -1 if inside.any() != inside.all() else int(inside.any())
+        return np.where(self.missing[column], form.missing_left[nodes], found).astype(np.int64)
+
+    def undecided(self, nodes: Ints) -> Ints:
+        """Return for each node the first one at or below it whose way is not known, or the leaf."""
+        form, found = self.form, nodes.copy()
+        open_ = np.arange(len(nodes))
+        while len(open_):
+            open_ = open_[form.left[found[open_]] >= 0]
+            at = found[open_]
+            ways = self.ways(at)
+            found[open_] = np.where(ways < 0, at, np.where(ways == 1, form.left[at], form.right[at]))
+            open_ = open_[ways >= 0]
+        return found
+
+
+def _levels(column: Column, ends: Ends | None) -> NDArray[np.int64]:
+    """Return the positions of the levels of a column within a range."""
+    every = np.arange(0 if column.table is None else len(column.table))
+    return every if ends is None else every[(every >= ends[0]) & (every <= ends[1])]
+
+
+def _values(column: Column, ends: Ends | None) -> Ends:
+    """Return the least and the greatest value of a column where its feature lies within a range."""
+    if ends is None:
+        return -math.inf, math.inf
+    if column.table is None:
+        return ends
+    values = np.array(column.table)[_levels(column, ends)]
+    return (float(values.min()), float(values.max())) if len(values) else (-math.inf, math.inf)
+
+
+def narrowed(form: TreeEnsemble, within: Mapping[int, Ends | None]) -> TreeEnsemble:
+    """Return an ensemble without the nodes that are decided where features lie within ranges, or (``None``) are missing."""
+    told = _Told(form, within)
+    following = np.full(len(form.left), -1, dtype=np.int64)
+    level = form.roots
+    met = []
+    while len(level):
+        following[level] = told.undecided(level)
+        level = following[level]
+        met.append(level)
+        inner = level[form.left[level] >= 0]
+        level = np.concatenate([form.left[inner], form.right[inner]])
+    kept = np.sort(np.concatenate(met))
+    place = np.full(len(form.left), -1, dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+
+    def below(children: Ints) -> Ints:
+        return np.where(children < 0, -1, place[following[np.maximum(children, 0)]])
+
+    return replace(
+        form,
+        roots=place[following[form.roots]],
+        column=form.column[kept],
+        edge=form.edge[kept],
+        left=below(form.left[kept]),
+        right=below(form.right[kept]),
+        missing_left=form.missing_left[kept],
+        value=form.value[kept],
+        subset=form.subset[kept],
+    )
+
+
+def _at(form: TreeEnsemble, place: Place) -> TreeEnsemble:
+    """Return an ensemble at a place."""
+    made = narrowed(form, dict(zip(place.features, place.ranges, strict=True)))
+    noisy = np.isin([column.feature for column in form.columns], place.features)
+    if noisy[made.column[made.left >= 0]].any():
+        raise NoCopies("a node tells values of a place apart")
+    return made
+
+
+# ---- gates
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A node of a gate: it lets rows on to the left or to the right; all others it sends to the leaf that says yes."""
+
+    column: Column
+    edge: float
+    on_left: bool
+    missing_left: bool
+
+
+def _nodes(form: TreeEnsemble, place: Place, gate: Sequence[tuple[Fraction, Fraction] | None]) -> list[_Node]:
+    """Return the nodes of the gate of a place."""
+    made = []
+    for j, ends in zip(place.features, gate, strict=True):
+        name = form.space.names[j]
+        feature = form.space[name]
+        levels = tuple(map(float, range(len(feature.levels)))) if isinstance(feature, Ordinal) else None
+        column = Column(name, j, levels)
+        if ends is None:
+            # No number is above the edge: only what is missing is let on.
+            made.append(_Node(column, math.inf, on_left=False, missing_left=False))
+            continue
+        below = float_down(ends[0])
+        below = math.nextafter(below, -math.inf) if below == ends[0] else below
+        made.append(_Node(column, below, on_left=False, missing_left=True))
+        made.append(_Node(column, float_down(ends[1]), on_left=True, missing_left=False))
+    return made
+
+
+def _agreeing(form: TreeEnsemble, goal: Goal, alternatives: Alternatives) -> NDArray[np.float64]:
+    """Return the leaf of each tree that says yes, whatever the alternative; raise where the leaves do not add up to that for sure."""
+    large, _ = _sides(alternatives)
+    leaf = (form.left < 0)[:, None]
+    most = np.maximum.reduceat(np.where(leaf, form.value, -np.inf), form.roots, axis=0)
+    least = np.minimum.reduceat(np.where(leaf, form.value, np.inf), form.roots, axis=0)
+    # A power of two, so that coarse values stay coarse.
+    more = 2.0 ** np.ceil(np.log2(np.maximum((most - least).max(axis=1), 2.0**-20)))[:, None]
+    wanted = np.array([k in large for k in range(form.outputs)])
+    if _is_doubled(alternatives):
+        found = np.hstack([most + more, least - more])
+        start = np.hstack([form.base, form.base])
+    else:
+        found, start = np.where(wanted, most + more, least - more), form.base
+    sums = [
+        sum(map(Fraction, column.tolist()), Fraction(float(base))) for column, base in zip(found.T, start, strict=True)
+    ]
+    band = form.band(goal)
+    for margin in itertools.chain(*alternatives):
+        apart = len(sums) - form.outputs if _is_doubled(alternatives) else 0
+        if _moved(margin, 0, apart).value(sums) <= band:
+            raise NoCopies("the leaves of the ensemble do not add up to the target for sure")
+    return found
+
+
+def _behind_gate(copy: TreeEnsemble, gates: Sequence[_Node], yes: NDArray[np.float64]) -> TreeEnsemble:
+    """Return a copy with each tree behind the nodes of a gate."""
+    trees, size, depth = len(copy.roots), len(copy.left), len(gates)
+    ahead = depth + 1
+    tree = np.searchsorted(copy.roots, np.arange(size), side="right") - 1
+    at = np.arange(size) + ahead * (tree + 1)
+    roots = copy.roots + ahead * np.arange(trees)
+    value = np.zeros((size + ahead * trees, yes.shape[1]))
+    value[at] = np.hstack([copy.value] * (yes.shape[1] // copy.outputs))
+    value[roots + depth] = yes
+
+    def spread(own: NDArray[np.generic], of_gate: Sequence[Ints | bool | float]) -> NDArray[np.generic]:
+        made = np.zeros(size + ahead * trees, dtype=own.dtype)
+        made[at] = own
+        for k, each in enumerate(of_gate):
+            made[roots + k] = each
+        return made
+
+    def below(children: Ints, is_left: bool) -> Ints:
+        inner = children >= 0
+        moved = np.full(size, -1, dtype=np.int64)
+        moved[inner] = at[children[inner]]
+        on = [roots + k + (1 if k + 1 < depth else 2) for k in range(depth)]
+        sides = [on[k] if gate.on_left == is_left else roots + depth for k, gate in enumerate(gates)]
+        return spread(moved, [*sides, np.full(trees, -1)]).astype(np.int64)
+
+    return replace(
+        copy,
+        columns=(*copy.columns, *(gate.column for gate in gates)),
+        roots=roots,
+        column=spread(copy.column, [len(copy.columns) + k for k in range(depth)]).astype(np.int64),
+        edge=spread(copy.edge, [gate.edge for gate in gates]).astype(np.float64),
+        left=below(copy.left, True),
+        right=below(copy.right, False),
+        missing_left=spread(copy.missing_left, [gate.missing_left for gate in gates]).astype(bool),
+        value=value,
+        base=np.tile(copy.base, yes.shape[1] // copy.outputs),
+        subset=spread(copy.subset, [-1] * ahead).astype(np.int64),
+    )
+
+
+def _together(each: Sequence[TreeEnsemble], first: TreeEnsemble) -> Joined:
+    """Return an ensemble and its copies as one, unless that is too large."""
+    if sum(len(one.left) for one in each) * sum(one.outputs for one in each) > MOST_NUMBERS:
+        raise NoCopies("the copies are too large together")
+    return beside(each, first)

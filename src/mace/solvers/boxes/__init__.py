@@ -1,0 +1,1 @@
+"""Branch and bound over boxes, for conditions that a lane cannot take itself."""

@@ -1,0 +1,219 @@
+"""What each feature may be under the conditions of a problem, and what counts as alike: shared by the lanes of our own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.constraints import Condition
+from mace.constraints.condition import GuardCondition
+from mace.constraints.differ import CountDifferent
+from mace.distances.change import written_range
+from mace.exact import float_down, float_up, greatest_float, least_float, next_float, rounded_in
+from mace.language import holds
+from mace.language.syntax import And, Compare, Constant, Guard, Not, Or, Variable, variables
+from mace.problem import Problem
+from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
+from mace.space.decimals import decimal_of, dtype_of
+
+Floats = NDArray[np.float64]
+
+Span = tuple[float, float]
+"""A closed range of floats."""
+
+
+def unsupported_condition(conditions: Iterable[Condition]) -> str:
+    """Return why the conditions cannot be put on cells; empty where they can."""
+    for condition in conditions:
+        if isinstance(condition, CountDifferent):
+            continue
+        if not isinstance(condition, GuardCondition):
+            return "a condition is not on single features"
+        for part in conjuncts(condition.guard):
+            if len(variables(part)) > 1:
+                return "a condition joins several features"
+            if compared_with(part) is None:
+                return "a condition compares a feature with something other than a number"
+    return ""
+
+
+def conjuncts(guard: Guard) -> tuple[Guard, ...]:
+    """Return the guards that must all hold."""
+    return guard.parts if isinstance(guard, And) else (guard,)
+
+
+def compared_with(guard: Guard) -> list[Fraction] | None:
+    """Return the numbers that a guard compares its feature with; ``None`` where it does more than compare."""
+    found: list[Fraction] = []
+    pending: list[Guard] = [guard]
+    while pending:
+        match pending.pop():
+            case Compare(_, Variable(), Constant(value)) | Compare(_, Constant(value), Variable()):
+                found.append(value)
+            case Compare():
+                return None
+            case And(parts) | Or(parts):
+                pending.extend(parts)
+            case Not(part):
+                pending.append(part)
+            case _:
+                pass
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What one feature may be.
+
+    Attributes
+    ----------
+    spans : tuple of spans
+        Closed ranges of numbers, ascending; positions of levels for a feature with levels.
+    missing : bool
+        Whether it may be missing.
+    """
+
+    spans: tuple[Span, ...]
+    missing: bool
+
+
+def allowed_values(problem: Problem) -> list[Allowed]:
+    """Return what each feature may be: its domain, and every guard on it alone."""
+    parts: dict[str, list[Guard]] = {name: [] for name in problem.space}
+    for condition in problem.conditions:
+        if isinstance(condition, GuardCondition):
+            for part in conjuncts(condition.guard):
+                if len(names := variables(part)) == 1:
+                    parts[next(iter(names))].append(part)
+    never = any(
+        isinstance(condition, GuardCondition) and not variables(part) and not holds(part, {})
+        for condition in problem.conditions
+        for part in (conjuncts(condition.guard) if isinstance(condition, GuardCondition) else ())
+    )
+    return [
+        Allowed((), False) if never else _allowed(name, feature, own, parts[name])
+        for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True)
+    ]
+
+
+def whole_domain(feature: Feature) -> Allowed:
+    """Return what a feature may be without any condition."""
+    return Allowed((ends(feature),), feature.missing)
+
+
+def _allowed(name: str, feature: Feature, own: Value, guards: list[Guard]) -> Allowed:
+    if not guards:
+        return whole_domain(feature)
+    low, high = ends(feature)
+    constants = sorted({float(c) for guard in guards for c in (compared_with(guard) or []) if low <= c <= high})
+    listed = [values for guard in guards if (values := _listed(guard)) is not None]
+    others = [guard for guard in guards if _listed(guard) is None]
+    spans: list[Span] = []
+    for span in _segments(low, high, constants):
+        inside = Fraction(span[0]) if span[0] == span[1] else (Fraction(span[0]) + Fraction(span[1])) / 2
+        if all(inside in values for values in listed) and all(holds(guard, {name: inside}) for guard in others):
+            if spans and math.nextafter(spans[-1][1], math.inf) == span[0]:
+                spans[-1] = (spans[-1][0], span[1])
+            else:
+                spans.append(span)
+    if isinstance(feature, Integer):
+        spans = [(math.ceil(a), math.floor(b)) for a, b in spans if math.ceil(a) <= math.floor(b)]
+    missing = feature.missing and all(holds(guard, {name: None}) for guard in guards)
+    return Allowed(tuple(spans), missing)
+
+
+def _listed(guard: Guard) -> frozenset[Fraction] | None:
+    """Return the values that a guard lists, where it is a list of values and nothing else."""
+    if not isinstance(guard, Or):
+        return None
+    values = []
+    for part in guard.parts:
+        match part:
+            case Compare("==", Variable(), Constant(value)):
+                values.append(value)
+            case _:
+                return None
+    return frozenset(values)
+
+
+def ends(feature: Feature) -> Span:
+    """Return the least and the greatest number of a feature."""
+    match feature:
+        case Ordinal(levels) | Categorical(levels):
+            return 0.0, float(len(levels) - 1)
+        case Real() | Integer():
+            return float(feature.low), float(feature.high)
+
+
+def _segments(low: float, high: float, constants: list[float]) -> list[Span]:
+    """Return the range cut into the constants themselves and what lies between them."""
+    spans: list[Span] = []
+    begin = low
+    for constant in constants:
+        before = math.nextafter(constant, -math.inf)
+        if begin <= before:
+            spans.append((begin, before))
+        spans.append((constant, constant))
+        begin = math.nextafter(constant, math.inf)
+    if begin <= high:
+        spans.append((begin, high))
+    return spans
+
+
+def alike(feature: Feature, earlier: Value, condition: CountDifferent) -> Span | None:
+    """Return the values that do not count as different from ``earlier``; ``None`` where only being missing does not."""
+    if earlier is None:
+        return None
+    if not isinstance(feature, Real) or condition.by == 0:
+        return float(earlier), float(earlier)
+    if feature.range == 0:
+        return float(feature.low), float(feature.high)
+    if condition.written:
+        dtype, radius = dtype_of(feature), condition.by * written_range(feature)
+        low, high = decimal_of(feature, earlier) - radius, decimal_of(feature, earlier) + radius
+        return next_float(greatest_float(low, dtype), math.inf, dtype), next_float(
+            least_float(high, dtype), -math.inf, dtype
+        )
+    radius = condition.by * feature.range
+    low, high = Fraction(earlier) - radius, Fraction(earlier) + radius
+    first, last = float_up(low), float_down(high)
+    return (
+        math.nextafter(first, math.inf) if first == low else first,
+        math.nextafter(last, -math.inf) if last == high else last,
+    )
+
+
+def values_in(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
+    """Return the first value of a feature from each low on, and the last one up to each high."""
+    if kind.step is not None:
+        return on_grid(kind, lows, highs)
+    if isinstance(kind, Integer):
+        return np.ceil(lows), np.floor(highs)
+    return rounded_in(lows, highs, kind.floats)
+
+
+def on_grid(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
+    """Return the first grid value from each low on, and the last one up to each high."""
+    assert kind.size is not None
+    low, step = kind.decimals if isinstance(kind, Real) else (Fraction(kind.low), Fraction(kind.step or 1))
+
+    def index(value: float) -> int:
+        return min(max(round((Fraction(value) - low) / step), 0), (kind.size or 1) - 1)
+
+    def at(k: int) -> float:
+        return float(kind.value_at(k)) if 0 <= k < (kind.size or 1) else math.inf if k > 0 else -math.inf
+
+    firsts, lasts = [], []
+    for a, b in zip(lows, highs, strict=True):
+        k = index(a)
+        k = k + 1 if at(k) < a else k - 1 if at(k - 1) >= a else k
+        firsts.append(at(k))
+        k = index(b)
+        k = k - 1 if at(k) > b else k + 1 if at(k + 1) <= b else k
+        lasts.append(at(k))
+    return np.array(firsts), np.array(lasts)

@@ -1,0 +1,1 @@
+"""Answers that perturbations of the row cannot undo."""

@@ -1,0 +1,39 @@
+"""The order of the package's rooms: a file imports only rooms that come before its own, or its own room.
+
+``LAYERS`` orders the top level, ``ROOMS`` the inside of some folders. CONTRIBUTING.md prints it, ``test_project.py`` checks it.
+"""
+
+from __future__ import annotations
+
+LAYERS: dict[str, tuple[str, ...]] = {
+    "ground": ("errors", "clock", "exact", "registry", "disk"),
+    "data": ("space",),
+    "programs": ("language", "forms"),
+    "models": ("distances", "models"),
+    "questions": ("constraints", "targets", "testing", "problem"),
+    "reductions": ("reductions",),
+    "search and proof": ("certify", "solvers"),
+    "answers": ("answer", "batch", "letters", "plots"),
+    "explainer": ("explainer",),
+    "uses": ("datasets", "baselines", "audits", "experiments", "service", "cli"),
+}
+"""Layers from the ground up; within one, too, a room imports only those before it."""
+
+ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "solvers": (
+        ("compiled", "dtypes", "roundings", "domains", "missing", "witness", "bisection"),
+        ("trees", "network", "smt", "milp", "enumerate"),
+        ("curves",),
+        ("boxes",),
+        ("robust",),
+    ),
+    "certify": (
+        ("verdict", "arrays", "certificate", "statement", "enumerate"),
+        ("trees", "network", "smt"),
+        ("boxes",),
+        ("curves",),
+        ("robust",),
+        ("effects",),
+        ("check",),
+    ),
+}
