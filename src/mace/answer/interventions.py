@@ -24,8 +24,7 @@ from mace.distances import Distance, FunctionDistance
 from mace.errors import InvalidOption
 from mace.exact import float_down, float_up
 from mace.forms import Effects
-from mace.language import Program
-from mace.language.syntax import Compare, Variable, conjunction, constant
+from mace.language import Program, syntax
 from mace.models import Reading
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
 from mace.reductions.actions import OfRow, cases_of, in_case, in_pieces, levels_of, of_levels, through
@@ -238,9 +237,11 @@ def _within(problem: Problem, upper: Fraction) -> list[Condition]:
         feature = problem.space[name]
         if (low, high) == whole or feature.missing:
             continue
-        at = Variable(name)
-        guards = [Compare(">=", at, constant(low)), Compare("<=", at, constant(high))]
-        made.append(GuardCondition(conjunction(guards) if low < high else Compare("==", at, constant(low))))
+        at = syntax.Variable(name)
+        guards = [syntax.Compare(">=", at, syntax.constant(low)), syntax.Compare("<=", at, syntax.constant(high))]
+        made.append(
+            GuardCondition(syntax.conjunction(guards) if low < high else syntax.Compare("==", at, syntax.constant(low)))
+        )
     return made
 
 

@@ -26,10 +26,9 @@ from mace.distances import point_values
 from mace.errors import InvalidRow, MaceError
 from mace.exact import float_down
 from mace.forms import Effects, EffectsForm, Equation, Network, TreeEnsemble
-from mace.language import holds
+from mace.language import holds, syntax
 from mace.language.monotone import direction
 from mace.language.partial import given
-from mace.language.syntax import And, Compare, Constant, Guard, Not, Or, Variable, variables
 from mace.problem import Problem
 from mace.reductions.actions import OfRow, few_values, in_case, in_pieces, levels_of, of_levels, through
 from mace.reductions.effects import over_actions
@@ -220,10 +219,10 @@ def _ends(asked: Problem, index: int) -> tuple[float, float]:
     return min(float(low), own), max(float(high), own)
 
 
-def _confirm_condition(asked: Problem, old: Condition, guard: Guard) -> None:
+def _confirm_condition(asked: Problem, old: Condition, guard: syntax.Guard) -> None:
     """Look about every number of a condition on actions, one feature moved at a time: it holds where the statement's does of the row."""
     numbers = [float_down(number) for number in _numbers(guard)]
-    for name in variables(guard):
+    for name in syntax.variables(guard):
         index = asked.space.index(name)
         low, high = _ends(asked, index)
         ends = [math.nextafter(number, way) for number in numbers for way in (-math.inf, math.inf)]
@@ -240,15 +239,15 @@ def _is_real(asked: Problem, index: int) -> bool:
     return isinstance(list(asked.space.values())[index], Real)
 
 
-def _numbers(guard: Guard) -> Iterator[Fraction]:
+def _numbers(guard: syntax.Guard) -> Iterator[Fraction]:
     """Yield the numbers that a guard compares single features with."""
     match guard:
-        case Compare(_, Variable(), Constant(value)):
+        case syntax.Compare(_, syntax.Variable(), syntax.Constant(value)):
             yield value
-        case And(parts) | Or(parts):
+        case syntax.And(parts) | syntax.Or(parts):
             for part in parts:
                 yield from _numbers(part)
-        case Not(part):
+        case syntax.Not(part):
             yield from _numbers(part)
 
 

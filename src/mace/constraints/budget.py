@@ -11,7 +11,7 @@ from mace.constraints.condition import Condition, GuardCondition, changed, featu
 from mace.constraints.numbers import Number, as_written
 from mace.constraints.words import name_text, number_text
 from mace.errors import InvalidConstraint
-from mace.language.syntax import Binary, Compare, Constant, Expression, Indicator, total
+from mace.language import syntax
 from mace.space import FeatureSpace, Point
 
 
@@ -27,11 +27,11 @@ class ChangesAtMost(Combinable):
         for name, _ in self.weights:
             feature_of(space, name, str(self))
         weights = self.weights or tuple((name, 1) for name in space)
-        terms: list[Expression] = []
+        terms: list[syntax.Expression] = []
         for name, weight in weights:
-            term: Expression = Indicator(changed(space, name, factual))
-            terms.append(term if weight == 1 else Binary("*", Constant(as_written(weight)), term))
-        return GuardCondition(Compare("<=", total(terms), Constant(as_written(self.budget))))
+            term: syntax.Expression = syntax.Indicator(changed(space, name, factual))
+            terms.append(term if weight == 1 else syntax.Binary("*", syntax.Constant(as_written(weight)), term))
+        return GuardCondition(syntax.Compare("<=", syntax.total(terms), syntax.Constant(as_written(self.budget))))
 
     @property
     def text(self) -> str:

@@ -15,13 +15,9 @@ from mace.constraints.robust import Sturdy
 from mace.distances import point_values
 from mace.errors import InvalidConstraint, InvalidProgram, InvalidRow, did_you_mean
 from mace.forms import Effects, Equation
-from mace.language import Symbol, characteristic, divides_by_variable, parse, run, variables
+from mace.language import Symbol, characteristic, divides_by_variable, parse, run, syntax, variables
 from mace.language.partial import given
 from mace.language.source import find_source
-from mace.language.syntax import (
-    Program,
-    Variable,
-)
 from mace.space import RESERVED, FeatureSpace, Integer, Ordinal, Point, Real
 
 MOST_EFFECTS = 8
@@ -73,7 +69,7 @@ class Causal:
         """Pickle the texts of the equations, which are read anew, and refused there where they need names from outside."""
         return type(self), ({name: _text_of(equation) for name, equation in self.equations.items()},)
 
-    def programs(self, space: FeatureSpace) -> dict[str, Program]:
+    def programs(self, space: FeatureSpace) -> dict[str, syntax.Program]:
         """Return the equations as programs, each after its causes."""
         read = {name: self._read(name, space) for name in self.equations}
         causes = {name: inputs_of(program) & set(space) for name, program in read.items()}
@@ -107,7 +103,7 @@ class Causal:
             )
         return made
 
-    def _read(self, name: str, space: FeatureSpace) -> Program:
+    def _read(self, name: str, space: FeatureSpace) -> syntax.Program:
         if name not in space:
             raise InvalidConstraint(f"Causal: there is no feature {name!r}.{did_you_mean(name, space)}")
         feature = space[name]
@@ -129,7 +125,7 @@ class Causal:
             raise InvalidConstraint(
                 f"Causal: the equation of {name!r} must return a number, and divide by numbers only."
             )
-        return given(Program(space.names, parsed.program.body), {})
+        return given(syntax.Program(space.names, parsed.program.body), {})
 
 
 class _OfRecord(ast.NodeTransformer):
@@ -169,17 +165,17 @@ def _text_of(equation: Callable[..., object] | str) -> str:
     return equation if isinstance(equation, str) else ast.unparse(find_source(equation).node)
 
 
-def inputs_of(program: Program) -> frozenset[str]:
+def inputs_of(program: syntax.Program) -> frozenset[str]:
     """Return the features that a program reads."""
     return variables(characteristic(program, result=f"{RESERVED}result", prefix=f"{RESERVED}result."))
 
 
 def _symbol(space: FeatureSpace, name: str) -> Symbol:
     feature = space[name]
-    return Symbol(Variable(name), levels=getattr(feature, "levels", None), ordered=isinstance(feature, Ordinal))
+    return Symbol(syntax.Variable(name), levels=getattr(feature, "levels", None), ordered=isinstance(feature, Ordinal))
 
 
-def effects_of(programs: Mapping[str, Program], space: FeatureSpace, factual: Point) -> Iterator[Effects]:
+def effects_of(programs: Mapping[str, syntax.Program], space: FeatureSpace, factual: Point) -> Iterator[Effects]:
     """Yield what follows from actions for every choice of the effects that are acted upon, the fewest first.
 
     An effect's own part is abducted from the factual: what its equation leaves unexplained.

@@ -10,7 +10,7 @@ from typing import Any
 from mace.constraints.condition import Condition, Constraint, GuardCondition, changed, feature_of
 from mace.constraints.words import in_parentheses, name_text, names_text
 from mace.errors import InvalidConstraint
-from mace.language.syntax import Guard, conjunction, disjunction, negation
+from mace.language import syntax
 from mace.space import FeatureSpace, Point
 
 
@@ -54,7 +54,7 @@ def as_constraint(given: object) -> Constraint:
     )
 
 
-def guard_of(constraint: Constraint, space: FeatureSpace, factual: Point) -> Guard:
+def guard_of(constraint: Constraint, space: FeatureSpace, factual: Point) -> syntax.Guard:
     """Return the guard of a constraint that is to be combined with others."""
     condition = constraint.bind(space, factual)
     if isinstance(condition, GuardCondition):
@@ -80,7 +80,7 @@ class AllOf(Combinable):
 
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return the conjunction."""
-        return GuardCondition(conjunction(guard_of(part, space, factual) for part in self.parts))
+        return GuardCondition(syntax.conjunction(guard_of(part, space, factual) for part in self.parts))
 
     @property
     def text(self) -> str:
@@ -96,7 +96,7 @@ class AnyOf(Combinable):
 
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return the disjunction."""
-        return GuardCondition(disjunction(guard_of(part, space, factual) for part in self.parts))
+        return GuardCondition(syntax.disjunction(guard_of(part, space, factual) for part in self.parts))
 
     @property
     def text(self) -> str:
@@ -112,7 +112,7 @@ class Negated(Combinable):
 
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return the negation."""
-        return GuardCondition(negation(guard_of(self.part, space, factual)))
+        return GuardCondition(syntax.negation(guard_of(self.part, space, factual)))
 
     @property
     def text(self) -> str:
@@ -130,7 +130,9 @@ class Implies(Combinable):
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return "not the condition, or the consequence"."""
         condition = guard_of(self.condition, space, factual)
-        return GuardCondition(disjunction([negation(condition), guard_of(self.consequence, space, factual)]))
+        return GuardCondition(
+            syntax.disjunction([syntax.negation(condition), guard_of(self.consequence, space, factual)])
+        )
 
     @property
     def text(self) -> str:
@@ -150,7 +152,9 @@ class Together(Combinable):
         for name in self.features:
             feature_of(space, name, str(self))
         each = [changed(space, name, factual) for name in self.features]
-        return GuardCondition(disjunction([conjunction(each), conjunction(map(negation, each))]))
+        return GuardCondition(
+            syntax.disjunction([syntax.conjunction(each), syntax.conjunction(map(syntax.negation, each))])
+        )
 
     @property
     def text(self) -> str:
@@ -168,7 +172,7 @@ class Changes(Combinable):
         """Return that every one differs from the factual."""
         for name in self.features:
             feature_of(space, name, str(self))
-        return GuardCondition(conjunction(changed(space, name, factual) for name in self.features))
+        return GuardCondition(syntax.conjunction(changed(space, name, factual) for name in self.features))
 
     @property
     def text(self) -> str:

@@ -8,18 +8,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from mace.errors import InvalidConstraint, did_you_mean
-from mace.language import characteristic, holds, run
-from mace.language.syntax import (
-    Compare,
-    Guard,
-    Missing,
-    Not,
-    Program,
-    Variable,
-    conjunction,
-    constant,
-    negation,
-)
+from mace.language import characteristic, holds, run, syntax
 from mace.space import Categorical, Feature, FeatureSpace, Point, Value
 
 Values = dict[str, Fraction | None]
@@ -28,7 +17,7 @@ Values = dict[str, Fraction | None]
 class Condition(Protocol):
     """A condition on a counterfactual."""
 
-    def formula(self, prefix: str) -> Guard:
+    def formula(self, prefix: str) -> syntax.Guard:
         """Return the condition as a formula; its own variables begin with ``prefix``."""
         ...
 
@@ -41,9 +30,9 @@ class Condition(Protocol):
 class GuardCondition:
     """A guard over the features."""
 
-    guard: Guard
+    guard: syntax.Guard
 
-    def formula(self, prefix: str) -> Guard:
+    def formula(self, prefix: str) -> syntax.Guard:
         """Return the guard."""
         return self.guard
 
@@ -56,16 +45,16 @@ class GuardCondition:
 class AtLeast:
     """A program over the features returns at least ``bound``."""
 
-    program: Program
+    program: syntax.Program
     bound: Fraction
 
-    def formula(self, prefix: str) -> Guard:
+    def formula(self, prefix: str) -> syntax.Guard:
         """Return the program's characteristic formula with its result bounded."""
         result = f"{prefix}result"
-        return conjunction(
+        return syntax.conjunction(
             [
                 characteristic(self.program, result=result, prefix=prefix),
-                Compare(">=", Variable(result), constant(self.bound)),
+                syntax.Compare(">=", syntax.Variable(result), syntax.constant(self.bound)),
             ]
         )
 
@@ -105,20 +94,20 @@ def ordered_feature(space: FeatureSpace, name: str, constraint: str) -> Feature:
     return feature
 
 
-def compare(space: FeatureSpace, name: str, sign: str, value: Value) -> Guard:
+def compare(space: FeatureSpace, name: str, sign: str, value: Value) -> syntax.Guard:
     """Return ``feature sign value``; a comparison with a missing value holds only where both are missing."""
     feature = space[name]
     if value is None:
-        return Missing(name)
-    guard: Guard = Compare(sign, Variable(name), constant(value))  # type: ignore[arg-type]
-    return conjunction([Not(Missing(name)), guard]) if feature.missing else guard
+        return syntax.Missing(name)
+    guard: syntax.Guard = syntax.Compare(sign, syntax.Variable(name), syntax.constant(value))  # type: ignore[arg-type]
+    return syntax.conjunction([syntax.Not(syntax.Missing(name)), guard]) if feature.missing else guard
 
 
-def changed(space: FeatureSpace, name: str, factual: Point) -> Guard:
+def changed(space: FeatureSpace, name: str, factual: Point) -> syntax.Guard:
     """Return that a feature differs from the factual's; becoming missing, or ceasing to be, is a change too."""
-    return negation(compare(space, name, "==", factual[space.index(name)]))
+    return syntax.negation(compare(space, name, "==", factual[space.index(name)]))
 
 
-def present(space: FeatureSpace, names: Iterable[str]) -> list[Guard]:
+def present(space: FeatureSpace, names: Iterable[str]) -> list[syntax.Guard]:
     """Return that none of the features is missing, as far as they can be."""
-    return [Not(Missing(name)) for name in names if space[name].missing]
+    return [syntax.Not(syntax.Missing(name)) for name in names if space[name].missing]

@@ -10,21 +10,7 @@ from mace.constraints.numbers import as_written, is_binary, meant_program
 from mace.distances import Distance, FunctionDistance
 from mace.distances.change import change_command
 from mace.errors import InvalidOption
-from mace.language import run
-from mace.language.syntax import (
-    Command,
-    Compare,
-    Guard,
-    Indicator,
-    Program,
-    Return,
-    Variable,
-    conjunction,
-    constant,
-    negation,
-    sequence,
-    total,
-)
+from mace.language import run, syntax
 from mace.space import RESERVED, FeatureSpace, Point, Real
 
 
@@ -41,7 +27,7 @@ class CountDifferent:
     by: Fraction
     written: bool = True
 
-    def formula(self, prefix: str) -> Guard:
+    def formula(self, prefix: str) -> syntax.Guard:
         """Return the count's characteristic formula with its result bounded."""
         return AtLeast(self.program, Fraction(self.features)).formula(prefix)
 
@@ -50,18 +36,18 @@ class CountDifferent:
         return run(self.program, values) >= self.features
 
     @property
-    def program(self) -> Program:
+    def program(self) -> syntax.Program:
         """The program that counts the features in which a row differs from ``earlier``."""
-        steps: list[Command] = []
-        different: list[Indicator] = []
+        steps: list[syntax.Command] = []
+        different: list[syntax.Indicator] = []
         for (name, feature), old in zip(self.space.items(), self.earlier, strict=True):
-            guard: Guard = negation(compare(self.space, name, "==", old))
+            guard: syntax.Guard = syntax.negation(compare(self.space, name, "==", old))
             if isinstance(feature, Real) and self.by > 0:
                 delta = f"{RESERVED}delta({name})"
                 steps.append(change_command(name, feature, old, delta, written=self.written))
-                guard = Compare(">=", Variable(delta), constant(self.by))
-            different.append(Indicator(guard))
-        return Program(self.space.names, sequence([*steps, Return(total(different))]))
+                guard = syntax.Compare(">=", syntax.Variable(delta), syntax.constant(self.by))
+            different.append(syntax.Indicator(guard))
+        return syntax.Program(self.space.names, syntax.sequence([*steps, syntax.Return(syntax.total(different))]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +66,7 @@ class Differ:
         """Return the condition of differing from one earlier counterfactual of a factual."""
         if self.in_sets:
             levers = [name for name, new, old in zip(space, earlier, factual, strict=True) if new != old]
-            return GuardCondition(negation(conjunction(changed(space, name, factual) for name in levers)))
+            return GuardCondition(syntax.negation(syntax.conjunction(changed(space, name, factual) for name in levers)))
         if self.distance is not None:
             return self._at_least(space, factual, earlier, distance)
         assert self.features is not None

@@ -8,7 +8,7 @@ from mace.constraints.combine import Combinable
 from mace.constraints.condition import Condition, GuardCondition, compare, feature_of
 from mace.constraints.words import names_text
 from mace.errors import InvalidConstraint
-from mace.language.syntax import conjunction
+from mace.language import syntax
 from mace.space import FeatureSpace, Point
 
 
@@ -23,7 +23,7 @@ class Fixed(Combinable):
         for name in self.features:
             feature_of(space, name, str(self))
         return GuardCondition(
-            conjunction(compare(space, name, "==", factual[space.index(name)]) for name in self.features)
+            syntax.conjunction(compare(space, name, "==", factual[space.index(name)]) for name in self.features)
         )
 
     @property

@@ -8,7 +8,7 @@ from mace.constraints.combine import Combinable
 from mace.constraints.condition import Condition, GuardCondition, compare, ordered_feature
 from mace.constraints.words import names_text
 from mace.errors import InvalidConstraint
-from mace.language.syntax import conjunction
+from mace.language import syntax
 from mace.space import FeatureSpace, Point
 
 
@@ -25,7 +25,7 @@ class Monotone(Combinable):
         for name in self.features:
             ordered_feature(space, name, str(self))
         return GuardCondition(
-            conjunction(compare(space, name, self.sign, factual[space.index(name)]) for name in self.features)
+            syntax.conjunction(compare(space, name, self.sign, factual[space.index(name)]) for name in self.features)
         )
 
     @property

@@ -30,7 +30,7 @@ from mace.constraints.numbers import (
 )
 from mace.constraints.words import name_text, number_text, value_text
 from mace.errors import InvalidConstraint
-from mace.language.syntax import Guard, conjunction, disjunction
+from mace.language import syntax
 from mace.space import FeatureSpace, Integer, Ordinal, Point, Real
 from mace.space.decimals import decimal_of, float_of
 
@@ -60,7 +60,7 @@ class AtMostChange(Combinable):
             compared(space, factual, self.feature, ">=", own - reach),
             compared(space, factual, self.feature, "<=", own + reach),
         ]
-        return GuardCondition(conjunction([*present(space, [self.feature]), *bounds]))
+        return GuardCondition(syntax.conjunction([*present(space, [self.feature]), *bounds]))
 
     @property
     def text(self) -> str:
@@ -125,7 +125,7 @@ class Steps(Combinable):
                 f"{self}: {last - first:,} values; at most {MOST_STEPS:,} are taken. Give the feature itself a step."
             )
         values = [own if k == 0 else float_of(feature, start + k * size) for k in range(first, last + 1)]
-        return GuardCondition(disjunction(compare(space, self.feature, "==", value) for value in values))
+        return GuardCondition(syntax.disjunction(compare(space, self.feature, "==", value) for value in values))
 
     @property
     def text(self) -> str:
@@ -157,13 +157,13 @@ class Transitions(Combinable):
         """Return the disjunction of what the factual's own level may become."""
         feature = feature_of(space, self.feature, str(self))
         own = factual[space.index(self.feature)]
-        allowed: list[Guard] = [compare(space, self.feature, "==", own)]
+        allowed: list[syntax.Guard] = [compare(space, self.feature, "==", own)]
         for source, goals in self.moves:
             numbers = [number_of(space, self.feature, goal, str(self)) for goal in goals]
             if own is not None and number_of(space, self.feature, source, str(self)) == old_value(feature, own):
-                reached = disjunction(compared(space, factual, self.feature, "==", number) for number in numbers)
-                allowed.append(conjunction([*present(space, [self.feature]), reached]))
-        return GuardCondition(disjunction(allowed))
+                reached = syntax.disjunction(compared(space, factual, self.feature, "==", number) for number in numbers)
+                allowed.append(syntax.conjunction([*present(space, [self.feature]), reached]))
+        return GuardCondition(syntax.disjunction(allowed))
 
     @property
     def text(self) -> str:

@@ -18,20 +18,7 @@ from mace.constraints.numbers import as_written, is_binary
 from mace.distances import Distance, NormMetric, as_distance
 from mace.distances.change import change_command, differs, written_room
 from mace.errors import InvalidConstraint, InvalidRow
-from mace.language.syntax import (
-    Binary,
-    Command,
-    Compare,
-    Expression,
-    Guard,
-    Indicator,
-    Program,
-    Return,
-    Variable,
-    constant,
-    sequence,
-    total,
-)
+from mace.language import syntax
 from mace.space import RESERVED, Categorical, FeatureSpace, Point, Scalar
 from mace.space.features import plain_scalar
 from mace.space.frames import as_pandas
@@ -118,15 +105,15 @@ class Neighbours:
             count += self.metrics[row].measure(point, written=self.written) <= self.limit
         return count >= self.least
 
-    def formula(self, prefix: str) -> Guard:
+    def formula(self, prefix: str) -> syntax.Guard:
         """Return the characteristic formula of the count with its result bounded."""
         return AtLeast(self.program, Fraction(self.least)).formula(prefix)
 
     @cached_property
-    def program(self) -> Program:
+    def program(self) -> syntax.Program:
         """The program that counts the rows within the radius."""
-        steps: list[Command] = []
-        near: list[Expression] = []
+        steps: list[syntax.Command] = []
+        near: list[syntax.Expression] = []
         for number, (row, metric) in enumerate(zip(self.rows, self.metrics, strict=True)):
             check()
             names = [f"{RESERVED}row {number} delta({name})" for name in self.space]
@@ -135,13 +122,13 @@ class Neighbours:
                 change_command(name, feature, old, delta, written=self.written) for (name, feature), old, delta in each
             ]
             changed = [differs(name, feature, old) for (name, feature), old, _ in each]
-            deltas: list[Expression] = [Variable(name) for name in names]
-            value = total(
-                Binary("*", constant(share), norm.expression(deltas, changed, metric.weights))
+            deltas: list[syntax.Expression] = [syntax.Variable(name) for name in names]
+            value = syntax.total(
+                syntax.Binary("*", syntax.constant(share), norm.expression(deltas, changed, metric.weights))
                 for norm, share in metric.norms
             )
-            near.append(Indicator(Compare("<=", value, constant(self.limit))))
-        return Program(self.space.names, sequence([*steps, Return(total(near))]))
+            near.append(syntax.Indicator(syntax.Compare("<=", value, syntax.constant(self.limit))))
+        return syntax.Program(self.space.names, syntax.sequence([*steps, syntax.Return(syntax.total(near))]))
 
 
 @dataclass(frozen=True)

@@ -20,37 +20,10 @@ from fractions import Fraction
 
 from mace.errors import InvalidConstraint, did_you_mean
 from mace.exact import decimal_fraction, greatest_float, least_float
-from mace.language import evaluate
+from mace.language import evaluate, syntax
 from mace.language.linear import linear
 from mace.language.roundings import DECIMALS
 from mace.language.run import apply, calculate, compare
-from mace.language.syntax import (
-    FALSE,
-    TRUE,
-    And,
-    Assign,
-    Binary,
-    Command,
-    Compare,
-    CompareName,
-    Constant,
-    Expression,
-    For,
-    Guard,
-    If,
-    Indicator,
-    Not,
-    Or,
-    Program,
-    Return,
-    Sequence,
-    Truth,
-    Unary,
-    Variable,
-    conjunction,
-    disjunction,
-    variables,
-)
 from mace.language.trampoline import Steps, each, finish
 from mace.space import Categorical, Feature, FeatureSpace, Level, Ordinal, Point, Real
 from mace.space.decimals import decimal_of, dtype_of, float_of, is_exact
@@ -63,7 +36,14 @@ Number = int | float | Decimal
 Given = Level | Decimal
 """A level or a number of a constraint."""
 
-MIRRORED: dict[CompareName, CompareName] = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
+MIRRORED: dict[syntax.CompareName, syntax.CompareName] = {
+    "<": ">",
+    "<=": ">=",
+    "==": "==",
+    "!=": "!=",
+    ">": "<",
+    ">=": "<=",
+}
 
 MOST = Fraction(10**300)
 """Numbers beyond this are compared as they are."""
@@ -164,19 +144,21 @@ def number_of(space: FeatureSpace, name: str, value: object, constraint: str) ->
     return as_written(value)
 
 
-def compared(space: FeatureSpace, factual: Point, name: str, sign: CompareName, number: Fraction) -> Guard:
+def compared(
+    space: FeatureSpace, factual: Point, name: str, sign: syntax.CompareName, number: Fraction
+) -> syntax.Guard:
     """Return the comparison of one feature with a number, as one of floats."""
     return _Meant(space, factual).single(name, sign, number)
 
 
-def meant(guard: Guard, space: FeatureSpace, factual: Point) -> Guard:
+def meant(guard: syntax.Guard, space: FeatureSpace, factual: Point) -> syntax.Guard:
     """Return a guard in which features stand for decimals as one in which they stand for the floats of a row."""
     return finish(_Meant(space, factual).guard(guard))
 
 
-def meant_program(program: Program, space: FeatureSpace, factual: Point) -> Program:
+def meant_program(program: syntax.Program, space: FeatureSpace, factual: Point) -> syntax.Program:
     """Return a program in which features stand for decimals as one in which they stand for the floats of a row."""
-    return Program(program.inputs, finish(_Meant(space, factual).command(program.body)))
+    return syntax.Program(program.inputs, finish(_Meant(space, factual).command(program.body)))
 
 
 class _Meant:
@@ -192,67 +174,75 @@ class _Meant:
             and not (is_exact(feature) and (own is None or decimal_of(feature, own) == Fraction(own)))
         }
 
-    def command(self, command: Command) -> Steps[Command]:
+    def command(self, command: syntax.Command) -> Steps[syntax.Command]:
         match command:
-            case Assign(name, value):
-                return Assign(name, (yield self.expression(value)))
-            case Return(value):
-                return Return((yield self.expression(value)))
-            case Sequence(parts):
-                return Sequence(tuple((yield each(map(self.command, parts)))))
-            case If(guard, then, otherwise):
-                return If((yield self.guard(guard)), (yield self.command(then)), (yield self.command(otherwise)))
-            case For(name, start, stop, body):
-                return For(name, start, stop, (yield self.command(body)))
+            case syntax.Assign(name, value):
+                return syntax.Assign(name, (yield self.expression(value)))
+            case syntax.Return(value):
+                return syntax.Return((yield self.expression(value)))
+            case syntax.Sequence(parts):
+                return syntax.Sequence(tuple((yield each(map(self.command, parts)))))
+            case syntax.If(guard, then, otherwise):
+                return syntax.If((yield self.guard(guard)), (yield self.command(then)), (yield self.command(otherwise)))
+            case syntax.For(name, start, stop, body):
+                return syntax.For(name, start, stop, (yield self.command(body)))
             case _:
                 return command
 
-    def guard(self, guard: Guard) -> Steps[Guard]:
+    def guard(self, guard: syntax.Guard) -> Steps[syntax.Guard]:
         match guard:
-            case And(parts):
-                return conjunction((yield each(map(self.guard, parts))))
-            case Or(parts):
-                return disjunction((yield each(map(self.guard, parts))))
-            case Not(part):
-                inner: Guard = yield self.guard(part)
-                return Truth(not inner.value) if isinstance(inner, Truth) else Not(inner)
-            case Compare():
-                made: Guard = yield self.compare(guard)
+            case syntax.And(parts):
+                return syntax.conjunction((yield each(map(self.guard, parts))))
+            case syntax.Or(parts):
+                return syntax.disjunction((yield each(map(self.guard, parts))))
+            case syntax.Not(part):
+                inner: syntax.Guard = yield self.guard(part)
+                return syntax.Truth(not inner.value) if isinstance(inner, syntax.Truth) else syntax.Not(inner)
+            case syntax.Compare():
+                made: syntax.Guard = yield self.compare(guard)
                 return made
             case _:
                 return guard
 
-    def expression(self, expression: Expression) -> Steps[Expression]:
+    def expression(self, expression: syntax.Expression) -> Steps[syntax.Expression]:
         match expression:
-            case Variable(name) if name in self.inexact:
-                return Unary(DECIMALS[dtype_of(self.inexact[name])], expression)
-            case Unary(name, operand):
-                inner: Expression = yield self.expression(operand)
-                return Constant(apply(name, inner.value)) if isinstance(inner, Constant) else Unary(name, inner)
-            case Binary(name, left, right):
-                first: Expression = yield self.expression(left)
-                second: Expression = yield self.expression(right)
-                if isinstance(first, Constant) and isinstance(second, Constant) and (name != "/" or second.value):
-                    return Constant(calculate(name, first.value, second.value))
-                return Binary(name, first, second)
-            case Indicator(guard):
-                return Indicator((yield self.guard(guard)))
+            case syntax.Variable(name) if name in self.inexact:
+                return syntax.Unary(DECIMALS[dtype_of(self.inexact[name])], expression)
+            case syntax.Unary(name, operand):
+                inner: syntax.Expression = yield self.expression(operand)
+                return (
+                    syntax.Constant(apply(name, inner.value))
+                    if isinstance(inner, syntax.Constant)
+                    else syntax.Unary(name, inner)
+                )
+            case syntax.Binary(name, left, right):
+                first: syntax.Expression = yield self.expression(left)
+                second: syntax.Expression = yield self.expression(right)
+                if (
+                    isinstance(first, syntax.Constant)
+                    and isinstance(second, syntax.Constant)
+                    and (name != "/" or second.value)
+                ):
+                    return syntax.Constant(calculate(name, first.value, second.value))
+                return syntax.Binary(name, first, second)
+            case syntax.Indicator(guard):
+                return syntax.Indicator((yield self.guard(guard)))
             case _:
                 return expression
 
-    def compare(self, atom: Compare) -> Steps[Guard]:
-        names = variables(atom)
+    def compare(self, atom: syntax.Compare) -> Steps[syntax.Guard]:
+        names = syntax.variables(atom)
         if not names:
-            return Truth(compare(atom.name, evaluate(atom.left, {}), evaluate(atom.right, {})))
+            return syntax.Truth(compare(atom.name, evaluate(atom.left, {}), evaluate(atom.right, {})))
         known = len(names) == 1 and next(iter(names)) in self.space
         solved = self._solved(atom) if known else None
         if solved is not None:
             return self.single(*solved)
-        left: Expression = yield self.expression(atom.left)
-        right: Expression = yield self.expression(atom.right)
+        left: syntax.Expression = yield self.expression(atom.left)
+        right: syntax.Expression = yield self.expression(atom.right)
         if atom.name in ("==", "!=") and any(self._is_free(name) for name in names):
-            left, right = Unary("float", left), Unary("float", right)
-        return Compare(atom.name, left, right)
+            left, right = syntax.Unary("float", left), syntax.Unary("float", right)
+        return syntax.Compare(atom.name, left, right)
 
     def _is_free(self, name: str) -> bool:
         """Return whether a name stands for a real without a step, or for something that a program calculates, beside one."""
@@ -260,12 +250,12 @@ class _Meant:
             return name in self.inexact and self.inexact[name].size is None
         return any(feature.size is None for feature in self.inexact.values())
 
-    def _solved(self, atom: Compare) -> tuple[str, CompareName, Fraction] | None:
+    def _solved(self, atom: syntax.Compare) -> tuple[str, syntax.CompareName, Fraction] | None:
         """Return a comparison of one feature as ``feature sign number``; ``None`` where it is not linear, or is an equation of floats."""
         match atom:
-            case Compare(sign, Variable(name), other) if not variables(other):
+            case syntax.Compare(sign, syntax.Variable(name), other) if not syntax.variables(other):
                 return name, sign, evaluate(other, {})
-            case Compare(sign, other, Variable(name)) if not variables(other):
+            case syntax.Compare(sign, other, syntax.Variable(name)) if not syntax.variables(other):
                 return name, MIRRORED[sign], evaluate(other, {})
         try:
             form = linear(atom)
@@ -278,10 +268,10 @@ class _Meant:
             return None
         return name, atom.name if share > 0 else MIRRORED[atom.name], -form[1] / share
 
-    def single(self, name: str, sign: CompareName, number: Fraction) -> Guard:
+    def single(self, name: str, sign: syntax.CompareName, number: Fraction) -> syntax.Guard:
         """Return ``feature sign number``, where the feature stands for a decimal, as a comparison of floats."""
         if name not in self.inexact or abs(number) > MOST:
-            return Compare(sign, Variable(name), Constant(number))
+            return syntax.Compare(sign, syntax.Variable(name), syntax.Constant(number))
         feature = self.inexact[name]
         dtype = dtype_of(feature)
         if sign in ("==", "!="):
@@ -289,9 +279,9 @@ class _Meant:
             decimal = decimal_of(feature, value)
             is_value = float(decimal) == float(number) if self._is_free(name) else decimal == number
             if not is_value:
-                return FALSE if sign == "==" else TRUE
-            return Compare(sign, Variable(name), Constant(Fraction(value)))
+                return syntax.FALSE if sign == "==" else syntax.TRUE
+            return syntax.Compare(sign, syntax.Variable(name), syntax.Constant(Fraction(value)))
         edge = greatest_float(number, dtype) if sign in ("<=", ">") else least_float(number, dtype)
         if math.isinf(edge):
-            return Truth(edge > 0 if sign in ("<", "<=") else edge < 0)
-        return Compare(sign, Variable(name), Constant(Fraction(edge)))
+            return syntax.Truth(edge > 0 if sign in ("<", "<=") else edge < 0)
+        return syntax.Compare(sign, syntax.Variable(name), syntax.Constant(Fraction(edge)))

@@ -10,7 +10,7 @@ from mace.constraints.condition import Condition, GuardCondition, feature_of, pr
 from mace.constraints.numbers import Given, compared, number_of
 from mace.constraints.words import name_text, value_text
 from mace.errors import InvalidConstraint
-from mace.language.syntax import conjunction, disjunction
+from mace.language import syntax
 from mace.space import FeatureSpace, Point
 
 
@@ -25,8 +25,8 @@ class OneOf(Combinable):
         """Return the disjunction of the equalities."""
         feature_of(space, self.feature, str(self))
         numbers = [number_of(space, self.feature, value, str(self)) for value in self.values]
-        each = disjunction(compared(space, factual, self.feature, "==", number) for number in numbers)
-        return GuardCondition(conjunction([*present(space, [self.feature]), each]))
+        each = syntax.disjunction(compared(space, factual, self.feature, "==", number) for number in numbers)
+        return GuardCondition(syntax.conjunction([*present(space, [self.feature]), each]))
 
     @property
     def text(self) -> str:

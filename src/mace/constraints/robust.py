@@ -12,7 +12,7 @@ from mace.constraints.condition import Condition, Values, ordered_feature
 from mace.constraints.numbers import as_written, is_binary
 from mace.errors import InvalidConstraint
 from mace.exact import float_down, float_up, greatest_float, least_float
-from mace.language.syntax import TRUE, Guard
+from mace.language import syntax
 from mace.space import Feature, FeatureSpace, Point, Real
 from mace.space.decimals import decimal_of, dtype_of
 from mace.space.features import plain_scalar
@@ -54,9 +54,9 @@ class Sturdy:
         """Return whether the box around the row was proved."""
         return tuple(values[name] for name in self.space) in self.proved
 
-    def formula(self, prefix: str) -> Guard:
+    def formula(self, prefix: str) -> syntax.Guard:
         """Return nothing: a search has to see to it."""
-        return TRUE
+        return syntax.TRUE
 
 
 @dataclass(frozen=True)

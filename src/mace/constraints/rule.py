@@ -15,26 +15,12 @@ from mace.constraints.numbers import as_written, meant, meant_program, number_of
 from mace.constraints.terms import Feature, Joined, Literal, Minus, Term, expression, features, levels_of, term_text
 from mace.constraints.words import name_text
 from mace.errors import InvalidConstraint, InvalidProgram
-from mace.language import Symbol, divides_by_variable, parse
+from mace.language import Symbol, divides_by_variable, parse, syntax
 from mace.language.source import find_source
-from mace.language.syntax import (
-    FALSE,
-    Compare,
-    CompareName,
-    Constant,
-    Expression,
-    Guard,
-    Indicator,
-    Missing,
-    Program,
-    Return,
-    Variable,
-    conjunction,
-)
 from mace.space import Categorical, FeatureSpace, Ordinal, Point
 from mace.space import Feature as SpaceFeature
 
-SIGNS: tuple[CompareName, ...] = ("<=", ">=", "==", "!=", "<", ">")
+SIGNS: tuple[syntax.CompareName, ...] = ("<=", ">=", "==", "!=", "<", ">")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +28,7 @@ class Comparison(Combinable):
     """Terms compared in a chain: ``0 <= debt <= 0.4 * income``. It does not hold where a feature in it is missing."""
 
     terms: tuple[Term, ...]
-    signs: tuple[CompareName, ...]
+    signs: tuple[syntax.CompareName, ...]
 
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return the comparisons."""
@@ -50,30 +36,32 @@ class Comparison(Combinable):
         for feature in named:
             feature_of(space, feature.name, str(self))
         if any(feature.is_old and factual[space.index(feature.name)] is None for feature in named):
-            return GuardCondition(FALSE)
+            return GuardCondition(syntax.FALSE)
         new = dict.fromkeys(feature.name for feature in named if not feature.is_old)
         links = zip(pairwise(self.terms), self.signs, strict=True)
         parts = [self._link(left, sign, right, space, factual) for (left, right), sign in links]
-        return GuardCondition(conjunction([*present(space, new), *parts]))
+        return GuardCondition(syntax.conjunction([*present(space, new), *parts]))
 
-    def _link(self, left: Term, sign: CompareName, right: Term, space: FeatureSpace, factual: Point) -> Guard:
+    def _link(
+        self, left: Term, sign: syntax.CompareName, right: Term, space: FeatureSpace, factual: Point
+    ) -> syntax.Guard:
         leveled = [levels_of(left, space), levels_of(right, space)]
         named = next((name for name in leveled if name is not None), None)
         if named is None:
             sides = [expression(side, space, factual, str(self)) for side in (left, right)]
-            return meant(Compare(sign, sides[0], sides[1]), space, factual)
+            return meant(syntax.Compare(sign, sides[0], sides[1]), space, factual)
         feature = space[named]
         if isinstance(feature, Categorical) and sign not in ("==", "!="):
             raise InvalidConstraint(
                 f"{self}: {named!r} is categorical and has no order. Use == or !=, or make it ordinal."
             )
         made = [self._level(side, named, space, factual) for side in (left, right)]
-        return Compare(sign, made[0], made[1])
+        return syntax.Compare(sign, made[0], made[1])
 
-    def _level(self, term: Term, named: str, space: FeatureSpace, factual: Point) -> Expression:
+    def _level(self, term: Term, named: str, space: FeatureSpace, factual: Point) -> syntax.Expression:
         """Return the position of a level among those of the feature ``named``."""
         if isinstance(term, Literal):
-            return Constant(number_of(space, named, term.value, str(self)))
+            return syntax.Constant(number_of(space, named, term.value, str(self)))
         other = levels_of(term, space)
         if other is None:
             raise InvalidConstraint(f"{self}: {named!r} has levels, and {term_text(term)} is a number.")
@@ -98,8 +86,10 @@ class IsMissing(Combinable):
         """Return that it is missing; never where it cannot be."""
         feature = feature_of(space, self.feature, str(self))
         if isinstance(feature, Categorical) and feature.missing_level is not None:
-            return GuardCondition(Compare("==", Variable(self.feature), Constant(Fraction(feature.missing_level))))
-        return GuardCondition(Missing(self.feature) if feature.missing else FALSE)
+            return GuardCondition(
+                syntax.Compare("==", syntax.Variable(self.feature), syntax.Constant(Fraction(feature.missing_level)))
+            )
+        return GuardCondition(syntax.Missing(self.feature) if feature.missing else syntax.FALSE)
 
     @property
     def text(self) -> str:
@@ -115,9 +105,9 @@ class FunctionRule(Combinable):
 
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return what the function says of the new row."""
-        new = {name: _symbol(space[name], Variable(name)) for name in space}
+        new = {name: _symbol(space[name], syntax.Variable(name)) for name in space}
         old = {
-            name: _symbol(space[name], Constant(old_value(space[name], own)))
+            name: _symbol(space[name], syntax.Constant(old_value(space[name], own)))
             for name, own in zip(space, factual, strict=True)
             if own is not None
         }
@@ -129,8 +119,8 @@ class FunctionRule(Combinable):
             raise InvalidConstraint("the rule returns text; it must return a condition, e.g. new.debt <= new.income.")
         if divides_by_variable(parsed.program):
             raise InvalidConstraint("the rule divides by something that depends on the new row. Multiply instead.")
-        program = meant_program(Program(space.names, parsed.program.body), space, factual)
-        if isinstance(program.body, Return) and isinstance(program.body.value, Indicator):
+        program = meant_program(syntax.Program(space.names, parsed.program.body), space, factual)
+        if isinstance(program.body, syntax.Return) and isinstance(program.body.value, syntax.Indicator):
             return GuardCondition(program.body.value.guard)
         return AtLeast(program, Fraction(1))
 
@@ -144,7 +134,7 @@ class FunctionRule(Combinable):
         return f"rule({self.function!r})" if isinstance(self.function, str) else f"rule({name})"
 
 
-def _symbol(feature: SpaceFeature, expression: Expression) -> Symbol:
+def _symbol(feature: SpaceFeature, expression: syntax.Expression) -> Symbol:
     """Return what a feature means to a function; levels that are floats are the decimals that they are written as."""
     made = Symbol.of(feature, expression)
     if made.levels is None:

@@ -9,7 +9,7 @@ from mace.constraints.condition import feature_of
 from mace.constraints.numbers import Given, Number, as_written, old_value
 from mace.constraints.words import name_text, value_text
 from mace.errors import InvalidConstraint
-from mace.language.syntax import Binary, BinaryName, Constant, Expression, Unary, Variable
+from mace.language import syntax
 from mace.space import Categorical, FeatureSpace, Ordinal, Point
 
 LEVELS = {"+": 1, "-": 1, "*": 2, "/": 2}
@@ -41,7 +41,7 @@ class Minus:
 class Joined:
     """Two terms joined by + - * / min or max."""
 
-    operator: BinaryName
+    operator: syntax.BinaryName
     left: Term
     right: Term
 
@@ -104,34 +104,34 @@ def levels_of(term: Term, space: FeatureSpace) -> str | None:
     return None
 
 
-def expression(term: Term, space: FeatureSpace, factual: Point, constraint: str) -> Expression:
+def expression(term: Term, space: FeatureSpace, factual: Point, constraint: str) -> syntax.Expression:
     """Return a term as a number of the core language; a feature with levels stands for the position of its level."""
     match term:
         case Literal(value):
             if isinstance(value, bool) or not isinstance(value, Number):
                 raise InvalidConstraint(f"{constraint}: {value!r} is not a number here.")
-            return Constant(as_written(value))
+            return syntax.Constant(as_written(value))
         case Feature(name, is_old):
             feature_of(space, name, constraint)
             if not is_old:
-                return Variable(name)
+                return syntax.Variable(name)
             own = factual[space.index(name)]
             assert own is not None, "whoever asks has looked whether the factual's value is missing"
-            return Constant(old_value(space[name], own))
+            return syntax.Constant(old_value(space[name], own))
         case Minus(operand):
-            return Unary("neg", _number(operand, space, factual, constraint))
+            return syntax.Unary("neg", _number(operand, space, factual, constraint))
         case Absolute(operand):
-            return Unary("abs", _number(operand, space, factual, constraint))
+            return syntax.Unary("abs", _number(operand, space, factual, constraint))
         case Joined(operator, left, right):
             divisor = _number(right, space, factual, constraint)
-            if operator == "/" and (not isinstance(divisor, Constant) or divisor.value == 0):
+            if operator == "/" and (not isinstance(divisor, syntax.Constant) or divisor.value == 0):
                 raise InvalidConstraint(
                     f"{constraint}: divides by {term_text(right)}; divide by a number other than 0."
                 )
-            return Binary(operator, _number(left, space, factual, constraint), divisor)
+            return syntax.Binary(operator, _number(left, space, factual, constraint), divisor)
 
 
-def _number(term: Term, space: FeatureSpace, factual: Point, constraint: str) -> Expression:
+def _number(term: Term, space: FeatureSpace, factual: Point, constraint: str) -> syntax.Expression:
     """Return a term that is calculated with: levels are not."""
     made = expression(term, space, factual, constraint)
     name = levels_of(term, space)

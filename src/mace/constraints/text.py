@@ -39,7 +39,7 @@ from mace.constraints.terms import Absolute, Feature, Joined, Literal, Minus, Te
 from mace.constraints.within import within
 from mace.constraints.words import KEYWORDS
 from mace.errors import InvalidConstraint
-from mace.language.syntax import BinaryName, CompareName
+from mace.language import syntax
 from mace.space.features import MOST_LEVELS
 
 MOST_DEPTH = 50
@@ -342,7 +342,7 @@ class _Reader:
         terms, signs = [self._term()], []
         while self._is(*SIGNS, "="):
             sign = self._token.text
-            signs.append(cast(CompareName, "==" if sign == "=" else sign))
+            signs.append(cast(syntax.CompareName, "==" if sign == "=" else sign))
             self.position += 1
             terms.append(self._term())
         if not signs:
@@ -354,7 +354,7 @@ class _Reader:
     def _term(self) -> Term:
         made = self._product()
         while self._is("+", "-"):
-            sign = cast(BinaryName, self._token.text)
+            sign = cast(syntax.BinaryName, self._token.text)
             self.position += 1
             made = Joined(sign, made, self._product())
         return made
@@ -362,7 +362,7 @@ class _Reader:
     def _product(self) -> Term:
         made = self._factor()
         while self._is("*", "/"):
-            sign = cast(BinaryName, self._token.text)
+            sign = cast(syntax.BinaryName, self._token.text)
             self.position += 1
             made = Joined(sign, made, self._factor())
         return made
@@ -404,7 +404,7 @@ class _Reader:
         made = self._term()
         if name != "abs":
             self._need(",")
-            made = Joined(cast(BinaryName, name), made, self._term())
+            made = Joined(cast(syntax.BinaryName, name), made, self._term())
         self._need(")")
         return Absolute(made) if name == "abs" else made
 

@@ -17,7 +17,7 @@ from mace.distances import point_values
 from mace.errors import InvalidConstraint, UnsupportedModel
 from mace.exact import float_up
 from mace.forms import Outcomes, TreeEnsemble
-from mace.language.syntax import Guard, Program
+from mace.language import syntax
 from mace.models import Reading, read
 from mace.space import FeatureSpace, Point
 from mace.space.frames import as_pandas
@@ -79,12 +79,12 @@ class Usual:
             None if number is None else float(number) if number.denominator != 1 else int(number) for number in numbers
         )
 
-    def formula(self, prefix: str) -> Guard:
+    def formula(self, prefix: str) -> syntax.Guard:
         """Return that the depths add up to enough, widened by their rounding."""
         return AtLeast(self.program, -self.form.band(USUAL)).formula(prefix)
 
     @property
-    def program(self) -> Program:
+    def program(self) -> syntax.Program:
         """The program that adds up the depths, less the least that is enough."""
         return replace(self.form, is_regressor=True).program()
 

@@ -9,7 +9,7 @@ from mace.constraints.condition import Condition, GuardCondition, ordered_featur
 from mace.constraints.numbers import Given, compared, number_of
 from mace.constraints.words import name_text, value_text
 from mace.errors import InvalidConstraint
-from mace.language.syntax import conjunction
+from mace.language import syntax
 from mace.space import FeatureSpace, Point
 
 
@@ -29,7 +29,7 @@ class Within(Combinable):
         if low > high:
             raise InvalidConstraint(f"{self}: the lower bound is above the upper. Swap them.")
         bounds = [compared(space, factual, self.feature, ">=", low), compared(space, factual, self.feature, "<=", high)]
-        return GuardCondition(conjunction([*present(space, [self.feature]), *bounds]))
+        return GuardCondition(syntax.conjunction([*present(space, [self.feature]), *bounds]))
 
     @property
     def text(self) -> str:

@@ -4,27 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from mace.language import syntax
 from mace.language.roundings import DECIMALS, unit
-from mace.language.syntax import (
-    FALSE,
-    ONE,
-    ZERO,
-    Assign,
-    Binary,
-    Command,
-    Compare,
-    Constant,
-    Expression,
-    Guard,
-    If,
-    Indicator,
-    Missing,
-    Not,
-    Unary,
-    Variable,
-    constant,
-    disjunction,
-)
 from mace.space import Categorical, Feature, Real, Value
 from mace.space.decimals import decimal_of, dtype_of
 
@@ -63,30 +44,32 @@ def written_room(feature: Feature) -> Fraction:
     return min(Fraction(1), 2 * moved / (feature.range - moved)) if feature.range > moved else Fraction(1)
 
 
-def change_command(name: str, feature: Feature, old: Value, result: str, *, written: bool = False) -> Command:
+def change_command(name: str, feature: Feature, old: Value, result: str, *, written: bool = False) -> syntax.Command:
     """Return the command ``result := δ`` of the feature ``name`` from ``old``; of decimals, where ``written``."""
     if old is None:
-        return Assign(result, Indicator(Not(Missing(name))))
-    assign = Assign(result, _distance(name, feature, old, written))
-    return If(Missing(name), Assign(result, ONE), assign) if feature.missing else assign
+        return syntax.Assign(result, syntax.Indicator(syntax.Not(syntax.Missing(name))))
+    assign = syntax.Assign(result, _distance(name, feature, old, written))
+    return syntax.If(syntax.Missing(name), syntax.Assign(result, syntax.ONE), assign) if feature.missing else assign
 
 
-def differs(name: str, feature: Feature, old: Value) -> Guard:
+def differs(name: str, feature: Feature, old: Value) -> syntax.Guard:
     """Return the guard that δ is not 0."""
     if old is None:
-        return Not(Missing(name))
-    moved: Guard = FALSE if feature.range == 0 else Compare("!=", Variable(name), constant(old))
-    return disjunction([Missing(name), moved]) if feature.missing else moved
+        return syntax.Not(syntax.Missing(name))
+    moved: syntax.Guard = (
+        syntax.FALSE if feature.range == 0 else syntax.Compare("!=", syntax.Variable(name), syntax.constant(old))
+    )
+    return syntax.disjunction([syntax.Missing(name), moved]) if feature.missing else moved
 
 
-def _distance(name: str, feature: Feature, old: int | float, written: bool) -> Expression:
+def _distance(name: str, feature: Feature, old: int | float, written: bool) -> syntax.Expression:
     if feature.range == 0:
-        return ZERO
+        return syntax.ZERO
     if isinstance(feature, Categorical):
-        return Indicator(Compare("!=", Variable(name), constant(old)))
+        return syntax.Indicator(syntax.Compare("!=", syntax.Variable(name), syntax.constant(old)))
     if written and isinstance(feature, Real):
-        number = Unary(DECIMALS[dtype_of(feature)], Variable(name))
-        moved = Unary("abs", Binary("-", number, Constant(decimal_of(feature, old))))
-        return Binary("*", Constant(1 / written_range(feature)), moved)
-    moved = Unary("abs", Binary("-", Variable(name), constant(old)))
-    return Binary("*", constant(1 / feature.range), moved)
+        number = syntax.Unary(DECIMALS[dtype_of(feature)], syntax.Variable(name))
+        moved = syntax.Unary("abs", syntax.Binary("-", number, syntax.Constant(decimal_of(feature, old))))
+        return syntax.Binary("*", syntax.Constant(1 / written_range(feature)), moved)
+    moved = syntax.Unary("abs", syntax.Binary("-", syntax.Variable(name), syntax.constant(old)))
+    return syntax.Binary("*", syntax.constant(1 / feature.range), moved)

@@ -17,8 +17,8 @@ from mace.distances.l0 import L0
 from mace.distances.norm import Norm, Parts
 from mace.errors import InvalidDistance, InvalidProgram, did_you_mean
 from mace.exact import decimal_fraction, root_down, root_up
-from mace.language import Symbol, divides_by_variable, parse, run
-from mace.language.syntax import Binary, Constant, Program, Return, Variable, constant, sequence, total
+from mace.language import Symbol, divides_by_variable, parse, run, syntax
+from mace.language.syntax import total
 from mace.language.values import Reads
 from mace.registry import Registry
 from mace.space import RESERVED, FeatureSpace, Point, Value
@@ -58,7 +58,7 @@ class Metric(Protocol):
         """Return the measure of many rows of changes δ in floats; ``None`` where it is not a function of the changes."""
         ...
 
-    def program(self) -> Program:
+    def program(self) -> syntax.Program:
         """Return the measure as a program over the features."""
         ...
 
@@ -207,20 +207,20 @@ class NormMetric:
         weights = np.array([float(weight) for weight in self.weights])
         return sum((float(share) * norm.floats(deltas, weights) for norm, share in self.norms), np.zeros(len(deltas)))
 
-    def program(self, *, written: bool = False) -> Program:
+    def program(self, *, written: bool = False) -> syntax.Program:
         """Return the measure as a program: one δ a feature, of decimals where ``written``, then the norms of them."""
         names = [f"{RESERVED}delta({name})" for name in self.space]
         steps = [
             change_command(name, feature, old, delta, written=written)
             for (name, feature), old, delta in zip(self.space.items(), self.factual, names, strict=True)
         ]
-        deltas = [Variable(name) for name in names]
+        deltas = [syntax.Variable(name) for name in names]
         changed = [
             differs(name, feature, old) for (name, feature), old in zip(self.space.items(), self.factual, strict=True)
         ]
         terms = [(norm.expression(deltas, changed, self.weights), share) for norm, share in self.norms]
-        value = total(term if share == 1 else Binary("*", constant(share), term) for term, share in terms)
-        return Program(self.space.names, sequence([*steps, Return(value)]))
+        value = total(term if share == 1 else syntax.Binary("*", syntax.constant(share), term) for term, share in terms)
+        return syntax.Program(self.space.names, syntax.sequence([*steps, syntax.Return(value)]))
 
     def reach(self, index: int, bound: Fraction) -> Fraction:
         """Return the greatest change δ of one feature that a point within distance ``bound`` can have."""
@@ -285,8 +285,10 @@ class FunctionDistance:
         return self._read(space, numbers, decimal_fraction)
 
     def _read(self, space: FeatureSpace, numbers: list[Fraction], reads: Reads) -> FunctionMetric:
-        new = {name: Symbol.of(space[name], Variable(name)) for name in space}
-        old = {name: Symbol.of(space[name], Constant(number)) for name, number in zip(space, numbers, strict=True)}
+        new = {name: Symbol.of(space[name], syntax.Variable(name)) for name in space}
+        old = {
+            name: Symbol.of(space[name], syntax.Constant(number)) for name, number in zip(space, numbers, strict=True)
+        }
         try:
             parsed = parse(self.function, records=[new, old], reads=reads)
         except InvalidProgram as error:
@@ -298,7 +300,7 @@ class FunctionDistance:
                 "The distance divides by something that depends on the new row, or by 0 for this one; it must be defined everywhere. "
                 "Divide by numbers only."
             )
-        return FunctionMetric(space, Program(space.names, parsed.program.body))
+        return FunctionMetric(space, syntax.Program(space.names, parsed.program.body))
 
     def __str__(self) -> str:
         name = getattr(self.function, "__name__", "<text>")
@@ -316,7 +318,7 @@ class FunctionMetric:
     """A user's distance from one factual."""
 
     space: FeatureSpace
-    code: Program
+    code: syntax.Program
     power: int = 1
 
     def measure(self, point: Point) -> Fraction:
@@ -332,7 +334,7 @@ class FunctionMetric:
         """Return ``None``: the function sees values, not changes."""
         return
 
-    def program(self) -> Program:
+    def program(self) -> syntax.Program:
         """Return the function's program."""
         return self.code
 

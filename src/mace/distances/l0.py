@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.distances.norm import Parts
-from mace.language.syntax import Binary, Expression, Guard, Indicator, constant, total
+from mace.language import syntax
 
 
 class L0:
@@ -25,12 +25,13 @@ class L0:
         return measures
 
     def expression(
-        self, deltas: Sequence[Expression], changed: Sequence[Guard], weights: Sequence[Fraction]
-    ) -> Expression:
+        self, deltas: Sequence[syntax.Expression], changed: Sequence[syntax.Guard], weights: Sequence[Fraction]
+    ) -> syntax.Expression:
         """Return the sum of indicators."""
         whole = sum(weights)
-        return total(
-            Binary("*", constant(w / whole), Indicator(guard)) for guard, w in zip(changed, weights, strict=True)
+        return syntax.total(
+            syntax.Binary("*", syntax.constant(w / whole), syntax.Indicator(guard))
+            for guard, w in zip(changed, weights, strict=True)
         )
 
     def parts(self, weights: Sequence[Fraction]) -> list[Parts]:

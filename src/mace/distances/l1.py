@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.distances.norm import Parts
-from mace.language.syntax import Binary, Expression, Guard, constant, total
+from mace.language import syntax
 
 
 class L1:
@@ -25,11 +25,13 @@ class L1:
         return measures
 
     def expression(
-        self, deltas: Sequence[Expression], changed: Sequence[Guard], weights: Sequence[Fraction]
-    ) -> Expression:
+        self, deltas: Sequence[syntax.Expression], changed: Sequence[syntax.Guard], weights: Sequence[Fraction]
+    ) -> syntax.Expression:
         """Return the weighted sum."""
         whole = sum(weights)
-        return total(Binary("*", constant(w / whole), d) for d, w in zip(deltas, weights, strict=True))
+        return syntax.total(
+            syntax.Binary("*", syntax.constant(w / whole), d) for d, w in zip(deltas, weights, strict=True)
+        )
 
     def parts(self, weights: Sequence[Fraction]) -> list[Parts]:
         """Return the slope of each feature."""

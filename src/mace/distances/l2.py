@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.distances.norm import Parts
-from mace.language.syntax import Binary, Expression, Guard, constant, total
+from mace.language import syntax
 
 
 class L2:
@@ -25,11 +25,14 @@ class L2:
         return measures
 
     def expression(
-        self, deltas: Sequence[Expression], changed: Sequence[Guard], weights: Sequence[Fraction]
-    ) -> Expression:
+        self, deltas: Sequence[syntax.Expression], changed: Sequence[syntax.Guard], weights: Sequence[Fraction]
+    ) -> syntax.Expression:
         """Return the weighted sum of squares."""
         whole = sum(weights)
-        return total(Binary("*", constant(w / whole), Binary("*", d, d)) for d, w in zip(deltas, weights, strict=True))
+        return syntax.total(
+            syntax.Binary("*", syntax.constant(w / whole), syntax.Binary("*", d, d))
+            for d, w in zip(deltas, weights, strict=True)
+        )
 
     def parts(self, weights: Sequence[Fraction]) -> list[Parts]:
         """Return the factor of each feature's square."""

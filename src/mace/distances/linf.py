@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.distances.norm import Parts
-from mace.language.syntax import Binary, Expression, Guard, constant
+from mace.language import syntax
 
 
 class LInf:
@@ -26,14 +26,15 @@ class LInf:
         return measures
 
     def expression(
-        self, deltas: Sequence[Expression], changed: Sequence[Guard], weights: Sequence[Fraction]
-    ) -> Expression:
+        self, deltas: Sequence[syntax.Expression], changed: Sequence[syntax.Guard], weights: Sequence[Fraction]
+    ) -> syntax.Expression:
         """Return the maximum."""
         top = max(weights)
-        terms: list[Expression] = [
-            d if w == top else Binary("*", constant(w / top), d) for d, w in zip(deltas, weights, strict=True)
+        terms: list[syntax.Expression] = [
+            d if w == top else syntax.Binary("*", syntax.constant(w / top), d)
+            for d, w in zip(deltas, weights, strict=True)
         ]
-        return reduce(lambda left, right: Binary("max", left, right), terms)
+        return reduce(lambda left, right: syntax.Binary("max", left, right), terms)
 
     def parts(self, weights: Sequence[Fraction]) -> list[Parts]:
         """Return the slope of each feature's share in the maximum."""

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.language.syntax import Expression, Guard
+from mace.language import syntax
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class Norm(Protocol):
         ...
 
     def expression(
-        self, deltas: Sequence[Expression], changed: Sequence[Guard], weights: Sequence[Fraction]
-    ) -> Expression:
+        self, deltas: Sequence[syntax.Expression], changed: Sequence[syntax.Guard], weights: Sequence[Fraction]
+    ) -> syntax.Expression:
         """Return the same as an expression over the changes, and over whether there is any."""
         ...
 

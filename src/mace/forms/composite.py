@@ -19,29 +19,9 @@ from mace.forms.network import Network
 from mace.forms.polyline import Polyline, sigmoid
 from mace.forms.scoring import pick_class
 from mace.forms.trees import TreeEnsemble
-from mace.language import characteristic
+from mace.language import characteristic, syntax
 from mace.language.naming import assigned
 from mace.language.substitute import rename, substitute
-from mace.language.syntax import (
-    ZERO,
-    Assign,
-    Binary,
-    Command,
-    Compare,
-    Constant,
-    Expression,
-    Guard,
-    If,
-    Indicator,
-    Program,
-    Return,
-    Variable,
-    conjunction,
-    constant,
-    disjunction,
-    sequence,
-    total,
-)
 from mace.space import RESERVED, FeatureSpace, Point
 
 Floats = NDArray[np.float64]
@@ -53,7 +33,9 @@ SIGMOID = 64
 _EACH = Interval(None, None, 0, None, None)
 """A goal that asks for each score by itself."""
 
-_FORMULAS: WeakKeyDictionary[Scored, dict[tuple[int, bool], tuple[Guard, tuple[Expression, ...]]]] = WeakKeyDictionary()
+_FORMULAS: WeakKeyDictionary[Scored, dict[tuple[int, bool], tuple[syntax.Guard, tuple[syntax.Expression, ...]]]] = (
+    WeakKeyDictionary()
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +140,7 @@ class Composite:
 
     # ---- programs and formulas
 
-    def program(self) -> Program:
+    def program(self) -> syntax.Program:
         """Return the models one after the other, their votes or curves, the sums, and the outcome."""
         if self.is_curved:
             raise UnsupportedModel(
@@ -171,43 +153,45 @@ class Composite:
             terms.append(added)
         names = _output_names(self.outputs)
         for k, name in enumerate(names):
-            start: list[Expression] = [constant(float(self.base[k]))]
-            commands.append(Assign(name, total([*start, *(added[k] for added in terms)])))
-        return Program(self.space.names, sequence([*commands, self._outcome(names)]))
+            start: list[syntax.Expression] = [syntax.constant(float(self.base[k]))]
+            commands.append(syntax.Assign(name, syntax.total([*start, *(added[k] for added in terms)])))
+        return syntax.Program(self.space.names, syntax.sequence([*commands, self._outcome(names)]))
 
-    def _outcome(self, names: tuple[str, ...]) -> Command:
+    def _outcome(self, names: tuple[str, ...]) -> syntax.Command:
         if self.is_regressor:
-            return Return(Variable(names[0]))
+            return syntax.Return(syntax.Variable(names[0]))
         if self.outputs == 1:
-            return Return(Indicator(Compare(">", Variable(names[0]), ZERO)))
+            return syntax.Return(syntax.Indicator(syntax.Compare(">", syntax.Variable(names[0]), syntax.ZERO)))
         return pick_class(names)
 
-    def _added(self, number: int, part: Part) -> tuple[Command, list[Expression]]:
+    def _added(self, number: int, part: Part) -> tuple[syntax.Command, list[syntax.Expression]]:
         """Return the commands that compute what a part adds, and that, one expression an output."""
         scores = self._computed[number][1]
         match part:
             case Weighted():
-                return sequence([]), [_weighted(part, scores, k) for k in range(self.outputs)]
+                return syntax.sequence([]), [_weighted(part, scores, k) for k in range(self.outputs)]
             case Voting():
                 name = f"{RESERVED}{number} votes for"
-                command: Command = Assign(name, constant(_classes(part.form) - 1))
+                command: syntax.Command = syntax.Assign(name, syntax.constant(_classes(part.form) - 1))
                 for c in reversed(range(_classes(part.form) - 1)):
                     ahead = reaches(scores, _wins(part.form, c), Fraction(0))
-                    command = If(ahead, Assign(name, constant(c)), command)
-                return command, [_chosen(part, Variable(name), k) for k in range(self.outputs)]
+                    command = syntax.If(ahead, syntax.Assign(name, syntax.constant(c)), command)
+                return command, [_chosen(part, syntax.Variable(name), k) for k in range(self.outputs)]
             case Curved():
                 assert part.curve is not None
                 name = f"{RESERVED}{number} curved"
                 *inner, last = part.curve.pieces
-                command = Assign(name, _line(last.slope, scores[0], last.shift))
+                command = syntax.Assign(name, _line(last.slope, scores[0], last.shift))
                 for piece in reversed(inner):
-                    value = Assign(name, _line(piece.slope, scores[0], piece.shift))
-                    command = If(Compare("<=", scores[0], Constant(piece.high or Fraction(0))), value, command)
-                return command, [_times(float(factor), Variable(name)) for factor in part.factors]
+                    value = syntax.Assign(name, _line(piece.slope, scores[0], piece.shift))
+                    command = syntax.If(
+                        syntax.Compare("<=", scores[0], syntax.Constant(piece.high or Fraction(0))), value, command
+                    )
+                return command, [_times(float(factor), syntax.Variable(name)) for factor in part.factors]
 
-    def definitions(self, goal: Goal) -> Guard:
+    def definitions(self, goal: Goal) -> syntax.Guard:
         """Return the characteristic formulas of every model's scores."""
-        return conjunction({id(formula): formula for formula, _ in self._formulas}.values())
+        return syntax.conjunction({id(formula): formula for formula, _ in self._formulas}.values())
 
     def prepare(self) -> None:
         """Make the formulas of trees, which takes a while where they are many, before any question is asked."""
@@ -215,7 +199,7 @@ class Composite:
             _ = self._formulas
 
     @cached_property
-    def _formulas(self) -> tuple[tuple[Guard, tuple[Expression, ...]], ...]:
+    def _formulas(self) -> tuple[tuple[syntax.Guard, tuple[syntax.Expression, ...]], ...]:
         """For each part the formula of its model's scores, and these; models are told apart by number, one that comes again is not."""
         numbers: dict[tuple[int, bool], int] = {}
         found = []
@@ -225,37 +209,37 @@ class Composite:
             found.append(_formula(part.form, number, is_folded))
         return tuple(found)
 
-    def _scores(self, number: int) -> tuple[Expression, ...]:
+    def _scores(self, number: int) -> tuple[syntax.Expression, ...]:
         """Return the scores of a part's model in the variables of the definitions."""
         return self._formulas[number][1]
 
     @cached_property
-    def _computed(self) -> list[tuple[Command, tuple[Expression, ...]]]:
+    def _computed(self) -> list[tuple[syntax.Command, tuple[syntax.Expression, ...]]]:
         """The commands of each model, its variables told apart from the others', and its scores."""
         found = []
         for number, part in enumerate(self.parts):
             command, scores = part.form.computed(_asked(isinstance(part, Voting)))
             new = {name: f"{RESERVED}{number} {name.removeprefix(RESERVED)}" for name in assigned(command)}
-            values: dict[str, Expression] = {name: Variable(other) for name, other in new.items()}
+            values: dict[str, syntax.Expression] = {name: syntax.Variable(other) for name, other in new.items()}
             found.append((rename(command, new), tuple(substitute(score, values) for score in scores)))
         return found
 
-    def possible(self, goal: Goal, box: Box) -> Guard:
+    def possible(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the sums of what the models may add, widened by the rounding of the sums over ``box``."""
         parts, outputs = self._sums(box, 1)
         slack = self.rounding(box) + goal.slack
-        return conjunction([*parts, reaches(outputs, separated(self._alternatives(goal), self._grain), slack)])
+        return syntax.conjunction([*parts, reaches(outputs, separated(self._alternatives(goal), self._grain), slack)])
 
-    def certain(self, goal: Goal, box: Box) -> Guard:
+    def certain(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the sums of what the models surely add, narrowed by four times the rounding over ``box``."""
         parts, outputs = self._sums(box, -4)
         slack = -4 * (self.rounding(box) + goal.slack)
-        return conjunction([*parts, reaches(outputs, separated(self._alternatives(goal), self._grain), slack)])
+        return syntax.conjunction([*parts, reaches(outputs, separated(self._alternatives(goal), self._grain), slack)])
 
-    def _sums(self, box: Box, widen: int) -> tuple[list[Guard], list[Expression]]:
+    def _sums(self, box: Box, widen: int) -> tuple[list[syntax.Guard], list[syntax.Expression]]:
         """Return what holds of what the parts add, and the outputs; a vote is widened by so many times its model's rounding."""
-        guards: list[Guard] = []
-        terms: list[list[Expression]] = [[constant(float(start))] if start else [] for start in self.base]
+        guards: list[syntax.Guard] = []
+        terms: list[list[syntax.Expression]] = [[syntax.constant(float(start))] if start else [] for start in self.base]
         for number, part in enumerate(self.parts):
             scores = self._scores(number)
             match part:
@@ -266,13 +250,13 @@ class Composite:
                     names = [f"{PREFIX}{number} votes {k}" for k in range(self.outputs)]
                     guards.append(_votes(part, scores, names, widen * _own_rounding(part.form, box)))
                     for k, name in enumerate(names):
-                        terms[k].append(Variable(name))
+                        terms[k].append(syntax.Variable(name))
                 case Curved():
                     name = f"{PREFIX}{number} curved"
                     guards.append(_on_curve(part, scores[0], name))
                     for k, factor in enumerate(part.factors):
-                        terms[k].append(_times(float(factor), Variable(name)))
-        return guards, [total(each) for each in terms]
+                        terms[k].append(_times(float(factor), syntax.Variable(name)))
+        return guards, [syntax.total(each) for each in terms]
 
     def _alternatives(self, goal: Goal) -> Alternatives:
         return goal.alternatives(self.outputs, ties_last=False)
@@ -292,12 +276,16 @@ class Composite:
         scores = self.exact_scores(point)
         return winner(scores) if self.outputs > 1 else int(scores[0] > 0)
 
-    def cell(self, point: Point) -> Guard | None:
+    def cell(self, point: Point) -> syntax.Guard | None:
         """Return the box of the point's leaves, where all models are trees; otherwise ``None``."""
         if not self.fixed_order or not all(isinstance(part.form, TreeEnsemble) for part in self.parts):
             return None
         cells = [part.form.cell(point) for part in self.parts]
-        return None if any(cell is None for cell in cells) else conjunction(cell for cell in cells if cell is not None)
+        return (
+            None
+            if any(cell is None for cell in cells)
+            else syntax.conjunction(cell for cell in cells if cell is not None)
+        )
 
     def is_settled(self, point: Point, goal: Goal) -> bool:
         """Return whether one row alone is always computed in the same way, or rounding cannot matter at this point."""
@@ -326,16 +314,19 @@ def _asked(is_folded: bool) -> Goal:
     return Outcomes(frozenset([Fraction(0)])) if is_folded else _EACH
 
 
-def _formula(form: Scored, number: int, is_folded: bool) -> tuple[Guard, tuple[Expression, ...]]:
+def _formula(form: Scored, number: int, is_folded: bool) -> tuple[syntax.Guard, tuple[syntax.Expression, ...]]:
     """Return the characteristic formula of a model's scores, and these in its variables; made once for a model and a number."""
     made = _FORMULAS.setdefault(form, {})
     if (number, is_folded) not in made:
         command, scores = form.computed(_asked(is_folded))
         prefix = f"{PREFIX}{number} "
-        program = Program(form.space.names, sequence([command, Return(ZERO)]))
+        program = syntax.Program(form.space.names, syntax.sequence([command, syntax.Return(syntax.ZERO)]))
         made[number, is_folded] = (
             characteristic(program, result=RESULT, prefix=prefix),
-            tuple(Variable(prefix + score.name) if isinstance(score, Variable) else score for score in scores),
+            tuple(
+                syntax.Variable(prefix + score.name) if isinstance(score, syntax.Variable) else score
+                for score in scores
+            ),
         )
     return made[number, is_folded]
 
@@ -370,53 +361,60 @@ def _rounding_of(form: Scored, box: Box) -> Fraction:
     return form.rounding(box) if isinstance(form, Network) else form.rounding
 
 
-def _weighted(part: Weighted, scores: tuple[Expression, ...], k: int) -> Expression:
-    return total(
+def _weighted(part: Weighted, scores: tuple[syntax.Expression, ...], k: int) -> syntax.Expression:
+    return syntax.total(
         [_times(float(factor), score) for factor, score in zip(part.factors[k], scores, strict=True) if factor]
     )
 
 
-def _times(factor: float, expression: Expression) -> Expression:
-    return Binary("*", constant(factor), expression)
+def _times(factor: float, expression: syntax.Expression) -> syntax.Expression:
+    return syntax.Binary("*", syntax.constant(factor), expression)
 
 
-def _line(slope: Fraction, z: Expression, shift: Fraction) -> Expression:
-    return Binary("+", Binary("*", Constant(slope), z), Constant(shift)) if slope else Constant(shift)
+def _line(slope: Fraction, z: syntax.Expression, shift: Fraction) -> syntax.Expression:
+    return (
+        syntax.Binary("+", syntax.Binary("*", syntax.Constant(slope), z), syntax.Constant(shift))
+        if slope
+        else syntax.Constant(shift)
+    )
 
 
-def _chosen(part: Voting, choice: Expression, k: int) -> Expression:
+def _chosen(part: Voting, choice: syntax.Expression, k: int) -> syntax.Expression:
     terms = [
-        _times(float(row[k]), Indicator(Compare("==", choice, constant(c))))
+        _times(float(row[k]), syntax.Indicator(syntax.Compare("==", choice, syntax.constant(c))))
         for c, row in enumerate(part.added)
         if row[k]
     ]
-    return total(terms)
+    return syntax.total(terms)
 
 
-def _votes(part: Voting, scores: tuple[Expression, ...], names: list[str], slack: Fraction) -> Guard:
+def _votes(part: Voting, scores: tuple[syntax.Expression, ...], names: list[str], slack: Fraction) -> syntax.Guard:
     """Return that a model votes for some class that it may predict, and what the vote adds."""
-    return disjunction(
-        conjunction(
+    return syntax.disjunction(
+        syntax.conjunction(
             [
                 reaches(scores, _wins(part.form, c), slack),
-                *(Compare("==", Variable(name), constant(float(row[k]))) for k, name in enumerate(names)),
+                *(
+                    syntax.Compare("==", syntax.Variable(name), syntax.constant(float(row[k])))
+                    for k, name in enumerate(names)
+                ),
             ]
         )
         for c, row in enumerate(part.added)
     )
 
 
-def _on_curve(part: Curved, z: Expression, name: str) -> Guard:
+def _on_curve(part: Curved, z: syntax.Expression, name: str) -> syntax.Guard:
     assert part.curve is not None, "a sigmoid has no formula"
     cases = []
     for piece in part.curve.pieces:
-        within: list[Guard] = [Compare("==", Variable(name), _line(piece.slope, z, piece.shift))]
+        within: list[syntax.Guard] = [syntax.Compare("==", syntax.Variable(name), _line(piece.slope, z, piece.shift))]
         if piece.low is not None:
-            within.append(Compare(">=", z, Constant(piece.low)))
+            within.append(syntax.Compare(">=", z, syntax.Constant(piece.low)))
         if piece.high is not None:
-            within.append(Compare("<=", z, Constant(piece.high)))
-        cases.append(conjunction(within))
-    return disjunction(cases)
+            within.append(syntax.Compare("<=", z, syntax.Constant(piece.high)))
+        cases.append(syntax.conjunction(within))
+    return syntax.disjunction(cases)
 
 
 def _contribution(part: Part, point: Point) -> list[Fraction]:

@@ -15,20 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.language.syntax import (
-    Compare,
-    CompareName,
-    Constant,
-    Expression,
-    Guard,
-    Unary,
-    Variable,
-    conjunction,
-    constant,
-    disjunction,
-    negation,
-    total,
-)
+from mace.language import syntax
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +38,16 @@ class Margin:
         value = ahead - behind + self.shift
         return value - self.slack if value > self.slack else min(value + self.slack, Fraction(0))
 
-    def formula(self, scores: Sequence[Expression], slack: Fraction) -> Guard:
+    def formula(self, scores: Sequence[syntax.Expression], slack: Fraction) -> syntax.Guard:
         """Return the inequality over expressions, with ``slack`` added to its left side."""
-        terms: list[Expression] = []
+        terms: list[syntax.Expression] = []
         if self.plus is not None:
             terms.append(scores[self.plus])
         if self.minus is not None:
-            terms.append(Unary("neg", scores[self.minus]))
+            terms.append(syntax.Unary("neg", scores[self.minus]))
         slack += self.slack if slack >= 0 else -self.slack
-        sign: CompareName = ">" if (self.strict and slack == 0) or slack < 0 else ">="
-        return Compare(sign, total(terms), constant(-self.shift - slack))
+        sign: syntax.CompareName = ">" if (self.strict and slack == 0) or slack < 0 else ">="
+        return syntax.Compare(sign, syntax.total(terms), syntax.constant(-self.shift - slack))
 
 
 Alternatives = tuple[tuple[Margin, ...], ...]
@@ -83,7 +70,7 @@ class Goal(Protocol):
         """Return what the goal says of the scores of a model with so many outputs."""
         ...
 
-    def of_result(self, result: str) -> Guard:
+    def of_result(self, result: str) -> syntax.Guard:
         """Return the formula that the variable ``result`` holds an outcome that counts."""
         ...
 
@@ -114,13 +101,13 @@ class Outcomes:
         others = [k for k in range(classes) if not self.accepts(Fraction(k))]
         return tuple(tuple(_ahead(c, k, outputs, ties_last) for k in others) for c in wanted)
 
-    def of_result(self, result: str) -> Guard:
+    def of_result(self, result: str) -> syntax.Guard:
         """Return the formula that ``result`` is (or is not) one of the codes."""
-        variable = Variable(result)
-        ordered = [Constant(code) for code in sorted(self.codes)]
+        variable = syntax.Variable(result)
+        ordered = [syntax.Constant(code) for code in sorted(self.codes)]
         if self.negated:
-            return conjunction(Compare("!=", variable, code) for code in ordered)
-        return disjunction(Compare("==", variable, code) for code in ordered)
+            return syntax.conjunction(syntax.Compare("!=", variable, code) for code in ordered)
+        return syntax.disjunction(syntax.Compare("==", variable, code) for code in ordered)
 
 
 def _ahead(c: int, k: int, outputs: int, ties_last: bool) -> Margin:
@@ -162,9 +149,9 @@ class Lead:
         shift = -self.least * self.scale + Fraction(1, 2**80)
         return tuple(tuple(Margin(int(c), k, shift) for k in others) for c in sorted(self.codes))
 
-    def of_result(self, result: str) -> Guard:
+    def of_result(self, result: str) -> syntax.Guard:
         """Return the bound on a result that is itself the lead."""
-        return Compare(">=", Variable(result), constant(self.least))
+        return syntax.Compare(">=", syntax.Variable(result), syntax.constant(self.least))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,14 +190,14 @@ class Interval:
             margins.append(Margin(None, self.output, self.score_high))
         return (tuple(margins),)
 
-    def of_result(self, result: str) -> Guard:
+    def of_result(self, result: str) -> syntax.Guard:
         """Return the bounds on ``result``."""
-        bounds: list[Guard] = []
+        bounds: list[syntax.Guard] = []
         if self.low is not None:
-            bounds.append(Compare(">=", Variable(result), constant(self.low)))
+            bounds.append(syntax.Compare(">=", syntax.Variable(result), syntax.constant(self.low)))
         if self.high is not None:
-            bounds.append(Compare("<=", Variable(result), constant(self.high)))
-        return conjunction(bounds)
+            bounds.append(syntax.Compare("<=", syntax.Variable(result), syntax.constant(self.high)))
+        return syntax.conjunction(bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +220,9 @@ class Negated:
         own = self.goal.alternatives(outputs, ties_last=ties_last)
         return tuple(tuple(map(_failing, chosen)) for chosen in itertools.product(*own))
 
-    def of_result(self, result: str) -> Guard:
+    def of_result(self, result: str) -> syntax.Guard:
         """Return the formula that ``result`` holds no outcome of the goal."""
-        return negation(self.goal.of_result(result))
+        return syntax.negation(self.goal.of_result(result))
 
 
 def _failing(margin: Margin) -> Margin:
@@ -259,13 +246,13 @@ def winner(scores: Sequence[Fraction]) -> int:
     return max(range(len(scores)), key=lambda k: (scores[k], -k))
 
 
-def reaches(scores: Sequence[Expression], alternatives: Alternatives, slack: Fraction) -> Guard:
+def reaches(scores: Sequence[syntax.Expression], alternatives: Alternatives, slack: Fraction) -> syntax.Guard:
     """Return the formula that the scores fulfil some alternative.
 
     With ``slack`` 0 this is the decision itself. A positive slack widens it: it holds wherever scores that differ from these by less
     than the slack (in each margin) may fulfil it. A negative slack narrows it: wherever it holds, all such scores fulfil it.
     """
-    return disjunction(conjunction(m.formula(scores, slack) for m in margins) for margins in alternatives)
+    return syntax.disjunction(syntax.conjunction(m.formula(scores, slack) for m in margins) for margins in alternatives)
 
 
 def separated(alternatives: Alternatives, grain: Fraction) -> Alternatives:

@@ -13,21 +13,9 @@ from mace.exact import decimal_fraction, float_down, float_up
 from mace.forms.decision import Goal
 from mace.forms.form import Box, Form
 from mace.forms.function import FunctionForm
-from mace.language import characteristic, run
+from mace.language import characteristic, run, syntax
 from mace.language.linear import Linear, linear_expression
 from mace.language.substitute import substitute_guard
-from mace.language.syntax import (
-    Binary,
-    Compare,
-    Expression,
-    Guard,
-    Program,
-    Return,
-    Variable,
-    conjunction,
-    constant,
-    disjunction,
-)
 from mace.space import RESERVED, FeatureSpace, Integer, Point, Real
 
 FLOATS = Fraction(sys.float_info.max)
@@ -51,7 +39,7 @@ class Equation:
     """
 
     name: str
-    program: Program
+    program: syntax.Program
     shift: Fraction
     feature: Real | Integer
 
@@ -59,7 +47,7 @@ class Equation:
     def sum(self) -> Linear | None:
         """What its causes make of it as a linear form, without the shift; ``None`` where it is none."""
         body = self.program.body
-        return linear_expression(body.value) if isinstance(body, Return) else None
+        return linear_expression(body.value) if isinstance(body, syntax.Return) else None
 
     @property
     def is_rounded(self) -> bool:
@@ -117,28 +105,34 @@ class Effects:
         return tuple(row)
 
     @cached_property
-    def named(self) -> dict[str, Expression]:
+    def named(self) -> dict[str, syntax.Expression]:
         """The variables that stand for the effects."""
-        return {equation.name: Variable(f"{RESERVED}effect({equation.name})") for equation in self.equations}
+        return {equation.name: syntax.Variable(f"{RESERVED}effect({equation.name})") for equation in self.equations}
 
     @cached_property
-    def formula(self) -> Guard:
+    def formula(self) -> syntax.Guard:
         """How the effects follow from the actions, each up to the rounding of a float, inside of its range."""
-        parts: list[Guard] = []
+        parts: list[syntax.Guard] = []
         for equation in self.equations:
             result = f"{RESERVED}equation({equation.name})"
             made = characteristic(equation.program, result=result, prefix=f"{result}.")
             parts.append(substitute_guard(made, self.named))
             low, high = self.ends(equation.name)
             effect, rounding = self.named[equation.name], max(abs(low), abs(high)) / 2**52
-            exact = Binary("+", Variable(result), constant(equation.shift))
+            exact = syntax.Binary("+", syntax.Variable(result), syntax.constant(equation.shift))
             if equation.is_rounded:
                 parts.append(_nearest_of_grid(equation, effect, exact))
                 continue
-            off = Binary("-", effect, exact)
-            parts += [Compare("<=", off, constant(rounding)), Compare(">=", off, constant(-rounding))]
-            parts += [Compare(">=", effect, constant(low)), Compare("<=", effect, constant(high))]
-        return conjunction(parts)
+            off = syntax.Binary("-", effect, exact)
+            parts += [
+                syntax.Compare("<=", off, syntax.constant(rounding)),
+                syntax.Compare(">=", off, syntax.constant(-rounding)),
+            ]
+            parts += [
+                syntax.Compare(">=", effect, syntax.constant(low)),
+                syntax.Compare("<=", effect, syntax.constant(high)),
+            ]
+        return syntax.conjunction(parts)
 
     def in_ranges(self, row: Point) -> bool:
         """Return whether every effect lies in its range."""
@@ -158,15 +152,15 @@ class Effects:
         return Fraction(feature.low), Fraction(feature.high)
 
 
-def _nearest_of_grid(equation: Equation, effect: Expression, exact: Expression) -> Guard:
+def _nearest_of_grid(equation: Equation, effect: syntax.Expression, exact: syntax.Expression) -> syntax.Guard:
     """Return that an effect is a value of its grid, and that no other is nearer to an exact number."""
     first, step = equation.grid
-    return disjunction(
-        conjunction(
+    return syntax.disjunction(
+        syntax.conjunction(
             [
-                Compare("==", effect, constant(equation.feature.value_at(place))),
-                Compare(">=", exact, constant(first + place * step - step / 2)),
-                Compare("<=", exact, constant(first + place * step + step / 2)),
+                syntax.Compare("==", effect, syntax.constant(equation.feature.value_at(place))),
+                syntax.Compare(">=", exact, syntax.constant(first + place * step - step / 2)),
+                syntax.Compare("<=", exact, syntax.constant(first + place * step + step / 2)),
             ]
         )
         for place in range(equation.feature.size or 0)
@@ -180,30 +174,30 @@ class EffectsForm:
     inner: Form
     effects: Effects
 
-    def program(self) -> Program:
+    def program(self) -> syntax.Program:
         """Return the model's own program, over the row that the actions lead to."""
         return self.inner.program()
 
-    def definitions(self, goal: Goal) -> Guard:
+    def definitions(self, goal: Goal) -> syntax.Guard:
         """Return the model's definitions over the effects, and how these follow from the actions."""
-        return conjunction([self.effects.formula, self._over_effects(self.inner.definitions(goal))])
+        return syntax.conjunction([self.effects.formula, self._over_effects(self.inner.definitions(goal))])
 
-    def possible(self, goal: Goal, box: Box) -> Guard:
+    def possible(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return the model's formula over the effects."""
         return self._over_effects(self.inner.possible(goal, self.effects.widened(box)))
 
-    def certain(self, goal: Goal, box: Box) -> Guard:
+    def certain(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return the model's formula over the effects."""
         return self._over_effects(self.inner.certain(goal, self.effects.widened(box)))
 
-    def _over_effects(self, guard: Guard) -> Guard:
+    def _over_effects(self, guard: syntax.Guard) -> syntax.Guard:
         return substitute_guard(guard, self.effects.named)
 
     def ranges(self, box: Box) -> dict[str, tuple[Fraction | float, Fraction | float]]:
         """Return the ends of the variables of a function's formulas."""
         return self.inner.ranges(self.effects.widened(box)) if isinstance(self.inner, FunctionForm) else {}
 
-    def cell(self, point: Point) -> Guard | None:
+    def cell(self, point: Point) -> syntax.Guard | None:
         """Return ``None``: nothing is known of a point's neighbours."""
         return None
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from mace.forms.decision import Goal
-from mace.language.syntax import Guard, Program
+from mace.language import syntax
 from mace.space import RESERVED, Point
 
 Box = tuple[tuple[Fraction, Fraction], ...]
@@ -26,23 +26,23 @@ def box_at(point: Point) -> Box:
 class Form(Protocol):
     """A model as mathematics, with a bound on how far the deployed arithmetic strays from it."""
 
-    def program(self) -> Program:
+    def program(self) -> syntax.Program:
         """Return the model in the core language: a program over the features that returns the outcome's code."""
         ...
 
-    def definitions(self, goal: Goal) -> Guard:
+    def definitions(self, goal: Goal) -> syntax.Guard:
         """Return the model's variables in terms of the features: what holds of every point, in the goal or not."""
         ...
 
-    def possible(self, goal: Goal, box: Box) -> Guard:
+    def possible(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return a formula that, with the definitions, holds of every point of ``box`` that the deployed model may put in ``goal``."""
         ...
 
-    def certain(self, goal: Goal, box: Box) -> Guard:
+    def certain(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return a formula that, with the definitions, holds only of points that stay in ``goal`` whatever the rounding."""
         ...
 
-    def cell(self, point: Point) -> Guard | None:
+    def cell(self, point: Point) -> syntax.Guard | None:
         """Return a formula for points that surely share the outcome of ``point``, or ``None`` where there is no such set."""
         ...
 

@@ -7,8 +7,7 @@ from fractions import Fraction
 
 from mace.forms.decision import Goal
 from mace.forms.form import PREFIX, RESULT, Box
-from mace.language import floating, ranges_of, robust
-from mace.language.syntax import TRUE, Guard, Program, conjunction
+from mace.language import floating, ranges_of, robust, syntax
 from mace.space import FeatureSpace, Point, Real
 
 MARGIN = Fraction(1, 2**36)
@@ -28,26 +27,26 @@ class FunctionForm:
     """
 
     space: FeatureSpace
-    code: Program
+    code: syntax.Program
 
-    def program(self) -> Program:
+    def program(self) -> syntax.Program:
         """Return the function's program."""
         return self.code
 
-    def definitions(self, goal: Goal) -> Guard:
+    def definitions(self, goal: Goal) -> syntax.Guard:
         """Return nothing: the formula depends on the box."""
-        return TRUE
+        return syntax.TRUE
 
-    def possible(self, goal: Goal, box: Box) -> Guard:
+    def possible(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return a formula for every outcome that Python's float arithmetic may give."""
         formula = floating(self.code, ranges=self._ranges(box), integers=self._integers, result=RESULT, prefix=PREFIX)
-        return conjunction([formula, goal.of_result(RESULT)])
+        return syntax.conjunction([formula, goal.of_result(RESULT)])
 
     def ranges(self, box: Box) -> dict[str, tuple[Fraction | float, Fraction | float]]:
         """Return the ends of the variables of both formulas."""
         return ranges_of(self.code, ranges=self._ranges(box), integers=self._integers, result=RESULT, prefix=PREFIX)
 
-    def certain(self, goal: Goal, box: Box) -> Guard:
+    def certain(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return the function's formula with every rounded comparison held by a margin."""
         widest = max((max(abs(low), abs(high)) for low, high in box), default=Fraction(1))
         formula = robust(
@@ -58,9 +57,9 @@ class FunctionForm:
             result=RESULT,
             prefix=PREFIX,
         )
-        return conjunction([formula, goal.of_result(RESULT)])
+        return syntax.conjunction([formula, goal.of_result(RESULT)])
 
-    def cell(self, point: Point) -> Guard | None:
+    def cell(self, point: Point) -> syntax.Guard | None:
         """Return ``None``: nothing is known of a point's neighbours."""
         return None
 

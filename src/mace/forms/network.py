@@ -14,26 +14,7 @@ from mace.exact import UNIT, gamma
 from mace.forms.decision import Alternatives, Goal, clearance, reaches
 from mace.forms.form import PREFIX, RESULT, Box
 from mace.forms.scoring import column_values, pick_class, positions_guard
-from mace.language import characteristic
-from mace.language.syntax import (
-    ZERO,
-    Assign,
-    Binary,
-    Command,
-    Compare,
-    Constant,
-    Expression,
-    Guard,
-    If,
-    Indicator,
-    Missing,
-    Program,
-    Return,
-    Variable,
-    constant,
-    sequence,
-    total,
-)
+from mace.language import characteristic, syntax
 from mace.space import RESERVED, Column, FeatureSpace, Filled, Point
 
 UNDERFLOW, UNDERFLOW_SINGLE = 1e-300, 1e-36
@@ -151,30 +132,34 @@ class Network:
 
     # ---- programs and formulas
 
-    def program(self) -> Program:
+    def program(self) -> syntax.Program:
         """Return the network as assignments, one a unit, and the choice of the class."""
         names = self._score_names()
-        outcome: Command
+        outcome: syntax.Command
         if self.is_regressor:
-            outcome = Return(Variable(names[0]))
+            outcome = syntax.Return(syntax.Variable(names[0]))
         elif self.is_binary:
-            outcome = Return(Indicator(Compare(">=" if self.ties_last else ">", Variable(names[0]), ZERO)))
+            outcome = syntax.Return(
+                syntax.Indicator(
+                    syntax.Compare(">=" if self.ties_last else ">", syntax.Variable(names[0]), syntax.ZERO)
+                )
+            )
         else:
             outcome = pick_class(names)
-        return Program(self.space.names, sequence([self._layers(), outcome]))
+        return syntax.Program(self.space.names, syntax.sequence([self._layers(), outcome]))
 
-    def possible(self, goal: Goal, box: Box) -> Guard:
+    def possible(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the scores, widened by the rounding over ``box``."""
         return reaches(self.scores(goal), self._alternatives(goal), self.rounding(box) + goal.slack)
 
-    def certain(self, goal: Goal, box: Box) -> Guard:
+    def certain(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the scores, narrowed by four times the rounding over ``box``.
 
         Four times, so that a point stays inside when its exact coordinates are rounded to floats.
         """
         return reaches(self.scores(goal), self._alternatives(goal), -4 * (self.rounding(box) + goal.slack))
 
-    def cell(self, point: Point) -> Guard | None:
+    def cell(self, point: Point) -> syntax.Guard | None:
         """Return ``None``: no two points surely share their rounding."""
         return None
 
@@ -189,22 +174,22 @@ class Network:
     def _alternatives(self, goal: Goal) -> Alternatives:
         return goal.alternatives(len(self.biases[-1]), ties_last=self.ties_last)
 
-    def definitions(self, goal: Goal) -> Guard:
+    def definitions(self, goal: Goal) -> syntax.Guard:
         """Return the characteristic formula of the layers."""
         return self._formula
 
     @cached_property
-    def _formula(self) -> Guard:
-        program = Program(self.space.names, sequence([self._layers(), Return(ZERO)]))
+    def _formula(self) -> syntax.Guard:
+        program = syntax.Program(self.space.names, syntax.sequence([self._layers(), syntax.Return(syntax.ZERO)]))
         return characteristic(program, result=RESULT, prefix=PREFIX)
 
-    def scores(self, goal: Goal) -> tuple[Expression, ...]:
+    def scores(self, goal: Goal) -> tuple[syntax.Expression, ...]:
         """Return the scores as variables of the definitions."""
-        return tuple(Variable(PREFIX + name) for name in self._score_names())
+        return tuple(syntax.Variable(PREFIX + name) for name in self._score_names())
 
-    def computed(self, goal: Goal) -> tuple[Command, tuple[Expression, ...]]:
+    def computed(self, goal: Goal) -> tuple[syntax.Command, tuple[syntax.Expression, ...]]:
         """Return the commands that compute the scores, and the scores in their variables."""
-        return self._layers(), tuple(Variable(name) for name in self._score_names())
+        return self._layers(), tuple(syntax.Variable(name) for name in self._score_names())
 
     def _score_names(self) -> tuple[str, ...]:
         return (
@@ -213,7 +198,7 @@ class Network:
             else tuple(f"{RESERVED}score_{k}" for k in range(len(self.biases[-1])))
         )
 
-    def _layers(self) -> Command:
+    def _layers(self) -> syntax.Command:
         commands = [_fill(self.space, k, column) for k, column in enumerate(self.columns) if isinstance(column, Filled)]
         inputs = [self._column_expression(k, column) for k, column in enumerate(self.columns)]
         last = len(self.weights) - 1
@@ -224,7 +209,7 @@ class Network:
                 else list(self._score_names())
             )
             commands += [
-                Assign(name, affine(row, inputs, float(shift)))
+                syntax.Assign(name, affine(row, inputs, float(shift)))
                 for name, row, shift in zip(names, weight, bias, strict=True)
             ]
             if layer < last:
@@ -233,23 +218,23 @@ class Network:
                     active = names[unit] if slope == 1 else f"{RESERVED}h_{layer}_{unit}"
                     if slope != 1:
                         commands.append(_bend(names[unit], float(slope), active))
-                    inputs.append(Variable(active))
-        return sequence(commands)
+                    inputs.append(syntax.Variable(active))
+        return syntax.sequence(commands)
 
-    def _column_expression(self, k: int, column: Column) -> Expression:
+    def _column_expression(self, k: int, column: Column) -> syntax.Expression:
         name = self.space.names[column.feature]
         if isinstance(column, Filled):
-            return Variable(_filled_name(k))
+            return syntax.Variable(_filled_name(k))
         if column.table is None:
-            return Variable(name)
+            return syntax.Variable(name)
         values = sorted(set(column.table))
         if values == [0.0, 1.0]:
-            return Indicator(positions_guard(name, [value == 1.0 for value in column.table]))
+            return syntax.Indicator(positions_guard(name, [value == 1.0 for value in column.table]))
         if column.table == tuple(float(code) for code in range(len(column.table))):
-            return Variable(name)
+            return syntax.Variable(name)
         return affine(
             np.array(values),
-            [Indicator(positions_guard(name, [entry == value for entry in column.table])) for value in values],
+            [syntax.Indicator(positions_guard(name, [entry == value for entry in column.table])) for value in values],
             0.0,
         )
 
@@ -278,26 +263,34 @@ class Network:
         return tuple(active)
 
 
-def affine(weights: NDArray[np.float64], inputs: list[Expression], shift: float) -> Expression:
+def affine(weights: NDArray[np.float64], inputs: list[syntax.Expression], shift: float) -> syntax.Expression:
     """Return the expression Σ w·x + shift, without the terms whose weight is 0."""
     check()
-    terms: list[Expression] = [
-        Binary("*", constant(float(weight)), term) for weight, term in zip(weights, inputs, strict=True) if weight != 0
+    terms: list[syntax.Expression] = [
+        syntax.Binary("*", syntax.constant(float(weight)), term)
+        for weight, term in zip(weights, inputs, strict=True)
+        if weight != 0
     ]
-    return total([*terms, Constant(Fraction(shift))] if shift or not terms else terms)
+    return syntax.total([*terms, syntax.Constant(Fraction(shift))] if shift or not terms else terms)
 
 
 def _filled_name(k: int) -> str:
     return f"{RESERVED}filled_{k}"
 
 
-def _fill(space: FeatureSpace, k: int, column: Filled) -> Command:
+def _fill(space: FeatureSpace, k: int, column: Filled) -> syntax.Command:
     """Return the assignment of a column: of a number or 0, or of what stands for it where it is missing."""
     name, filled = space.names[column.feature], _filled_name(k)
-    known = ZERO if column.is_flag else Variable(name)
-    return If(Missing(name), Assign(filled, constant(column.missing)), Assign(filled, known))
+    known = syntax.ZERO if column.is_flag else syntax.Variable(name)
+    return syntax.If(
+        syntax.Missing(name), syntax.Assign(filled, syntax.constant(column.missing)), syntax.Assign(filled, known)
+    )
 
 
-def _bend(source: str, slope: float, name: str) -> Command:
-    below = ZERO if slope == 0 else Binary("*", constant(slope), Variable(source))
-    return If(Compare(">=", Variable(source), ZERO), Assign(name, Variable(source)), Assign(name, below))
+def _bend(source: str, slope: float, name: str) -> syntax.Command:
+    below = syntax.ZERO if slope == 0 else syntax.Binary("*", syntax.constant(slope), syntax.Variable(source))
+    return syntax.If(
+        syntax.Compare(">=", syntax.Variable(source), syntax.ZERO),
+        syntax.Assign(name, syntax.Variable(source)),
+        syntax.Assign(name, below),
+    )

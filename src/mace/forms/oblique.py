@@ -15,25 +15,7 @@ from mace.forms.form import PREFIX, Box
 from mace.forms.network import Network
 from mace.forms.scoring import pick_class
 from mace.forms.trees import TreeEnsemble
-from mace.language.syntax import (
-    ZERO,
-    Assign,
-    Command,
-    Compare,
-    Constant,
-    Expression,
-    Guard,
-    If,
-    Indicator,
-    Program,
-    Return,
-    Truth,
-    Variable,
-    conjunction,
-    disjunction,
-    sequence,
-    total,
-)
+from mace.language import syntax
 from mace.space import RESERVED, FeatureSpace, Point
 
 
@@ -64,51 +46,56 @@ class ObliqueTrees:
 
     # ---- programs and formulas
 
-    def program(self) -> Program:
+    def program(self) -> syntax.Program:
         """Return the mixtures, the trees as nested conditionals, the sums and the outcome."""
         commands, columns = self.inputs.computed(_EACH)
         grown = [self._command(int(root), number, columns) for number, root in enumerate(self.trees.roots)]
         names = tuple(f"{RESERVED}sum_{k}" for k in range(self.trees.outputs))
-        sums = [Assign(name, self._sum(k, "")) for k, name in enumerate(names)]
-        return Program(self.space.names, sequence([commands, *grown, *sums, self._outcome(names)]))
+        sums = [syntax.Assign(name, self._sum(k, "")) for k, name in enumerate(names)]
+        return syntax.Program(self.space.names, syntax.sequence([commands, *grown, *sums, self._outcome(names)]))
 
-    def _outcome(self, names: tuple[str, ...]) -> Command:
+    def _outcome(self, names: tuple[str, ...]) -> syntax.Command:
         if self.trees.is_regressor:
-            return Return(Variable(names[0]))
+            return syntax.Return(syntax.Variable(names[0]))
         if len(names) == 1:
-            return Return(Indicator(Compare(">=" if self.trees.ties_last else ">", Variable(names[0]), ZERO)))
+            return syntax.Return(
+                syntax.Indicator(
+                    syntax.Compare(">=" if self.trees.ties_last else ">", syntax.Variable(names[0]), syntax.ZERO)
+                )
+            )
         return pick_class(names)
 
-    def _command(self, node: int, number: int, columns: Sequence[Expression]) -> Command:
+    def _command(self, node: int, number: int, columns: Sequence[syntax.Expression]) -> syntax.Command:
         trees = self.trees
         if trees.left[node] < 0:
-            return sequence(
-                Assign(_leaf(number, k), Constant(Fraction(float(value)))) for k, value in enumerate(trees.value[node])
+            return syntax.sequence(
+                syntax.Assign(_leaf(number, k), syntax.Constant(Fraction(float(value))))
+                for k, value in enumerate(trees.value[node])
             )
-        goes_left = Compare("<=", columns[trees.column[node]], _number(trees.edge[node]))
+        goes_left = syntax.Compare("<=", columns[trees.column[node]], _number(trees.edge[node]))
         left, right = int(trees.left[node]), int(trees.right[node])
-        return If(goes_left, self._command(left, number, columns), self._command(right, number, columns))
+        return syntax.If(goes_left, self._command(left, number, columns), self._command(right, number, columns))
 
-    def definitions(self, goal: Goal) -> Guard:
+    def definitions(self, goal: Goal) -> syntax.Guard:
         """Return the characteristic formula of the mixtures."""
         return self.inputs.definitions(goal)
 
-    def possible(self, goal: Goal, box: Box) -> Guard:
+    def possible(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the sums of leaves that rounding may lead to in ``box``, widened by the rounding of the sums."""
         return self._reaches(goal, self.inputs.errors(box), self.trees.band(goal))
 
-    def certain(self, goal: Goal, box: Box) -> Guard:
+    def certain(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the sums of leaves that are reached whatever the rounding, narrowed by the rounding of the sums."""
         return self._reaches(goal, -4 * self.inputs.errors(box), -self.trees.band(goal))
 
-    def _reaches(self, goal: Goal, room: NDArray[np.float64], slack: Fraction) -> Guard:
+    def _reaches(self, goal: Goal, room: NDArray[np.float64], slack: Fraction) -> syntax.Guard:
         columns = self.inputs.scores(goal)
         alternatives = goal.alternatives(self.trees.outputs, ties_last=self.trees.ties_last)
         if slack == 0 and len(self.trees.roots) == 1:
             return self._path(int(self.trees.roots[0]), 0, columns, room, alternatives)
         paths = [self._path(int(root), number, columns, room) for number, root in enumerate(self.trees.roots)]
         sums = [self._sum(k, PREFIX) for k in range(self.trees.outputs)]
-        return conjunction([*paths, reaches(sums, separated(alternatives, self._grain), slack)])
+        return syntax.conjunction([*paths, reaches(sums, separated(alternatives, self._grain), slack)])
 
     @cached_property
     def _grain(self) -> Fraction:
@@ -120,10 +107,10 @@ class ObliqueTrees:
         self,
         node: int,
         number: int,
-        columns: Sequence[Expression],
+        columns: Sequence[syntax.Expression],
         room: NDArray[np.float64],
         wanted: Alternatives | None = None,
-    ) -> Guard:
+    ) -> syntax.Guard:
         """Return that a row goes down from a node to some leaf, each edge moved by the room of its column, and what the leaf adds.
 
         With ``wanted``, to a leaf whose values fulfil it: where there is one tree, these alone decide.
@@ -134,27 +121,29 @@ class ObliqueTrees:
                 Fraction(float(base)) + Fraction(float(value))
                 for base, value in zip(trees.base, trees.value[node], strict=True)
             ]
-            return Truth(any(all(_holds(m, scores) for m in margins) for margins in wanted))
+            return syntax.Truth(any(all(_holds(m, scores) for m in margins) for margins in wanted))
         if trees.left[node] < 0:
-            return conjunction(
-                Compare("==", Variable(PREFIX + _leaf(number, k)), Constant(Fraction(float(value))))
+            return syntax.conjunction(
+                syntax.Compare(
+                    "==", syntax.Variable(PREFIX + _leaf(number, k)), syntax.Constant(Fraction(float(value)))
+                )
                 for k, value in enumerate(trees.value[node])
             )
         column = int(trees.column[node])
         edge, wide = Fraction(float(trees.edge[node])), Fraction(float(room[column]))
         left = self._path(int(trees.left[node]), number, columns, room, wanted)
         right = self._path(int(trees.right[node]), number, columns, room, wanted)
-        return disjunction(
+        return syntax.disjunction(
             [
-                conjunction([Compare("<=", columns[column], Constant(edge + wide)), left]),
-                conjunction([Compare(">=", columns[column], Constant(edge - wide)), right]),
+                syntax.conjunction([syntax.Compare("<=", columns[column], syntax.Constant(edge + wide)), left]),
+                syntax.conjunction([syntax.Compare(">=", columns[column], syntax.Constant(edge - wide)), right]),
             ]
         )
 
-    def _sum(self, k: int, prefix: str) -> Expression:
-        leaves: list[Expression] = [Variable(prefix + _leaf(t, k)) for t in range(len(self.trees.roots))]
+    def _sum(self, k: int, prefix: str) -> syntax.Expression:
+        leaves: list[syntax.Expression] = [syntax.Variable(prefix + _leaf(t, k)) for t in range(len(self.trees.roots))]
         start = Fraction(float(self.trees.base[k]))
-        return total([Constant(start), *leaves] if start else leaves)
+        return syntax.total([syntax.Constant(start), *leaves] if start else leaves)
 
     # ---- evaluation
 
@@ -184,7 +173,7 @@ class ObliqueTrees:
             sums = [value + Fraction(float(added)) for value, added in zip(sums, trees.value[node], strict=True)]
         return tuple(sums), nearest
 
-    def cell(self, point: Point) -> Guard | None:
+    def cell(self, point: Point) -> syntax.Guard | None:
         """Return ``None``: no two points surely share the rounding of their columns."""
         return None
 
@@ -215,8 +204,8 @@ def _leaf(tree: int, output: int) -> str:
     return f"{RESERVED}leaf_{tree}_{output}"
 
 
-def _number(edge: float) -> Constant:
-    return Constant(Fraction(float(edge)))
+def _number(edge: float) -> syntax.Constant:
+    return syntax.Constant(Fraction(float(edge)))
 
 
 def _around(point: Point) -> Box:

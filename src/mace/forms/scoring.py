@@ -8,71 +8,66 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.language.syntax import (
-    TRUE,
-    ZERO,
-    And,
-    Assign,
-    Command,
-    Compare,
-    Guard,
-    If,
-    Missing,
-    Not,
-    Or,
-    Return,
-    Skip,
-    Variable,
-    constant,
-    disjunction,
-    negation,
-    sequence,
-)
+from mace.language import syntax
 from mace.space import RESERVED, Column, FeatureSpace, Filled, Point
 
 
-def split_guard(space: FeatureSpace, column: Column, edge: float, missing_left: bool) -> Guard:
+def split_guard(space: FeatureSpace, column: Column, edge: float, missing_left: bool) -> syntax.Guard:
     """Return the guard ``column <= edge`` over the feature that the column reads."""
     name = space.names[column.feature]
     if column.table is not None:
         return positions_guard(name, [value <= edge for value in column.table])
     # Where a tree splits off missing values only, its edge is infinite.
-    guard: Guard = TRUE if math.isinf(edge) else Compare("<=", Variable(name), constant(edge))
+    guard: syntax.Guard = (
+        syntax.TRUE if math.isinf(edge) else syntax.Compare("<=", syntax.Variable(name), syntax.constant(edge))
+    )
     if not space[name].missing:
         return guard
-    return Or((Missing(name), guard)) if missing_left else And((Not(Missing(name)), guard))
+    return (
+        syntax.Or((syntax.Missing(name), guard))
+        if missing_left
+        else syntax.And((syntax.Not(syntax.Missing(name)), guard))
+    )
 
 
-def positions_guard(name: str, inside: Sequence[bool]) -> Guard:
+def positions_guard(name: str, inside: Sequence[bool]) -> syntax.Guard:
     """Return the guard that the position of a level is one of those inside, in its shortest form."""
-    size, variable = len(inside), Variable(name)
+    size, variable = len(inside), syntax.Variable(name)
     chosen = [position for position in range(size) if inside[position]]
     if not chosen or len(chosen) == size:
-        return disjunction([]) if not chosen else negation(disjunction([]))
+        return syntax.disjunction([]) if not chosen else syntax.negation(syntax.disjunction([]))
     if chosen[-1] - chosen[0] + 1 == len(chosen):
         if len(chosen) == 1:
-            return Compare("==", variable, constant(chosen[0]))
+            return syntax.Compare("==", variable, syntax.constant(chosen[0]))
         if chosen[0] == 0:
-            return Compare("<=", variable, constant(chosen[-1])) if size - len(chosen) > 1 else _differs(name, size - 1)
+            return (
+                syntax.Compare("<=", variable, syntax.constant(chosen[-1]))
+                if size - len(chosen) > 1
+                else _differs(name, size - 1)
+            )
         if chosen[-1] == size - 1:
-            return Compare(">=", variable, constant(chosen[0])) if chosen[0] > 1 else _differs(name, 0)
+            return syntax.Compare(">=", variable, syntax.constant(chosen[0])) if chosen[0] > 1 else _differs(name, 0)
     if size - len(chosen) == 1:
         return _differs(name, next(position for position in range(size) if not inside[position]))
-    return disjunction(Compare("==", variable, constant(position)) for position in chosen)
+    return syntax.disjunction(syntax.Compare("==", variable, syntax.constant(position)) for position in chosen)
 
 
-def _differs(name: str, position: int) -> Guard:
-    return Compare("!=", Variable(name), constant(position))
+def _differs(name: str, position: int) -> syntax.Guard:
+    return syntax.Compare("!=", syntax.Variable(name), syntax.constant(position))
 
 
-def pick_class(names: Sequence[str]) -> Command:
+def pick_class(names: Sequence[str]) -> syntax.Command:
     """Return the command that returns the position of the greatest score, the first of equals."""
     best, greatest = f"{RESERVED}best", f"{RESERVED}greatest"
-    steps: list[Command] = [Assign(best, ZERO), Assign(greatest, Variable(names[0]))]
+    steps: list[syntax.Command] = [syntax.Assign(best, syntax.ZERO), syntax.Assign(greatest, syntax.Variable(names[0]))]
     for k, name in enumerate(names[1:], start=1):
-        ahead = sequence([Assign(best, constant(k)), Assign(greatest, Variable(name))])
-        steps.append(If(Compare(">", Variable(name), Variable(greatest)), ahead, Skip()))
-    return sequence([*steps, Return(Variable(best))])
+        ahead = syntax.sequence(
+            [syntax.Assign(best, syntax.constant(k)), syntax.Assign(greatest, syntax.Variable(name))]
+        )
+        steps.append(
+            syntax.If(syntax.Compare(">", syntax.Variable(name), syntax.Variable(greatest)), ahead, syntax.Skip())
+        )
+    return syntax.sequence([*steps, syntax.Return(syntax.Variable(best))])
 
 
 def column_values(columns: Sequence[Column], points: Sequence[Point]) -> NDArray[np.float64]:

@@ -16,26 +16,7 @@ from mace.exact import UNIT, gamma
 from mace.forms.decision import Alternatives, Goal, Interval, clearance, innermost, reaches
 from mace.forms.form import PREFIX, RESULT, Box
 from mace.forms.scoring import column_values, pick_class, positions_guard, split_guard
-from mace.language import characteristic
-from mace.language.syntax import (
-    ZERO,
-    Assign,
-    Command,
-    Compare,
-    Constant,
-    Expression,
-    Guard,
-    If,
-    Indicator,
-    Not,
-    Program,
-    Return,
-    Variable,
-    conjunction,
-    constant,
-    sequence,
-    total,
-)
+from mace.language import characteristic, syntax
 from mace.space import RESERVED, Column, FeatureSpace, Point
 
 Link = Literal["identity", "mean", "logistic", "clip", "none"]
@@ -175,41 +156,45 @@ class TreeEnsemble:
 
     # ---- programs and formulas
 
-    def program(self) -> Program:
+    def program(self) -> syntax.Program:
         """Return the ensemble as nested conditionals, the sums of the leaves, and the outcome."""
-        return Program(self.space.names, sequence([self._sums(self._as_difference), self._outcome()]))
+        return syntax.Program(self.space.names, syntax.sequence([self._sums(self._as_difference), self._outcome()]))
 
     @property
     def _as_difference(self) -> bool:
         """Whether a class is decided by one difference: two outputs, of which only the difference matters."""
         return self.outputs == 2 and not self.is_regressor
 
-    def _outcome(self) -> Command:
+    def _outcome(self) -> syntax.Command:
         names = self._score_names(self._as_difference)
         if self.is_regressor:
-            score: Expression = Variable(names[0])
-            return Return(score)
+            score: syntax.Expression = syntax.Variable(names[0])
+            return syntax.Return(score)
         if len(names) == 1:
-            return Return(Indicator(Compare(">=" if self.ties_last else ">", Variable(names[0]), ZERO)))
+            return syntax.Return(
+                syntax.Indicator(
+                    syntax.Compare(">=" if self.ties_last else ">", syntax.Variable(names[0]), syntax.ZERO)
+                )
+            )
         return pick_class(names)
 
-    def definitions(self, goal: Goal) -> Guard:
+    def definitions(self, goal: Goal) -> syntax.Guard:
         """Return the characteristic formula of the sums."""
         return self._formulas[self._needs_difference(goal)]
 
-    def possible(self, goal: Goal, box: Box) -> Guard:
+    def possible(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the sums, widened by their rounding."""
         return reaches(self.scores(goal), self._alternatives(goal), self.band(goal))
 
-    def certain(self, goal: Goal, box: Box) -> Guard:
+    def certain(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the sums, narrowed by their rounding."""
         return reaches(self.scores(goal), self._alternatives(goal), -self.band(goal))
 
-    def cell(self, point: Point) -> Guard | None:
+    def cell(self, point: Point) -> syntax.Guard | None:
         """Return the box of the point's leaves: every point in it takes the same leaves, in the same order."""
         if not self.fixed_order and self.rounding:
             return None
-        return conjunction(self._path(root, point) for root in self.roots)
+        return syntax.conjunction(self._path(root, point) for root in self.roots)
 
     def is_settled(self, point: Point, goal: Goal) -> bool:
         """Return whether the order of summation is fixed, or cannot matter at this point."""
@@ -230,65 +215,67 @@ class TreeEnsemble:
     def _formulas(self) -> _Formulas:
         return _Formulas(self)
 
-    def scores(self, goal: Goal) -> tuple[Expression, ...]:
+    def scores(self, goal: Goal) -> tuple[syntax.Expression, ...]:
         """Return the sums as variables of the definitions; of two that are folded into their difference, 0 and that."""
         as_difference = self._needs_difference(goal)
-        variables = tuple(Variable(PREFIX + name) for name in self._score_names(as_difference))
-        return (ZERO, *variables) if as_difference else variables
+        variables = tuple(syntax.Variable(PREFIX + name) for name in self._score_names(as_difference))
+        return (syntax.ZERO, *variables) if as_difference else variables
 
-    def computed(self, goal: Goal) -> tuple[Command, tuple[Expression, ...]]:
+    def computed(self, goal: Goal) -> tuple[syntax.Command, tuple[syntax.Expression, ...]]:
         """Return the commands that compute the sums, and the sums in their variables, folded as in :meth:`scores`."""
         as_difference = self._needs_difference(goal)
-        variables = tuple(Variable(name) for name in self._score_names(as_difference))
-        return self._sums(as_difference), (ZERO, *variables) if as_difference else variables
+        variables = tuple(syntax.Variable(name) for name in self._score_names(as_difference))
+        return self._sums(as_difference), (syntax.ZERO, *variables) if as_difference else variables
 
     def _score_names(self, as_difference: bool) -> tuple[str, ...]:
         if self.outputs == 1 or as_difference:
             return (f"{RESERVED}score",)
         return tuple(f"{RESERVED}score_{k}" for k in range(self.outputs))
 
-    def _sums(self, as_difference: bool) -> Command:
+    def _sums(self, as_difference: bool) -> syntax.Command:
         names = self._score_names(as_difference)
         trees = [self._tree(int(root), number, as_difference) for number, root in enumerate(self.roots)]
         bases = [Fraction(float(base)) for base in self.base]
         starts = [bases[1] - bases[0]] if as_difference else bases
         sums = []
         for name, start in zip(names, starts, strict=True):
-            terms: list[Expression] = [Variable(_leaf_name(name, number)) for number in range(len(self.roots))]
-            sums.append(Assign(name, total([Constant(start), *terms] if start else terms)))
-        return sequence([*trees, *sums])
+            terms: list[syntax.Expression] = [
+                syntax.Variable(_leaf_name(name, number)) for number in range(len(self.roots))
+            ]
+            sums.append(syntax.Assign(name, syntax.total([syntax.Constant(start), *terms] if start else terms)))
+        return syntax.sequence([*trees, *sums])
 
-    def _tree(self, node: int, number: int, as_difference: bool) -> Command:
+    def _tree(self, node: int, number: int, as_difference: bool) -> syntax.Command:
         check()
         if self.left[node] < 0:
-            return sequence(
-                Assign(_leaf_name(name, number), constant(value))
+            return syntax.sequence(
+                syntax.Assign(_leaf_name(name, number), syntax.constant(value))
                 for name, value in zip(
                     self._score_names(as_difference), self._leaf_scores(node, as_difference), strict=True
                 )
             )
         then = self._tree(int(self.left[node]), number, as_difference)
         otherwise = self._tree(int(self.right[node]), number, as_difference)
-        return then if then == otherwise else If(self._guard(node), then, otherwise)
+        return then if then == otherwise else syntax.If(self._guard(node), then, otherwise)
 
     def _leaf_scores(self, leaf: int, as_difference: bool) -> tuple[Fraction, ...]:
         values = tuple(Fraction(float(value)) for value in self.value[leaf])
         return (values[1] - values[0],) if as_difference else values
 
-    def _guard(self, node: int) -> Guard:
+    def _guard(self, node: int) -> syntax.Guard:
         column = self.columns[self.column[node]]
         if self.subset[node] >= 0:
             return positions_guard(self.space.names[column.feature], self.subsets[self.subset[node]])
         return split_guard(self.space, column, float(self.edge[node]), bool(self.missing_left[node]))
 
-    def _path(self, root: int, point: Point) -> Guard:
+    def _path(self, root: int, point: Point) -> syntax.Guard:
         """Return the conjunction of the splits on the way of ``point`` down one tree."""
         node, guards = int(root), []
         while self.left[node] >= 0:
             goes_left = self._goes_left(node, point)
-            guards.append(self._guard(node) if goes_left else Not(self._guard(node)))
+            guards.append(self._guard(node) if goes_left else syntax.Not(self._guard(node)))
             node = int(self.left[node] if goes_left else self.right[node])
-        return conjunction(guards)
+        return syntax.conjunction(guards)
 
     # ---- evaluation
 
@@ -350,14 +337,16 @@ class TreeEnsemble:
         return table
 
 
-class _Formulas(dict[bool, Guard]):
+class _Formulas(dict[bool, syntax.Guard]):
     """The characteristic formula of the sums, by whether two outputs are folded into their difference; made on first use."""
 
     def __init__(self, form: TreeEnsemble) -> None:
         self._form = form
 
-    def __missing__(self, as_difference: bool) -> Guard:
-        program = Program(self._form.space.names, sequence([self._form._sums(as_difference), Return(ZERO)]))
+    def __missing__(self, as_difference: bool) -> syntax.Guard:
+        program = syntax.Program(
+            self._form.space.names, syntax.sequence([self._form._sums(as_difference), syntax.Return(syntax.ZERO)])
+        )
         self[as_difference] = characteristic(program, result=RESULT, prefix=PREFIX)
         return self[as_difference]
 

@@ -6,11 +6,11 @@ import ast
 from fractions import Fraction
 
 from mace.errors import InvalidProgram, did_you_mean
+from mace.language import syntax
 from mace.language.scope import Scope
-from mace.language.syntax import FALSE, Compare, CompareName, Constant, Guard, Not, Or, Truth, disjunction
 from mace.language.values import Items, Label, Level, Number, Record, Test, Text, Value, is_numeric, position
 
-_NAMES: dict[type[ast.cmpop], CompareName] = {
+_NAMES: dict[type[ast.cmpop], syntax.CompareName] = {
     ast.Lt: "<",
     ast.LtE: "<=",
     ast.Eq: "==",
@@ -18,32 +18,39 @@ _NAMES: dict[type[ast.cmpop], CompareName] = {
     ast.Gt: ">",
     ast.GtE: ">=",
 }
-_TURNED: dict[CompareName, CompareName] = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
+_TURNED: dict[syntax.CompareName, syntax.CompareName] = {
+    "<": ">",
+    "<=": ">=",
+    "==": "==",
+    "!=": "!=",
+    ">": "<",
+    ">=": "<=",
+}
 
 
-def compare_values(scope: Scope, node: ast.AST, operator: ast.cmpop, left: Value, right: Value) -> Guard:
+def compare_values(scope: Scope, node: ast.AST, operator: ast.cmpop, left: Value, right: Value) -> syntax.Guard:
     """Return the guard of one comparison."""
     match operator:
         case ast.In():
             return _member(scope, node, left, right)
         case ast.NotIn():
-            return Not(_member(scope, node, left, right))
+            return syntax.Not(_member(scope, node, left, right))
         case ast.Is() | ast.IsNot():
             raise scope.refuse(node, "`is` compares objects", "Values may be compared. Write == or !=, or isnan(x).")
         case _:
             return _compare(scope, node, _NAMES[type(operator)], left, right)
 
 
-def _member(scope: Scope, node: ast.AST, item: Value, container: Value) -> Guard:
+def _member(scope: Scope, node: ast.AST, item: Value, container: Value) -> syntax.Guard:
     if not isinstance(container, Items):
         raise scope.refuse(node, "`in` needs a list", "A tuple, list or set is accepted. Write x in (1, 2).")
     parts = [_compare(scope, node, "==", item, other) for other in container.items]
     if not parts:
-        return FALSE
-    return parts[0] if len(parts) == 1 else Or(tuple(parts))
+        return syntax.FALSE
+    return parts[0] if len(parts) == 1 else syntax.Or(tuple(parts))
 
 
-def _compare(scope: Scope, node: ast.AST, name: CompareName, left: Value, right: Value) -> Guard:
+def _compare(scope: Scope, node: ast.AST, name: syntax.CompareName, left: Value, right: Value) -> syntax.Guard:
     match left, right:
         case Level(), Level() if not (is_numeric(left.levels) and is_numeric(right.levels)):
             return _between_levels(scope, node, name, left, right)
@@ -60,18 +67,18 @@ def _compare(scope: Scope, node: ast.AST, name: CompareName, left: Value, right:
                 "Numbers compare with numbers, levels with their own levels, strings with strings. Compare one entry.",
             )
         case _:
-            return Compare(name, scope.numeric(node, left), scope.numeric(node, right))
+            return syntax.Compare(name, scope.numeric(node, left), scope.numeric(node, right))
 
 
-def _with_constant(scope: Scope, node: ast.AST, name: CompareName, level: Level, other: Value) -> Guard:
+def _with_constant(scope: Scope, node: ast.AST, name: syntax.CompareName, level: Level, other: Value) -> syntax.Guard:
     place = position(level.levels, other)
     numeric = is_numeric(level.levels)
     if place is not None and (name in ("==", "!=") or not numeric):
         if name not in ("==", "!="):
             _need_order(scope, node, level)
-        return Compare(name, level.expression, Constant(Fraction(place)))
+        return syntax.Compare(name, level.expression, syntax.Constant(Fraction(place)))
     if numeric and not isinstance(other, Text):
-        return Compare(name, scope.numeric(node, level), scope.numeric(node, other))
+        return syntax.Compare(name, scope.numeric(node, level), scope.numeric(node, other))
     raise _unknown_level(scope, node, level, other)
 
 
@@ -85,7 +92,7 @@ def _unknown_level(scope: Scope, node: ast.AST, level: Level, other: Value) -> I
     return scope.refuse(node, found, f"The levels are {shown}.{hint} Compare with one of them.")
 
 
-def _between_levels(scope: Scope, node: ast.AST, name: CompareName, left: Level, right: Level) -> Guard:
+def _between_levels(scope: Scope, node: ast.AST, name: syntax.CompareName, left: Level, right: Level) -> syntax.Guard:
     if left.levels != right.levels:
         raise scope.refuse(
             node,
@@ -95,7 +102,7 @@ def _between_levels(scope: Scope, node: ast.AST, name: CompareName, left: Level,
     if name not in ("==", "!="):
         _need_order(scope, node, left)
         _need_order(scope, node, right)
-    return Compare(name, left.expression, right.expression)
+    return syntax.Compare(name, left.expression, right.expression)
 
 
 def _need_order(scope: Scope, node: ast.AST, level: Level) -> None:
@@ -108,21 +115,25 @@ def _need_order(scope: Scope, node: ast.AST, level: Level) -> None:
         )
 
 
-def _between_texts(scope: Scope, node: ast.AST, name: CompareName, left: Text | Label, right: Text | Label) -> Guard:
+def _between_texts(
+    scope: Scope, node: ast.AST, name: syntax.CompareName, left: Text | Label, right: Text | Label
+) -> syntax.Guard:
     if name not in ("==", "!="):
         raise scope.refuse(node, "strings are compared by size", "== and != are accepted. Compare numbers.")
     if isinstance(left, Text) and isinstance(right, Text):
-        return Truth((left.text == right.text) == (name == "=="))
-    return Compare(name, scope.stored(node, left), scope.stored(node, right))
+        return syntax.Truth((left.text == right.text) == (name == "=="))
+    return syntax.Compare(name, scope.stored(node, left), scope.stored(node, right))
 
 
-def truth(scope: Scope, node: ast.AST, value: Value) -> Guard:
+def truth(scope: Scope, node: ast.AST, value: Value) -> syntax.Guard:
     """Return the guard of a value used as a condition: a number is true unless it is 0."""
     match value:
         case Test(guard):
             return guard
         case Level(expression, levels, _) if is_numeric(levels):
             places = [place for place, level in enumerate(levels) if level]
-            return disjunction(Compare("==", expression, Constant(Fraction(place))) for place in places)
+            return syntax.disjunction(
+                syntax.Compare("==", expression, syntax.Constant(Fraction(place))) for place in places
+            )
         case _:
-            return Compare("!=", scope.numeric(node, value), Constant(Fraction(0)))
+            return syntax.Compare("!=", scope.numeric(node, value), syntax.Constant(Fraction(0)))

@@ -6,30 +6,10 @@ import ast
 from collections.abc import Callable
 
 from mace.errors import did_you_mean
+from mace.language import syntax
 from mace.language.comparisons import compare_values, truth
 from mace.language.folding import decided, whole
 from mace.language.scope import Scope
-from mace.language.syntax import (
-    ONE,
-    ZERO,
-    And,
-    Assign,
-    Binary,
-    BinaryName,
-    Compare,
-    Constant,
-    Expression,
-    Guard,
-    If,
-    Missing,
-    Not,
-    Or,
-    Unary,
-    Variable,
-    constant,
-    sequence,
-    total,
-)
 from mace.language.trampoline import Steps, each
 from mace.language.values import (
     Items,
@@ -45,7 +25,7 @@ from mace.language.values import (
     from_symbol,
 )
 
-_OPERATORS: dict[type[ast.operator], BinaryName] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+_OPERATORS: dict[type[ast.operator], syntax.BinaryName] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _LARGEST_POWER = 16
 _LARGEST_RANGE = 1_000_000
 _ACCEPTED_CALLS = "abs, min, max, sum, len, any, all, bool, float and isnan are accepted. Write the steps in full."
@@ -106,23 +86,23 @@ class Expressions:
                     f"{_ACCEPTED_CALLS}",
                 )
 
-    def number(self, node: ast.expr) -> Steps[Expression]:
+    def number(self, node: ast.expr) -> Steps[syntax.Expression]:
         """Return an expression as a number."""
         value: Value = yield self.value(node)
         return self.scope.numeric(node, value)
 
-    def test(self, node: ast.expr) -> Steps[Guard]:
+    def test(self, node: ast.expr) -> Steps[syntax.Guard]:
         """Return an expression as a condition."""
         match node:
             case ast.BoolOp():
-                guard: Guard = yield self._junction(node, self.test)
+                guard: syntax.Guard = yield self._junction(node, self.test)
                 return guard
             case ast.UnaryOp(ast.Not(), operand):
-                return Not((yield self.test(operand)))
+                return syntax.Not((yield self.test(operand)))
             case ast.Compare(left, operators, others):
                 seen: list[Value] = [(yield self.value(left))]
                 links = [self._link(node, *pair, seen) for pair in zip(operators, others, strict=True)]
-                chain: Guard = yield self._short(And, links)
+                chain: syntax.Guard = yield self._short(syntax.And, links)
                 return chain
             case _:
                 return truth(self.scope, node, (yield self.value(node)))
@@ -133,7 +113,7 @@ class Expressions:
             value: Value = yield self.value(node)
             store(node, value)
             return
-        guard: Guard = yield self.test(node.test)
+        guard: syntax.Guard = yield self.test(node.test)
         known = decided(guard)
         if known is not None:
             yield self.into(node.body if known else node.orelse, store)
@@ -142,14 +122,14 @@ class Expressions:
             yield self.into(node.body, store)
         with self.scope.captured() as otherwise:
             yield self.into(node.orelse, store)
-        self.scope.emit(If(guard, sequence(then), sequence(otherwise)))
+        self.scope.emit(syntax.If(guard, syntax.sequence(then), syntax.sequence(otherwise)))
 
     def choice(self, node: ast.expr, variable: str) -> Steps[Value]:
         """Assign the value of ``node`` to ``variable``; return what the variable stands for then."""
         values: list[Value] = []
 
         def store(place: ast.expr, value: Value) -> None:
-            self.scope.emit(Assign(variable, self.scope.stored(place, value)))
+            self.scope.emit(syntax.Assign(variable, self.scope.stored(place, value)))
             values.append(value)
 
         yield self.into(node, store)
@@ -160,10 +140,10 @@ class Expressions:
         match node:
             case ast.Call(ast.Name("range"), arguments, []) if self.scope.is_builtin("range"):
                 turns: range = yield self.turns(node, arguments)
-                return tuple(Number(constant(turn)) for turn in turns)
+                return tuple(Number(syntax.constant(turn)) for turn in turns)
             case ast.Call(ast.Name("enumerate"), [inner], []) if self.scope.is_builtin("enumerate"):
                 listed: tuple[Value, ...] = yield self.items(inner)
-                return tuple(Items((Number(constant(place)), item)) for place, item in enumerate(listed))
+                return tuple(Items((Number(syntax.constant(place)), item)) for place, item in enumerate(listed))
             case ast.Call(ast.Name("zip"), arguments, []) if self.scope.is_builtin("zip"):
                 columns: list[tuple[Value, ...]] = yield each(map(self.items, arguments))
                 return tuple(Items(row) for row in zip(*columns, strict=False))
@@ -230,39 +210,39 @@ class Expressions:
             )
         return from_symbol(base.fields[field])
 
-    def _signed(self, sign: ast.unaryop, operand: ast.expr, value: Expression) -> Value:
+    def _signed(self, sign: ast.unaryop, operand: ast.expr, value: syntax.Expression) -> Value:
         if isinstance(sign, ast.UAdd):
             return Number(value)
-        if isinstance(value, Constant) and isinstance(operand, ast.Constant):
-            return Number(Constant(-value.value))
-        return Number(Unary("neg", value))
+        if isinstance(value, syntax.Constant) and isinstance(operand, ast.Constant):
+            return Number(syntax.Constant(-value.value))
+        return Number(syntax.Unary("neg", value))
 
-    def _binary(self, node: ast.BinOp) -> Steps[Expression]:
+    def _binary(self, node: ast.BinOp) -> Steps[syntax.Expression]:
         if isinstance(node.op, ast.Pow):
-            power: Expression = yield self._power(node)
+            power: syntax.Expression = yield self._power(node)
             return power
         if type(node.op) not in _OPERATORS:
             raise self.scope.refuse(
                 node, f"the operator of {ast.unparse(node)!r}", "+ - * / and ** are accepted. Write it with them."
             )
-        left: Expression = yield self.number(node.left)
-        right: Expression = yield self.number(node.right)
-        return Binary(_OPERATORS[type(node.op)], left, right)
+        left: syntax.Expression = yield self.number(node.left)
+        right: syntax.Expression = yield self.number(node.right)
+        return syntax.Binary(_OPERATORS[type(node.op)], left, right)
 
-    def _power(self, node: ast.BinOp) -> Steps[Expression]:
-        base: Expression = yield self.number(node.left)
+    def _power(self, node: ast.BinOp) -> Steps[syntax.Expression]:
+        base: syntax.Expression = yield self.number(node.left)
         exponent = whole((yield self.number(node.right)))
         if exponent is None or not 0 <= exponent <= _LARGEST_POWER:
             raise self.scope.refuse(
                 node, "this power", f"A whole constant from 0 to {_LARGEST_POWER} is accepted. Multiply instead."
             )
-        if exponent > 1 and not isinstance(base, Variable | Constant):
+        if exponent > 1 and not isinstance(base, syntax.Variable | syntax.Constant):
             name = self.scope.fresh("t")
-            self.scope.emit(Assign(name, base))
-            base = Variable(name)
-        result: Expression = base if exponent else ONE
+            self.scope.emit(syntax.Assign(name, base))
+            base = syntax.Variable(name)
+        result: syntax.Expression = base if exponent else syntax.ONE
         for _ in range(exponent - 1):
-            result = Binary("*", result, base)
+            result = syntax.Binary("*", result, base)
         return result
 
     def _subscript(self, node: ast.Subscript) -> Steps[Value]:
@@ -286,7 +266,7 @@ class Expressions:
                     node, "an index of something that is no list", "Lists by number and rows by name are accepted."
                 )
 
-    def _boolean(self, node: ast.expr) -> Steps[Guard]:
+    def _boolean(self, node: ast.expr) -> Steps[syntax.Guard]:
         value: Value = yield self.value(node)
         if isinstance(value, Test):
             return value.guard
@@ -296,35 +276,37 @@ class Expressions:
             "Conditions are accepted there. Write a conditional expression, as in a if a else b.",
         )
 
-    def _junction(self, node: ast.BoolOp, read: Callable[[ast.expr], Steps[Guard]]) -> Steps[Guard]:
-        kind = And if isinstance(node.op, ast.And) else Or
-        guard: Guard = yield self._short(kind, [read(part) for part in node.values])
+    def _junction(self, node: ast.BoolOp, read: Callable[[ast.expr], Steps[syntax.Guard]]) -> Steps[syntax.Guard]:
+        kind = syntax.And if isinstance(node.op, ast.And) else syntax.Or
+        guard: syntax.Guard = yield self._short(kind, [read(part) for part in node.values])
         return guard
 
-    def _link(self, node: ast.Compare, operator: ast.cmpop, other: ast.expr, seen: list[Value]) -> Steps[Guard]:
+    def _link(self, node: ast.Compare, operator: ast.cmpop, other: ast.expr, seen: list[Value]) -> Steps[syntax.Guard]:
         right: Value = yield self.value(other)
         guard = compare_values(self.scope, node, operator, seen[-1], right)
         seen.append(right)
         return guard
 
-    def _short(self, kind: type[And] | type[Or], operands: list[Steps[Guard]]) -> Steps[Guard]:
+    def _short(
+        self, kind: type[syntax.And] | type[syntax.Or], operands: list[Steps[syntax.Guard]]
+    ) -> Steps[syntax.Guard]:
         """Join operands; the commands that a later one needs run only where the earlier ones do not decide."""
-        parts: list[Guard] = []
+        parts: list[syntax.Guard] = []
         for operand in operands:
             with self.scope.captured() as needed:
-                guard: Guard = yield operand
+                guard: syntax.Guard = yield operand
             if not (needed and parts):
                 self.scope.emit(*needed)
                 parts.append(guard)
                 continue
             name = self.scope.fresh("t")
-            run = sequence([*needed, Assign(name, as_number(guard))])
+            run = syntax.sequence([*needed, syntax.Assign(name, as_number(guard))])
             before = parts[0] if len(parts) == 1 else kind(tuple(parts))
-            if kind is And:
-                self.scope.emit(If(before, run, Assign(name, ZERO)))
+            if kind is syntax.And:
+                self.scope.emit(syntax.If(before, run, syntax.Assign(name, syntax.ZERO)))
             else:
-                self.scope.emit(If(before, Assign(name, ONE), run))
-            parts = [Compare("==", Variable(name), ONE)]
+                self.scope.emit(syntax.If(before, syntax.Assign(name, syntax.ONE), run))
+            parts = [syntax.Compare("==", syntax.Variable(name), syntax.ONE)]
         return parts[0] if len(parts) == 1 else kind(tuple(parts))
 
     def _comprehend(self, element: ast.expr, generators: list[ast.comprehension], found: list[Value]) -> Steps[None]:
@@ -369,16 +351,16 @@ class Expressions:
     def _builtin(self, node: ast.Call, name: str) -> Steps[Value]:
         match name, node.args:
             case "abs", [argument]:
-                return Number(Unary("abs", (yield self.number(argument))))
+                return Number(syntax.Unary("abs", (yield self.number(argument))))
             case "float", [argument]:
                 return Number(as_float((yield self.number(argument)), self.scope.reads))
             case "bool", [argument]:
                 return Test((yield self.test(argument)))
             case "len", [argument]:
-                return Number(constant(len((yield self.items(argument)))))
+                return Number(syntax.constant(len((yield self.items(argument)))))
             case (("any" | "all"), [argument]):
                 items: tuple[Value, ...] = yield self.items(argument)
-                kind = And if name == "all" else Or
+                kind = syntax.And if name == "all" else syntax.Or
                 return Test(kind(tuple(truth(self.scope, argument, item) for item in items)))
             case (("min" | "max" | "sum"), [_, *_]):
                 return Number((yield self._folded(node, name)))
@@ -387,24 +369,24 @@ class Expressions:
                     node, f"the call of {name} with {len(node.args)} arguments", f"Only {_ACCEPTED_CALLS}"
                 )
 
-    def _folded(self, node: ast.Call, name: str) -> Steps[Expression]:
+    def _folded(self, node: ast.Call, name: str) -> Steps[syntax.Expression]:
         values: list[Value]
         if name == "sum":
             values = [*(yield each(map(self.value, node.args[1:]))), *(yield self.items(node.args[0]))]
-            return total(self.scope.numeric(node, value) for value in values)
+            return syntax.total(self.scope.numeric(node, value) for value in values)
         alone = len(node.args) == 1
         values = [*(yield self.items(node.args[0]) if alone else each(map(self.value, node.args)))]
         if not values:
             raise self.scope.refuse(node, f"{name} of nothing", "One value or more is accepted.")
         result, *others = [self.scope.numeric(node, value) for value in values]
         for other in others:
-            result = Binary("min" if name == "min" else "max", result, other)
+            result = syntax.Binary("min" if name == "min" else "max", result, other)
         return result
 
-    def _missing(self, node: ast.Call, arguments: list[Value]) -> Guard:
+    def _missing(self, node: ast.Call, arguments: list[Value]) -> syntax.Guard:
         match arguments:
-            case [Number(Variable(name)) | Level(Variable(name), _, _)] if name in self.scope.inputs:
-                return Missing(name)
+            case [Number(syntax.Variable(name)) | Level(syntax.Variable(name), _, _)] if name in self.scope.inputs:
+                return syntax.Missing(name)
             case _:
                 raise self.scope.refuse(
                     node, "isnan of a calculated value", "Only an input can be missing. Ask isnan(input)."

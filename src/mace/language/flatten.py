@@ -4,40 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mace.language import syntax
 from mace.language.intervals import is_float
 from mace.language.naming import Fresh, all_names
 from mace.language.safety import asked_about, has_value
-from mace.language.syntax import (
-    ONE,
-    TRUE,
-    ZERO,
-    And,
-    Assign,
-    Binary,
-    Command,
-    Compare,
-    Constant,
-    Expression,
-    For,
-    Guard,
-    If,
-    Indicator,
-    Missing,
-    Not,
-    Or,
-    Program,
-    Return,
-    Sequence,
-    Skip,
-    Truth,
-    Unary,
-    Variable,
-    sequence,
-)
 from mace.language.trampoline import Steps, each, finish
 
 
-def flatten(program: Program, *, result: str = "y", prefix: str = "") -> Program:
+def flatten(program: syntax.Program, *, result: str = "y", prefix: str = "") -> syntax.Program:
     """Return an equal program with at most one operation in each assignment and return.
 
     Comparisons are between variables and constants. Parts of a guard that may have no value are calculated only
@@ -53,7 +27,7 @@ def flatten(program: Program, *, result: str = "y", prefix: str = "") -> Program
         Put before the name of every new variable.
     """
     flattener = _Flattener(Fresh([*all_names(program), result]), asked_about(program.body), prefix)
-    return Program(program.inputs, finish(flattener.command(program.body)))
+    return syntax.Program(program.inputs, finish(flattener.command(program.body)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,80 +38,80 @@ class _Flattener:
     asked: frozenset[str]
     prefix: str
 
-    def command(self, command: Command) -> Steps[Command]:
-        before: list[Command] = []
+    def command(self, command: syntax.Command) -> Steps[syntax.Command]:
+        before: list[syntax.Command] = []
         match command:
-            case Skip() | For():
+            case syntax.Skip() | syntax.For():
                 return command
-            case Assign(name, value):
-                flat: Expression = yield self.operation(value, before)
-                return sequence([*before, Assign(name, flat)])
-            case Return(value):
-                last: Expression = yield self.operation(value, before)
-                return sequence([*before, Return(last)])
-            case Sequence(parts):
-                done: list[Command] = yield each(map(self.command, parts))
-                return sequence(done)
-            case If(guard, then, otherwise):
-                test: Guard = yield self.guard(guard, before)
-                choice = If(test, (yield self.command(then)), (yield self.command(otherwise)))
-                return sequence([*before, choice])
+            case syntax.Assign(name, value):
+                flat: syntax.Expression = yield self.operation(value, before)
+                return syntax.sequence([*before, syntax.Assign(name, flat)])
+            case syntax.Return(value):
+                last: syntax.Expression = yield self.operation(value, before)
+                return syntax.sequence([*before, syntax.Return(last)])
+            case syntax.Sequence(parts):
+                done: list[syntax.Command] = yield each(map(self.command, parts))
+                return syntax.sequence(done)
+            case syntax.If(guard, then, otherwise):
+                test: syntax.Guard = yield self.guard(guard, before)
+                choice = syntax.If(test, (yield self.command(then)), (yield self.command(otherwise)))
+                return syntax.sequence([*before, choice])
 
-    def operation(self, expression: Expression, before: list[Command]) -> Steps[Expression]:
+    def operation(self, expression: syntax.Expression, before: list[syntax.Command]) -> Steps[syntax.Expression]:
         """Return the expression as one operation on atoms."""
         match expression:
-            case Variable() | Constant():
+            case syntax.Variable() | syntax.Constant():
                 return expression
-            case Unary(name, operand):
-                return Unary(name, (yield self.atom(operand, before)))
-            case Binary(name, left, right):
-                return Binary(name, (yield self.atom(left, before)), (yield self.atom(right, before)))
-            case Indicator(guard):
-                return Indicator((yield self.guard(guard, before)))
+            case syntax.Unary(name, operand):
+                return syntax.Unary(name, (yield self.atom(operand, before)))
+            case syntax.Binary(name, left, right):
+                return syntax.Binary(name, (yield self.atom(left, before)), (yield self.atom(right, before)))
+            case syntax.Indicator(guard):
+                return syntax.Indicator((yield self.guard(guard, before)))
 
-    def atom(self, expression: Expression, before: list[Command]) -> Steps[Expression]:
+    def atom(self, expression: syntax.Expression, before: list[syntax.Command]) -> Steps[syntax.Expression]:
         """Return a variable or constant with the value of ``expression``."""
         match expression:
-            case Variable():
+            case syntax.Variable():
                 return expression
-            case Constant(value) if value.denominator == 1 or is_float(value):
+            case syntax.Constant(value) if value.denominator == 1 or is_float(value):
                 return expression
             case _:
-                flat: Expression = yield self.operation(expression, before)
+                flat: syntax.Expression = yield self.operation(expression, before)
                 return self._keep(flat, before)
 
-    def _keep(self, value: Expression, before: list[Command]) -> Variable:
+    def _keep(self, value: syntax.Expression, before: list[syntax.Command]) -> syntax.Variable:
         name = self.fresh(f"{self.prefix}t")
-        before.append(Assign(name, value))
-        return Variable(name)
+        before.append(syntax.Assign(name, value))
+        return syntax.Variable(name)
 
-    def guard(self, guard: Guard, before: list[Command]) -> Steps[Guard]:
+    def guard(self, guard: syntax.Guard, before: list[syntax.Command]) -> Steps[syntax.Guard]:
         """Return the guard with comparisons between atoms."""
         match guard:
-            case Truth() | Missing():
+            case syntax.Truth() | syntax.Missing():
                 return guard
-            case Compare(name, left, right):
-                return Compare(name, (yield self.atom(left, before)), (yield self.atom(right, before)))
-            case Not(part):
-                return Not((yield self.guard(part, before)))
-            case And() | Or():
-                joined: Guard = yield self._junction(guard, before)
+            case syntax.Compare(name, left, right):
+                return syntax.Compare(name, (yield self.atom(left, before)), (yield self.atom(right, before)))
+            case syntax.Not(part):
+                return syntax.Not((yield self.guard(part, before)))
+            case syntax.And() | syntax.Or():
+                joined: syntax.Guard = yield self._junction(guard, before)
                 return joined
 
-    def _junction(self, guard: And | Or, before: list[Command]) -> Steps[Guard]:
+    def _junction(self, guard: syntax.And | syntax.Or, before: list[syntax.Command]) -> Steps[syntax.Guard]:
         kind = type(guard)
-        done: list[Guard] = []
+        done: list[syntax.Guard] = []
         for part in guard.parts:
-            needed: list[Command] = []
-            flat: Guard = yield self.guard(part, needed)
-            if not done or not needed or has_value(part, asked=self.asked) == TRUE:
+            needed: list[syntax.Command] = []
+            flat: syntax.Guard = yield self.guard(part, needed)
+            if not done or not needed or has_value(part, asked=self.asked) == syntax.TRUE:
                 before.extend(needed)
                 done.append(flat)
                 continue
             name = self.fresh(f"{self.prefix}t")
-            run = sequence([*needed, Assign(name, Indicator(flat))])
-            decided = Assign(name, ZERO if kind is And else ONE)
-            branches = (run, decided) if kind is And else (decided, run)
-            before.append(If(done[0] if len(done) == 1 else kind(tuple(done)), *branches))
-            done = [Compare("==", Variable(name), ONE)]
+            run = syntax.sequence([*needed, syntax.Assign(name, syntax.Indicator(flat))])
+            decided = syntax.Assign(name, syntax.ZERO if kind is syntax.And else syntax.ONE)
+            branches = (run, decided) if kind is syntax.And else (decided, run)
+            before.append(syntax.If(done[0] if len(done) == 1 else kind(tuple(done)), *branches))
+            done = [syntax.Compare("==", syntax.Variable(name), syntax.ONE)]
         return done[0] if len(done) == 1 else kind(tuple(done))

@@ -10,36 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mace.errors import InvalidProgram
+from mace.language import syntax
 from mace.language.naming import Fresh, assigned, commands
 from mace.language.safety import asked_about, has_value
 from mace.language.single import single_assignment
 from mace.language.substitute import rename
-from mace.language.syntax import (
-    TRUE,
-    And,
-    Assign,
-    Command,
-    Compare,
-    Expression,
-    For,
-    Guard,
-    If,
-    Missing,
-    Not,
-    Program,
-    Return,
-    Sequence,
-    Skip,
-    Variable,
-    conjunction,
-    disjunction,
-    negation,
-)
 from mace.language.trampoline import Steps, finish
 from mace.language.unroll import falls_through
 
 
-def path_formulae(program: Program, result: str = "y") -> tuple[Guard, ...]:
+def path_formulae(program: syntax.Program, result: str = "y") -> tuple[syntax.Guard, ...]:
     """Return the paper's PF: one conjunction a path through the program. Their number may be exponential.
 
     Examples
@@ -53,12 +33,12 @@ def path_formulae(program: Program, result: str = "y") -> tuple[Guard, ...]:
     return finish(_paths(ready.body, exact_reading(ready, result)))
 
 
-def literal(program: Program, result: str = "y") -> Guard:
+def literal(program: syntax.Program, result: str = "y") -> syntax.Guard:
     """Return the paper's characteristic formula: the disjunction of the path formulae."""
-    return disjunction(path_formulae(program, result))
+    return syntax.disjunction(path_formulae(program, result))
 
 
-def characteristic(program: Program, *, result: str = "y", prefix: str = "") -> Guard:
+def characteristic(program: syntax.Program, *, result: str = "y", prefix: str = "") -> syntax.Guard:
     """Return the characteristic formula in its compact form, linear in the single-assignment program.
 
     Parameters
@@ -98,23 +78,23 @@ class Reading:
     """
 
     result: str
-    equation: Callable[[str, Expression], Guard]
-    test: Callable[[Guard], Guard]
-    defined: Callable[[Expression | Guard], Guard]
+    equation: Callable[[str, syntax.Expression], syntax.Guard]
+    test: Callable[[syntax.Guard], syntax.Guard]
+    defined: Callable[[syntax.Expression | syntax.Guard], syntax.Guard]
 
 
-def equal(name: str, value: Expression) -> Guard:
+def equal(name: str, value: syntax.Expression) -> syntax.Guard:
     """Return ``name = value``; nothing at all for ``name = name``."""
-    return TRUE if value == Variable(name) else Compare("==", Variable(name), value)
+    return syntax.TRUE if value == syntax.Variable(name) else syntax.Compare("==", syntax.Variable(name), value)
 
 
-def exact_reading(program: Program, result: str) -> Reading:
+def exact_reading(program: syntax.Program, result: str) -> Reading:
     """Return the reading in exact arithmetic."""
     asked = asked_about(program.body)
     return Reading(result, equal, lambda guard: guard, lambda node: has_value(node, asked=asked))
 
 
-def prepare(program: Program, *, result: str = "y", prefix: str = "") -> Program:
+def prepare(program: syntax.Program, *, result: str = "y", prefix: str = "") -> syntax.Program:
     """Return the single-assignment form, its variables named so that the result and the inputs stay apart.
 
     Where the program returns its own variable called ``result`` and nothing else, that variable is the result.
@@ -129,90 +109,94 @@ def prepare(program: Program, *, result: str = "y", prefix: str = "") -> Program
     own = _returned(single) if _returned(program) == result else None
     fresh = Fresh([*program.inputs, result])
     new = {name: result if name == own else fresh(prefix + name) for name in assigned(single.body)}
-    return Program(single.inputs, rename(single.body, new))
+    return syntax.Program(single.inputs, rename(single.body, new))
 
 
-def _returned(program: Program) -> str | None:
+def _returned(program: syntax.Program) -> str | None:
     """Return the one variable that every return of ``program`` returns; None where there is none."""
-    values = [part.value for part in commands(program.body) if isinstance(part, Return)]
-    found = {value.name if isinstance(value, Variable) else None for value in values}
+    values = [part.value for part in commands(program.body) if isinstance(part, syntax.Return)]
+    found = {value.name if isinstance(value, syntax.Variable) else None for value in values}
     name = found.pop() if len(found) == 1 else None
     return name if name in assigned(program.body) else None
 
 
-def compact(body: Command, reading: Reading) -> Guard:
+def compact(body: syntax.Command, reading: Reading) -> syntax.Guard:
     """Return the formula of a single-assignment command: one conjunct a command, one disjunction a conditional."""
     return finish(_compact(body, reading, frozenset()))
 
 
-def _compact(command: Command, reading: Reading, known: frozenset[str]) -> Steps[Guard]:
+def _compact(command: syntax.Command, reading: Reading, known: frozenset[str]) -> Steps[syntax.Guard]:
     match command:
-        case Skip():
-            return TRUE
-        case Assign(name, value):
+        case syntax.Skip():
+            return syntax.TRUE
+        case syntax.Assign(name, value):
             return _equation(name, value, reading, known)
-        case Return(value):
+        case syntax.Return(value):
             return _equation(reading.result, value, reading, known)
-        case Sequence(parts):
-            formulas: list[Guard] = []
+        case syntax.Sequence(parts):
+            formulas: list[syntax.Guard] = []
             for part in parts:
                 formulas.append((yield _compact(part, reading, known)))
                 known |= _present(formulas[-1])
-            return conjunction(formulas)
-        case If(guard, then, otherwise):
+            return syntax.conjunction(formulas)
+        case syntax.If(guard, then, otherwise):
             defined, known = _defined(guard, reading, known)
-            yes, no = reading.test(guard), reading.test(negation(guard))
-            first: Guard = yield _compact(then, reading, known | _present(yes))
-            second: Guard = yield _compact(otherwise, reading, known | _present(no))
-            return conjunction([defined, disjunction([conjunction([yes, first]), conjunction([no, second])])])
-        case For():  # pragma: no cover - a single-assignment program has no loops
+            yes, no = reading.test(guard), reading.test(syntax.negation(guard))
+            first: syntax.Guard = yield _compact(then, reading, known | _present(yes))
+            second: syntax.Guard = yield _compact(otherwise, reading, known | _present(no))
+            return syntax.conjunction(
+                [defined, syntax.disjunction([syntax.conjunction([yes, first]), syntax.conjunction([no, second])])]
+            )
+        case syntax.For():  # pragma: no cover - a single-assignment program has no loops
             raise AssertionError("a loop outlived unrolling")
 
 
-def _paths(command: Command, reading: Reading) -> Steps[tuple[Guard, ...]]:
+def _paths(command: syntax.Command, reading: Reading) -> Steps[tuple[syntax.Guard, ...]]:
     match command:
-        case Sequence(parts):
-            paths: tuple[Guard, ...] = (TRUE,)
+        case syntax.Sequence(parts):
+            paths: tuple[syntax.Guard, ...] = (syntax.TRUE,)
             for part in parts:
-                last: tuple[Guard, ...] = yield _paths(part, reading)
-                paths = tuple(conjunction([path, step]) for path in paths for step in last)
+                last: tuple[syntax.Guard, ...] = yield _paths(part, reading)
+                paths = tuple(syntax.conjunction([path, step]) for path in paths for step in last)
             return paths
-        case If(guard, then, otherwise):
+        case syntax.If(guard, then, otherwise):
             defined = reading.defined(guard)
-            first: tuple[Guard, ...] = yield _paths(then, reading)
-            second: tuple[Guard, ...] = yield _paths(otherwise, reading)
-            yes, no = reading.test(guard), reading.test(negation(guard))
+            first: tuple[syntax.Guard, ...] = yield _paths(then, reading)
+            second: tuple[syntax.Guard, ...] = yield _paths(otherwise, reading)
+            yes, no = reading.test(guard), reading.test(syntax.negation(guard))
             return (
-                *(conjunction([defined, yes, path]) for path in first),
-                *(conjunction([defined, no, path]) for path in second),
+                *(syntax.conjunction([defined, yes, path]) for path in first),
+                *(syntax.conjunction([defined, no, path]) for path in second),
             )
         case _:
-            formula: Guard = yield _compact(command, reading, frozenset())
+            formula: syntax.Guard = yield _compact(command, reading, frozenset())
             return (formula,)
 
 
-def _equation(name: str, value: Expression, reading: Reading, known: frozenset[str]) -> Guard:
+def _equation(name: str, value: syntax.Expression, reading: Reading, known: frozenset[str]) -> syntax.Guard:
     defined, _ = _defined(value, reading, known)
-    return conjunction([defined, reading.equation(name, value)])
+    return syntax.conjunction([defined, reading.equation(name, value)])
 
 
-def _defined(node: Expression | Guard, reading: Reading, known: frozenset[str]) -> tuple[Guard, frozenset[str]]:
+def _defined(
+    node: syntax.Expression | syntax.Guard, reading: Reading, known: frozenset[str]
+) -> tuple[syntax.Guard, frozenset[str]]:
     """Return the condition of ``node``, without the presences already known; and what is known after it."""
     condition = reading.defined(node)
-    parts = condition.parts if isinstance(condition, And) else (condition,)
+    parts = condition.parts if isinstance(condition, syntax.And) else (condition,)
     new = [part for part in parts if not (_presence(part) & known)]
-    return conjunction(new), known | _present(condition)
+    return syntax.conjunction(new), known | _present(condition)
 
 
-def _present(guard: Guard) -> frozenset[str]:
+def _present(guard: syntax.Guard) -> frozenset[str]:
     """Return the inputs that ``guard`` says are not missing."""
-    parts = guard.parts if isinstance(guard, And) else (guard,)
+    parts = guard.parts if isinstance(guard, syntax.And) else (guard,)
     return frozenset(name for part in parts for name in _presence(part))
 
 
-def _presence(guard: Guard) -> frozenset[str]:
+def _presence(guard: syntax.Guard) -> frozenset[str]:
     match guard:
-        case Not(Missing(name)):
+        case syntax.Not(syntax.Missing(name)):
             return frozenset([name])
         case _:
             return frozenset()

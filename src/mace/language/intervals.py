@@ -12,19 +12,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
+from mace.language import syntax
 from mace.language.naming import commands
 from mace.language.roundings import ROUNDINGS, unit
-from mace.language.syntax import (
-    Assign,
-    Binary,
-    BinaryName,
-    Constant,
-    Expression,
-    Indicator,
-    Program,
-    Unary,
-    Variable,
-)
 from mace.language.trampoline import Steps, finish
 
 End: TypeAlias = Fraction | float
@@ -97,11 +87,11 @@ def is_float(value: Fraction) -> bool:
         return False
 
 
-def facts_of(program: Program, *, ranges: Ranges, integers: frozenset[str]) -> dict[str, Fact]:
+def facts_of(program: syntax.Program, *, ranges: Ranges, integers: frozenset[str]) -> dict[str, Fact]:
     """Return a fact for each name of a single-assignment program; an input without a range is any float64."""
     facts = {name: _input(name, ranges, integers) for name in program.inputs}
     for command in commands(program.body):
-        if isinstance(command, Assign):
+        if isinstance(command, syntax.Assign):
             new = fact_of(command.value, facts)
             facts[command.name] = hull(facts[command.name], new) if command.name in facts else new
     return facts
@@ -123,28 +113,28 @@ def hull(first: Fact, second: Fact) -> Fact:
     )
 
 
-def fact_of(expression: Expression, facts: Mapping[str, Fact]) -> Fact:
+def fact_of(expression: syntax.Expression, facts: Mapping[str, Fact]) -> Fact:
     """Return what is known of the float64 value of ``expression``."""
     return finish(_fact(expression, facts))
 
 
-def _fact(expression: Expression, facts: Mapping[str, Fact]) -> Steps[Fact]:
+def _fact(expression: syntax.Expression, facts: Mapping[str, Fact]) -> Steps[Fact]:
     match expression:
-        case Variable(name):
+        case syntax.Variable(name):
             return facts[name]
-        case Constant(value):
+        case syntax.Constant(value):
             return _constant(value)
-        case Unary(name, operand):
+        case syntax.Unary(name, operand):
             inner: Fact = yield _fact(operand, facts)
             if name in ROUNDINGS:
                 low, high = _widened(inner.low, inner.high, 2 * unit(name)[0] * inner.size)
                 return replace(inner, low=low, high=high, is_exact=False)
             return _negative(inner) if name == "neg" else _absolute(inner)
-        case Binary(name, left, right):
+        case syntax.Binary(name, left, right):
             first: Fact = yield _fact(left, facts)
             second: Fact = yield _fact(right, facts)
             return operation(name, first, second)
-        case Indicator():
+        case syntax.Indicator():
             return Fact(Fraction(0), Fraction(1), is_integer=True)
 
 
@@ -165,7 +155,7 @@ def _absolute(fact: Fact) -> Fact:
     return replace(fact, low=low, high=fact.size)
 
 
-def operation(name: BinaryName, left: Fact, right: Fact) -> Fact:
+def operation(name: syntax.BinaryName, left: Fact, right: Fact) -> Fact:
     """Return what is known of one float64 operation."""
     bounds = bounds_of(name, left, right) if left.is_number and right.is_number else None
     if bounds is None:
@@ -182,12 +172,12 @@ def operation(name: BinaryName, left: Fact, right: Fact) -> Fact:
     )
 
 
-def slack(name: BinaryName, left: Fact, right: Fact) -> End:
+def slack(name: syntax.BinaryName, left: Fact, right: Fact) -> End:
     """Return the absolute error of an operation beyond its relative one: underflow, and large integers made floats."""
     return TINY + _conversions(name, left, right)
 
 
-def _conversions(name: BinaryName, left: Fact, right: Fact) -> End:
+def _conversions(name: syntax.BinaryName, left: Fact, right: Fact) -> End:
     if name not in ("+", "-"):
         return Fraction(0)
     return sum((UNIT * fact.size for fact in (left, right) if fact.is_integer and fact.size >= WHOLE), Fraction(0))
@@ -210,7 +200,7 @@ def _outward(end: Fraction, sign: int) -> End:
     return Fraction(math.nextafter(float(end), sign * math.inf))
 
 
-def is_exact(name: BinaryName, left: Fact, right: Fact, bounds: tuple[End, End]) -> bool:
+def is_exact(name: syntax.BinaryName, left: Fact, right: Fact, bounds: tuple[End, End]) -> bool:
     """Whether float64 rounds nothing in this operation, whatever the operands within their ends."""
     result = max(_size(bounds[0]), _size(bounds[1]))
     whole = left.is_small_integer and right.is_small_integer
@@ -248,7 +238,7 @@ def _is_power_of_two(fact: Fact) -> bool:
     return top & (top - 1) == 0 and bottom & (bottom - 1) == 0
 
 
-def bounds_of(name: BinaryName, left: Fact, right: Fact) -> tuple[End, End] | None:
+def bounds_of(name: syntax.BinaryName, left: Fact, right: Fact) -> tuple[End, End] | None:
     """Return the ends of the exact result of one operation; None where infinities may cancel."""
     match name:
         case "+":

@@ -5,30 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import pairwise
 
+from mace.language import syntax
 from mace.language.run import compare, run
-from mace.language.syntax import (
-    And,
-    Assign,
-    Binary,
-    Command,
-    Compare,
-    Constant,
-    Expression,
-    For,
-    Guard,
-    If,
-    Indicator,
-    Missing,
-    Not,
-    Or,
-    Program,
-    Return,
-    Sequence,
-    Skip,
-    Truth,
-    Unary,
-    Variable,
-)
 from mace.language.unroll import unroll
 
 MOST_PIECES = 200
@@ -48,7 +26,7 @@ class _NotStraight(Exception):
     """The program multiplies or divides by its variable."""
 
 
-def direction(program: Program, name: str, low: Fraction, high: Fraction) -> int | None:
+def direction(program: syntax.Program, name: str, low: Fraction, high: Fraction) -> int | None:
     """Return 1 where a program never falls as its variable goes from ``low`` to ``high``, -1 where it never rises, 0 where it stays.
 
     ``None`` where it does both, or where that is not known: the program is not piecewise linear, or has very many pieces.
@@ -65,7 +43,9 @@ def direction(program: Program, name: str, low: Fraction, high: Fraction) -> int
     return None if rises and falls else int(rises) - int(falls)
 
 
-def _heights(program: Program, body: Command, name: str, low: Fraction, high: Fraction) -> list[Fraction] | None:
+def _heights(
+    program: syntax.Program, body: syntax.Command, name: str, low: Fraction, high: Fraction
+) -> list[Fraction] | None:
     """Return the values of a program at the ends of its pieces, and what it comes near to just inside of them, in order."""
     nothing: dict[str, Fraction | None] = dict.fromkeys(program.inputs)
     found = [run(program, {**nothing, name: low})]
@@ -92,47 +72,47 @@ class _Piece:
         self.low, self.high = low, high
         self.values: dict[str, Line] = {name: (Fraction(1), Fraction(0))}
 
-    def result(self, body: Command) -> Line:
+    def result(self, body: syntax.Command) -> Line:
         made = self._run(body)
         if made is None:
             raise _NotStraight
         return made
 
-    def _run(self, command: Command) -> Line | None:
+    def _run(self, command: syntax.Command) -> Line | None:
         match command:
-            case Return(value):
+            case syntax.Return(value):
                 return self._line(value)
-            case Assign(name, value):
+            case syntax.Assign(name, value):
                 self.values[name] = self._line(value)
-            case Sequence(parts):
+            case syntax.Sequence(parts):
                 for part in parts:
                     if (made := self._run(part)) is not None:
                         return made
-            case If(guard, then, otherwise):
+            case syntax.If(guard, then, otherwise):
                 return self._run(then if self._holds(guard) else otherwise)
-            case Skip():
+            case syntax.Skip():
                 pass
-            case For():
+            case syntax.For():
                 raise _NotStraight
         return None
 
-    def _line(self, expression: Expression) -> Line:
+    def _line(self, expression: syntax.Expression) -> Line:
         match expression:
-            case Constant(value):
+            case syntax.Constant(value):
                 return Fraction(0), value
-            case Variable(name):
+            case syntax.Variable(name):
                 if name not in self.values:
                     raise _NotStraight
                 return self.values[name]
-            case Indicator(guard):
+            case syntax.Indicator(guard):
                 return Fraction(0), Fraction(self._holds(guard))
-            case Unary(("neg" | "abs") as name, operand):
+            case syntax.Unary(("neg" | "abs") as name, operand):
                 slope, height = self._line(operand)
                 is_kept = name == "abs" and self._compares(">=", (slope, height))
                 return (slope, height) if is_kept else (-slope, -height)
-            case Binary(name, left, right):
+            case syntax.Binary(name, left, right):
                 return self._joined(name, self._line(left), self._line(right))
-            case Unary():
+            case syntax.Unary():
                 raise _NotStraight
 
     def _joined(self, name: str, a: Line, b: Line) -> Line:
@@ -152,19 +132,19 @@ class _Piece:
                 return a[0] / b[1], a[1] / b[1]
         raise _NotStraight
 
-    def _holds(self, guard: Guard) -> bool:
+    def _holds(self, guard: syntax.Guard) -> bool:
         match guard:
-            case Truth(value):
+            case syntax.Truth(value):
                 return value
-            case Missing():
+            case syntax.Missing():
                 return False
-            case Not(part):
+            case syntax.Not(part):
                 return not self._holds(part)
-            case And(parts):
+            case syntax.And(parts):
                 return all(self._holds(part) for part in parts)
-            case Or(parts):
+            case syntax.Or(parts):
                 return any(self._holds(part) for part in parts)
-            case Compare(sign, left, right):
+            case syntax.Compare(sign, left, right):
                 a, b = self._line(left), self._line(right)
                 return self._compares(sign, (a[0] - b[0], a[1] - b[1]))
 

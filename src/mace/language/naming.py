@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 
 from mace.clock import check
-from mace.language.syntax import Assign, Command, For, If, Program, Return, Sequence, Skip, names
+from mace.language import syntax
 from mace.language.trampoline import STEPS
 
 
@@ -36,9 +36,9 @@ class Fresh:
         return name
 
 
-def commands(command: Command) -> Iterator[Command]:
+def commands(command: syntax.Command) -> Iterator[syntax.Command]:
     """Yield every command inside ``command``, itself first, in the order of the text; look at the clock on the way."""
-    pending: list[Command] = [command]
+    pending: list[syntax.Command] = [command]
     for number in count(1):
         if not pending:
             return
@@ -47,40 +47,40 @@ def commands(command: Command) -> Iterator[Command]:
         current = pending.pop()
         yield current
         match current:
-            case Sequence(parts):
+            case syntax.Sequence(parts):
                 pending.extend(reversed(parts))
-            case If(_, then, otherwise):
+            case syntax.If(_, then, otherwise):
                 pending += (otherwise, then)
-            case For(_, _, _, body):
+            case syntax.For(_, _, _, body):
                 pending.append(body)
-            case Skip() | Assign() | Return():
+            case syntax.Skip() | syntax.Assign() | syntax.Return():
                 pass
 
 
-def assigned(command: Command) -> tuple[str, ...]:
+def assigned(command: syntax.Command) -> tuple[str, ...]:
     """Return the names that ``command`` may assign, in the order of the text; loop variables are not among them."""
-    return tuple(dict.fromkeys(part.name for part in commands(command) if isinstance(part, Assign)))
+    return tuple(dict.fromkeys(part.name for part in commands(command) if isinstance(part, syntax.Assign)))
 
 
-def all_names(program: Program) -> frozenset[str]:
+def all_names(program: syntax.Program) -> frozenset[str]:
     """Return every name of ``program``: inputs, variables read or assigned, loop variables."""
     found = set(program.inputs)
     for command in commands(program.body):
         match command:
-            case Assign(name, value):
+            case syntax.Assign(name, value):
                 found.add(name)
-                found.update(names(value))
-            case Return(value):
-                found.update(names(value))
-            case If(guard, _, _):
-                found.update(names(guard))
-            case For(name, _, _, _):
+                found.update(syntax.names(value))
+            case syntax.Return(value):
+                found.update(syntax.names(value))
+            case syntax.If(guard, _, _):
+                found.update(syntax.names(guard))
+            case syntax.For(name, _, _, _):
                 found.add(name)
-            case Skip() | Sequence():
+            case syntax.Skip() | syntax.Sequence():
                 pass
     return frozenset(found)
 
 
-def has_return(command: Command) -> bool:
+def has_return(command: syntax.Command) -> bool:
     """Whether a return occurs in ``command``."""
-    return any(isinstance(part, Return) for part in commands(command))
+    return any(isinstance(part, syntax.Return) for part in commands(command))

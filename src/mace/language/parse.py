@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from mace.errors import InvalidProgram, did_you_mean
+from mace.language import syntax
 from mace.language.scope import Scope
 from mace.language.source import Source, find_source
 from mace.language.statements import Statements
-from mace.language.syntax import Assign, Program, Variable, names, sequence
 from mace.language.trampoline import finish
 from mace.language.values import Label, Level, Number, Reads, Record, Symbol, Text, Value, from_object, from_symbol
 
@@ -20,7 +20,7 @@ from mace.language.values import Label, Level, Number, Reads, Record, Symbol, Te
 class Parsed:
     """A program, and the strings that it returns by position; None where it returns numbers."""
 
-    program: Program
+    program: syntax.Program
     labels: tuple[str, ...] | None
 
 
@@ -73,7 +73,7 @@ def parse(
     if _body_falls(translator):
         raise _no_return(source)
     is_text = any(isinstance(value, Text | Label) for value in translator.returns)
-    return Parsed(Program(scope.inputs, sequence(scope.block)), tuple(scope.labels) if is_text else None)
+    return Parsed(syntax.Program(scope.inputs, syntax.sequence(scope.block)), tuple(scope.labels) if is_text else None)
 
 
 def _body_falls(translator: Statements) -> bool:
@@ -122,7 +122,7 @@ def _parameters(
 
 def _meaning(source: Source, argument: ast.arg, symbols: Mapping[str, Symbol] | None) -> Value:
     if symbols is None:
-        return Number(Variable(argument.arg))
+        return Number(syntax.Variable(argument.arg))
     if argument.arg in symbols:
         return from_symbol(symbols[argument.arg])
     known = ", ".join(map(repr, symbols))
@@ -176,8 +176,8 @@ def _inputs(
     given = [*(symbols or {}).values(), *(symbol for record in records or () for symbol in record.values())]
     if symbols is None and records is None:
         free = [value.expression for value in bound.values() if isinstance(value, Number)]
-        return tuple(dict.fromkeys(name for expression in free for name in names(expression)))
-    return tuple(dict.fromkeys(name for symbol in given for name in names(symbol.expression)))
+        return tuple(dict.fromkeys(name for expression in free for name in syntax.names(expression)))
+    return tuple(dict.fromkeys(name for symbol in given for name in syntax.names(symbol.expression)))
 
 
 def _enter(scope: Scope, bound: Mapping[str, Value]) -> None:
@@ -193,7 +193,7 @@ def _enter(scope: Scope, bound: Mapping[str, Value]) -> None:
 
 def _is_alone(name: str, bound: Mapping[str, Value]) -> bool:
     """Whether the parameter is the input of its own name, which no other parameter reads."""
-    if bound[name] != Number(Variable(name)):
+    if bound[name] != Number(syntax.Variable(name)):
         return False
     others = [value for other, value in bound.items() if other != name]
     return not any(name in _reads(value) for value in others)
@@ -202,9 +202,9 @@ def _is_alone(name: str, bound: Mapping[str, Value]) -> bool:
 def _reads(value: Value) -> set[str]:
     match value:
         case Number(expression) | Level(expression, _, _):
-            return set(names(expression))
+            return set(syntax.names(expression))
         case Record(fields):
-            return {name for symbol in fields.values() for name in names(symbol.expression)}
+            return {name for symbol in fields.values() for name in syntax.names(symbol.expression)}
         case _:
             return set()
 
@@ -212,10 +212,10 @@ def _reads(value: Value) -> set[str]:
 def _own(scope: Scope, name: str, value: Value) -> Value:
     match value:
         case Level(expression, levels, ordered):
-            scope.emit(Assign(scope.variable(name), expression))
-            return Level(Variable(scope.variable(name)), levels, ordered)
+            scope.emit(syntax.Assign(scope.variable(name), expression))
+            return Level(syntax.Variable(scope.variable(name)), levels, ordered)
         case Number(expression):
-            scope.emit(Assign(scope.variable(name), expression))
-            return Number(Variable(scope.variable(name)))
+            scope.emit(syntax.Assign(scope.variable(name), expression))
+            return Number(syntax.Variable(scope.variable(name)))
         case _:
             return value

@@ -5,38 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from mace.language import syntax
 from mace.language.linear import Linear, add
-from mace.language.syntax import (
-    And,
-    Assign,
-    Binary,
-    Command,
-    Compare,
-    CompareName,
-    Constant,
-    Expression,
-    Guard,
-    If,
-    Indicator,
-    Missing,
-    Not,
-    Or,
-    Program,
-    Return,
-    Sequence,
-    Skip,
-    Truth,
-    Unary,
-    Variable,
-    conjunction,
-    negation,
-    total,
-)
 from mace.language.unroll import unroll
 
 MOST_PIECES = 64
 
-Piece = tuple[Guard, Linear]
+Piece = tuple[syntax.Guard, Linear]
 """Where it holds, and what the program is there."""
 
 Values = dict[str, Linear]
@@ -46,7 +21,7 @@ class _NotLinear(Exception):
     """The program multiplies variables, or is very long."""
 
 
-def pieces(program: Program) -> list[Piece] | None:
+def pieces(program: syntax.Program) -> list[Piece] | None:
     """Return the pieces of a program: exactly one guard holds of any inputs; ``None`` where it is not piecewise linear, or has very many.
 
     Examples
@@ -60,7 +35,7 @@ def pieces(program: Program) -> list[Piece] | None:
         for guards, result in _run(unroll(program).body, {}):
             if not isinstance(result, tuple):
                 return None
-            made.append((conjunction(guards), result))
+            made.append((syntax.conjunction(guards), result))
             if len(made) > MOST_PIECES:
                 return None
         return made
@@ -68,30 +43,30 @@ def pieces(program: Program) -> list[Piece] | None:
         return None
 
 
-Guards = tuple[Guard, ...]
+Guards = tuple[syntax.Guard, ...]
 
 
-def _run(command: Command, values: Values) -> Iterator[tuple[Guards, Linear | Values]]:
+def _run(command: syntax.Command, values: Values) -> Iterator[tuple[Guards, Linear | Values]]:
     """Yield, for each way through a command, what must hold, and what it returns, or the values after it."""
     match command:
-        case Return(value):
+        case syntax.Return(value):
             yield from _form(value, values)
-        case Assign(name, value):
+        case syntax.Assign(name, value):
             for guards, form in _form(value, values):
                 yield guards, {**values, name: form}
-        case Sequence(parts):
+        case syntax.Sequence(parts):
             yield from _run_all(parts, values)
-        case If(guard, then, otherwise):
+        case syntax.If(guard, then, otherwise):
             for guards, holds in _truth(guard, values):
                 for more, result in _run(then if holds else otherwise, values):
                     yield (*guards, *more), result
-        case Skip():
+        case syntax.Skip():
             yield (), values
         case _:
             raise _NotLinear
 
 
-def _run_all(parts: tuple[Command, ...], values: Values) -> Iterator[tuple[Guards, Linear | Values]]:
+def _run_all(parts: tuple[syntax.Command, ...], values: Values) -> Iterator[tuple[Guards, Linear | Values]]:
     if not parts:
         yield (), values
         return
@@ -103,28 +78,28 @@ def _run_all(parts: tuple[Command, ...], values: Values) -> Iterator[tuple[Guard
             yield (*guards, *more), last
 
 
-def _form(expression: Expression, values: Values) -> Iterator[tuple[Guards, Linear]]:
+def _form(expression: syntax.Expression, values: Values) -> Iterator[tuple[Guards, Linear]]:
     match expression:
-        case Constant(value):
+        case syntax.Constant(value):
             yield (), ({}, value)
-        case Variable(name):
+        case syntax.Variable(name):
             yield (), values.get(name, ({name: Fraction(1)}, Fraction(0)))
-        case Indicator(guard):
+        case syntax.Indicator(guard):
             for guards, holds in _truth(guard, values):
                 yield guards, ({}, Fraction(holds))
-        case Unary(("neg" | "abs") as name, operand):
+        case syntax.Unary(("neg" | "abs") as name, operand):
             for guards, form in _form(operand, values):
                 if name == "neg":
                     yield guards, _times(form, Fraction(-1))
                     continue
                 for more, is_kept in _sign(">=", form):
                     yield (*guards, *more), form if is_kept else _times(form, Fraction(-1))
-        case Binary(name, left, right):
+        case syntax.Binary(name, left, right):
             for guards, a in _form(left, values):
                 for more, b in _form(right, values):
                     for last, form in _joined(name, a, b):
                         yield (*guards, *more, *last), form
-        case Unary():
+        case syntax.Unary():
             raise _NotLinear
 
 
@@ -151,25 +126,25 @@ def _times(form: Linear, share: Fraction) -> Linear:
     return add(({}, Fraction(0)), form, share)
 
 
-def _truth(guard: Guard, values: Values) -> Iterator[tuple[Guards, bool]]:
+def _truth(guard: syntax.Guard, values: Values) -> Iterator[tuple[Guards, bool]]:
     match guard:
-        case Truth(value):
+        case syntax.Truth(value):
             yield (), value
-        case Not(part):
+        case syntax.Not(part):
             for guards, holds in _truth(part, values):
                 yield guards, not holds
-        case And(parts) | Or(parts):
-            yield from _all(parts, values, isinstance(guard, Or))
-        case Compare(sign, left, right):
+        case syntax.And(parts) | syntax.Or(parts):
+            yield from _all(parts, values, isinstance(guard, syntax.Or))
+        case syntax.Compare(sign, left, right):
             for guards, a in _form(left, values):
                 for more, b in _form(right, values):
                     for last, holds in _sign(sign, add(a, b, Fraction(-1))):
                         yield (*guards, *more, *last), holds
-        case Missing():
+        case syntax.Missing():
             raise _NotLinear
 
 
-def _all(parts: tuple[Guard, ...], values: Values, decisive: bool) -> Iterator[tuple[Guards, bool]]:
+def _all(parts: tuple[syntax.Guard, ...], values: Values, decisive: bool) -> Iterator[tuple[Guards, bool]]:
     """Yield the ways through parts of which the first that is ``decisive`` decides."""
     if not parts:
         yield (), not decisive
@@ -182,10 +157,17 @@ def _all(parts: tuple[Guard, ...], values: Values, decisive: bool) -> Iterator[t
             yield (*guards, *more), last
 
 
-_MIRRORED: dict[CompareName, CompareName] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_MIRRORED: dict[syntax.CompareName, syntax.CompareName] = {
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+    "==": "==",
+    "!=": "!=",
+}
 
 
-def _sign(sign: CompareName, form: Linear) -> Iterator[tuple[Guards, bool]]:
+def _sign(sign: syntax.CompareName, form: Linear) -> Iterator[tuple[Guards, bool]]:
     """Yield whether a form compares so with 0: one answer where that is known, else both with what they need."""
     shares = {name: share for name, share in form[0].items() if share}
     if not shares:
@@ -200,10 +182,12 @@ def _sign(sign: CompareName, form: Linear) -> Iterator[tuple[Guards, bool]]:
     first = next(iter(shares.values()))
     if first < 0:
         sign = _MIRRORED[sign]
-    terms: list[Expression] = [
-        Variable(name) if share == first else Binary("*", Constant(share / first), Variable(name))
+    terms: list[syntax.Expression] = [
+        syntax.Variable(name)
+        if share == first
+        else syntax.Binary("*", syntax.Constant(share / first), syntax.Variable(name))
         for name, share in shares.items()
     ]
-    guard = Compare(sign, total(terms), Constant(-form[1] / first))
+    guard = syntax.Compare(sign, syntax.total(terms), syntax.Constant(-form[1] / first))
     yield (guard,), True
-    yield (negation(guard),), False
+    yield (syntax.negation(guard),), False

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from mace.language import syntax
 from mace.language.flatten import flatten
 from mace.language.formula import Reading, characteristic, compact, equal, prepare
 from mace.language.intervals import (
@@ -25,40 +26,16 @@ from mace.language.intervals import (
 )
 from mace.language.naming import commands
 from mace.language.safety import asked_about, has_value
-from mace.language.syntax import (
-    FALSE,
-    TRUE,
-    ZERO,
-    And,
-    Assign,
-    Binary,
-    Compare,
-    Constant,
-    Expression,
-    Guard,
-    Indicator,
-    Missing,
-    Not,
-    Or,
-    Program,
-    Return,
-    Truth,
-    Unary,
-    Variable,
-    conjunction,
-    disjunction,
-    negation,
-)
 
 
 def floating(
-    program: Program,
+    program: syntax.Program,
     *,
     ranges: Ranges,
     integers: frozenset[str],
     result: str = "y",
     prefix: str = "",
-) -> Guard:
+) -> syntax.Guard:
     """Return a guard that holds wherever Python's own float64 evaluation returns ``y``.
 
     Each operation that may round gets its own variable, which may differ from the exact value by the relative
@@ -105,13 +82,13 @@ def floating(
     return compact(flat.body, reading)
 
 
-def flattened(program: Program, *, result: str = "y", prefix: str = "") -> Program:
+def flattened(program: syntax.Program, *, result: str = "y", prefix: str = "") -> syntax.Program:
     """Return the program whose variables :func:`floating` speaks of: single assignment, one operation each."""
     return flatten(prepare(program, result=result, prefix=prefix), result=result, prefix=prefix)
 
 
 def ranges_of(
-    program: Program, *, ranges: Ranges, integers: frozenset[str], result: str = "y", prefix: str = ""
+    program: syntax.Program, *, ranges: Ranges, integers: frozenset[str], result: str = "y", prefix: str = ""
 ) -> dict[str, tuple[End, End]]:
     """Return the ends of every variable of the formulas of ``program``, exact or floating, where an execution assigns it.
 
@@ -136,10 +113,10 @@ def ranges_of(
     }
 
 
-def _values(program: Program) -> Iterator[Expression]:
+def _values(program: syntax.Program) -> Iterator[syntax.Expression]:
     for command in commands(program.body):
         match command:
-            case Assign(_, value) | Return(value):
+            case syntax.Assign(_, value) | syntax.Return(value):
                 yield value
             case _:
                 continue
@@ -151,96 +128,98 @@ class _Rounding:
 
     facts: Mapping[str, Fact]
 
-    def is_exact(self, value: Expression) -> bool:
+    def is_exact(self, value: syntax.Expression) -> bool:
         """Whether the operation never rounds, given its operands."""
         match value:
-            case Binary(name, left, right):
+            case syntax.Binary(name, left, right):
                 operands = self._fact(left), self._fact(right)
                 bounds = bounds_of(name, *operands) if all(fact.is_number for fact in operands) else None
                 return bounds is not None and is_exact(name, *operands, bounds)
-            case Constant(number):
+            case syntax.Constant(number):
                 return number.denominator == 1 or is_float(number)
-            case Indicator(guard):
+            case syntax.Indicator(guard):
                 return self.weakened(guard) == guard
-            case Variable() | Unary():
+            case syntax.Variable() | syntax.Unary():
                 return self._fact(value).is_number
 
-    def equation(self, name: str, value: Expression) -> Guard:
+    def equation(self, name: str, value: syntax.Expression) -> syntax.Guard:
         """Return what the calculated value of one operation satisfies."""
         if self.is_exact(value):
             return equal(name, value)
         match value:
-            case Binary(operator, left, right):
+            case syntax.Binary(operator, left, right):
                 operands = self._fact(left), self._fact(right)
                 if not operation(operator, *operands).is_number:
-                    return TRUE
+                    return syntax.TRUE
                 return self._near(name, value, slack(operator, *operands), bounds_of(operator, *operands))
-            case Constant(number):
+            case syntax.Constant(number):
                 return self._near(name, value, TINY, (number, number))
-            case Indicator(guard):
-                yes = conjunction([self.weakened(guard), equal(name, Constant(Fraction(1)))])
-                no = conjunction([self.weakened(negation(guard)), equal(name, ZERO)])
-                return disjunction([yes, no])
-            case Variable() | Unary():
-                return TRUE
+            case syntax.Indicator(guard):
+                yes = syntax.conjunction([self.weakened(guard), equal(name, syntax.Constant(Fraction(1)))])
+                no = syntax.conjunction([self.weakened(syntax.negation(guard)), equal(name, syntax.ZERO)])
+                return syntax.disjunction([yes, no])
+            case syntax.Variable() | syntax.Unary():
+                return syntax.TRUE
 
-    def weakened(self, guard: Guard) -> Guard:
+    def weakened(self, guard: syntax.Guard) -> syntax.Guard:
         """Return the guard without the comparisons that infinities or NaN may decide otherwise."""
         match guard:
-            case Compare(_, left, right):
+            case syntax.Compare(_, left, right):
                 first, second = self._fact(left), self._fact(right)
                 wild = not (first.is_number and second.is_number) or not (first.is_finite or second.is_finite)
-                return TRUE if wild else guard
-            case Not(Missing()) | Missing() | Truth():
+                return syntax.TRUE if wild else guard
+            case syntax.Not(syntax.Missing()) | syntax.Missing() | syntax.Truth():
                 return guard
-            case Not(part):
-                return self.weakened(negation(part))
-            case And(parts):
-                return conjunction(map(self.weakened, parts))
-            case Or(parts):
-                return disjunction(map(self.weakened, parts))
+            case syntax.Not(part):
+                return self.weakened(syntax.negation(part))
+            case syntax.And(parts):
+                return syntax.conjunction(map(self.weakened, parts))
+            case syntax.Or(parts):
+                return syntax.disjunction(map(self.weakened, parts))
 
-    def _fact(self, atom: Expression) -> Fact:
+    def _fact(self, atom: syntax.Expression) -> Fact:
         return fact_of(atom, self.facts)
 
-    def _near(self, name: str, value: Expression, extra: End, bounds: tuple[End, End] | None) -> Guard:
+    def _near(self, name: str, value: syntax.Expression, extra: End, bounds: tuple[End, End] | None) -> syntax.Guard:
         if bounds is None or isinstance(extra, float):
-            return TRUE
+            return syntax.TRUE
         low, high = bounds
         sides = [_around(name, value, extra, sign) for sign in (1, -1) if (high > 0 if sign > 0 else low < 0)]
         sides = sides or [_around(name, value, extra, 1)]
         if len(sides) == 2:
-            above, below = Compare(">=", value, ZERO), Compare("<", value, ZERO)
-            sides = [conjunction([above, sides[0]]), conjunction([below, sides[1]])]
-        return disjunction([*sides, *_overflows(name, value, low, high)])
+            above, below = syntax.Compare(">=", value, syntax.ZERO), syntax.Compare("<", value, syntax.ZERO)
+            sides = [syntax.conjunction([above, sides[0]]), syntax.conjunction([below, sides[1]])]
+        return syntax.disjunction([*sides, *_overflows(name, value, low, high)])
 
 
-def _around(name: str, value: Expression, extra: Fraction, sign: int) -> Guard:
+def _around(name: str, value: syntax.Expression, extra: Fraction, sign: int) -> syntax.Guard:
     """Return that ``name`` lies within the error around ``value``, which has the given sign."""
     nearer, farther = 1 - 2 * UNIT, 1 + 2 * UNIT
     least, most = (nearer, farther) if sign > 0 else (farther, nearer)
-    lowest = Binary("-", Binary("*", Constant(least), value), Constant(extra))
-    highest = Binary("+", Binary("*", Constant(most), value), Constant(extra))
-    return And((Compare(">=", Variable(name), lowest), Compare("<=", Variable(name), highest)))
+    lowest = syntax.Binary("-", syntax.Binary("*", syntax.Constant(least), value), syntax.Constant(extra))
+    highest = syntax.Binary("+", syntax.Binary("*", syntax.Constant(most), value), syntax.Constant(extra))
+    return syntax.And(
+        (syntax.Compare(">=", syntax.Variable(name), lowest), syntax.Compare("<=", syntax.Variable(name), highest))
+    )
 
 
-def _overflows(name: str, value: Expression, low: End, high: End) -> Iterator[Guard]:
-    top, bottom = Constant(LARGEST), Constant(-LARGEST)
+def _overflows(name: str, value: syntax.Expression, low: End, high: End) -> Iterator[syntax.Guard]:
+    top, bottom = syntax.Constant(LARGEST), syntax.Constant(-LARGEST)
     if high > LARGEST:
-        yield And((Compare(">=", value, top), Compare(">=", Variable(name), top)))
+        yield syntax.And((syntax.Compare(">=", value, top), syntax.Compare(">=", syntax.Variable(name), top)))
     if low < -LARGEST:
-        yield And((Compare("<=", value, bottom), Compare("<=", Variable(name), bottom)))
+        yield syntax.And((syntax.Compare("<=", value, bottom), syntax.Compare("<=", syntax.Variable(name), bottom)))
 
 
 def robust(
-    program: Program,
+    program: syntax.Program,
     *,
     margin: Fraction,
     ranges: Ranges,
     integers: frozenset[str],
     result: str = "y",
     prefix: str = "",
-) -> Guard:
+) -> syntax.Guard:
     """Return the characteristic formula with every comparison that rounding may disturb decided by ``margin``.
 
     A comparison between values that float64 calculates exactly stays as it is. Any other must hold, or fail, by at
@@ -266,8 +245,8 @@ def robust(
     margins = _Margins(facts_of(ready, ranges=ranges, integers=integers), margin)
     asked = asked_about(ready.body)
 
-    def defined(node: Expression | Guard) -> Guard:
-        return conjunction([margins.strengthened(has_value(node, asked=asked)), *margins.decided(node)])
+    def defined(node: syntax.Expression | syntax.Guard) -> syntax.Guard:
+        return syntax.conjunction([margins.strengthened(has_value(node, asked=asked)), *margins.decided(node)])
 
     return compact(ready.body, Reading(result, equal, margins.strengthened, defined))
 
@@ -279,55 +258,59 @@ class _Margins:
     facts: Mapping[str, Fact]
     margin: Fraction
 
-    def strengthened(self, guard: Guard) -> Guard:
+    def strengthened(self, guard: syntax.Guard) -> syntax.Guard:
         """Return the guard with its inexact comparisons holding by the margin."""
         match guard:
-            case Compare(_, left, right):
+            case syntax.Compare(_, left, right):
                 exact = fact_of(left, self.facts).is_exact and fact_of(right, self.facts).is_exact
                 return guard if exact else self._apart(guard)
-            case Not(Missing()) | Missing() | Truth():
+            case syntax.Not(syntax.Missing()) | syntax.Missing() | syntax.Truth():
                 return guard
-            case Not(part):
-                return self.strengthened(negation(part))
-            case And(parts):
-                return conjunction(map(self.strengthened, parts))
-            case Or(parts):
-                return disjunction(map(self.strengthened, parts))
+            case syntax.Not(part):
+                return self.strengthened(syntax.negation(part))
+            case syntax.And(parts):
+                return syntax.conjunction(map(self.strengthened, parts))
+            case syntax.Or(parts):
+                return syntax.disjunction(map(self.strengthened, parts))
 
-    def decided(self, node: Expression | Guard) -> Iterator[Guard]:
+    def decided(self, node: syntax.Expression | syntax.Guard) -> Iterator[syntax.Guard]:
         """Yield, for each indicator inside ``node``, that it is decided by the margin."""
         for guard in _indicated(node):
-            yes, no = self.strengthened(guard), self.strengthened(negation(guard))
+            yes, no = self.strengthened(guard), self.strengthened(syntax.negation(guard))
             if yes != guard:
-                yield disjunction([yes, no])
+                yield syntax.disjunction([yes, no])
 
-    def _apart(self, comparison: Compare) -> Guard:
-        above = Compare(">=", Binary("-", comparison.left, comparison.right), Constant(self.margin))
-        below = Compare(">=", Binary("-", comparison.right, comparison.left), Constant(self.margin))
+    def _apart(self, comparison: syntax.Compare) -> syntax.Guard:
+        above = syntax.Compare(
+            ">=", syntax.Binary("-", comparison.left, comparison.right), syntax.Constant(self.margin)
+        )
+        below = syntax.Compare(
+            ">=", syntax.Binary("-", comparison.right, comparison.left), syntax.Constant(self.margin)
+        )
         match comparison.name:
             case ">" | ">=":
                 return above
             case "<" | "<=":
                 return below
             case "!=":
-                return Or((above, below))
+                return syntax.Or((above, below))
             case "==":
-                return FALSE
+                return syntax.FALSE
 
 
-def _indicated(node: Expression | Guard) -> Iterator[Guard]:
+def _indicated(node: syntax.Expression | syntax.Guard) -> Iterator[syntax.Guard]:
     """Yield the guards of the indicators inside ``node``."""
-    pending: list[Expression | Guard] = [node]
+    pending: list[syntax.Expression | syntax.Guard] = [node]
     while pending:
         match pending.pop():
-            case Indicator(guard):
+            case syntax.Indicator(guard):
                 yield guard
                 pending.append(guard)
-            case Unary(_, inner) | Not(inner):
+            case syntax.Unary(_, inner) | syntax.Not(inner):
                 pending.append(inner)
-            case Binary(_, left, right) | Compare(_, left, right):
+            case syntax.Binary(_, left, right) | syntax.Compare(_, left, right):
                 pending += (right, left)
-            case And(parts) | Or(parts):
+            case syntax.And(parts) | syntax.Or(parts):
                 pending.extend(reversed(parts))
-            case Variable() | Constant() | Missing() | Truth():
+            case syntax.Variable() | syntax.Constant() | syntax.Missing() | syntax.Truth():
                 pass

@@ -11,9 +11,9 @@ import math
 from fractions import Fraction
 
 from mace.exact import TINY, UNIT, decimal_fraction, greatest_float, least_float, nearest_float, next_float
-from mace.language.syntax import UnaryName
+from mace.language import syntax
 
-DECIMALS: dict[str, UnaryName] = {"float64": "decimal", "float32": "decimal32", "float16": "decimal16"}
+DECIMALS: dict[str, syntax.UnaryName] = {"float64": "decimal", "float32": "decimal32", "float16": "decimal16"}
 """The function that gives the shortest decimal, by dtype."""
 
 _DTYPES: dict[str, str] = {name: dtype for dtype, name in DECIMALS.items()}

@@ -7,39 +7,14 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from mace.errors import InvalidProgram, did_you_mean
+from mace.language import syntax
 from mace.language.roundings import rounded
-from mace.language.syntax import (
-    And,
-    Assign,
-    Binary,
-    BinaryName,
-    Command,
-    Compare,
-    CompareName,
-    Constant,
-    Expression,
-    For,
-    Guard,
-    If,
-    Indicator,
-    Missing,
-    Not,
-    Or,
-    Program,
-    Return,
-    Sequence,
-    Skip,
-    Truth,
-    Unary,
-    UnaryName,
-    Variable,
-)
 from mace.language.trampoline import Steps, finish
 
 Values: TypeAlias = Mapping[str, Fraction | None]
 
 
-def run(program: Program, values: Values) -> Fraction:
+def run(program: syntax.Program, values: Values) -> Fraction:
     """Return what ``program`` returns on ``values``, in exact arithmetic.
 
     Parameters
@@ -74,7 +49,7 @@ def run(program: Program, values: Values) -> Fraction:
     return result
 
 
-def evaluate(expression: Expression, values: Values) -> Fraction:
+def evaluate(expression: syntax.Expression, values: Values) -> Fraction:
     """Return the value of ``expression``.
 
     Examples
@@ -85,7 +60,7 @@ def evaluate(expression: Expression, values: Values) -> Fraction:
     return finish(_value(expression, values), is_timed=False)
 
 
-def holds(guard: Guard, values: Values) -> bool:
+def holds(guard: syntax.Guard, values: Values) -> bool:
     """Whether ``guard`` holds; conjunctions and disjunctions stop at the first part that decides.
 
     Examples
@@ -96,31 +71,31 @@ def holds(guard: Guard, values: Values) -> bool:
     return finish(_truth(guard, values), is_timed=False)
 
 
-def _execute(command: Command, values: dict[str, Fraction | None]) -> Steps[Fraction | None]:
+def _execute(command: syntax.Command, values: dict[str, Fraction | None]) -> Steps[Fraction | None]:
     match command:
-        case Skip():
+        case syntax.Skip():
             return None
-        case Assign(name, value):
+        case syntax.Assign(name, value):
             values[name] = finish(_value(value, values), is_timed=False)
             return None
-        case Return(value):
+        case syntax.Return(value):
             return finish(_value(value, values), is_timed=False)
-        case Sequence(parts):
+        case syntax.Sequence(parts):
             for part in parts:
                 result: Fraction | None = yield _execute(part, values)
                 if result is not None:
                     return result
             return None
-        case If(guard, then, otherwise):
+        case syntax.If(guard, then, otherwise):
             branch = then if finish(_truth(guard, values), is_timed=False) else otherwise
             chosen: Fraction | None = yield _execute(branch, values)
             return chosen
-        case For():
+        case syntax.For():
             last: Fraction | None = yield _loop(command, values)
             return last
 
 
-def _loop(loop: For, values: dict[str, Fraction | None]) -> Steps[Fraction | None]:
+def _loop(loop: syntax.For, values: dict[str, Fraction | None]) -> Steps[Fraction | None]:
     """Run the body once a turn; the variable lives inside the loop only, and hides another of its name."""
     outer = {loop.name: values[loop.name]} if loop.name in values else {}
     for turn in range(loop.start, loop.stop):
@@ -138,20 +113,20 @@ def _loop(loop: For, values: dict[str, Fraction | None]) -> Steps[Fraction | Non
     return None
 
 
-def _value(expression: Expression, values: Values) -> Steps[Fraction]:
+def _value(expression: syntax.Expression, values: Values) -> Steps[Fraction]:
     match expression:
-        case Constant(number):
+        case syntax.Constant(number):
             return number
-        case Variable(name):
+        case syntax.Variable(name):
             return _read(name, values)
-        case Unary(name, operand):
+        case syntax.Unary(name, operand):
             inner: Fraction = yield _value(operand, values)
             return apply(name, inner)
-        case Binary(name, left, right):
+        case syntax.Binary(name, left, right):
             first: Fraction = yield _value(left, values)
             second: Fraction = yield _value(right, values)
             return calculate(name, first, second)
-        case Indicator(guard):
+        case syntax.Indicator(guard):
             return Fraction((yield _truth(guard, values)))
 
 
@@ -170,7 +145,7 @@ def _read(name: str, values: Values) -> Fraction:
     return value
 
 
-def apply(name: UnaryName, value: Fraction) -> Fraction:
+def apply(name: syntax.UnaryName, value: Fraction) -> Fraction:
     """Return the exact result of a unary function."""
     match name:
         case "neg":
@@ -181,7 +156,7 @@ def apply(name: UnaryName, value: Fraction) -> Fraction:
             return rounded(name, value)
 
 
-def calculate(name: BinaryName, left: Fraction, right: Fraction) -> Fraction:
+def calculate(name: syntax.BinaryName, left: Fraction, right: Fraction) -> Fraction:
     """Return the exact result of a binary function."""
     match name:
         case "+":
@@ -198,21 +173,21 @@ def calculate(name: BinaryName, left: Fraction, right: Fraction) -> Fraction:
             return max(left, right)
 
 
-def _truth(guard: Guard, values: Values) -> Steps[bool]:
+def _truth(guard: syntax.Guard, values: Values) -> Steps[bool]:
     match guard:
-        case Truth(value):
+        case syntax.Truth(value):
             return value
-        case Missing(name):
+        case syntax.Missing(name):
             return name in values and values[name] is None
-        case Compare(name, left, right):
+        case syntax.Compare(name, left, right):
             first: Fraction = yield _value(left, values)
             second: Fraction = yield _value(right, values)
             return compare(name, first, second)
-        case Not(part):
+        case syntax.Not(part):
             inner: bool = yield _truth(part, values)
             return not inner
-        case And(parts) | Or(parts):
-            decisive = isinstance(guard, Or)
+        case syntax.And(parts) | syntax.Or(parts):
+            decisive = isinstance(guard, syntax.Or)
             for part in parts:
                 answer: bool = yield _truth(part, values)
                 if answer is decisive:
@@ -220,7 +195,7 @@ def _truth(guard: Guard, values: Values) -> Steps[bool]:
             return not decisive
 
 
-def compare(name: CompareName, left: Fraction, right: Fraction) -> bool:
+def compare(name: syntax.CompareName, left: Fraction, right: Fraction) -> bool:
     """Whether the comparison holds of two numbers."""
     match name:
         case "<":

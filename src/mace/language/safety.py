@@ -4,40 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from mace.language import syntax
 from mace.language.naming import commands
 from mace.language.run import evaluate
-from mace.language.syntax import (
-    TRUE,
-    ZERO,
-    And,
-    Assign,
-    Binary,
-    Command,
-    Compare,
-    Constant,
-    Expression,
-    Guard,
-    If,
-    Indicator,
-    Missing,
-    Not,
-    Or,
-    Program,
-    Return,
-    Truth,
-    Unary,
-    Variable,
-    conjunction,
-    disjunction,
-    negation,
-    variables,
-)
 from mace.language.trampoline import Steps, each, finish
 
-Node = Expression | Guard
+Node = syntax.Expression | syntax.Guard
 
 
-def has_value(node: Node, *, asked: frozenset[str] = frozenset()) -> Guard:
+def has_value(node: Node, *, asked: frozenset[str] = frozenset()) -> syntax.Guard:
     """Return the guard that holds where ``node`` can be evaluated, parts left out by a short circuit included.
 
     Parameters
@@ -53,42 +28,42 @@ def has_value(node: Node, *, asked: frozenset[str] = frozenset()) -> Guard:
     >>> show_formula(has_value(Binary("/", Variable("a"), Variable("b"))))
     'b ≠ 0'
     """
-    return conjunction(_without_repeats(finish(_condition(node, asked))))
+    return syntax.conjunction(_without_repeats(finish(_condition(node, asked))))
 
 
-def asked_about(command: Command) -> frozenset[str]:
+def asked_about(command: syntax.Command) -> frozenset[str]:
     """Return the inputs of which ``command`` asks whether they are missing."""
     return frozenset(name for node in _nodes(command) for name in _asked(node))
 
 
-def divides_by_variable(program: Program) -> bool:
+def divides_by_variable(program: syntax.Program) -> bool:
     """Return whether some division of ``program`` is by anything but a number other than 0."""
     divisors = [divisor for node in _nodes(program.body) for divisor in _divisors(node)]
-    return any(variables(divisor) or not evaluate(divisor, {}) for divisor in divisors)
+    return any(syntax.variables(divisor) or not evaluate(divisor, {}) for divisor in divisors)
 
 
-def _divisors(node: Node) -> Iterable[Expression]:
+def _divisors(node: Node) -> Iterable[syntax.Expression]:
     pending: list[Node] = [node]
     while pending:
         match pending.pop():
-            case Binary(name, left, right):
+            case syntax.Binary(name, left, right):
                 pending += (left, right)
                 if name == "/":
                     yield right
-            case Compare(_, left, right):
+            case syntax.Compare(_, left, right):
                 pending += (left, right)
-            case Unary(_, inner) | Indicator(inner) | Not(inner):
+            case syntax.Unary(_, inner) | syntax.Indicator(inner) | syntax.Not(inner):
                 pending.append(inner)
-            case And(parts) | Or(parts):
+            case syntax.And(parts) | syntax.Or(parts):
                 pending.extend(parts)
             case _:
                 continue
 
 
-def _nodes(command: Command) -> Iterable[Node]:
+def _nodes(command: syntax.Command) -> Iterable[Node]:
     for part in commands(command):
         match part:
-            case Assign(_, node) | Return(node) | If(node, _, _):
+            case syntax.Assign(_, node) | syntax.Return(node) | syntax.If(node, _, _):
                 yield node
             case _:
                 continue
@@ -98,64 +73,64 @@ def _asked(node: Node) -> Iterable[str]:
     pending: list[Node] = [node]
     while pending:
         match pending.pop():
-            case Missing(name):
+            case syntax.Missing(name):
                 yield name
-            case Unary(_, operand):
+            case syntax.Unary(_, operand):
                 pending.append(operand)
-            case Binary(_, left, right) | Compare(_, left, right):
+            case syntax.Binary(_, left, right) | syntax.Compare(_, left, right):
                 pending += (left, right)
-            case Indicator(guard) | Not(guard):
+            case syntax.Indicator(guard) | syntax.Not(guard):
                 pending.append(guard)
-            case And(parts) | Or(parts):
+            case syntax.And(parts) | syntax.Or(parts):
                 pending.extend(parts)
-            case Variable() | Constant() | Truth():
+            case syntax.Variable() | syntax.Constant() | syntax.Truth():
                 pass
 
 
-def _without_repeats(guard: Guard) -> Iterable[Guard]:
+def _without_repeats(guard: syntax.Guard) -> Iterable[syntax.Guard]:
     """Yield the conjuncts, each presence once; divisors are not compared, for they may be deep."""
-    seen: set[Guard] = set()
-    for part in guard.parts if isinstance(guard, And) else (guard,):
-        if isinstance(part, Not):
+    seen: set[syntax.Guard] = set()
+    for part in guard.parts if isinstance(guard, syntax.And) else (guard,):
+        if isinstance(part, syntax.Not):
             if part in seen:
                 continue
             seen.add(part)
         yield part
 
 
-def _condition(node: Node, asked: frozenset[str]) -> Steps[Guard]:
+def _condition(node: Node, asked: frozenset[str]) -> Steps[syntax.Guard]:
     match node:
-        case Constant() | Truth() | Missing():
-            return TRUE
-        case Variable(name):
-            return Not(Missing(name)) if name in asked else TRUE
-        case Unary(_, inner) | Indicator(inner) | Not(inner):
-            below: Guard = yield _condition(inner, asked)
+        case syntax.Constant() | syntax.Truth() | syntax.Missing():
+            return syntax.TRUE
+        case syntax.Variable(name):
+            return syntax.Not(syntax.Missing(name)) if name in asked else syntax.TRUE
+        case syntax.Unary(_, inner) | syntax.Indicator(inner) | syntax.Not(inner):
+            below: syntax.Guard = yield _condition(inner, asked)
             return below
-        case Binary(_, left, right) | Compare(_, left, right):
-            first: Guard = yield _condition(left, asked)
-            second: Guard = yield _condition(right, asked)
-            return conjunction([first, second, _divisible(node)])
-        case And(parts) | Or(parts):
-            conditions: list[Guard] = yield each(_condition(part, asked) for part in parts)
+        case syntax.Binary(_, left, right) | syntax.Compare(_, left, right):
+            first: syntax.Guard = yield _condition(left, asked)
+            second: syntax.Guard = yield _condition(right, asked)
+            return syntax.conjunction([first, second, _divisible(node)])
+        case syntax.And(parts) | syntax.Or(parts):
+            conditions: list[syntax.Guard] = yield each(_condition(part, asked) for part in parts)
             return _short_circuit(node, conditions)
 
 
-def _divisible(node: Node) -> Guard:
+def _divisible(node: Node) -> syntax.Guard:
     match node:
-        case Binary("/", _, Constant(value)) if value != 0:
-            return TRUE
-        case Binary("/", _, divisor):
-            return Compare("!=", divisor, ZERO)
+        case syntax.Binary("/", _, syntax.Constant(value)) if value != 0:
+            return syntax.TRUE
+        case syntax.Binary("/", _, divisor):
+            return syntax.Compare("!=", divisor, syntax.ZERO)
         case _:
-            return TRUE
+            return syntax.TRUE
 
 
-def _short_circuit(node: And | Or, conditions: list[Guard]) -> Guard:
+def _short_circuit(node: syntax.And | syntax.Or, conditions: list[syntax.Guard]) -> syntax.Guard:
     """A part must have a value only where the parts before it have not decided yet."""
-    result: Guard = TRUE
+    result: syntax.Guard = syntax.TRUE
     for part, condition in zip(reversed(node.parts), reversed(conditions), strict=True):
-        decided = negation(part) if isinstance(node, And) else part
-        later = TRUE if result == TRUE else disjunction([decided, result])
-        result = conjunction([condition, later])
+        decided = syntax.negation(part) if isinstance(node, syntax.And) else part
+        later = syntax.TRUE if result == syntax.TRUE else syntax.disjunction([decided, result])
+        result = syntax.conjunction([condition, later])
     return result

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from fractions import Fraction
 
 from mace.errors import InvalidProgram, did_you_mean
+from mace.language import syntax
 from mace.language.naming import Fresh
 from mace.language.source import Source
-from mace.language.syntax import ONE, Command, Compare, Constant, Expression, Variable
 from mace.language.values import (
     Items,
     Label,
@@ -42,7 +42,7 @@ class Scope:
         self.inputs = inputs
         self.assigned = assigned
         self.names: dict[str, Value] = {}
-        self.block: list[Command] = []
+        self.block: list[syntax.Command] = []
         self.labels: list[str] = []
         self.loops: list[str] = []
         self.kept: set[str] = set()
@@ -53,12 +53,12 @@ class Scope:
         """Return the error for ``node``."""
         return self.source.refuse(node, found, instead)
 
-    def emit(self, *commands: Command) -> None:
+    def emit(self, *commands: syntax.Command) -> None:
         """Add commands to the block at hand."""
         self.block.extend(commands)
 
     @contextmanager
-    def captured(self) -> Iterator[list[Command]]:
+    def captured(self) -> Iterator[list[syntax.Command]]:
         """Collect the commands of the ``with`` block apart."""
         outer, self.block = self.block, []
         try:
@@ -130,17 +130,17 @@ class Scope:
         function = getattr(found, "isnan", None) if isinstance(node, ast.Attribute) else found
         return getattr(function, "__name__", "") == "isnan" and not hasattr(function, "__code__")
 
-    def is_lasting(self, expression: Expression) -> bool:
+    def is_lasting(self, expression: syntax.Expression) -> bool:
         """Whether no later command changes the value of ``expression``."""
         match expression:
-            case Constant():
+            case syntax.Constant():
                 return True
-            case Variable(name):
+            case syntax.Variable(name):
                 return name in self.inputs and name not in self.kept
             case _:
                 return False
 
-    def numeric(self, node: ast.AST, value: Value) -> Expression:
+    def numeric(self, node: ast.AST, value: Value) -> syntax.Expression:
         """Return ``value`` as a number, or refuse."""
         match value:
             case Number(expression):
@@ -169,11 +169,11 @@ class Scope:
                     node, f"{what} is used as a number", "Numbers are accepted. Name one entry, as in w[0] or row.age."
                 )
 
-    def stored(self, node: ast.AST, value: Value) -> Expression:
+    def stored(self, node: ast.AST, value: Value) -> syntax.Expression:
         """Return what a variable holds for ``value``: a number, or the position of a string among the labels."""
         match value:
             case Text(text):
-                return Constant(Fraction(self.label(text)))
+                return syntax.Constant(Fraction(self.label(text)))
             case Label(expression):
                 return expression
             case _:
@@ -188,14 +188,14 @@ class Scope:
     def bound(self, node: ast.AST, variable: str, values: list[Value]) -> Value:
         """Return what ``variable`` stands for after it was given one of ``values``."""
         if all(isinstance(value, Text | Label) for value in values):
-            return Label(Variable(variable))
+            return Label(syntax.Variable(variable))
         if any(isinstance(value, Text | Label) for value in values):
             raise self.refuse(
                 node, "a number in one case and a string in the other", "One kind is accepted. Use numbers or strings."
             )
         if all(isinstance(value, Test) for value in values):
-            return Test(Compare("==", Variable(variable), ONE))
-        return Number(Variable(variable))
+            return Test(syntax.Compare("==", syntax.Variable(variable), syntax.ONE))
+        return Number(syntax.Variable(variable))
 
 
 def merged(first: dict[str, Value], second: dict[str, Value]) -> dict[str, Value]:
@@ -206,13 +206,15 @@ def merged(first: dict[str, Value], second: dict[str, Value]) -> dict[str, Value
         if other is value or other == value:
             joined[name] = value
         elif other is not None and _holder(value) is not None and _holder(value) == _holder(other):
-            joined[name] = Number(Variable(str(_holder(value))))
+            joined[name] = Number(syntax.Variable(str(_holder(value))))
     return joined
 
 
 def _holder(value: Value) -> str | None:
     match value:
-        case Number(Variable(name)) | Test(Compare("==", Variable(name), Constant(Fraction(numerator=1)))):
+        case Number(syntax.Variable(name)) | Test(
+            syntax.Compare("==", syntax.Variable(name), syntax.Constant(Fraction(numerator=1)))
+        ):
             return name
         case _:
             return None

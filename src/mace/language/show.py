@@ -8,30 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
+from mace.language import syntax
 from mace.language.naming import Fresh, all_names, assigned, commands
-from mace.language.syntax import (
-    And,
-    Assign,
-    Binary,
-    Command,
-    Compare,
-    Constant,
-    Expression,
-    For,
-    Guard,
-    If,
-    Indicator,
-    Missing,
-    Not,
-    Or,
-    Program,
-    Return,
-    Sequence,
-    Skip,
-    Truth,
-    Unary,
-    Variable,
-)
 from mace.language.trampoline import Steps, each, finish
 
 _RESERVED = {"abs", "min", "max", "sum", "len", "float", "range", "isnan", "math", "any", "all", "bool"}
@@ -39,7 +17,7 @@ _SUM, _PRODUCT, _SIGN, _ATOM = 1, 2, 3, 4
 _COMPARISON, _NOT, _AND, _OR, _TIGHT = 4, 3, 2, 1, 5
 
 
-def show(program: Program, name: str = "model") -> str:
+def show(program: syntax.Program, name: str = "model") -> str:
     """Return ``program`` as the source of a Python function, which :func:`~mace.language.parse` reads back.
 
     A name that is no identifier is replaced by one that is. A number that is a float is printed as that float; any
@@ -61,7 +39,7 @@ def show(program: Program, name: str = "model") -> str:
     return "\n".join([f"def {name}({inputs}):", *lines]) + "\n"
 
 
-def show_formula(guard: Guard) -> str:
+def show_formula(guard: syntax.Guard) -> str:
     """Return ``guard`` in infix notation.
 
     Examples
@@ -72,7 +50,7 @@ def show_formula(guard: Guard) -> str:
     return finish(_Logic().guard(guard, 0))
 
 
-def show_expression(expression: Expression) -> str:
+def show_expression(expression: syntax.Expression) -> str:
     """Return ``expression`` in Python's notation.
 
     Examples
@@ -106,9 +84,9 @@ def _bare(name: str) -> str:
     return word + "_" if keyword.iskeyword(word) or keyword.issoftkeyword(word) else word
 
 
-def _identifiers(program: Program, function: str) -> dict[str, str]:
+def _identifiers(program: syntax.Program, function: str) -> dict[str, str]:
     """Return an identifier for each name; names that are identifiers keep themselves."""
-    loops = {part.name for part in commands(program.body) if isinstance(part, For)}
+    loops = {part.name for part in commands(program.body) if isinstance(part, syntax.For)}
     own = [*program.inputs, *assigned(program.body)]
     ordinary = list(dict.fromkeys([*own, *sorted(all_names(program) - loops)]))
     fine = {name for name in ordinary if name.isidentifier() and name == _bare(name)} - _RESERVED - {function}
@@ -124,31 +102,31 @@ class _Expressions(ABC):
     def name(self, name: str) -> str:
         return name
 
-    def expression(self, expression: Expression, outer: int) -> Steps[str]:
+    def expression(self, expression: syntax.Expression, outer: int) -> Steps[str]:
         """Return the text, in parentheses where its operator binds less than ``outer``."""
         match expression:
-            case Variable(name):
+            case syntax.Variable(name):
                 return self.name(name)
-            case Constant(value):
+            case syntax.Constant(value):
                 return _wrapped(show_number(value), _strength(value), outer)
-            case Unary("neg", operand):
+            case syntax.Unary("neg", operand):
                 inner: str = yield self.expression(operand, _ATOM)
                 return _wrapped(f"-{inner}", _SIGN, outer)
-            case Unary(name, operand):
+            case syntax.Unary(name, operand):
                 return f"{name}({(yield self.expression(operand, 0))})"
-            case Binary(("min" | "max") as name, left, right):
+            case syntax.Binary(("min" | "max") as name, left, right):
                 return f"{name}({(yield self.expression(left, 0))}, {(yield self.expression(right, 0))})"
-            case Binary(name, left, right):
+            case syntax.Binary(name, left, right):
                 level = _SUM if name in "+-" else _PRODUCT
                 first: str = yield self.expression(left, level)
                 second: str = yield self.expression(right, level + 1)
                 return _wrapped(f"{first} {name} {second}", level, outer)
-            case Indicator(guard):
+            case syntax.Indicator(guard):
                 text: str = yield self.indicator(guard)
                 return text
 
     @abstractmethod
-    def indicator(self, guard: Guard) -> Steps[str]:
+    def indicator(self, guard: syntax.Guard) -> Steps[str]:
         """Return an indicator in this kind of text."""
 
 
@@ -176,64 +154,64 @@ class _Writer(_Expressions):
             return self._counters[name, self._loops.count(name)]
         return self.names.get(name, name)
 
-    def indicator(self, guard: Guard) -> Steps[str]:
+    def indicator(self, guard: syntax.Guard) -> Steps[str]:
         return f"({(yield self.guard(guard, 0))})"
 
-    def guard(self, guard: Guard, outer: int) -> Steps[str]:
+    def guard(self, guard: syntax.Guard, outer: int) -> Steps[str]:
         match guard:
-            case Truth(value):
+            case syntax.Truth(value):
                 return str(value)
-            case Missing(name):
+            case syntax.Missing(name):
                 return f"isnan({self.name(name)})"
-            case Compare(name, left, right):
+            case syntax.Compare(name, left, right):
                 first: str = yield self.expression(left, 0)
                 second: str = yield self.expression(right, 0)
                 return _wrapped(f"{first} {name} {second}", _COMPARISON, outer)
-            case Not(part):
+            case syntax.Not(part):
                 return _wrapped(f"not {(yield self.guard(part, _TIGHT))}", _NOT, outer)
-            case And(()) | Or(()):
-                return str(isinstance(guard, And))
-            case And(parts) | Or(parts):
-                word, level = (" and ", _AND) if isinstance(guard, And) else (" or ", _OR)
+            case syntax.And(()) | syntax.Or(()):
+                return str(isinstance(guard, syntax.And))
+            case syntax.And(parts) | syntax.Or(parts):
+                word, level = (" and ", _AND) if isinstance(guard, syntax.And) else (" or ", _OR)
                 texts: list[str] = yield each(self.guard(part, level + 1) for part in parts)
                 return _wrapped(word.join(texts), level, outer)
 
-    def command(self, command: Command, depth: int) -> Steps[list[str]]:
+    def command(self, command: syntax.Command, depth: int) -> Steps[list[str]]:
         indent = "    " * depth
         match command:
-            case Skip() | Sequence(()):
+            case syntax.Skip() | syntax.Sequence(()):
                 return [indent + "pass"]
-            case Assign(name, value):
+            case syntax.Assign(name, value):
                 return [f"{indent}{self.name(name)} = {finish(self.expression(value, 0))}"]
-            case Return(value):
+            case syntax.Return(value):
                 return [f"{indent}return {finish(self.expression(value, 0))}"]
-            case Sequence(parts):
+            case syntax.Sequence(parts):
                 lines: list[str] = []
                 for part in parts:
                     lines.extend((yield self.command(part, depth)))
                 return lines
-            case If():
+            case syntax.If():
                 choice: list[str] = yield self.choice(command, depth, "if")
                 return choice
-            case For():
+            case syntax.For():
                 loop: list[str] = yield self.loop(command, depth)
                 return loop
 
-    def choice(self, choice: If, depth: int, word: str) -> Steps[list[str]]:
+    def choice(self, choice: syntax.If, depth: int, word: str) -> Steps[list[str]]:
         indent = "    " * depth
         lines = [f"{indent}{word} {finish(self.guard(choice.guard, 0))}:"]
         lines.extend((yield self.command(choice.then, depth + 1)))
         match choice.otherwise:
-            case Skip() | Sequence(()):
+            case syntax.Skip() | syntax.Sequence(()):
                 pass
-            case If() as further:
+            case syntax.If() as further:
                 lines.extend((yield self.choice(further, depth, "elif")))
             case other:
                 lines.append(indent + "else:")
                 lines.extend((yield self.command(other, depth + 1)))
         return lines
 
-    def loop(self, loop: For, depth: int) -> Steps[list[str]]:
+    def loop(self, loop: syntax.For, depth: int) -> Steps[list[str]]:
         """Print a loop; its variable gets a name of its own, for Python's loop variables outlive their loop."""
         if loop.start >= loop.stop:
             return ["    " * depth + "pass"]
@@ -254,25 +232,25 @@ _SIGNS = {"==": "=", "!=": "≠", "<=": "≤", ">=": "≥", "<": "<", ">": ">"}
 class _Logic(_Expressions):
     """Formulas with the signs of logic."""
 
-    def indicator(self, guard: Guard) -> Steps[str]:
+    def indicator(self, guard: syntax.Guard) -> Steps[str]:
         return f"[{(yield self.guard(guard, 0))}]"
 
-    def guard(self, guard: Guard, outer: int) -> Steps[str]:
+    def guard(self, guard: syntax.Guard, outer: int) -> Steps[str]:
         match guard:
-            case Truth(value):
+            case syntax.Truth(value):
                 return "true" if value else "false"
-            case Missing(name):
+            case syntax.Missing(name):
                 return f"missing({name})"
-            case Compare(name, left, right):
+            case syntax.Compare(name, left, right):
                 first: str = yield self.expression(left, 0)
                 second: str = yield self.expression(right, 0)
                 return f"{first} {_SIGNS[name]} {second}"
-            case Not(part):
+            case syntax.Not(part):
                 inner: str = yield self.guard(part, 1)
-                return f"¬({inner})" if isinstance(part, Compare) else f"¬{inner}"
-            case And(parts) | Or(parts):
+                return f"¬({inner})" if isinstance(part, syntax.Compare) else f"¬{inner}"
+            case syntax.And(parts) | syntax.Or(parts):
                 texts: list[str] = yield each(self.guard(part, 1) for part in parts)
-                return _joined(" ∧ " if isinstance(guard, And) else " ∨ ", texts, outer)
+                return _joined(" ∧ " if isinstance(guard, syntax.And) else " ∨ ", texts, outer)
 
 
 def _joined(sign: str, texts: Iterable[str], outer: int) -> str:

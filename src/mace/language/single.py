@@ -6,28 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mace.errors import InvalidProgram, did_you_mean
+from mace.language import syntax
 from mace.language.naming import Fresh, all_names, has_return
 from mace.language.substitute import substitute, substitute_guard
-from mace.language.syntax import (
-    Assign,
-    Command,
-    Expression,
-    For,
-    Guard,
-    If,
-    Program,
-    Return,
-    Sequence,
-    Skip,
-    Variable,
-    names,
-    sequence,
-)
 from mace.language.trampoline import Steps, each, finish
 from mace.language.unroll import well_formed
 
 
-def single_assignment(program: Program) -> Program:
+def single_assignment(program: syntax.Program) -> syntax.Program:
     """Return an equal program that assigns every variable at most once on any execution, and no input.
 
     The first version of a variable keeps its name, later ones get a number. Both branches of a conditional may
@@ -59,8 +45,8 @@ def single_assignment(program: Program) -> Program:
     """
     shaped = well_formed(program)
     versions = _Versions(Fresh(all_names(shaped)))
-    state = _State(dict.fromkeys(shaped.inputs, 1), {name: Variable(name) for name in shaped.inputs})
-    return Program(shaped.inputs, finish(_convert(shaped.body, state, versions)))
+    state = _State(dict.fromkeys(shaped.inputs, 1), {name: syntax.Variable(name) for name in shaped.inputs})
+    return syntax.Program(shaped.inputs, finish(_convert(shaped.body, state, versions)))
 
 
 @dataclass(slots=True)
@@ -83,7 +69,7 @@ class _State:
     """How often each variable was assigned so far, and what a variable that has a value is called now."""
 
     counts: dict[str, int]
-    current: dict[str, Expression]
+    current: dict[str, syntax.Expression]
 
     def copy(self) -> _State:
         return _State(dict(self.counts), dict(self.current))
@@ -91,43 +77,45 @@ class _State:
     def assign(self, name: str, versions: _Versions) -> str:
         self.counts[name] = self.counts.get(name, 0) + 1
         new = versions.name(name, self.counts[name])
-        self.current[name] = Variable(new)
+        self.current[name] = syntax.Variable(new)
         return new
 
 
-def _convert(command: Command, state: _State, versions: _Versions) -> Steps[Command]:
+def _convert(command: syntax.Command, state: _State, versions: _Versions) -> Steps[syntax.Command]:
     match command:
-        case Skip():
+        case syntax.Skip():
             return command
-        case Assign(name, value):
+        case syntax.Assign(name, value):
             read = _read(value, state.current)
-            return Assign(state.assign(name, versions), read)
-        case Return(value):
-            return Return(_read(value, state.current))
-        case Sequence(parts):
-            done: list[Command] = yield each(_convert(part, state, versions) for part in parts)
-            return sequence(done)
-        case If():
-            choice: Command = yield _convert_choice(command, state, versions)
+            return syntax.Assign(state.assign(name, versions), read)
+        case syntax.Return(value):
+            return syntax.Return(_read(value, state.current))
+        case syntax.Sequence(parts):
+            done: list[syntax.Command] = yield each(_convert(part, state, versions) for part in parts)
+            return syntax.sequence(done)
+        case syntax.If():
+            choice: syntax.Command = yield _convert_choice(command, state, versions)
             return choice
-        case For():  # pragma: no cover - a well-formed program has no loops
+        case syntax.For():  # pragma: no cover - a well-formed program has no loops
             raise AssertionError("a loop outlived unrolling")
 
 
-def _convert_choice(choice: If, state: _State, versions: _Versions) -> Steps[Command]:
+def _convert_choice(choice: syntax.If, state: _State, versions: _Versions) -> Steps[syntax.Command]:
     guard = _read_guard(choice.guard, state.current)
     first, second = state.copy(), state.copy()
-    then: Command = yield _convert(choice.then, first, versions)
-    otherwise: Command = yield _convert(choice.otherwise, second, versions)
+    then: syntax.Command = yield _convert(choice.then, first, versions)
+    otherwise: syntax.Command = yield _convert(choice.otherwise, second, versions)
     if has_return(choice):  # nothing follows: there is nothing to merge for
-        return If(guard, then, otherwise)
+        return syntax.If(guard, then, otherwise)
     copies = _merge(state, first, second, versions)
-    return If(guard, sequence([then, *copies[0]]), sequence([otherwise, *copies[1]]))
+    return syntax.If(guard, syntax.sequence([then, *copies[0]]), syntax.sequence([otherwise, *copies[1]]))
 
 
-def _merge(state: _State, first: _State, second: _State, versions: _Versions) -> tuple[list[Command], list[Command]]:
+def _merge(
+    state: _State, first: _State, second: _State, versions: _Versions
+) -> tuple[list[syntax.Command], list[syntax.Command]]:
     """Join two branches into ``state``; return the copies that each branch must end with."""
-    copies: tuple[list[Command], list[Command]] = ([], [])
+    copies: tuple[list[syntax.Command], list[syntax.Command]] = ([], [])
     for name in first.counts | second.counts:
         one, two = first.counts.get(name, 0), second.counts.get(name, 0)
         state.counts[name] = max(one, two)
@@ -135,25 +123,25 @@ def _merge(state: _State, first: _State, second: _State, versions: _Versions) ->
             state.current.pop(name, None)  # assigned on one side only: it has no value from here on
             continue
         merged = versions.name(name, max(one, two))
-        state.current[name] = Variable(merged)
+        state.current[name] = syntax.Variable(merged)
         if one < two:
-            copies[0].append(Assign(merged, first.current[name]))
+            copies[0].append(syntax.Assign(merged, first.current[name]))
         elif two < one:
-            copies[1].append(Assign(merged, second.current[name]))
+            copies[1].append(syntax.Assign(merged, second.current[name]))
     return copies
 
 
-def _read(value: Expression, current: Mapping[str, Expression]) -> Expression:
-    _check(names(value), current)
+def _read(value: syntax.Expression, current: Mapping[str, syntax.Expression]) -> syntax.Expression:
+    _check(syntax.names(value), current)
     return substitute(value, current)
 
 
-def _read_guard(guard: Guard, current: Mapping[str, Expression]) -> Guard:
-    _check(names(guard), current)
+def _read_guard(guard: syntax.Guard, current: Mapping[str, syntax.Expression]) -> syntax.Guard:
+    _check(syntax.names(guard), current)
     return substitute_guard(guard, current)
 
 
-def _check(used: tuple[str, ...], current: Mapping[str, Expression]) -> None:
+def _check(used: tuple[str, ...], current: Mapping[str, syntax.Expression]) -> None:
     for name in used:
         if name not in current:
             raise InvalidProgram(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from mace.language import syntax
 from mace.language.expressions import Expressions
 from mace.language.folding import decided
 from mace.language.scope import Scope, merged
-from mace.language.syntax import Assign, For, Guard, If, Return, Variable, sequence
 from mace.language.trampoline import Steps
 from mace.language.values import Items, Label, Level, Number, Record, Test, Text, Value
 
@@ -87,7 +87,7 @@ class Statements(Expressions):
                 "One kind is accepted. Return strings everywhere, or numbers everywhere.",
             )
         self.returns.append(value)
-        self.scope.emit(Return(expression))
+        self.scope.emit(syntax.Return(expression))
 
     def _assign(self, targets: list[ast.expr], node: ast.expr) -> Steps[None]:
         first, *others = [self._target(target) for target in targets]
@@ -120,11 +120,11 @@ class Statements(Expressions):
                 self.scope.names[name] = self._kept_items(node, name, value)
             case Level(expression, levels, ordered):
                 variable = self.scope.variable(name)
-                self.scope.emit(Assign(variable, expression))
-                self.scope.names[name] = Level(Variable(variable), levels, ordered)
+                self.scope.emit(syntax.Assign(variable, expression))
+                self.scope.names[name] = Level(syntax.Variable(variable), levels, ordered)
             case Number() | Test() | Text() | Label():
                 variable = self.scope.variable(name)
-                self.scope.emit(Assign(variable, self.scope.stored(node, value)))
+                self.scope.emit(syntax.Assign(variable, self.scope.stored(node, value)))
                 self.scope.names[name] = self.scope.bound(node, variable, [value])
 
     def _kept_items(self, node: ast.expr, name: str, items: Items) -> Items:
@@ -138,18 +138,18 @@ class Statements(Expressions):
                     kept.append(item)
                 case Number() | Test() | Label():
                     variable = self.scope.fresh(f"{name}_{place}")
-                    self.scope.emit(Assign(variable, self.scope.stored(node, item)))
+                    self.scope.emit(syntax.Assign(variable, self.scope.stored(node, item)))
                     kept.append(self.scope.bound(node, variable, [item]))
                 case Level(expression, levels, ordered) if not self.scope.is_lasting(expression):
                     variable = self.scope.fresh(f"{name}_{place}")
-                    self.scope.emit(Assign(variable, expression))
-                    kept.append(Level(Variable(variable), levels, ordered))
+                    self.scope.emit(syntax.Assign(variable, expression))
+                    kept.append(Level(syntax.Variable(variable), levels, ordered))
                 case Level() | Text() | Record():
                     kept.append(item)
         return Items(tuple(kept))
 
     def _if(self, node: ast.If) -> Steps[bool]:
-        guard: Guard = yield self.test(node.test)
+        guard: syntax.Guard = yield self.test(node.test)
         known = decided(guard)
         if known is not None:
             reached: bool = yield self.body(node.body if known else node.orelse)
@@ -160,7 +160,7 @@ class Statements(Expressions):
         after_then, self.scope.names = self.scope.names, before
         with self.scope.captured() as otherwise:
             second: bool = yield self.body(node.orelse)
-        self.scope.emit(If(guard, sequence(then), sequence(otherwise)))
+        self.scope.emit(syntax.If(guard, syntax.sequence(then), syntax.sequence(otherwise)))
         if first:
             self.scope.names = merged(after_then, self.scope.names) if second else after_then
         return first or second
@@ -188,14 +188,14 @@ class Statements(Expressions):
         assert isinstance(node.target, ast.Name)
         before = dict(self.scope.names)
         counter = self.scope.counter(node.target.id)
-        self.scope.names[node.target.id] = Number(Variable(counter))
+        self.scope.names[node.target.id] = Number(syntax.Variable(counter))
         inside = dict(self.scope.names)
         with self.scope.captured() as block:
             reached: bool = yield self.body(node.body)
         if any(self.scope.names.get(name) != value for name, value in inside.items()) and reached:
             self.scope.names = before
             return None
-        self.scope.emit(For(counter, turns.start, turns.stop, sequence(block)))
+        self.scope.emit(syntax.For(counter, turns.start, turns.stop, syntax.sequence(block)))
         return reached
 
     def _repeat(self, node: ast.For) -> Steps[bool]:

@@ -5,32 +5,17 @@ from __future__ import annotations
 from fractions import Fraction
 
 from mace.errors import InvalidProgram
+from mace.language import syntax
 from mace.language.definite import surely_assigned
 from mace.language.naming import Fresh, all_names, assigned, commands, has_return
 from mace.language.substitute import substitute_command
-from mace.language.syntax import (
-    ONE,
-    ZERO,
-    Assign,
-    Command,
-    Compare,
-    Constant,
-    For,
-    If,
-    Program,
-    Return,
-    Sequence,
-    Skip,
-    Variable,
-    sequence,
-)
 from mace.language.trampoline import Steps, each, finish
 
 LARGEST = 1_000_000
 """The most commands that unrolling may produce."""
 
 
-def unroll(program: Program) -> Program:
+def unroll(program: syntax.Program) -> syntax.Program:
     """Return ``program`` without loops: each body once a turn, its variable replaced by the number of the turn.
 
     Raises
@@ -38,65 +23,65 @@ def unroll(program: Program) -> Program:
     InvalidProgram
         If a loop assigns its own variable, or the result would have more than a million commands.
     """
-    if not any(isinstance(part, For) for part in commands(program.body)):
+    if not any(isinstance(part, syntax.For) for part in commands(program.body)):
         return program
     size = finish(_size(program.body))
     if size > LARGEST:
         raise InvalidProgram(
             f"the loops unroll to {size:,} commands. At most {LARGEST:,} are accepted. Shorten the ranges."
         )
-    return Program(program.inputs, finish(_unroll(program.body)))
+    return syntax.Program(program.inputs, finish(_unroll(program.body)))
 
 
-def _size(command: Command) -> Steps[int]:
+def _size(command: syntax.Command) -> Steps[int]:
     match command:
-        case Sequence(parts):
+        case syntax.Sequence(parts):
             sizes: list[int] = yield each(map(_size, parts))
             return sum(sizes)
-        case If(_, then, otherwise):
+        case syntax.If(_, then, otherwise):
             branches: list[int] = yield each([_size(then), _size(otherwise)])
             return 1 + sum(branches)
-        case For(_, start, stop, body):
+        case syntax.For(_, start, stop, body):
             turn: int = yield _size(body)
             return max(0, stop - start) * turn
-        case Skip() | Assign() | Return():
+        case syntax.Skip() | syntax.Assign() | syntax.Return():
             return 1
 
 
-def _unroll(command: Command) -> Steps[Command]:
+def _unroll(command: syntax.Command) -> Steps[syntax.Command]:
     match command:
-        case Skip() | Assign() | Return():
+        case syntax.Skip() | syntax.Assign() | syntax.Return():
             return command
-        case Sequence(parts):
-            flat: list[Command] = yield each(map(_unroll, parts))
-            return sequence(flat)
-        case If(guard, then, otherwise):
-            return If(guard, (yield _unroll(then)), (yield _unroll(otherwise)))
-        case For(name, start, stop, body):
+        case syntax.Sequence(parts):
+            flat: list[syntax.Command] = yield each(map(_unroll, parts))
+            return syntax.sequence(flat)
+        case syntax.If(guard, then, otherwise):
+            return syntax.If(guard, (yield _unroll(then)), (yield _unroll(otherwise)))
+        case syntax.For(name, start, stop, body):
             if name in assigned(body):
                 raise InvalidProgram(
                     f"the loop over {name!r} assigns its own variable. A loop variable only counts. "
                     "Assign to another name."
                 )
-            turn: Command = yield _unroll(body)
-            counts = (Constant(Fraction(count)) for count in range(start, stop))
-            return sequence([substitute_command(turn, {name: count}) for count in counts])
+            turn: syntax.Command = yield _unroll(body)
+            counts = (syntax.Constant(Fraction(count)) for count in range(start, stop))
+            return syntax.sequence([substitute_command(turn, {name: count}) for count in counts])
 
 
-def is_well_formed(program: Program) -> bool:
+def is_well_formed(program: syntax.Program) -> bool:
     """Whether nothing follows a return: the paper's condition on programs (Appendix A)."""
     for command in commands(program.body):
         match command:
-            case Sequence(parts) if any(has_return(part) for part in parts[:-1]):
+            case syntax.Sequence(parts) if any(has_return(part) for part in parts[:-1]):
                 return False
-            case For(_, _, _, body) if has_return(body):
+            case syntax.For(_, _, _, body) if has_return(body):
                 return False
             case _:
                 continue
     return True
 
 
-def well_formed(program: Program) -> Program:
+def well_formed(program: syntax.Program) -> syntax.Program:
     """Return an equal program, loop-free, in which nothing follows a return.
 
     What follows a conditional moves into the branch that falls through. Where both branches may fall through,
@@ -105,84 +90,96 @@ def well_formed(program: Program) -> Program:
     """
     plain = unroll(program)
     arranged = _arrange((plain.body,), frozenset(plain.inputs), Fresh(all_names(plain)))
-    return Program(plain.inputs, finish(arranged))
+    return syntax.Program(plain.inputs, finish(arranged))
 
 
-def _arrange(parts: tuple[Command, ...], known: frozenset[str], fresh: Fresh) -> Steps[Command]:
+def _arrange(parts: tuple[syntax.Command, ...], known: frozenset[str], fresh: Fresh) -> Steps[syntax.Command]:
     """Return the parts as one well-formed command; ``known`` surely have a value before it."""
-    kept: list[Command] = []
+    kept: list[syntax.Command] = []
     pending = list(reversed(parts))
     while pending:
         match pending.pop():
-            case Sequence(inner):
+            case syntax.Sequence(inner):
                 pending.extend(reversed(inner))
-            case Return() as last:
-                return sequence([*kept, last])
-            case If() as choice if has_return(choice):
+            case syntax.Return() as last:
+                return syntax.sequence([*kept, last])
+            case syntax.If() as choice if has_return(choice):
                 kept.append((yield _choice(choice, tuple(reversed(pending)), known, fresh)))
-                return sequence(kept)
+                return syntax.sequence(kept)
             case other:
                 kept.append(other)
                 known = surely_assigned(other, known) or known
-    return sequence(kept)
+    return syntax.sequence(kept)
 
 
-def _choice(choice: If, rest: tuple[Command, ...], known: frozenset[str], fresh: Fresh) -> Steps[Command]:
+def _choice(
+    choice: syntax.If, rest: tuple[syntax.Command, ...], known: frozenset[str], fresh: Fresh
+) -> Steps[syntax.Command]:
     """Return the conditional and what follows it as one well-formed command."""
     then, otherwise = (choice.then,), (choice.otherwise,)
     if rest and falls_through(choice.then) and falls_through(choice.otherwise):
-        command: Command = yield _flagged(choice, rest, known, fresh)
+        command: syntax.Command = yield _flagged(choice, rest, known, fresh)
         return command
     after_then = rest if falls_through(choice.then) else ()
     after_otherwise = rest if falls_through(choice.otherwise) else ()
-    first: Command = yield _arrange(then + after_then, known, fresh)
-    second: Command = yield _arrange(otherwise + after_otherwise, known, fresh)
-    return If(choice.guard, first, second)
+    first: syntax.Command = yield _arrange(then + after_then, known, fresh)
+    second: syntax.Command = yield _arrange(otherwise + after_otherwise, known, fresh)
+    return syntax.If(choice.guard, first, second)
 
 
-def _flagged(choice: If, rest: tuple[Command, ...], known: frozenset[str], fresh: Fresh) -> Steps[Command]:
+def _flagged(
+    choice: syntax.If, rest: tuple[syntax.Command, ...], known: frozenset[str], fresh: Fresh
+) -> Steps[syntax.Command]:
     # What the paths that fall through assign must have a value on those that return, too: 0, never read.
-    unset = [Assign(name, ZERO) for name in assigned(choice) if name not in known]
+    unset = [syntax.Assign(name, syntax.ZERO) for name in assigned(choice) if name not in known]
     known |= {command.name for command in unset}
     done, out = fresh("done"), fresh("out")
-    first: Command = yield _arrange((choice.then,), known, fresh)
-    second: Command = yield _arrange((choice.otherwise,), known, fresh)
-    marked = If(choice.guard, (yield _store(first, done, out)), (yield _store(second, done, out)))
-    after: Command = yield _arrange(rest, known, fresh)
-    return sequence([*unset, marked, If(Compare("==", Variable(done), ONE), Return(Variable(out)), after)])
+    first: syntax.Command = yield _arrange((choice.then,), known, fresh)
+    second: syntax.Command = yield _arrange((choice.otherwise,), known, fresh)
+    marked = syntax.If(choice.guard, (yield _store(first, done, out)), (yield _store(second, done, out)))
+    after: syntax.Command = yield _arrange(rest, known, fresh)
+    return syntax.sequence(
+        [
+            *unset,
+            marked,
+            syntax.If(
+                syntax.Compare("==", syntax.Variable(done), syntax.ONE), syntax.Return(syntax.Variable(out)), after
+            ),
+        ]
+    )
 
 
-def _store(command: Command, done: str, out: str) -> Steps[Command]:
+def _store(command: syntax.Command, done: str, out: str) -> Steps[syntax.Command]:
     """Return the well-formed ``command`` with its returns kept in ``out``; ``done`` tells whether there was one."""
     match command:
-        case Return(value):
-            return Sequence((Assign(out, value), Assign(done, ONE)))
-        case If(guard, then, otherwise) if has_return(command):
-            return If(guard, (yield _store(then, done, out)), (yield _store(otherwise, done, out)))
-        case Sequence(parts) if has_return(parts[-1]):
-            return sequence([*parts[:-1], (yield _store(parts[-1], done, out))])
+        case syntax.Return(value):
+            return syntax.Sequence((syntax.Assign(out, value), syntax.Assign(done, syntax.ONE)))
+        case syntax.If(guard, then, otherwise) if has_return(command):
+            return syntax.If(guard, (yield _store(then, done, out)), (yield _store(otherwise, done, out)))
+        case syntax.Sequence(parts) if has_return(parts[-1]):
+            return syntax.sequence([*parts[:-1], (yield _store(parts[-1], done, out))])
         case _:
-            return sequence([command, Assign(out, ZERO), Assign(done, ZERO)])
+            return syntax.sequence([command, syntax.Assign(out, syntax.ZERO), syntax.Assign(done, syntax.ZERO)])
 
 
-def falls_through(command: Command) -> bool:
+def falls_through(command: syntax.Command) -> bool:
     """Whether some path through the loop-free ``command`` reaches its end without a return."""
     return finish(_falls(command))
 
 
-def _falls(command: Command) -> Steps[bool]:
+def _falls(command: syntax.Command) -> Steps[bool]:
     match command:
-        case Return():
+        case syntax.Return():
             return False
-        case Sequence(parts):
+        case syntax.Sequence(parts):
             for part in parts:
                 falls: bool = yield _falls(part)
                 if not falls:
                     return False
             return True
-        case If(_, then, otherwise):
+        case syntax.If(_, then, otherwise):
             first: bool = yield _falls(then)
             second: bool = yield _falls(otherwise)
             return first or second
-        case Skip() | Assign() | For():
+        case syntax.Skip() | syntax.Assign() | syntax.For():
             return True

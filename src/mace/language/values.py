@@ -8,18 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
 
-from mace.language.syntax import (
-    ONE,
-    ZERO,
-    Binary,
-    Compare,
-    Constant,
-    Expression,
-    Guard,
-    Indicator,
-    Truth,
-    total,
-)
+from mace.language import syntax
 from mace.space import Feature, Ordinal
 
 
@@ -37,12 +26,12 @@ class Symbol:
         Whether ``<`` between levels means their order.
     """
 
-    expression: Expression
+    expression: syntax.Expression
     levels: tuple[object, ...] | None = None
     ordered: bool = False
 
     @classmethod
-    def of(cls, feature: Feature, expression: Expression) -> Symbol:
+    def of(cls, feature: Feature, expression: syntax.Expression) -> Symbol:
         """Return what the name of a feature means whose value, or level's position, is ``expression``."""
         return cls(expression, levels=getattr(feature, "levels", None), ordered=isinstance(feature, Ordinal))
 
@@ -51,21 +40,21 @@ class Symbol:
 class Number:
     """A number."""
 
-    expression: Expression
+    expression: syntax.Expression
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
     """A truth value; 1 or 0 where a number is wanted."""
 
-    guard: Guard
+    guard: syntax.Guard
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
     """A level of a feature, held as its position."""
 
-    expression: Expression
+    expression: syntax.Expression
     levels: tuple[object, ...]
     ordered: bool
 
@@ -81,7 +70,7 @@ class Text:
 class Label:
     """One of the strings that the program assigns or returns, held as its position among them."""
 
-    expression: Expression
+    expression: syntax.Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +110,11 @@ def from_object(item: object, reads: Reads = Fraction) -> Value | None:
         item = item.tolist()
     match item:
         case bool():
-            return Test(Truth(item))
+            return Test(syntax.Truth(item))
         case int() | Fraction():
-            return Number(Constant(Fraction(item)))
+            return Number(syntax.Constant(Fraction(item)))
         case float() if math.isfinite(item):
-            return Number(Constant(reads(item)))
+            return Number(syntax.Constant(reads(item)))
         case str():
             return Text(item)
         case list() | tuple():
@@ -136,10 +125,10 @@ def from_object(item: object, reads: Reads = Fraction) -> Value | None:
             return None
 
 
-def as_float(expression: Expression, reads: Reads = Fraction) -> Expression:
+def as_float(expression: syntax.Expression, reads: Reads = Fraction) -> syntax.Expression:
     """Return ``float(...)`` of an expression: a constant is rounded to the nearest float."""
-    if isinstance(expression, Constant):
-        return Constant(reads(float(expression.value)))
+    if isinstance(expression, syntax.Constant):
+        return syntax.Constant(reads(float(expression.value)))
     return expression
 
 
@@ -154,9 +143,9 @@ def position(levels: tuple[object, ...], value: Value) -> int | None:
     match value:
         case Text(text):
             wanted = text
-        case Number(Constant(number)):
+        case Number(syntax.Constant(number)):
             wanted = number
-        case Test(Truth(truth)):
+        case Test(syntax.Truth(truth)):
             wanted = Fraction(truth)
         case _:
             return None
@@ -164,25 +153,29 @@ def position(levels: tuple[object, ...], value: Value) -> int | None:
     return plain.index(wanted) if wanted in plain else None
 
 
-def numeric_value(level: Level) -> Expression | None:
+def numeric_value(level: Level) -> syntax.Expression | None:
     """Return the number that a level stands for, as a sum over the levels; None where some level is no number."""
     numbers = [_as_number(item) for item in level.levels]
     if any(number is None for number in numbers):
         return None
-    return total(
-        Binary("*", Constant(number), Indicator(Compare("==", level.expression, Constant(Fraction(place)))))
+    return syntax.total(
+        syntax.Binary(
+            "*",
+            syntax.Constant(number),
+            syntax.Indicator(syntax.Compare("==", level.expression, syntax.Constant(Fraction(place)))),
+        )
         for place, number in enumerate(numbers)
         if number is not None
     )
 
 
-def as_number(guard: Guard) -> Expression:
+def as_number(guard: syntax.Guard) -> syntax.Expression:
     """Return 1 or 0 for a truth value."""
     match guard:
-        case Truth(value):
-            return ONE if value else ZERO
+        case syntax.Truth(value):
+            return syntax.ONE if value else syntax.ZERO
         case _:
-            return Indicator(guard)
+            return syntax.Indicator(guard)
 
 
 def _as_number(item: object) -> Fraction | None:

@@ -10,8 +10,7 @@ from typing import Any
 
 from mace.errors import InvalidProgram, UnsupportedModel, did_you_mean
 from mace.forms import FunctionForm
-from mace.language import Parsed, Symbol, parse
-from mace.language.syntax import Program, Variable
+from mace.language import Parsed, Symbol, parse, syntax
 from mace.models.reading import Ask, Reading
 from mace.space import FeatureSpace, Point, Scalar
 from mace.space.features import plain_scalar
@@ -44,7 +43,7 @@ def read_function(model: Callable[..., object], space: FeatureSpace) -> Reading:
         parsed = parse(model, records=[symbols]) if takes_record else _parse_named(model, name, parameters, symbols)
     except InvalidProgram as error:
         raise UnsupportedModel(f"cannot read the function {name}: {error}") from error
-    form = FunctionForm(space, Program(space.names, parsed.program.body))
+    form = FunctionForm(space, syntax.Program(space.names, parsed.program.body))
     return Reading(
         family=f"function {name}",
         form=form,
@@ -67,7 +66,7 @@ def _parameters(model: Callable[..., object], name: str) -> tuple[str, ...]:
 
 def _symbol(space: FeatureSpace, name: str) -> Symbol:
     levels = getattr(space[name], "levels", None)
-    return Symbol(Variable(name), levels=levels)
+    return Symbol(syntax.Variable(name), levels=levels)
 
 
 def _parse_named(

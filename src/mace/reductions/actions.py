@@ -12,22 +12,11 @@ from mace.constraints.causal import inputs_of
 from mace.constraints.condition import Condition, GuardCondition, Values, compare
 from mace.distances import point_values
 from mace.forms import Effects, EffectsForm
+from mace.language import syntax
 from mace.language.linear import Linear
 from mace.language.partial import given
 from mace.language.pieces import pieces
 from mace.language.substitute import substitute_guard
-from mace.language.syntax import (
-    TRUE,
-    Binary,
-    Constant,
-    Expression,
-    Guard,
-    Program,
-    Return,
-    Variable,
-    conjunction,
-    total,
-)
 from mace.problem import Problem
 from mace.space import FeatureSpace, Integer, Point, Real, Value
 
@@ -91,7 +80,7 @@ def in_case(effects: Effects, levels: Mapping[str, Value]) -> Effects:
     )
 
 
-def in_pieces(effects: Effects) -> list[tuple[Guard, Effects]] | None:
+def in_pieces(effects: Effects) -> list[tuple[syntax.Guard, Effects]] | None:
     """Return where each equation is one linear form, and what follows from actions there; ``None`` where that cannot be said, or is one.
 
     Guards are over the row; exactly one of them holds of it.
@@ -103,16 +92,18 @@ def in_pieces(effects: Effects) -> list[tuple[Guard, Effects]] | None:
     made = []
     for chosen in itertools.product(*found):
         equations = [
-            replace(equation, program=Program(equation.program.inputs, Return(_expression(form))))
+            replace(equation, program=syntax.Program(equation.program.inputs, syntax.Return(_expression(form))))
             for equation, (_, form) in zip(effects.equations, chosen, strict=True)
         ]
-        made.append((conjunction(guard for guard, _ in chosen), replace(effects, equations=tuple(equations))))
+        made.append((syntax.conjunction(guard for guard, _ in chosen), replace(effects, equations=tuple(equations))))
     return made
 
 
-def _expression(form: Linear) -> Expression:
-    terms: list[Expression] = [Binary("*", Constant(share), Variable(name)) for name, share in form[0].items() if share]
-    return total([*terms, Constant(form[1])])
+def _expression(form: Linear) -> syntax.Expression:
+    terms: list[syntax.Expression] = [
+        syntax.Binary("*", syntax.Constant(share), syntax.Variable(name)) for name, share in form[0].items() if share
+    ]
+    return syntax.total([*terms, syntax.Constant(form[1])])
 
 
 def of_levels(space: FeatureSpace, levels: Mapping[str, Value]) -> tuple[Condition, ...]:
@@ -139,7 +130,7 @@ class OfRow:
             point_values(self.effects.space, self.effects.row(_point(self.effects.space, values)))
         )
 
-    def formula(self, prefix: str) -> Guard:
+    def formula(self, prefix: str) -> syntax.Guard:
         """Return the condition over the variables of the effects."""
         return substitute_guard(self.condition.formula(prefix), self.effects.named)
 
@@ -154,9 +145,9 @@ class InRanges:
         """Return whether the row's effects do."""
         return self.effects.in_ranges(self.effects.row(_point(self.effects.space, values)))
 
-    def formula(self, prefix: str) -> Guard:
+    def formula(self, prefix: str) -> syntax.Guard:
         """Return nothing: the effects' own formula says so."""
-        return TRUE
+        return syntax.TRUE
 
 
 def _point(space: FeatureSpace, values: Values) -> Point:

@@ -22,35 +22,12 @@ from mace.constraints.typical import Usual
 from mace.exact import UNIT
 from mace.forms import Box, Effects, EffectsForm, Equation, Interval, Network, Outcomes, TreeEnsemble
 from mace.forms.scoring import positions_guard
+from mace.language import syntax
 from mace.language.linear import Linear, linear, nearly_linear
 from mace.language.linear import room as rounding_room
 from mace.language.monotone import direction
 from mace.language.partial import given
 from mace.language.run import compare
-from mace.language.syntax import (
-    FALSE,
-    TRUE,
-    And,
-    Binary,
-    Compare,
-    CompareName,
-    Constant,
-    Expression,
-    Guard,
-    Indicator,
-    Missing,
-    Not,
-    Or,
-    Truth,
-    Unary,
-    Variable,
-    conjunction,
-    constant,
-    disjunction,
-    negation,
-    total,
-    variables,
-)
 from mace.problem import Problem
 from mace.reductions.actions import InRanges, OfRow
 from mace.space import Column, Filled, Point
@@ -234,12 +211,12 @@ class Traced:
             self._edges[key] = edge, before, after
         return self._edges[key]
 
-    def _up_to(self, name: str, number: Fraction, *, below: bool = False) -> Guard:
+    def _up_to(self, name: str, number: Fraction, *, below: bool = False) -> syntax.Guard:
         """Return that an effect is at most a number, or below it, in terms of its root; exactly."""
         edge, before, after = self.edge(name, number, below=below)
         if before == after:
-            return TRUE if before else FALSE
-        return Compare("<=" if before else ">", Variable(self.roots[name].name), constant(edge))
+            return syntax.TRUE if before else syntax.FALSE
+        return syntax.Compare("<=" if before else ">", syntax.Variable(self.roots[name].name), syntax.constant(edge))
 
     # ---- sums
 
@@ -267,7 +244,7 @@ class Traced:
         """Return a condition of a question about actions in terms of these alone; it holds wherever the condition does."""
         match condition:
             case InRanges():
-                return GuardCondition(conjunction(self._in_range(name) for name in self.names))
+                return GuardCondition(syntax.conjunction(self._in_range(name) for name in self.names))
             case OfRow(GuardCondition(guard)):
                 return GuardCondition(self._guard(guard))
             case OfRow(AtLeast(program) as inner) if not inputs_of(program) & set(self.names):
@@ -286,48 +263,55 @@ class Traced:
 
         return Usual(usual.space, replace(usual.reading, form=_trees(usual.form, self), ask=ask_rows))
 
-    def _in_range(self, name: str) -> Guard:
+    def _in_range(self, name: str) -> syntax.Guard:
         low, high = self.effects.ends(name)
-        effect = Variable(name)
-        return self._guard(conjunction([Compare(">=", effect, Constant(low)), Compare("<=", effect, Constant(high))]))
+        effect = syntax.Variable(name)
+        return self._guard(
+            syntax.conjunction(
+                [
+                    syntax.Compare(">=", effect, syntax.Constant(low)),
+                    syntax.Compare("<=", effect, syntax.Constant(high)),
+                ]
+            )
+        )
 
-    def _guard(self, guard: Guard) -> Guard:
+    def _guard(self, guard: syntax.Guard) -> syntax.Guard:
         """Return a guard over actions that holds wherever one over the row does."""
-        if not variables(guard) & set(self.names):
+        if not syntax.variables(guard) & set(self.names):
             return guard
         match guard:
-            case Missing():
-                return FALSE
-            case And(parts):
-                return conjunction(self._guard(part) for part in parts)
-            case Or(parts):
-                return disjunction(self._guard(part) for part in parts)
-            case Not(part):
-                if isinstance(part, Compare | And | Or | Not):
-                    return self._guard(negation(part))
-                return negation(self._guard(part))
-            case Compare():
+            case syntax.Missing():
+                return syntax.FALSE
+            case syntax.And(parts):
+                return syntax.conjunction(self._guard(part) for part in parts)
+            case syntax.Or(parts):
+                return syntax.disjunction(self._guard(part) for part in parts)
+            case syntax.Not(part):
+                if isinstance(part, syntax.Compare | syntax.And | syntax.Or | syntax.Not):
+                    return self._guard(syntax.negation(part))
+                return syntax.negation(self._guard(part))
+            case syntax.Compare():
                 exact = self._exactly(guard)
                 return self._loosely(guard) if exact is None else exact
-            case Truth():
+            case syntax.Truth():
                 return guard
 
-    def _exactly(self, atom: Compare) -> Guard | None:
+    def _exactly(self, atom: syntax.Compare) -> syntax.Guard | None:
         """Return a comparison in terms of roots, where it is of an effect and a number; ``None`` where it is more."""
         form = linear(atom)
         if form is None:
-            counted = Compare(atom.name, self._counted(atom.left), self._counted(atom.right))
-            return None if variables(counted) & set(self.names) else counted
+            counted = syntax.Compare(atom.name, self._counted(atom.left), self._counted(atom.right))
+            return None if syntax.variables(counted) & set(self.names) else counted
         shares = {name: share for name, share in form[0].items() if share}
         if len(shares) != 1:
             return None
         ((name, share),) = shares.items()
         number = -form[1] / share
-        sign: CompareName = atom.name
+        sign: syntax.CompareName = atom.name
         if share < 0:
             sign = _MIRRORED[sign]
         if name in self.constants:
-            return Truth(compare(sign, self.constants[name], number))
+            return syntax.Truth(compare(sign, self.constants[name], number))
         if name not in self.roots:
             return None
         root = self.roots[name]
@@ -340,37 +324,37 @@ class Traced:
             case "<":
                 return less
             case ">":
-                return negation(at_most)
+                return syntax.negation(at_most)
             case ">=":
-                return negation(less)
+                return syntax.negation(less)
             case "==":
-                return conjunction([at_most, negation(less)])
+                return syntax.conjunction([at_most, syntax.negation(less)])
             case _:
-                return disjunction([negation(at_most), less])
+                return syntax.disjunction([syntax.negation(at_most), less])
 
-    def _counted(self, expression: Expression) -> Expression:
+    def _counted(self, expression: syntax.Expression) -> syntax.Expression:
         """Return an expression with the guards that it counts in terms of roots, as far as these can be said exactly."""
         match expression:
-            case Indicator(guard):
-                return Indicator(self._counted_guard(guard))
-            case Unary(name, operand):
-                return Unary(name, self._counted(operand))
-            case Binary(name, left, right):
-                return Binary(name, self._counted(left), self._counted(right))
+            case syntax.Indicator(guard):
+                return syntax.Indicator(self._counted_guard(guard))
+            case syntax.Unary(name, operand):
+                return syntax.Unary(name, self._counted(operand))
+            case syntax.Binary(name, left, right):
+                return syntax.Binary(name, self._counted(left), self._counted(right))
             case _:
                 return expression
 
-    def _counted_guard(self, guard: Guard) -> Guard:
+    def _counted_guard(self, guard: syntax.Guard) -> syntax.Guard:
         match guard:
-            case Missing(name):
-                return FALSE if name in self.names else guard
-            case And(parts):
-                return conjunction(map(self._counted_guard, parts))
-            case Or(parts):
-                return disjunction(map(self._counted_guard, parts))
-            case Not(part):
-                return negation(self._counted_guard(part))
-            case Compare() if variables(guard) & set(self.names):
+            case syntax.Missing(name):
+                return syntax.FALSE if name in self.names else guard
+            case syntax.And(parts):
+                return syntax.conjunction(map(self._counted_guard, parts))
+            case syntax.Or(parts):
+                return syntax.disjunction(map(self._counted_guard, parts))
+            case syntax.Not(part):
+                return syntax.negation(self._counted_guard(part))
+            case syntax.Compare() if syntax.variables(guard) & set(self.names):
                 exact = self._exactly(guard)
                 if exact is None:
                     raise Inexpressible
@@ -378,27 +362,30 @@ class Traced:
             case _:
                 return guard
 
-    def _loosely(self, atom: Compare) -> Guard:
+    def _loosely(self, atom: syntax.Compare) -> syntax.Guard:
         """Return a comparison of sums over actions, with room for the rounding of the effects in it."""
         form = nearly_linear(atom)
         if form is None:
             raise Inexpressible
         shares, rest, room = self.through(form)
-        room += rounding_room(atom, {name: max(map(abs, self._ends(name))) for name in variables(atom)})
-        terms: list[Expression] = [
-            Binary("*", Constant(share), Variable(name)) for name, share in shares.items() if share
+        room += rounding_room(atom, {name: max(map(abs, self._ends(name))) for name in syntax.variables(atom)})
+        terms: list[syntax.Expression] = [
+            syntax.Binary("*", syntax.Constant(share), syntax.Variable(name)) for name, share in shares.items() if share
         ]
-        left = total(terms) if terms else Constant(Fraction(0))
-        low, high = Compare(">=", left, Constant(-rest - room)), Compare("<=", left, Constant(-rest + room))
+        left = syntax.total(terms) if terms else syntax.Constant(Fraction(0))
+        low, high = (
+            syntax.Compare(">=", left, syntax.Constant(-rest - room)),
+            syntax.Compare("<=", left, syntax.Constant(-rest + room)),
+        )
         match atom.name:
             case "<=" | "<":
                 return high
             case ">=" | ">":
                 return low
             case "==":
-                return conjunction([low, high])
+                return syntax.conjunction([low, high])
             case _:
-                return TRUE
+                return syntax.TRUE
 
     def through(self, form: Linear) -> tuple[Row, Fraction, Fraction]:
         """Return a linear form over the row as one over actions: coefficients, a constant, and by how much rounding may move it."""
@@ -416,7 +403,14 @@ class Traced:
         return shares, rest, room
 
 
-_MIRRORED: dict[CompareName, CompareName] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_MIRRORED: dict[syntax.CompareName, syntax.CompareName] = {
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+    "==": "==",
+    "!=": "!=",
+}
 
 
 # ---- the float where an effect crosses a number

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mace.constraints.typical import USUAL, Usual
 from mace.forms import Alternatives, Goal, Margin, TreeEnsemble
-from mace.language.syntax import Guard
+from mace.language import syntax
 from mace.problem import Problem
 from mace.space import Point
 
@@ -65,7 +65,7 @@ class Both:
         """Return the goal's alternatives, each with the margin."""
         return tuple((*margins, self.margin) for margins in self.goal.alternatives(self.outputs, ties_last=ties_last))
 
-    def of_result(self, result: str) -> Guard:
+    def of_result(self, result: str) -> syntax.Guard:
         """Return the goal's formula of a result, which knows nothing of the margin."""
         return self.goal.of_result(result)
 

@@ -14,28 +14,8 @@ from typing import TypeAlias
 
 from mace.distances import NormMetric
 from mace.exact import float_down, float_up
+from mace.language import syntax
 from mace.language.roundings import ROUNDINGS, operands, rounded_ends
-from mace.language.syntax import (
-    ONE,
-    ZERO,
-    And,
-    Binary,
-    Compare,
-    Constant,
-    Expression,
-    Guard,
-    Indicator,
-    Missing,
-    Not,
-    Or,
-    Truth,
-    Unary,
-    Variable,
-    conjunction,
-    constant,
-    disjunction,
-    negation,
-)
 from mace.problem import Problem
 from mace.space import Categorical, Feature, FeatureSpace, Integer, Ordinal, Real
 
@@ -164,43 +144,47 @@ def within_reach(problem: Problem, region: Region, upper: Fraction | None) -> Re
     return kept
 
 
-def guard_of(name: str, left: Range, whole: Range) -> Guard:
+def guard_of(name: str, left: Range, whole: Range) -> syntax.Guard:
     """Return the guard on one feature that says what is left of it."""
-    values: list[Guard] = []
+    values: list[syntax.Guard] = []
     if left.levels is not None:
-        values = [disjunction(Compare("==", Variable(name), constant(k)) for k in sorted(left.levels))]
+        values = [
+            syntax.disjunction(
+                syntax.Compare("==", syntax.Variable(name), syntax.constant(k)) for k in sorted(left.levels)
+            )
+        ]
     else:
         if left.low > whole.low:
-            values.append(Compare(">=", Variable(name), Constant(left.low)))
+            values.append(syntax.Compare(">=", syntax.Variable(name), syntax.Constant(left.low)))
         if left.high < whole.high:
-            values.append(Compare("<=", Variable(name), Constant(left.high)))
+            values.append(syntax.Compare("<=", syntax.Variable(name), syntax.Constant(left.high)))
     if not whole.missing:
-        return conjunction(values)
-    present = conjunction([Not(Missing(name)), *values])
+        return syntax.conjunction(values)
+    present = syntax.conjunction([syntax.Not(syntax.Missing(name)), *values])
     if not left.has_values:
-        return Missing(name)
-    return disjunction([Missing(name), present]) if left.missing else present
+        return syntax.Missing(name)
+    return syntax.disjunction([syntax.Missing(name), present]) if left.missing else present
 
 
 # ---- narrowing
 
 
-def narrow(guard: Guard, region: Region) -> Region | None:
+def narrow(guard: syntax.Guard, region: Region) -> Region | None:
     """Return what a guard leaves of a region; ``None`` where no row of it fulfils the guard."""
     match guard:
-        case Truth(value):
+        case syntax.Truth(value):
             return region if value else None
-        case Missing(name):
+        case syntax.Missing(name):
             return _with(region, name, region[name].nothing_but_missing())
-        case Not(Missing(name)):
+        case syntax.Not(syntax.Missing(name)):
             return _with(region, name, replace(region[name], missing=False))
-        case Not(part):
-            return narrow(negation(part), region)
-        case And(parts):
+        case syntax.Not(part):
+            return narrow(syntax.negation(part), region)
+        case syntax.And(parts):
             return _all(parts, region)
-        case Or(parts):
+        case syntax.Or(parts):
             return _some(parts, region)
-        case Compare():
+        case syntax.Compare():
             return _compared(guard, region)
 
 
@@ -208,7 +192,7 @@ def _with(region: Region, name: str, left: Range) -> Region | None:
     return None if left.is_empty else region if left == region[name] else region | {name: left}
 
 
-def _all(parts: tuple[Guard, ...], region: Region) -> Region | None:
+def _all(parts: tuple[syntax.Guard, ...], region: Region) -> Region | None:
     for _ in range(MOST_ROUNDS):
         before = region
         for part in parts:
@@ -221,7 +205,7 @@ def _all(parts: tuple[Guard, ...], region: Region) -> Region | None:
     return region
 
 
-def _some(parts: tuple[Guard, ...], region: Region) -> Region | None:
+def _some(parts: tuple[syntax.Guard, ...], region: Region) -> Region | None:
     kept = [left for part in parts if (left := narrow(part, region)) is not None]
     if not kept:
         return None
@@ -232,7 +216,7 @@ def _some(parts: tuple[Guard, ...], region: Region) -> Region | None:
     return joined
 
 
-def _compared(guard: Compare, region: Region) -> Region | None:
+def _compared(guard: syntax.Compare, region: Region) -> Region | None:
     level = _level_test(guard, region)
     if level is not None:
         name, chosen = level
@@ -248,7 +232,7 @@ def _compared(guard: Compare, region: Region) -> Region | None:
     if (sign == "<" and left[0] >= right[1]) or (sign == ">" and left[1] <= right[0]):
         return None
     match guard:
-        case Compare(_, Variable(name), Constant(value)):
+        case syntax.Compare(_, syntax.Variable(name), syntax.Constant(value)):
             low = left[0] if sign in ("<", "<=") else value
             return _with(region, name, region[name].between(low, left[1] if sign in (">", ">=") else value))
     found: Region | None = region
@@ -261,26 +245,26 @@ def _compared(guard: Compare, region: Region) -> Region | None:
     return found
 
 
-def _level_test(guard: Compare, region: Region) -> tuple[str, frozenset[int]] | None:
+def _level_test(guard: syntax.Compare, region: Region) -> tuple[str, frozenset[int]] | None:
     """Return the feature without order and the level that a guard compares it with, if it does that."""
     match guard:
-        case Compare("==" | "!=", Variable(name), Constant(value)) | Compare(
-            "==" | "!=", Constant(value), Variable(name)
+        case syntax.Compare("==" | "!=", syntax.Variable(name), syntax.Constant(value)) | syntax.Compare(
+            "==" | "!=", syntax.Constant(value), syntax.Variable(name)
         ):
             if region[name].levels is not None and not region[name].missing:
                 return name, frozenset({int(value)} if value.denominator == 1 else ())
     return None
 
 
-def interval(expression: Expression, region: Region) -> Interval | None:
+def interval(expression: syntax.Expression, region: Region) -> Interval | None:
     """Return the least and the greatest value of an expression on a region, or less and more; ``None`` where it may be undefined."""
     match expression:
-        case Constant(value):
+        case syntax.Constant(value):
             return value, value
-        case Variable(name):
+        case syntax.Variable(name):
             left = region[name]
             return None if left.missing or not left.has_values else left.interval()
-        case Unary(name, operand):
+        case syntax.Unary(name, operand):
             inner = interval(operand, region)
             if inner is None:
                 return None
@@ -290,13 +274,15 @@ def interval(expression: Expression, region: Region) -> Interval | None:
                 return -inner[1], -inner[0]
             sizes = abs(inner[0]), abs(inner[1])
             return (Fraction(0) if inner[0] <= 0 <= inner[1] else min(sizes)), max(sizes)
-        case Binary(name, left_side, right_side):
+        case syntax.Binary(name, left_side, right_side):
             first, second = interval(left_side, region), interval(right_side, region)
             return None if first is None or second is None else _combined(name, first, second)
-        case Indicator(guard):
+        case syntax.Indicator(guard):
             if narrow(guard, region) is None:
-                return ZERO.value, ZERO.value
-            return (ONE if narrow(negation(guard), region) is None else ZERO).value, ONE.value
+                return syntax.ZERO.value, syntax.ZERO.value
+            return (
+                syntax.ONE if narrow(syntax.negation(guard), region) is None else syntax.ZERO
+            ).value, syntax.ONE.value
 
 
 def _combined(name: str, a: Interval, b: Interval) -> Interval | None:
@@ -319,30 +305,30 @@ def _combined(name: str, a: Interval, b: Interval) -> Interval | None:
             return None
 
 
-def _project(expression: Expression, goal: Interval, region: Region | None) -> Region | None:
+def _project(expression: syntax.Expression, goal: Interval, region: Region | None) -> Region | None:
     """Return what is left of a region where an expression lies between two numbers."""
     if region is None or goal[0] > goal[1]:
         return None
     match expression:
-        case Constant(value):
+        case syntax.Constant(value):
             return region if goal[0] <= value <= goal[1] else None
-        case Variable(name):
+        case syntax.Variable(name):
             left = region[name]
             return region if left.missing else _with(region, name, left.between(*goal))
-        case Unary("neg", operand):
+        case syntax.Unary("neg", operand):
             return _project(operand, (-goal[1], -goal[0]), region)
-        case Unary(name, operand) if name in ROUNDINGS:
+        case syntax.Unary(name, operand) if name in ROUNDINGS:
             inside = operands(name, *goal)
             return None if inside is None else _project(operand, inside, region)
-        case Unary(_, operand):
+        case syntax.Unary(_, operand):
             return None if goal[1] < 0 else _project(operand, (-goal[1], goal[1]), region)
-        case Indicator(guard):
+        case syntax.Indicator(guard):
             if goal[0] > 0:
                 return None if goal[0] > 1 or goal[1] < 1 else narrow(guard, region)
-            return narrow(negation(guard), region) if goal[1] < 1 else region
-        case Binary("+"):
+            return narrow(syntax.negation(guard), region) if goal[1] < 1 else region
+        case syntax.Binary("+"):
             return _project_sum(_summands(expression), goal, region)
-        case Binary(name, left_side, right_side):
+        case syntax.Binary(name, left_side, right_side):
             first, second = interval(left_side, region), interval(right_side, region)
             if first is None or second is None:
                 return region
@@ -354,19 +340,19 @@ def _project(expression: Expression, goal: Interval, region: Region | None) -> R
             return region
 
 
-def _summands(expression: Expression) -> list[Expression]:
+def _summands(expression: syntax.Expression) -> list[syntax.Expression]:
     """Return the terms of a sum."""
     terms, pending = [], [expression]
     while pending:
         match pending.pop():
-            case Binary("+", left, right):
+            case syntax.Binary("+", left, right):
                 pending += [right, left]
             case term:
                 terms.append(term)
     return terms
 
 
-def _project_sum(terms: list[Expression], goal: Interval, region: Region) -> Region | None:
+def _project_sum(terms: list[syntax.Expression], goal: Interval, region: Region) -> Region | None:
     """Return what is left of a region where a sum lies between two numbers: each term is at least the goal less the most of the others."""
     each = [interval(term, region) for term in terms]
     known = [ends for ends in each if ends is not None]

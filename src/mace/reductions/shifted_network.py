@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mace.exact import UNIT
 from mace.forms import Alternatives, Goal, Margin, Network
 from mace.forms.scoring import column_values
-from mace.language.syntax import Guard
+from mace.language import syntax
 from mace.problem import Problem
 from mace.space import Feature, Integer, Point, Real, Value
 
@@ -59,7 +59,7 @@ class Everywhere:
         minus = None if margin.minus is None else margin.minus + begin
         return replace(margin, plus=plus, minus=minus, shift=margin.shift - self.firm)
 
-    def of_result(self, result: str) -> Guard:
+    def of_result(self, result: str) -> syntax.Guard:
         """Return the goal's formula of a result of one copy."""
         return self.goal.of_result(result)
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mace.constraints.robust import Sturdy
 from mace.exact import float_down, rounded_in
 from mace.forms import Alternatives, Goal, Margin, TreeEnsemble
-from mace.language.syntax import Guard
+from mace.language import syntax
 from mace.models.reading import Ask
 from mace.problem import Problem
 from mace.reductions.joint_forest import Joined, beside
@@ -124,7 +124,7 @@ class AtPlaces:
             each.append(tuple(tuple(_moved(m, begin, size - self.ensemble) for m in margins) for margins in own))
         return tuple(tuple(itertools.chain(*chosen)) for chosen in itertools.product(*each))
 
-    def of_result(self, result: str) -> Guard:
+    def of_result(self, result: str) -> syntax.Guard:
         """Return the goal's formula of a result of the ensemble."""
         return self.goal.of_result(result)
 

@@ -26,7 +26,7 @@ from typing import Protocol
 from mace.clock import OutOfTime
 from mace.distances import distance_down
 from mace.exact import float_down, float_up
-from mace.language.syntax import Guard
+from mace.language import syntax
 from mace.problem import LATE, Answer, Bounds, Limits, Problem, Sat, Unknown, Unsat
 from mace.solvers.witness import can_exclude, candidates, exclusion, implausible, is_finite, point_region
 from mace.space import Point
@@ -45,7 +45,7 @@ class Oracle(Protocol):
         """Ask for a point that the deployed model puts in the goal whatever the rounding."""
         ...
 
-    def exclude(self, region: Guard) -> None:
+    def exclude(self, region: syntax.Guard) -> None:
         """Leave a region out of all further answers."""
         ...
 
@@ -190,7 +190,7 @@ class Bisection:
             case Unknown(reason):
                 raise Stopped(reason)
 
-    def _judge(self, answer: Sat) -> Guard | None:
+    def _judge(self, answer: Sat) -> syntax.Guard | None:
         """Ask the real model about a witness: keep it where valid and nearer; return the region that a refusal rules out, if any."""
         for point in candidates(self.problem, answer.values):
             if not self.problem.is_plausible(point):
@@ -205,7 +205,7 @@ class Bisection:
         # No row beside the witness is plausible; on a finite space the witness is itself the row, so it goes.
         return self._ruled_out(implausible(self.problem, answer.values), next(candidates(self.problem, answer.values)))
 
-    def _ruled_out(self, region: Guard | None, point: Point) -> Guard | None:
+    def _ruled_out(self, region: syntax.Guard | None, point: Point) -> syntax.Guard | None:
         """Note the point that a region is about, for a checker to ask about again."""
         if region is not None:
             self.excluded.append(point)

@@ -15,8 +15,7 @@ from mace.constraints.condition import GuardCondition
 from mace.constraints.differ import CountDifferent
 from mace.distances.change import written_range
 from mace.exact import float_down, float_up, greatest_float, least_float, next_float, rounded_in
-from mace.language import holds
-from mace.language.syntax import And, Compare, Constant, Guard, Not, Or, Variable, variables
+from mace.language import holds, syntax
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
 from mace.space.decimals import decimal_of, dtype_of
@@ -35,31 +34,33 @@ def unsupported_condition(conditions: Iterable[Condition]) -> str:
         if not isinstance(condition, GuardCondition):
             return "a condition is not on single features"
         for part in conjuncts(condition.guard):
-            if len(variables(part)) > 1:
+            if len(syntax.variables(part)) > 1:
                 return "a condition joins several features"
             if compared_with(part) is None:
                 return "a condition compares a feature with something other than a number"
     return ""
 
 
-def conjuncts(guard: Guard) -> tuple[Guard, ...]:
+def conjuncts(guard: syntax.Guard) -> tuple[syntax.Guard, ...]:
     """Return the guards that must all hold."""
-    return guard.parts if isinstance(guard, And) else (guard,)
+    return guard.parts if isinstance(guard, syntax.And) else (guard,)
 
 
-def compared_with(guard: Guard) -> list[Fraction] | None:
+def compared_with(guard: syntax.Guard) -> list[Fraction] | None:
     """Return the numbers that a guard compares its feature with; ``None`` where it does more than compare."""
     found: list[Fraction] = []
-    pending: list[Guard] = [guard]
+    pending: list[syntax.Guard] = [guard]
     while pending:
         match pending.pop():
-            case Compare(_, Variable(), Constant(value)) | Compare(_, Constant(value), Variable()):
+            case syntax.Compare(_, syntax.Variable(), syntax.Constant(value)) | syntax.Compare(
+                _, syntax.Constant(value), syntax.Variable()
+            ):
                 found.append(value)
-            case Compare():
+            case syntax.Compare():
                 return None
-            case And(parts) | Or(parts):
+            case syntax.And(parts) | syntax.Or(parts):
                 pending.extend(parts)
-            case Not(part):
+            case syntax.Not(part):
                 pending.append(part)
             case _:
                 pass
@@ -84,14 +85,14 @@ class Allowed:
 
 def allowed_values(problem: Problem) -> list[Allowed]:
     """Return what each feature may be: its domain, and every guard on it alone."""
-    parts: dict[str, list[Guard]] = {name: [] for name in problem.space}
+    parts: dict[str, list[syntax.Guard]] = {name: [] for name in problem.space}
     for condition in problem.conditions:
         if isinstance(condition, GuardCondition):
             for part in conjuncts(condition.guard):
-                if len(names := variables(part)) == 1:
+                if len(names := syntax.variables(part)) == 1:
                     parts[next(iter(names))].append(part)
     never = any(
-        isinstance(condition, GuardCondition) and not variables(part) and not holds(part, {})
+        isinstance(condition, GuardCondition) and not syntax.variables(part) and not holds(part, {})
         for condition in problem.conditions
         for part in (conjuncts(condition.guard) if isinstance(condition, GuardCondition) else ())
     )
@@ -106,7 +107,7 @@ def whole_domain(feature: Feature) -> Allowed:
     return Allowed((ends(feature),), feature.missing)
 
 
-def _allowed(name: str, feature: Feature, own: Value, guards: list[Guard]) -> Allowed:
+def _allowed(name: str, feature: Feature, own: Value, guards: list[syntax.Guard]) -> Allowed:
     if not guards:
         return whole_domain(feature)
     low, high = ends(feature)
@@ -127,14 +128,14 @@ def _allowed(name: str, feature: Feature, own: Value, guards: list[Guard]) -> Al
     return Allowed(tuple(spans), missing)
 
 
-def _listed(guard: Guard) -> frozenset[Fraction] | None:
+def _listed(guard: syntax.Guard) -> frozenset[Fraction] | None:
     """Return the values that a guard lists, where it is a list of values and nothing else."""
-    if not isinstance(guard, Or):
+    if not isinstance(guard, syntax.Or):
         return None
     values = []
     for part in guard.parts:
         match part:
-            case Compare("==", Variable(), Constant(value)):
+            case syntax.Compare("==", syntax.Variable(), syntax.Constant(value)):
                 values.append(value)
             case _:
                 return None

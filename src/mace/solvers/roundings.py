@@ -5,25 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
+from mace.language import syntax
 from mace.language.linear import room, unrounded
 from mace.language.roundings import ROUNDINGS
-from mace.language.syntax import (
-    And,
-    Binary,
-    Compare,
-    Constant,
-    Expression,
-    Guard,
-    Missing,
-    Not,
-    Or,
-    Truth,
-    Unary,
-    conjunction,
-    disjunction,
-    negation,
-    variables,
-)
 from mace.space import FeatureSpace, Integer, Real
 
 TIMES = 8
@@ -40,36 +24,36 @@ def sizes_of(space: FeatureSpace) -> dict[str, Fraction]:
     }
 
 
-def narrowed(guard: Guard, sizes: Mapping[str, Fraction]) -> Guard:
+def narrowed(guard: syntax.Guard, sizes: Mapping[str, Fraction]) -> syntax.Guard:
     """Return a guard without roundings that leaves room for them; an equation is taken as it stands without them."""
     match guard:
-        case And(parts):
-            return conjunction(narrowed(part, sizes) for part in parts)
-        case Or(parts):
-            return disjunction(narrowed(part, sizes) for part in parts)
-        case Not(Missing()) | Missing() | Truth():
+        case syntax.And(parts):
+            return syntax.conjunction(narrowed(part, sizes) for part in parts)
+        case syntax.Or(parts):
+            return syntax.disjunction(narrowed(part, sizes) for part in parts)
+        case syntax.Not(syntax.Missing()) | syntax.Missing() | syntax.Truth():
             return guard
-        case Not(part):
-            return narrowed(negation(part), sizes)
-        case Compare(sign, left, right):
+        case syntax.Not(part):
+            return narrowed(syntax.negation(part), sizes)
+        case syntax.Compare(sign, left, right):
             if not (_rounds(left) or _rounds(right)):
                 return guard
             first, second = unrounded(left), unrounded(right)
-            if sign == "==" or not variables(guard) <= set(sizes):
-                return Compare(sign, first, second)
-            margin = Constant(TIMES * room(guard, sizes))
-            below = Compare("<=", Binary("+", first, margin), second)
-            above = Compare(">=", first, Binary("+", second, margin))
+            if sign == "==" or not syntax.variables(guard) <= set(sizes):
+                return syntax.Compare(sign, first, second)
+            margin = syntax.Constant(TIMES * room(guard, sizes))
+            below = syntax.Compare("<=", syntax.Binary("+", first, margin), second)
+            above = syntax.Compare(">=", first, syntax.Binary("+", second, margin))
             if sign == "!=":
-                return disjunction([below, above])
+                return syntax.disjunction([below, above])
             return below if sign in ("<", "<=") else above
 
 
-def _rounds(expression: Expression) -> bool:
+def _rounds(expression: syntax.Expression) -> bool:
     match expression:
-        case Unary(name, operand):
+        case syntax.Unary(name, operand):
             return name in ROUNDINGS or _rounds(operand)
-        case Binary(_, left, right):
+        case syntax.Binary(_, left, right):
             return _rounds(left) or _rounds(right)
         case _:
             return False

@@ -8,8 +8,7 @@ from itertools import islice, product
 
 from mace.constraints.condition import compare
 from mace.exact import float_down, float_up
-from mace.language import holds
-from mace.language.syntax import Guard, conjunction
+from mace.language import holds, syntax
 from mace.problem import Problem
 from mace.solvers.dtypes import is_narrow, number_beside
 from mace.space import Point, Real
@@ -39,7 +38,7 @@ def _roundings(problem: Problem, name: str, value: Fraction | None) -> tuple[int
     return tuple(dict.fromkeys((up,) if up == down else (up, down, float(f"{up:.14g}"))))
 
 
-def exclusion(problem: Problem, point: Point, values: dict[str, Fraction | None]) -> Guard | None:
+def exclusion(problem: Problem, point: Point, values: dict[str, Fraction | None]) -> syntax.Guard | None:
     """Return a region around a witness that shares the outcome of ``point`` for certain; ``None`` where there is none to gain by.
 
     Parameters
@@ -55,7 +54,7 @@ def exclusion(problem: Problem, point: Point, values: dict[str, Fraction | None]
     return region if region is not None and holds(region, values) else None
 
 
-def can_exclude(problem: Problem, point: Point) -> Guard | None:
+def can_exclude(problem: Problem, point: Point) -> syntax.Guard | None:
     """Return the cell of a point (trees), or the point itself on a finite space."""
     cell = problem.form.cell(point)
     if cell is not None:
@@ -65,7 +64,7 @@ def can_exclude(problem: Problem, point: Point) -> Guard | None:
     return point_region(problem, point)
 
 
-def implausible(problem: Problem, values: dict[str, Fraction | None]) -> Guard | None:
+def implausible(problem: Problem, values: dict[str, Fraction | None]) -> syntax.Guard | None:
     """Return the region of a witness none of whose rows is plausible, on a finite space."""
     return point_region(problem, next(candidates(problem, values))) if is_finite(problem) else None
 
@@ -75,8 +74,8 @@ def is_finite(problem: Problem) -> bool:
     return all(feature.size is not None for feature in problem.space.values())
 
 
-def point_region(problem: Problem, point: Point) -> Guard:
+def point_region(problem: Problem, point: Point) -> syntax.Guard:
     """Return the region that holds a single point."""
-    return conjunction(
+    return syntax.conjunction(
         compare(problem.space, name, "==", value) for name, value in zip(problem.space, point, strict=True)
     )

@@ -21,17 +21,7 @@ from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.constraints.condition import GuardCondition
 from mace.constraints.typical import USUAL, Usual
 from mace.distances import NormMetric
-from mace.language.syntax import (
-    Compare,
-    Guard,
-    Missing,
-    Not,
-    Truth,
-    Variable,
-    conjunction,
-    constant,
-    disjunction,
-)
+from mace.language import syntax
 from mace.problem import Problem
 from mace.space import Feature, Integer, Ordinal
 
@@ -106,15 +96,22 @@ def _read_span(feature: Feature, entry: dict[str, Any]) -> Span:
     return Span(low, high, None, False, missing)
 
 
-def _guard(name: str, span: Span) -> Guard:
+def _guard(name: str, span: Span) -> syntax.Guard:
     """Return the guard that a feature lies in a span."""
-    variable = Variable(name)
+    variable = syntax.Variable(name)
     if not span.has_values:
-        within: Guard = Truth(False)
+        within: syntax.Guard = syntax.Truth(False)
     elif span.levels is not None:
-        within = disjunction(Compare("==", variable, constant(k)) for k in sorted(span.levels))
+        within = syntax.disjunction(syntax.Compare("==", variable, syntax.constant(k)) for k in sorted(span.levels))
     else:
-        within = conjunction(
-            [Compare(">=", variable, constant(span.low)), Compare("<=", variable, constant(span.high))]
+        within = syntax.conjunction(
+            [
+                syntax.Compare(">=", variable, syntax.constant(span.low)),
+                syntax.Compare("<=", variable, syntax.constant(span.high)),
+            ]
         )
-    return disjunction([Missing(name), within]) if span.missing else conjunction([Not(Missing(name)), within])
+    return (
+        syntax.disjunction([syntax.Missing(name), within])
+        if span.missing
+        else syntax.conjunction([syntax.Not(syntax.Missing(name)), within])
+    )

@@ -21,7 +21,7 @@ from mace.certify.verdict import Refuted, Unchecked
 from mace.constraints.condition import GuardCondition
 from mace.constraints.near_data import Neighbours
 from mace.distances import NormMetric
-from mace.language.syntax import variables
+from mace.language import syntax
 from mace.problem import Problem
 from mace.space import Feature, Integer, Point, Real
 
@@ -105,7 +105,7 @@ class _Cover:
         self.axes, self.limit = axes, threshold(problem, lower)
         self.guards = [condition.guard for condition in problem.conditions if isinstance(condition, GuardCondition)]
         self.rows = [Rows(problem, each, lower) for each in problem.conditions if isinstance(each, Neighbours)]
-        self.asked = sorted({self.names.index(name) for guard in self.guards for name in variables(guard)})
+        self.asked = sorted({self.names.index(name) for guard in self.guards for name in syntax.variables(guard)})
         self.known: dict[tuple[int, Span], list[tuple[int, int]]] = {}
         self.narrowed: dict[tuple[int, Span], Span] = {}
 

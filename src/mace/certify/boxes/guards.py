@@ -5,45 +5,33 @@ from __future__ import annotations
 from fractions import Fraction
 
 from mace.certify.boxes.ranges import Span
+from mace.language import syntax
 from mace.language.roundings import ROUNDINGS, rounded
-from mace.language.syntax import (
-    And,
-    Binary,
-    Compare,
-    Constant,
-    Expression,
-    Guard,
-    Indicator,
-    Missing,
-    Not,
-    Or,
-    Truth,
-    Unary,
-    Variable,
-)
 
 Interval = tuple[Fraction, Fraction]
 
 
-def may_hold(guard: Guard, at: dict[str, Span]) -> tuple[bool, bool]:
+def may_hold(guard: syntax.Guard, at: dict[str, Span]) -> tuple[bool, bool]:
     """Return whether a guard may hold in a piece, and whether it may fail; where that is not clear, both."""
     match guard:
-        case Truth(value):
+        case syntax.Truth(value):
             return value, not value
-        case Missing(name):
+        case syntax.Missing(name):
             return at[name].missing, at[name].has_values
-        case Not(part):
+        case syntax.Not(part):
             holds, fails = may_hold(part, at)
             return fails, holds
-        case And(parts):
+        case syntax.And(parts):
             each = [may_hold(part, at) for part in parts]
             return all(holds for holds, _ in each), any(fails for _, fails in each)
-        case Or(parts):
+        case syntax.Or(parts):
             each = [may_hold(part, at) for part in parts]
             return any(holds for holds, _ in each), all(fails for _, fails in each)
-        case Compare(sign, Variable(name), Constant(value)) if sign in ("==", "!=") and at[name].levels is not None:
+        case syntax.Compare(sign, syntax.Variable(name), syntax.Constant(value)) if (
+            sign in ("==", "!=") and at[name].levels is not None
+        ):
             return _level_test(sign == "==", at[name], value)
-        case Compare(sign, left, right):
+        case syntax.Compare(sign, left, right):
             first, second = _interval(left, at), _interval(right, at)
             return (True, True) if first is None or second is None else _compared(sign, first, second)
 
@@ -72,17 +60,17 @@ def _compared(sign: str, a: Interval, b: Interval) -> tuple[bool, bool]:
     return (meet, apart) if sign == "==" else (apart, meet)
 
 
-def _interval(expression: Expression, at: dict[str, Span]) -> Interval | None:
+def _interval(expression: syntax.Expression, at: dict[str, Span]) -> Interval | None:
     """Return between what the values of an expression lie in a piece; ``None`` where it may not have one."""
     match expression:
-        case Constant(value):
+        case syntax.Constant(value):
             return value, value
-        case Variable(name):
+        case syntax.Variable(name):
             return _values(at[name])
-        case Indicator(guard):
+        case syntax.Indicator(guard):
             holds, fails = may_hold(guard, at)
             return Fraction(not fails), Fraction(holds)
-        case Unary(name, operand):
+        case syntax.Unary(name, operand):
             inner = _interval(operand, at)
             if inner is None:
                 return None
@@ -93,7 +81,7 @@ def _interval(expression: Expression, at: dict[str, Span]) -> Interval | None:
                 return -inner[1], -inner[0]
             ends = sorted(map(abs, inner))
             return (Fraction(0) if inner[0] <= 0 <= inner[1] else ends[0]), ends[1]
-        case Binary(name, left, right):
+        case syntax.Binary(name, left, right):
             first, second = _interval(left, at), _interval(right, at)
             return None if first is None or second is None else _joined(name, first, second)
 

@@ -27,7 +27,7 @@ from mace.certify.smt import milp
 from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.constraints.differ import CountDifferent
 from mace.forms import Alternatives, Box, Composite, Curved, Margin, Part, Polyline, Voting, Weighted
-from mace.language.syntax import ONE, Compare, Guard, Variable
+from mace.language import syntax
 from mace.problem import Problem
 from mace.space import Point
 
@@ -59,9 +59,9 @@ class Stated:
         """Return the margins."""
         return self.stated
 
-    def of_result(self, result: str) -> Guard:
+    def of_result(self, result: str) -> syntax.Guard:
         """Return that an outcome counts."""
-        return Compare("==", Variable(result), ONE)
+        return syntax.Compare("==", syntax.Variable(result), syntax.ONE)
 
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:

@@ -34,8 +34,8 @@ from mace.certify.verdict import Progress, Refuted
 from mace.distances import NormMetric
 from mace.exact import float_up
 from mace.forms import Network
+from mace.language import syntax
 from mace.language.roundings import ROUNDINGS, unit
-from mace.language.syntax import Binary, Compare, Constant, Expression, Guard, Unary, Variable, variables
 from mace.problem import Problem
 from mace.space import Real
 
@@ -314,13 +314,13 @@ def linear_conditions(problem: Problem, missing: Way = frozenset()) -> list[Line
     found = []
     unknown = {problem.space.names[j] for j in missing}
     for part in guard_parts(problem):
-        if len(variables(part)) > 1 and not variables(part) & unknown:
+        if len(syntax.variables(part)) > 1 and not syntax.variables(part) & unknown:
             found += _inequalities(problem, part)
     return found
 
 
-def _inequalities(problem: Problem, part: Guard) -> list[Linear]:
-    if not isinstance(part, Compare) or part.name == "!=":
+def _inequalities(problem: Problem, part: syntax.Guard) -> list[Linear]:
+    if not isinstance(part, syntax.Compare) or part.name == "!=":
         return []
     left, right = _affine(part.left), _affine(part.right)
     if left is None or right is None:
@@ -331,18 +331,18 @@ def _inequalities(problem: Problem, part: Guard) -> list[Linear]:
     return [_inequality(problem, _sum(({}, room), difference, Fraction(sign)), part.name in "<>") for sign in signs]
 
 
-def _off(problem: Problem, expression: Expression) -> Fraction:
+def _off(problem: Problem, expression: syntax.Expression) -> Fraction:
     """Return how far the roundings in a linear expression may move it: each by half an ulp of the most that it can be."""
     match expression:
-        case Unary(name, inner):
+        case syntax.Unary(name, inner):
             return _off(problem, inner) + (_half_ulp(name, _most(problem, inner)) if name in ROUNDINGS else 0)
-        case Binary("*", left, right):
+        case syntax.Binary("*", left, right):
             return _off(problem, left) * _most(problem, right) + _off(problem, right) * _most(problem, left)
-        case Binary("/", left, right):
+        case syntax.Binary("/", left, right):
             divisor = _affine(right)
             assert divisor is not None
             return _off(problem, left) / abs(divisor[1])
-        case Binary(_, left, right):
+        case syntax.Binary(_, left, right):
             return _off(problem, left) + _off(problem, right)
         case _:
             return Fraction(0)
@@ -353,7 +353,7 @@ def _half_ulp(name: str, size: Fraction) -> Fraction:
     return share * size + least
 
 
-def _most(problem: Problem, expression: Expression) -> Fraction:
+def _most(problem: Problem, expression: syntax.Expression) -> Fraction:
     """Return a number that a linear expression does not exceed in size, roundings included."""
     found = _affine(expression)
     assert found is not None
@@ -384,18 +384,18 @@ def _largest(feature: Any) -> Fraction:
     return max(abs(Fraction(end)) for end in ends)
 
 
-def _affine(expression: Expression) -> Affine | None:
+def _affine(expression: syntax.Expression) -> Affine | None:
     match expression:
-        case Variable(name):
+        case syntax.Variable(name):
             return {name: Fraction(1)}, Fraction(0)
-        case Constant(value):
+        case syntax.Constant(value):
             return {}, value
-        case Unary(name, inner) if name in ROUNDINGS:
+        case syntax.Unary(name, inner) if name in ROUNDINGS:
             return _affine(inner)
-        case Unary("neg", inner):
+        case syntax.Unary("neg", inner):
             found = _affine(inner)
             return None if found is None else _sum(({}, Fraction(0)), found, Fraction(-1))
-        case Binary(name, left, right):
+        case syntax.Binary(name, left, right):
             return _joined(name, _affine(left), _affine(right))
         case _:
             return None

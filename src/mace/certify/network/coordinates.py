@@ -18,8 +18,7 @@ from mace.constraints.condition import GuardCondition
 from mace.constraints.differ import CountDifferent
 from mace.distances.change import written_range
 from mace.exact import float_down, float_up, next_float, rounded_in
-from mace.language import holds
-from mace.language.syntax import And, Compare, Constant, Guard, Missing, Not, Or, Truth, Variable, variables
+from mace.language import holds, syntax
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
 from mace.space.decimals import decimal_of, dtype_of, float_of
@@ -140,7 +139,7 @@ def make_axes(problem: Problem, missing: frozenset[int] = frozenset()) -> list[A
     and that is known here, one more such category follows: it stands for the change, and the value itself stands anywhere.
     """
     parts = list(guard_parts(problem))
-    never = any(not variables(part) and not holds(part, {}) for part in parts)
+    never = any(not syntax.variables(part) and not holds(part, {}) for part in parts)
     axes, changes = [], []
     for j, ((name, feature), own) in enumerate(zip(problem.space.items(), problem.factual, strict=True)):
         if j in missing:
@@ -150,25 +149,27 @@ def make_axes(problem: Problem, missing: frozenset[int] = frozenset()) -> list[A
             assert isinstance(feature, Real | Integer)
             own = feature.low
             changes.append(_gap(0))
-        guards = [part for part in parts if variables(part) == {name}]
+        guards = [part for part in parts if syntax.variables(part) == {name}]
         axes.append(_axis(name, feature, own, guards, never))
     return axes + changes
 
 
 def _gap(own: int) -> Axis:
-    return _axis("gap", GAP, own, [Compare("==", Variable("gap"), Constant(Fraction(1)))], never=False)
+    return _axis(
+        "gap", GAP, own, [syntax.Compare("==", syntax.Variable("gap"), syntax.Constant(Fraction(1)))], never=False
+    )
 
 
-def guard_parts(problem: Problem) -> list[Guard]:
+def guard_parts(problem: Problem) -> list[syntax.Guard]:
     """Return the guards that must all hold."""
-    found: list[Guard] = []
+    found: list[syntax.Guard] = []
     for condition in problem.conditions:
         if isinstance(condition, GuardCondition):
-            found += condition.guard.parts if isinstance(condition.guard, And) else (condition.guard,)
+            found += condition.guard.parts if isinstance(condition.guard, syntax.And) else (condition.guard,)
     return found
 
 
-def _axis(name: str, feature: Feature, own: Value, guards: list[Guard], never: bool) -> Axis:
+def _axis(name: str, feature: Feature, own: Value, guards: list[syntax.Guard], never: bool) -> Axis:
     assert own is not None
     levels = np.zeros(0)
     if isinstance(feature, Ordinal | Categorical):
@@ -204,7 +205,7 @@ def _axis(name: str, feature: Feature, own: Value, guards: list[Guard], never: b
     return Axis(feature, float(own), home, is_grid, is_whole, False, levels, places)
 
 
-def _shrunk(axis: Axis, name: str, guards: list[Guard], first: float, last: float) -> Span:
+def _shrunk(axis: Axis, name: str, guards: list[syntax.Guard], first: float, last: float) -> Span:
     """Return a range of places of a grid without those at its ends whose values fail a guard: floats may have put one too many there."""
 
     def fails(place: float) -> bool:
@@ -222,23 +223,25 @@ def _array(spans: list[Span]) -> Floats:
     return np.array(spans, dtype=np.float64).reshape(-1, 2)
 
 
-def _compared(guard: Guard) -> list[Fraction] | None:
+def _compared(guard: syntax.Guard) -> list[Fraction] | None:
     """Return the numbers between which the truth of a guard on one feature does not change; ``None`` where they are not plain."""
     match guard:
-        case Compare(_, Variable(), Constant(number)) | Compare(_, Constant(number), Variable()):
+        case syntax.Compare(_, syntax.Variable(), syntax.Constant(number)) | syntax.Compare(
+            _, syntax.Constant(number), syntax.Variable()
+        ):
             return [number]
-        case And(parts) | Or(parts):
+        case syntax.And(parts) | syntax.Or(parts):
             inside = [_compared(part) for part in parts]
             return None if any(each is None for each in inside) else [n for each in inside for n in each or ()]
-        case Not(part):
+        case syntax.Not(part):
             return _compared(part)
-        case Truth() | Missing():
+        case syntax.Truth() | syntax.Missing():
             return []
         case _:
             return None
 
 
-def _held(name: str, guard: Guard, span: Span, cuts: list[Fraction]) -> list[Span]:
+def _held(name: str, guard: syntax.Guard, span: Span, cuts: list[Fraction]) -> list[Span]:
     """Return the parts of a range of floats on which a guard holds."""
     found: list[Span] = []
     begin = span[0]

@@ -17,8 +17,7 @@ from mace.distances import NormMetric
 from mace.distances.norm import Parts
 from mace.errors import InvalidProgram
 from mace.forms import Network
-from mace.language import holds
-from mace.language.syntax import variables
+from mace.language import holds, syntax
 from mace.problem import Problem
 from mace.space import Column, Filled, Point, Real
 
@@ -72,7 +71,7 @@ def _choices(problem: Problem, j: int, parts: Parts, may_be_known: bool) -> Iter
 def _is_allowed(problem: Problem, name: str) -> bool:
     """Return whether the conditions on a feature alone let it be missing; one that cannot be asked then forbids nothing here."""
     for part in guard_parts(problem):
-        if variables(part) == {name}:
+        if syntax.variables(part) == {name}:
             try:
                 if not holds(part, {name: None}):
                     return False

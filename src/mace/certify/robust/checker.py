@@ -26,7 +26,7 @@ from mace.constraints.robust import Sturdy
 from mace.distances import as_distance
 from mace.exact import float_down, float_up
 from mace.forms import Alternatives, Goal, Margin, TreeEnsemble, negated
-from mace.language.syntax import Compare, Constant, Guard, Missing, Not, Variable, conjunction, constant
+from mace.language import syntax
 from mace.problem import Problem
 from mace.reductions.joint_forest import Joined
 from mace.space import Categorical, Column, Integer, Ordinal, Point, Real, Value, grid_values
@@ -81,18 +81,24 @@ def _silent(share: float) -> None:
     """Tell nobody."""
 
 
-def _within(name: str, value: Value, sturdy: Sturdy, feature: object) -> Guard:
+def _within(name: str, value: Value, sturdy: Sturdy, feature: object) -> syntax.Guard:
     """Return the guard that a feature is what noise makes of a value."""
-    variable = Variable(name)
+    variable = syntax.Variable(name)
     if value is None:
-        return Missing(name)
+        return syntax.Missing(name)
     if isinstance(feature, Categorical) or not sturdy.radii.get(name):
-        return conjunction([Not(Missing(name)), Compare("==", variable, constant(value))])
+        return syntax.conjunction(
+            [syntax.Not(syntax.Missing(name)), syntax.Compare("==", variable, syntax.constant(value))]
+        )
     low, high = sturdy.reach(name, value, value)
     if isinstance(feature, Real):
         low, high = Fraction(float_up(low)), Fraction(float_down(high))
-    return conjunction(
-        [Not(Missing(name)), Compare(">=", variable, Constant(low)), Compare("<=", variable, Constant(high))]
+    return syntax.conjunction(
+        [
+            syntax.Not(syntax.Missing(name)),
+            syntax.Compare(">=", variable, syntax.Constant(low)),
+            syntax.Compare("<=", variable, syntax.Constant(high)),
+        ]
     )
 
 
@@ -255,7 +261,7 @@ class Everywhere:
             each.append(tuple(tuple(_moved(margin, large, self.outputs) for margin in margins) for margins in own))
         return tuple(tuple(itertools.chain(*chosen)) for chosen in itertools.product(*each))
 
-    def of_result(self, result: str) -> Guard:
+    def of_result(self, result: str) -> syntax.Guard:
         """Return the goal's formula of a result of the ensemble."""
         return self.goal.of_result(result)
 

@@ -31,7 +31,7 @@ from mace.constraints.robust import Sturdy
 from mace.distances import NormMetric
 from mace.exact import UNIT, decimal_fraction, float_up
 from mace.forms import Alternatives, Goal, Margin, Network
-from mace.language.syntax import Guard
+from mace.language import syntax
 from mace.problem import Problem
 from mace.space import Feature, Filled, Integer, Point, Real, Value
 from mace.space.decimals import decimal_of, is_exact
@@ -206,7 +206,7 @@ class Everywhere:
         pairs = itertools.product(range(self.copies), margins)
         return (tuple(_of_copy(margin, copy * self.outputs) for copy, margin in pairs),)
 
-    def of_result(self, result: str) -> Guard:
+    def of_result(self, result: str) -> syntax.Guard:
         """Return the goal's formula of a result of one copy."""
         return self.goal.of_result(result)
 

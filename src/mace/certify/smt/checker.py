@@ -19,8 +19,7 @@ from typing import Any
 from mace.certify.smt.script import Script
 from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.constraints.condition import compare
-from mace.language import characteristic, holds
-from mace.language.syntax import Compare, Guard, Variable, conjunction, constant, negation
+from mace.language import characteristic, holds, syntax
 from mace.problem import Problem
 from mace.space import RESERVED, Categorical, Point, Real
 
@@ -87,11 +86,13 @@ def refute(problem: Problem, lower: Fraction | None, excluded: object, solvers: 
             if answer != "sat":
                 answers.append(f"{name}: {answer}")
                 break
-            made.add(negation(_refused(problem, lower, made, values, name)))
+            made.add(syntax.negation(_refused(problem, lower, made, values, name)))
     raise Unchecked(f"the formula was not decided ({'; '.join(answers) or 'too many points are refused one by one'})")
 
 
-def _refused(problem: Problem, lower: Fraction | None, made: Script, values: dict[str, str], solver: str) -> Guard:
+def _refused(
+    problem: Problem, lower: Fraction | None, made: Script, values: dict[str, str], solver: str
+) -> syntax.Guard:
     """Return the region about a point of the formula that the real model refuses, asked about it; or raise, where it does not."""
     found = Refuted(f"{solver} finds a point that the model may put in the target {_where(lower)}")
     exact = made.read(values)
@@ -124,28 +125,33 @@ def script(problem: Problem, lower: Fraction | None, excluded: object) -> Script
     made.add(_nearer(problem, lower))
     made.add(problem.form.possible(problem.goal, problem.box(lower)))
     for region in _regions(problem, lower, excluded):
-        made.add(negation(region))
+        made.add(syntax.negation(region))
     return made
 
 
-def _nearer(problem: Problem, lower: Fraction | None) -> Guard:
+def _nearer(problem: Problem, lower: Fraction | None) -> syntax.Guard:
     """Return that a point is nearer than ``lower``, with the ranges of single features that follow from it."""
     if lower is None:
-        return conjunction([])
-    parts: list[Guard] = [Compare("<", Variable(DISTANCE), constant(lower**problem.metric.power))]
+        return syntax.conjunction([])
+    parts: list[syntax.Guard] = [
+        syntax.Compare("<", syntax.Variable(DISTANCE), syntax.constant(lower**problem.metric.power))
+    ]
     for (name, feature), (low, high), whole in zip(
         problem.space.items(), problem.box(lower), problem.box(), strict=True
     ):
         if feature.missing or (low, high) == whole:
             continue
         if isinstance(feature, Categorical):
-            parts.append(Compare("==", Variable(name), constant(low)))
+            parts.append(syntax.Compare("==", syntax.Variable(name), syntax.constant(low)))
         else:
-            parts += [Compare(">=", Variable(name), constant(low)), Compare("<=", Variable(name), constant(high))]
-    return conjunction(parts)
+            parts += [
+                syntax.Compare(">=", syntax.Variable(name), syntax.constant(low)),
+                syntax.Compare("<=", syntax.Variable(name), syntax.constant(high)),
+            ]
+    return syntax.conjunction(parts)
 
 
-def _regions(problem: Problem, lower: Fraction | None, excluded: object) -> list[Guard]:
+def _regions(problem: Problem, lower: Fraction | None, excluded: object) -> list[syntax.Guard]:
     """Return the regions that the real model refuses, asked again: the factual's, and those of the listed rows."""
     if not isinstance(excluded, list) or len(excluded) > MOST_EXCLUDED:
         raise Refuted(f"evidence.excluded: a list of at most {MOST_EXCLUDED} rows")
@@ -160,7 +166,7 @@ def _regions(problem: Problem, lower: Fraction | None, excluded: object) -> list
     return regions
 
 
-def _region(problem: Problem, lower: Fraction | None, point: Point) -> Guard | None:
+def _region(problem: Problem, lower: Fraction | None, point: Point) -> syntax.Guard | None:
     """Return the region about a row that is left out: its cell where the model refuses it, else the row alone, where it does not count."""
     if problem.form.is_settled(point, problem.goal) and not problem.goal.accepts(problem.ask([point])[0]):
         return problem.form.cell(point) or _alone(problem, point)
@@ -168,8 +174,8 @@ def _region(problem: Problem, lower: Fraction | None, point: Point) -> Guard | N
     return _alone(problem, point) if is_far or not problem.is_plausible(point) else None
 
 
-def _alone(problem: Problem, point: Point) -> Guard:
-    return conjunction(
+def _alone(problem: Problem, point: Point) -> syntax.Guard:
+    return syntax.conjunction(
         compare(problem.space, name, "==", value) for name, value in zip(problem.space, point, strict=True)
     )
 

@@ -10,22 +10,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
 
+from mace.language import syntax
 from mace.language.roundings import unit
-from mace.language.syntax import (
-    And,
-    Binary,
-    Compare,
-    Constant,
-    Expression,
-    Guard,
-    Indicator,
-    Missing,
-    Not,
-    Or,
-    Truth,
-    Unary,
-    Variable,
-)
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
 from mace.space.decimals import decimal_of, is_short
@@ -77,7 +63,7 @@ class Script:
             return number
         return Fraction(feature.low if feature.size == 1 else feature.value_at(int(number)))
 
-    def add(self, guard: Guard) -> None:
+    def add(self, guard: syntax.Guard) -> None:
         """Assert a formula."""
         formula = self._guard(guard)
         self.lines.append(f"(assert {formula})")
@@ -136,25 +122,25 @@ class Script:
 
     # ---- formulas
 
-    def _guard(self, guard: Guard) -> str:
+    def _guard(self, guard: syntax.Guard) -> str:
         match guard:
-            case Truth(value):
+            case syntax.Truth(value):
                 return "true" if value else "false"
-            case Missing(name):
+            case syntax.Missing(name):
                 return self.missing.get(name, "false")
-            case Not(part):
+            case syntax.Not(part):
                 return f"(not {self._guard(part)})"
-            case And(parts):
+            case syntax.And(parts):
                 return f"(and true {' '.join(self._guard(part) for part in parts)})"
-            case Or(parts):
+            case syntax.Or(parts):
                 return f"(or false {' '.join(self._guard(part) for part in parts)})"
-            case Compare(sign, Variable(name), Constant(value)) if name in self.grids:
+            case syntax.Compare(sign, syntax.Variable(name), syntax.Constant(value)) if name in self.grids:
                 return self._on_grid(sign, name, value)
-            case Compare(sign, Constant(value), Variable(name)) if name in self.grids:
+            case syntax.Compare(sign, syntax.Constant(value), syntax.Variable(name)) if name in self.grids:
                 return self._on_grid(MIRROR[sign], name, value)
-            case Compare("!=", left, right):
+            case syntax.Compare("!=", left, right):
                 return f"(not (= {self._term(left)} {self._term(right)}))"
-            case Compare(sign, left, right):
+            case syntax.Compare(sign, left, right):
                 return f"({SIGNS[sign]} {self._term(left)} {self._term(right)})"
 
     def _on_grid(self, sign: str, name: str, constant: Fraction) -> str:
@@ -179,40 +165,40 @@ class Script:
         holds |= {">": own > constant, ">=": own >= constant, "!=": own != constant}
         return f"(ite {stays} {'true' if holds[sign] else 'false'} {found})"
 
-    def _term(self, expression: Expression) -> str:
+    def _term(self, expression: syntax.Expression) -> str:
         match expression:
-            case Variable(name):
+            case syntax.Variable(name):
                 return self._variable(name)
-            case Constant(value):
+            case syntax.Constant(value):
                 return _real(value)
-            case Indicator(guard):
+            case syntax.Indicator(guard):
                 return f"(ite {self._guard(guard)} 1.0 0.0)"
-            case Unary("neg", operand):
+            case syntax.Unary("neg", operand):
                 return f"(- {self._term(operand)})"
-            case Unary("abs", operand):
+            case syntax.Unary("abs", operand):
                 inner = self._named(self._term(operand))
                 return self._named(f"(ite (>= {inner} 0.0) {inner} (- {inner}))")
-            case Unary(name, operand):
+            case syntax.Unary(name, operand):
                 return self._rounding(name, operand)
-            case Binary("+", _, _):
+            case syntax.Binary("+", _, _):
                 return f"(+ {' '.join(self._term(part) for part in _summands(expression))})"
-            case Binary("-", left, right):
+            case syntax.Binary("-", left, right):
                 return f"(- {self._term(left)} {self._term(right)})"
-            case Binary("*", left, right):
-                self.is_linear &= isinstance(left, Constant) or isinstance(right, Constant)
+            case syntax.Binary("*", left, right):
+                self.is_linear &= isinstance(left, syntax.Constant) or isinstance(right, syntax.Constant)
                 return f"(* {self._term(left)} {self._term(right)})"
-            case Binary("/", left, right):
-                self.is_linear &= isinstance(right, Constant) and right.value != 0
+            case syntax.Binary("/", left, right):
+                self.is_linear &= isinstance(right, syntax.Constant) and right.value != 0
                 return f"(/ {self._term(left)} {self._term(right)})"
-            case Binary("min" | "max" as which, left, right):
+            case syntax.Binary("min" | "max" as which, left, right):
                 first, second = self._named(self._term(left)), self._named(self._term(right))
                 return self._named(f"(ite ({'>=' if which == 'max' else '<='} {first} {second}) {first} {second})")
             case _:
                 raise AssertionError(f"no translation of {expression!r}")
 
-    def _rounding(self, name: str, operand: Expression) -> str:
+    def _rounding(self, name: str, operand: syntax.Expression) -> str:
         """Return the decimal of a number on a grid, or a variable for a rounding, within u·|v| + t of the number v that is rounded."""
-        if isinstance(operand, Variable) and operand.name in self.decimals and name != "float":
+        if isinstance(operand, syntax.Variable) and operand.name in self.decimals and name != "float":
             return self.decimals[operand.name]
         inner = self._named(self._term(operand))
         key = f"({name} {inner})"
@@ -233,10 +219,10 @@ class Script:
         return self._defined[term]
 
 
-def _summands(expression: Expression) -> list[Expression]:
+def _summands(expression: syntax.Expression) -> list[syntax.Expression]:
     """Return the terms of a sum that leans left."""
-    terms: list[Expression] = []
-    while isinstance(expression, Binary) and expression.name == "+":
+    terms: list[syntax.Expression] = []
+    while isinstance(expression, syntax.Binary) and expression.name == "+":
         terms.append(expression.right)
         expression = expression.left
     return [expression, *reversed(terms)]

@@ -23,8 +23,7 @@ from mace.distances import NormMetric
 from mace.distances.change import change, written_change, written_range
 from mace.distances.norm import Parts
 from mace.exact import float_down, greatest_float, least_float, next_float, rounded_in
-from mace.language import holds
-from mace.language.syntax import And, Compare, Constant, Guard, Not, Or, Variable, variables
+from mace.language import holds, syntax
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
 from mace.space.decimals import decimal_of, dtype_of
@@ -142,7 +141,7 @@ def threshold(problem: Problem, lower: Fraction | None) -> int:
 
 
 def _numeric_cells(
-    name: str, feature: Real | Integer, own: Value, cuts: Floats, guards: list[Guard]
+    name: str, feature: Real | Integer, own: Value, cuts: Floats, guards: list[syntax.Guard]
 ) -> tuple[Floats, Floats]:
     """Return the least and the greatest value of each cell that holds one."""
     borders = sorted({border for guard in guards for constant in _constants(guard) for border in _borders(constant)})
@@ -254,44 +253,46 @@ def _differs(feature: Feature, earlier: Value, condition: CountDifferent, low: F
 # ---- conditions on one feature alone
 
 
-def _single_guards(problem: Problem) -> dict[str, list[Guard]]:
+def _single_guards(problem: Problem) -> dict[str, list[syntax.Guard]]:
     """Return the guards on each feature alone, under "" those on none; other conditions are left out, which proves no less."""
-    found: dict[str, list[Guard]] = {}
+    found: dict[str, list[syntax.Guard]] = {}
     for condition in problem.conditions:
         for guard in _conjuncts(condition):
-            names = variables(guard)
+            names = syntax.variables(guard)
             if len(names) <= 1 and _constants_or_none(guard) is not None:
                 found.setdefault(next(iter(names), ""), []).append(guard)
     return found
 
 
-def _conjuncts(condition: Condition) -> tuple[Guard, ...]:
+def _conjuncts(condition: Condition) -> tuple[syntax.Guard, ...]:
     if not isinstance(condition, GuardCondition):
         return ()
-    return condition.guard.parts if isinstance(condition.guard, And) else (condition.guard,)
+    return condition.guard.parts if isinstance(condition.guard, syntax.And) else (condition.guard,)
 
 
-def _all_hold(guards: list[Guard], name: str, value: Fraction | None) -> bool:
+def _all_hold(guards: list[syntax.Guard], name: str, value: Fraction | None) -> bool:
     return all(holds(guard, {name: value}) for guard in guards)
 
 
-def _constants(guard: Guard) -> list[Fraction]:
+def _constants(guard: syntax.Guard) -> list[Fraction]:
     found = _constants_or_none(guard)
     if found is None:
         raise Refuted("a condition does more than compare")
     return found
 
 
-def _constants_or_none(guard: Guard) -> list[Fraction] | None:
+def _constants_or_none(guard: syntax.Guard) -> list[Fraction] | None:
     """Return the numbers that a guard compares with; ``None`` where it does more."""
     match guard:
-        case Compare(_, Variable(), Constant(value)) | Compare(_, Constant(value), Variable()):
+        case syntax.Compare(_, syntax.Variable(), syntax.Constant(value)) | syntax.Compare(
+            _, syntax.Constant(value), syntax.Variable()
+        ):
             return [value]
-        case Compare():
+        case syntax.Compare():
             return None
-        case And(parts) | Or(parts):
+        case syntax.And(parts) | syntax.Or(parts):
             each = [_constants_or_none(part) for part in parts]
             return None if None in each else [value for part in each for value in part or ()]
-        case Not(part):
+        case syntax.Not(part):
             return _constants_or_none(part)
     return []

@@ -9,51 +9,37 @@ from fractions import Fraction
 
 from mace.errors import InvalidProgram
 from mace.exact import float_down, float_up
-from mace.language import evaluate, holds
+from mace.language import evaluate, holds, syntax
 from mace.language.roundings import ROUNDINGS
-from mace.language.syntax import (
-    And,
-    Binary,
-    Compare,
-    Constant,
-    Expression,
-    Guard,
-    Indicator,
-    Not,
-    Or,
-    Unary,
-    conjunction,
-    negation,
-)
 from mace.reductions.regions import Range, Region, narrow
 from mace.space import Value
 
 
-def needed_atoms(guard: Guard) -> Iterator[Compare]:
+def needed_atoms(guard: syntax.Guard) -> Iterator[syntax.Compare]:
     """Yield the comparisons without which a guard does not hold."""
     match guard:
-        case Compare():
+        case syntax.Compare():
             yield guard
-        case And(parts):
+        case syntax.And(parts):
             for part in parts:
                 yield from needed_atoms(part)
-        case Not(Compare() | Or() | Not() as part):
-            yield from needed_atoms(negation(part))
+        case syntax.Not(syntax.Compare() | syntax.Or() | syntax.Not() as part):
+            yield from needed_atoms(syntax.negation(part))
 
 
-def choices(atom: Compare, region: Region, values: dict[str, Fraction | None]) -> list[Region] | None:
+def choices(atom: syntax.Compare, region: Region, values: dict[str, Fraction | None]) -> list[Region] | None:
     """Where an atom says that at most so many of some tests hold, return parts with every such row of a region, but not the point.
 
     Of the tests that hold at the point, as many as may hold are looked at: one of them fails, or every other test does. Where only one may
     hold there is a part for each test instead. ``None`` where the atom says something else.
     """
     tests = _tests(atom.left)
-    if atom.name not in ("<=", "<") or tests is None or not isinstance(atom.right, Constant):
+    if atom.name not in ("<=", "<") or tests is None or not isinstance(atom.right, syntax.Constant):
         return None
     most = math.floor(atom.right.value) if atom.name == "<=" else math.ceil(atom.right.value) - 1
     free = []
     for test in tests:
-        if narrow(negation(test), region) is None:
+        if narrow(syntax.negation(test), region) is None:
             most -= 1
         elif narrow(test, region) is not None:
             free.append(test)
@@ -64,17 +50,17 @@ def choices(atom: Compare, region: Region, values: dict[str, Fraction | None]) -
     else:
         first = [test for test in free if not is_false(test, values)][:most]
         failing = [*([test] for test in first), [test for test in free if test not in first]]
-    parts = [narrow(conjunction(map(negation, each)), region) for each in failing]
+    parts = [narrow(syntax.conjunction(map(syntax.negation, each)), region) for each in failing]
     # A part that is no smaller than the region would be cut for ever.
     return None if region in parts else [part for part in parts if part is not None]
 
 
-def _tests(expression: Expression) -> list[Guard] | None:
+def _tests(expression: syntax.Expression) -> list[syntax.Guard] | None:
     """Return the guards whose number an expression counts; ``None`` where it does more."""
     match expression:
-        case Indicator(guard):
+        case syntax.Indicator(guard):
             return [guard]
-        case Binary("+", left, right):
+        case syntax.Binary("+", left, right):
             first, second = _tests(left), _tests(right)
             return None if first is None or second is None else first + second
         case _:
@@ -123,7 +109,7 @@ def by_value(left: Range, value: Value, *, is_own: bool) -> list[Range]:
     return cut_at(left, Fraction(value)) if value is not None and (is_own or left.levels is not None) else [left]
 
 
-def is_false(guard: Guard, values: dict[str, Fraction | None]) -> bool:
+def is_false(guard: syntax.Guard, values: dict[str, Fraction | None]) -> bool:
     """Return whether a part of a guard, taken alone, can be asked of a row and fails: not where it compares what is missing."""
     try:
         return not holds(guard, values)
@@ -131,20 +117,20 @@ def is_false(guard: Guard, values: dict[str, Fraction | None]) -> bool:
         return False
 
 
-def active_piece(expression: Expression, values: dict[str, Fraction | None]) -> Expression:
+def active_piece(expression: syntax.Expression, values: dict[str, Fraction | None]) -> syntax.Expression:
     """Return the piece of an expression that is in use at a row."""
     match expression:
-        case Unary(name, operand):
+        case syntax.Unary(name, operand):
             inner = active_piece(operand, values)
             if name in ROUNDINGS:
-                return Unary(name, inner)
-            return inner if name == "abs" and evaluate(operand, values) >= 0 else Unary("neg", inner)
-        case Binary(("min" | "max") as name, left, right):
+                return syntax.Unary(name, inner)
+            return inner if name == "abs" and evaluate(operand, values) >= 0 else syntax.Unary("neg", inner)
+        case syntax.Binary(("min" | "max") as name, left, right):
             first_is_less = evaluate(left, values) <= evaluate(right, values)
             return active_piece(left if first_is_less == (name == "min") else right, values)
-        case Binary(name, left, right):
-            return Binary(name, active_piece(left, values), active_piece(right, values))
-        case Indicator():
-            return Constant(evaluate(expression, values))
+        case syntax.Binary(name, left, right):
+            return syntax.Binary(name, active_piece(left, values), active_piece(right, values))
+        case syntax.Indicator():
+            return syntax.Constant(evaluate(expression, values))
         case _:
             return expression

@@ -27,17 +27,8 @@ from mace.exact import float_down, float_up, greatest_float, least_float
 from mace.forms import Network
 from mace.forms.decision import clearance
 from mace.forms.scoring import column_values
-from mace.language import holds
+from mace.language import holds, syntax
 from mace.language.linear import nearly_linear
-from mace.language.syntax import (
-    And,
-    Compare,
-    Guard,
-    Not,
-    Or,
-    negation,
-    variables,
-)
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem, timed
 from mace.reductions.regions import Range, Region, guard_of, lies_in, narrow, whole_region, within_reach
 from mace.solvers.bisection import BAND
@@ -94,11 +85,11 @@ class Lane(Protocol):
 
 def divided(
     problem: Problem, lane: Lane, limits: Limits | None = None
-) -> tuple[Problem, tuple[Guard, ...], tuple[Cut, ...]] | None:
+) -> tuple[Problem, tuple[syntax.Guard, ...], tuple[Cut, ...]] | None:
     """Return the problem that a lane can take, and what is left; ``None`` where it cannot take it that way either."""
     limits = limits or Limits()
     simple: list[Condition] = []
-    guards: list[Guard] = []
+    guards: list[syntax.Guard] = []
     cuts: list[Cut] = []
     for condition in problem.conditions:
         if not lane.supports(replace(problem, conditions=(condition,))):
@@ -152,7 +143,7 @@ class _Search:
         limits: Limits,
         lane: Lane,
         asked: Problem,
-        guards: tuple[Guard, ...],
+        guards: tuple[syntax.Guard, ...],
         cuts: tuple[Cut, ...],
     ) -> None:
         self.problem, self.limits, self.lane, self.asked, self.guards = problem, limits, lane, asked, guards
@@ -312,7 +303,7 @@ class _Search:
             self._push(lower, part, its_cuts, proved)
         self._report(lower)
 
-    def _failing(self, point: Point, cuts: tuple[Cut, ...]) -> Guard | Cut | None:
+    def _failing(self, point: Point, cuts: tuple[Cut, ...]) -> syntax.Guard | Cut | None:
         values = point_values(self.problem.space, point)
         for guard in self.guards:
             if not holds(guard, values):
@@ -334,7 +325,7 @@ class _Search:
 
     # ---- cuts
 
-    def _parts(self, region: Region, point: Point, failing: Guard) -> list[Region] | None:
+    def _parts(self, region: Region, point: Point, failing: syntax.Guard) -> list[Region] | None:
         """Return the parts of a box, cut where the point fails a guard; ``None`` where it is too narrow to be cut."""
         at = dict(zip(self.problem.space, point, strict=True))
         values = point_values(self.problem.space, point)
@@ -347,7 +338,7 @@ class _Search:
                 value = at[name]
                 assert value is not None
                 bound = Fraction(value) + shift
-                if len(variables(atom)) == 1:
+                if len(syntax.variables(atom)) == 1:
                     cut = (
                         cut_at(region[name], bound)
                         if atom.name == "=="
@@ -359,7 +350,7 @@ class _Search:
                     cut = cut_range(region[name], (Fraction(value) + bound) / 2, above=shift > 0)
                 if len(cut) > 1:
                     return [region | {name: part} for part in cut]
-        return self._split_somewhere(region, at, sorted(variables(failing)))
+        return self._split_somewhere(region, at, sorted(syntax.variables(failing)))
 
     def _sides(self, region: Region, cuts: tuple[Cut, ...], point: Point, failing: Cut) -> list[Node] | None:
         """Return the parts of a box where a condition that is no guard fails; ``None`` where it is too narrow to be cut."""
@@ -393,29 +384,31 @@ class _Search:
                 return [region | {name: part} for part in parts]
         return None
 
-    def _failing_atoms(self, guard: Guard, point: Point) -> Iterator[Compare]:
+    def _failing_atoms(self, guard: syntax.Guard, point: Point) -> Iterator[syntax.Compare]:
         """Yield the comparisons that fail at a point and that the guard fails by."""
         values = point_values(self.problem.space, point)
         pending = [guard]
         while pending:
             match pending.pop():
-                case Not(part):
-                    if not isinstance(part, Compare | And | Or | Not):
+                case syntax.Not(part):
+                    if not isinstance(part, syntax.Compare | syntax.And | syntax.Or | syntax.Not):
                         continue
-                    pending.append(negation(part))
-                case And(parts) | Or(parts):
+                    pending.append(syntax.negation(part))
+                case syntax.And(parts) | syntax.Or(parts):
                     pending.extend(part for part in parts if is_false(part, values))
-                case Compare() as atom:
+                case syntax.Compare() as atom:
                     yield atom
                 case _:
                     pass
 
-    def _shifts(self, atom: Compare, at: dict[str, Value]) -> list[tuple[str, Fraction]]:
+    def _shifts(self, atom: syntax.Compare, at: dict[str, Value]) -> list[tuple[str, Fraction]]:
         """Return by how much each number, moved alone, would have to change for a linear comparison to hold; the least first."""
-        if atom.name == "!=" or any(at[name] is None for name in variables(atom)):
+        if atom.name == "!=" or any(at[name] is None for name in syntax.variables(atom)):
             return []
         values = {name: None if value is None else Fraction(value) for name, value in at.items()}
-        form = nearly_linear(Compare(atom.name, active_piece(atom.left, values), active_piece(atom.right, values)))
+        form = nearly_linear(
+            syntax.Compare(atom.name, active_piece(atom.left, values), active_piece(atom.right, values))
+        )
         if form is None:
             return []
         coefficients, rest = form
@@ -431,7 +424,7 @@ class _Search:
     def _range(self, name: str) -> Fraction:
         return self.problem.space[name].range or Fraction(1)
 
-    def _repaired(self, point: Point, failing: Guard) -> Iterator[Point]:
+    def _repaired(self, point: Point, failing: syntax.Guard) -> Iterator[Point]:
         """Yield the point with one number moved so that a failing comparison holds."""
         names = list(self.problem.space)
         at = dict(zip(names, point, strict=True))

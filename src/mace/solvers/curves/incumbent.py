@@ -11,7 +11,7 @@ from mace.clock import check
 from mace.constraints.differ import CountDifferent
 from mace.exact import float_down, float_up
 from mace.forms import Alternatives, Composite, Network, clearance
-from mace.language.syntax import ONE, Compare, Guard, Variable
+from mace.language import syntax
 from mace.problem import INTERRUPTED, Bounds, Limits, Problem
 from mace.solvers.bisection import BAND
 from mace.solvers.dtypes import held
@@ -39,9 +39,9 @@ class Stated:
         """Return the margins."""
         return self.stated
 
-    def of_result(self, result: str) -> Guard:
+    def of_result(self, result: str) -> syntax.Guard:
         """Return that an outcome counts."""
-        return Compare("==", Variable(result), ONE)
+        return syntax.Compare("==", syntax.Variable(result), syntax.ONE)
 
 
 class Hand:

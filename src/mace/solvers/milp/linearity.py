@@ -11,27 +11,8 @@ from mace.constraints.near_data import Neighbours
 from mace.constraints.typical import Usual
 from mace.distances import NormMetric
 from mace.forms import Composite, EffectsForm, Form, FunctionForm, Network, ObliqueTrees, TreeEnsemble
-from mace.language import single_assignment
+from mace.language import single_assignment, syntax
 from mace.language.naming import commands
-from mace.language.syntax import (
-    And,
-    Assign,
-    Binary,
-    Compare,
-    Constant,
-    Expression,
-    Guard,
-    If,
-    Indicator,
-    Missing,
-    Not,
-    Or,
-    Program,
-    Return,
-    Truth,
-    Unary,
-    Variable,
-)
 from mace.problem import Problem
 from mace.reductions.actions import OfRow
 
@@ -100,52 +81,52 @@ def _check_condition(condition: Condition) -> None:
             raise _NotLinear("l2 in near_data is not piecewise linear")
 
 
-def _check_program(program: Program, what: str) -> None:
+def _check_program(program: syntax.Program, what: str) -> None:
     kinds: dict[str, Kind] = {}
     for command in commands(single_assignment(program).body):
         match command:
-            case Assign(name, value):
+            case syntax.Assign(name, value):
                 kind = _kind(value, kinds, what)
                 several = Kind.FEW if name in kinds else kind
                 kinds[name] = max(kind, several, kinds.get(name, kind))
-            case Return(value):
+            case syntax.Return(value):
                 _kind(value, kinds, what)
-            case If(guard, _, _):
+            case syntax.If(guard, _, _):
                 _check_guard(guard, kinds, what)
             case _:
                 pass
 
 
-def _check_guard(guard: Guard, kinds: dict[str, Kind], what: str) -> None:
-    pending: list[Guard] = [guard]
+def _check_guard(guard: syntax.Guard, kinds: dict[str, Kind], what: str) -> None:
+    pending: list[syntax.Guard] = [guard]
     while pending:
         match pending.pop():
-            case Compare(_, left, right):
+            case syntax.Compare(_, left, right):
                 _kind(left, kinds, what)
                 _kind(right, kinds, what)
-            case Not(part):
+            case syntax.Not(part):
                 pending.append(part)
-            case And(parts) | Or(parts):
+            case syntax.And(parts) | syntax.Or(parts):
                 pending.extend(parts)
-            case Missing() | Truth():
+            case syntax.Missing() | syntax.Truth():
                 pass
 
 
-def _kind(expression: Expression, kinds: dict[str, Kind], what: str) -> Kind:
+def _kind(expression: syntax.Expression, kinds: dict[str, Kind], what: str) -> Kind:
     """Return how much an expression varies, or raise where it is no sum of multiples."""
-    if isinstance(expression, Binary) and expression.name == "+":
+    if isinstance(expression, syntax.Binary) and expression.name == "+":
         return _sum_kind(expression, kinds, what)
     match expression:
-        case Constant():
+        case syntax.Constant():
             return Kind.FIXED
-        case Variable(name):
+        case syntax.Variable(name):
             return kinds.get(name, Kind.FREE)
-        case Indicator(guard):
+        case syntax.Indicator(guard):
             _check_guard(guard, kinds, what)
             return Kind.FEW
-        case Unary(_, operand):
+        case syntax.Unary(_, operand):
             return _kind(operand, kinds, what)
-        case Binary(name, left, right):
+        case syntax.Binary(name, left, right):
             first, second = _kind(left, kinds, what), _kind(right, kinds, what)
             if name == "*" and min(first, second) == Kind.FREE:
                 raise _NotLinear(f"{what} multiplies two quantities that both vary")
@@ -154,10 +135,10 @@ def _kind(expression: Expression, kinds: dict[str, Kind], what: str) -> Kind:
             return Kind.FIXED if first == second == Kind.FIXED else Kind.FREE
 
 
-def _sum_kind(expression: Expression, kinds: dict[str, Kind], what: str) -> Kind:
+def _sum_kind(expression: syntax.Expression, kinds: dict[str, Kind], what: str) -> Kind:
     """Return the kind of a sum that leans left, without recursion along it."""
     found = Kind.FIXED
-    while isinstance(expression, Binary) and expression.name == "+":
+    while isinstance(expression, syntax.Binary) and expression.name == "+":
         found = max(found, _kind(expression.right, kinds, what))
         expression = expression.left
     found = max(found, _kind(expression, kinds, what))

@@ -12,9 +12,7 @@ from mace.constraints.near_data import Neighbours
 from mace.distances import NormMetric
 from mace.forms import Box as Ranges
 from mace.forms import EffectsForm, FunctionForm
-from mace.language import characteristic, ranges_of
-from mace.language.syntax import Guard, negation
-from mace.language.syntax import Program as Core
+from mace.language import characteristic, ranges_of, syntax
 from mace.problem import Problem
 from mace.solvers.milp.contract import Box
 from mace.solvers.milp.nodes import Bound, Node
@@ -79,9 +77,9 @@ class Model:
                 return float(end)
         return value
 
-    def holds_of_all(self, region: Guard, low: Floats, high: Floats) -> bool:
+    def holds_of_all(self, region: syntax.Guard, low: Floats, high: Floats) -> bool:
         """Return whether a guard over the features holds of every point within the bounds."""
-        refused = self.translator.node(negation(region))
+        refused = self.translator.node(syntax.negation(region))
         box = Box(self.translator.quantities)
         for quantity, place in self.program.place.items():
             if quantity < len(self.translator.quantities):
@@ -176,7 +174,7 @@ def build(
 
 
 def _exact_ranges(
-    problem: Problem, program: Core, *, result: str, prefix: str
+    problem: Problem, program: syntax.Program, *, result: str, prefix: str
 ) -> dict[str, tuple[Fraction | float, Fraction | float]]:
     """Return the ends of the variables of a program over the whole space."""
     integers = frozenset(name for name, feature in problem.space.items() if not isinstance(feature, Real))

@@ -11,31 +11,22 @@ from fractions import Fraction
 
 from mace.clock import check
 from mace.exact import decimal_fraction, float_down, float_up
+from mace.language import syntax
 from mace.language.roundings import rounded, unit
-from mace.language.syntax import (
-    And,
-    Binary,
-    Compare,
-    CompareName,
-    Constant,
-    Expression,
-    Guard,
-    Indicator,
-    Missing,
-    Not,
-    Or,
-    Truth,
-    Unary,
-    Variable,
-    negation,
-)
 from mace.problem import Problem
 from mace.solvers.milp.nodes import ALWAYS, Bound, Differ, Implied, Never, Node, Product, Row, every, some
 from mace.solvers.milp.quantities import BINARY, Affine, Quantities, domain_of, greatest, least
 from mace.space import Categorical, Integer, Ordinal, Real
 from mace.space.decimals import is_short
 
-_MIRROR: dict[CompareName, CompareName] = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
+_MIRROR: dict[syntax.CompareName, syntax.CompareName] = {
+    "<": ">",
+    "<=": ">=",
+    "==": "==",
+    "!=": "!=",
+    ">": "<",
+    ">=": "<=",
+}
 ZERO, ONE = Fraction(0), Fraction(1)
 
 
@@ -99,10 +90,10 @@ class Translator:
         """Take over the ends of variables, where an execution of their program assigns them; before they are first used."""
         self._ranges |= ranges
 
-    def parts(self, guard: Guard, *, upward: str = "") -> list[Node]:
+    def parts(self, guard: syntax.Guard, *, upward: str = "") -> list[Node]:
         """Return the conjuncts of a formula, each after the definitions that it needs."""
         nodes: list[Node] = []
-        for part in guard.parts if isinstance(guard, And) else (guard,):
+        for part in guard.parts if isinstance(guard, syntax.And) else (guard,):
             node = self.node(part, upward=upward)
             nodes += [*self.take_definitions(), node]
         return nodes
@@ -114,7 +105,7 @@ class Translator:
 
     # ---- guards
 
-    def node(self, guard: Guard, *, upward: str = "") -> Node:
+    def node(self, guard: syntax.Guard, *, upward: str = "") -> Node:
         """Return a formula over columns that holds wherever ``guard`` does.
 
         With ``upward``, an equation of a variable whose name begins so bounds it from below only: enough where the variable is
@@ -122,26 +113,26 @@ class Translator:
         """
         self._count()
         match guard:
-            case Truth(value):
+            case syntax.Truth(value):
                 return ALWAYS if value else Never()
-            case Missing(name):
+            case syntax.Missing(name):
                 return self._flag(name, is_missing=True)
-            case Not(Missing(name)):
+            case syntax.Not(syntax.Missing(name)):
                 return self._flag(name, is_missing=False)
-            case Not(part):
-                return self.node(negation(part), upward=upward)
-            case And(parts):
+            case syntax.Not(part):
+                return self.node(syntax.negation(part), upward=upward)
+            case syntax.And(parts):
                 return every([self.node(part, upward=upward) for part in parts])
-            case Or(parts):
+            case syntax.Or(parts):
                 return some([self.node(part, upward=upward) for part in parts])
-            case Compare("==", Variable(name), value) if upward and name.startswith(upward):
-                difference = self.affine(value, sense=1).plus(self.affine(Variable(name)), -ONE)
+            case syntax.Compare("==", syntax.Variable(name), value) if upward and name.startswith(upward):
+                difference = self.affine(value, sense=1).plus(self.affine(syntax.Variable(name)), -ONE)
                 return every([self._compare("<=", difference), Implied(self._compare("==", difference))])
-            case Compare(sign, Variable(name), Constant(value)) if name in self.levels:
+            case syntax.Compare(sign, syntax.Variable(name), syntax.Constant(value)) if name in self.levels:
                 return self._level(name, sign, value)
-            case Compare(sign, Constant(value), Variable(name)) if name in self.levels:
+            case syntax.Compare(sign, syntax.Constant(value), syntax.Variable(name)) if name in self.levels:
                 return self._level(name, _MIRROR[sign], value)
-            case Compare(sign, left, right):
+            case syntax.Compare(sign, left, right):
                 return self._compare(sign, self.affine(left).plus(self.affine(right), -ONE))
 
     def _count(self) -> None:
@@ -155,12 +146,12 @@ class Translator:
         value = ONE if is_missing else ZERO
         return Bound(self.missing[name], value, value)
 
-    def _level(self, name: str, sign: CompareName, value: Fraction) -> Node:
+    def _level(self, name: str, sign: syntax.CompareName, value: Fraction) -> Node:
         columns = self.levels[name]
         out = [column for k, column in enumerate(columns) if not compares(sign, Fraction(k), value)]
         return Never() if len(out) == len(columns) else every([Bound(column, ZERO, ZERO) for column in out])
 
-    def _compare(self, sign: CompareName, difference: Affine) -> Node:
+    def _compare(self, sign: syntax.CompareName, difference: Affine) -> Node:
         """Return ``difference sign 0``."""
         if not difference.terms:
             return ALWAYS if compares(sign, difference.shift, ZERO) else Never()
@@ -181,7 +172,7 @@ class Translator:
     def _is_whole(self, column: int) -> bool:
         return column in self._whole or self.quantities.domain[column] is BINARY
 
-    def _apart(self, sign: CompareName, difference: Affine) -> Node:
+    def _apart(self, sign: syntax.CompareName, difference: Affine) -> Node:
         """Return a strict comparison of a sum over whole numbers with 0, on the last of its values that counts."""
         if sign == "!=":
             return some([self._apart("<", difference), self._apart(">", difference)])
@@ -194,7 +185,7 @@ class Translator:
             return self._compare("<=", difference.plus(Affine(shift=(1 - rest) * grain)))
         return self._compare(">=", difference.plus(Affine(shift=-(rest or 1) * grain)))
 
-    def _bound(self, column: int, sign: CompareName, value: Fraction) -> Node:
+    def _bound(self, column: int, sign: syntax.CompareName, value: Fraction) -> Node:
         domain = self.quantities.domain[column]
         if domain is None and not self.quantities.is_feature[column]:
             if sign == "!=":
@@ -216,7 +207,7 @@ class Translator:
 
     # ---- expressions
 
-    def affine(self, expression: Expression, sense: int = 0) -> Affine:
+    def affine(self, expression: syntax.Expression, sense: int = 0) -> Affine:
         """Return an expression as a sum of columns.
 
         With ``sense`` 0 the sum equals the expression. With 1 the program need only keep it from being less, which is enough where
@@ -224,36 +215,36 @@ class Translator:
         """
         self._count()
         match expression:
-            case Variable(name):
+            case syntax.Variable(name):
                 return self._read(name)
-            case Constant(value):
+            case syntax.Constant(value):
                 return Affine(shift=value)
-            case Indicator(guard):
+            case syntax.Indicator(guard):
                 return self._indicator(guard, sense)
-            case Unary("neg", operand):
+            case syntax.Unary("neg", operand):
                 return self.affine(operand, -sense).times(-ONE)
-            case Unary("abs", operand):
+            case syntax.Unary("abs", operand):
                 inner = self.affine(operand)
                 return self._greatest(inner, inner.times(-ONE), sense)
-            case Unary(name, Variable(variable)) if variable in self._grids and name != "float":
+            case syntax.Unary(name, syntax.Variable(variable)) if variable in self._grids and name != "float":
                 return self._decimal(variable)
-            case Unary(name, operand):
+            case syntax.Unary(name, operand):
                 return self._rounding(name, self.affine(operand))
-            case Binary("+", _, _):
+            case syntax.Binary("+", _, _):
                 return self._sum(expression, sense)
-            case Binary("-", left, right):
+            case syntax.Binary("-", left, right):
                 return self.affine(left, sense).plus(self.affine(right, -sense), -ONE)
-            case Binary("*", Constant(value), other) | Binary("*", other, Constant(value)):
+            case syntax.Binary("*", syntax.Constant(value), other) | syntax.Binary("*", other, syntax.Constant(value)):
                 return self.affine(other, sense if value > 0 else -sense).times(value)
-            case Binary("*", left, right):
+            case syntax.Binary("*", left, right):
                 return self._product(self.affine(left), self.affine(right))
-            case Binary("/", left, Constant(value)) if value:
+            case syntax.Binary("/", left, syntax.Constant(value)) if value:
                 return self.affine(left, sense if value > 0 else -sense).times(1 / value)
-            case Binary("/", left, right):
+            case syntax.Binary("/", left, right):
                 return self._quotient(self.affine(left), self.affine(right))
-            case Binary("max", left, right):
+            case syntax.Binary("max", left, right):
                 return self._greatest(self.affine(left, sense), self.affine(right, sense), sense)
-            case Binary("min", left, right):
+            case syntax.Binary("min", left, right):
                 lesser = self._greatest(
                     self.affine(left, sense).times(-ONE), self.affine(right, sense).times(-ONE), -sense
                 )
@@ -261,10 +252,10 @@ class Translator:
             case _:
                 raise AssertionError(f"no translation of {expression!r}")
 
-    def _sum(self, expression: Expression, sense: int) -> Affine:
+    def _sum(self, expression: syntax.Expression, sense: int) -> Affine:
         """Return a sum; one that leans left is walked without recursion."""
-        parts: list[Expression] = []
-        while isinstance(expression, Binary) and expression.name == "+":
+        parts: list[syntax.Expression] = []
+        while isinstance(expression, syntax.Binary) and expression.name == "+":
             parts.append(expression.right)
             expression = expression.left
         whole = self.affine(expression, sense)
@@ -277,7 +268,7 @@ class Translator:
             return Affine({column: Fraction(k) for k, column in enumerate(self.levels[name]) if k})
         return Affine({self.numbers[name] if name in self.numbers else self.variable(name): ONE})
 
-    def _indicator(self, guard: Guard, sense: int) -> Affine:
+    def _indicator(self, guard: syntax.Guard, sense: int) -> Affine:
         direct = self._direct(guard)
         if direct is not None:
             return direct
@@ -285,19 +276,19 @@ class Translator:
         if key not in self._known:
             column = self.quantities.binary()
             yes = every([Bound(column, ONE, ONE), *([] if sense > 0 else [self.node(guard)])])
-            no = every([Bound(column, ZERO, ZERO), *([] if sense < 0 else [self.node(negation(guard))])])
+            no = every([Bound(column, ZERO, ZERO), *([] if sense < 0 else [self.node(syntax.negation(guard))])])
             self.definitions.append(some([no, yes]))
             self._known[key] = Affine({column: ONE})
         return self._known[key]
 
-    def _direct(self, guard: Guard) -> Affine | None:
+    def _direct(self, guard: syntax.Guard) -> Affine | None:
         """Return the indicator of a guard over one feature's levels, or of being missing, which needs no new column."""
         match guard:
-            case Truth(value):
+            case syntax.Truth(value):
                 return Affine(shift=Fraction(int(value)))
-            case Missing(name):
+            case syntax.Missing(name):
                 return Affine({self.missing[name]: ONE}) if name in self.missing else Affine()
-            case Not(part):
+            case syntax.Not(part):
                 inner = self._direct(part)
                 return None if inner is None else Affine(shift=ONE).plus(inner, -ONE)
         inside = self._levels_inside(guard)
@@ -306,18 +297,18 @@ class Translator:
         name, positions = inside
         return Affine({self.levels[name][k]: ONE for k in sorted(positions)})
 
-    def _levels_inside(self, guard: Guard) -> tuple[str, frozenset[int]] | None:
+    def _levels_inside(self, guard: syntax.Guard) -> tuple[str, frozenset[int]] | None:
         match guard:
-            case Compare(sign, Variable(name), Constant(value)) if name in self.levels:
+            case syntax.Compare(sign, syntax.Variable(name), syntax.Constant(value)) if name in self.levels:
                 size = len(self.levels[name])
                 return name, frozenset(k for k in range(size) if compares(sign, Fraction(k), value))
-            case And(parts) | Or(parts):
+            case syntax.And(parts) | syntax.Or(parts):
                 each = [self._levels_inside(part) for part in parts]
                 known = [inside for inside in each if inside is not None]
                 if len(known) < len(each) or len({name for name, _ in known}) > 1:
                     return None
                 sets = [positions for _, positions in known]
-                join = frozenset.intersection if isinstance(guard, And) else frozenset.union
+                join = frozenset.intersection if isinstance(guard, syntax.And) else frozenset.union
                 return known[0][0], join(*sets)
             case _:
                 return None
@@ -407,7 +398,7 @@ class Translator:
         return next(iter(self._known[key].terms))
 
 
-def compares(sign: CompareName, left: Fraction, right: Fraction) -> bool:
+def compares(sign: syntax.CompareName, left: Fraction, right: Fraction) -> bool:
     """Return whether a comparison of two numbers holds."""
     match sign:
         case "<":

@@ -11,8 +11,8 @@ from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.constraints.differ import CountDifferent
 from mace.exact import float_up
+from mace.language import syntax
 from mace.language.linear import add, nearly_linear, room
-from mace.language.syntax import Compare, Guard, variables
 from mace.problem import Problem
 from mace.solvers.domains import compared_with, conjuncts
 from mace.space import Feature, FeatureSpace, Real
@@ -26,14 +26,14 @@ def unsupported_condition(conditions: Iterable[Condition], space: FeatureSpace) 
         if not isinstance(condition, GuardCondition):
             return "a condition is more than inequalities between features"
         for part in conjuncts(condition.guard):
-            if len(variables(part)) <= 1:
+            if len(syntax.variables(part)) <= 1:
                 if compared_with(part) is None:
                     return "a condition compares a feature with something other than a number"
-            elif any(space[name].missing for name in variables(part)):
+            elif any(space[name].missing for name in syntax.variables(part)):
                 return "a condition joins features that may be missing"
-            elif not isinstance(part, Compare) or part.name == "!=" or nearly_linear(part) is None:
+            elif not isinstance(part, syntax.Compare) or part.name == "!=" or nearly_linear(part) is None:
                 return "a condition joins several features in another way than by a linear inequality"
-            elif part.name == "==" and any(space[name].size is None for name in variables(part)):
+            elif part.name == "==" and any(space[name].size is None for name in syntax.variables(part)):
                 return "a condition is an equation between real features"
     return ""
 
@@ -54,13 +54,13 @@ def linear_rows(problem: Problem) -> list[Row]:
         for condition in problem.conditions
         if isinstance(condition, GuardCondition)
         for part in conjuncts(condition.guard)
-        if len(variables(part)) > 1
+        if len(syntax.variables(part)) > 1
         for row in _rows(problem, part)
     ]
 
 
-def _rows(problem: Problem, part: Guard) -> Iterator[Row]:
-    assert isinstance(part, Compare)
+def _rows(problem: Problem, part: syntax.Guard) -> Iterator[Row]:
+    assert isinstance(part, syntax.Compare)
     expression = nearly_linear(part)
     assert expression is not None
     for sign in {">=": (1,), ">": (1,), "<=": (-1,), "<": (-1,), "==": (1, -1)}[part.name]:

@@ -16,8 +16,7 @@ from pysmt.exceptions import InternalSolverError, NoSolverAvailableError, Solver
 from mace.clock import check
 from mace.errors import InvalidOption, MissingPackage
 from mace.forms import Composite, EffectsForm
-from mace.language import characteristic
-from mace.language.syntax import Compare, CompareName, Guard, Variable, conjunction, constant, negation
+from mace.language import characteristic, syntax
 from mace.problem import LATE, Answer, Bounds, Limits, Problem, Sat, Unknown, Unsat, timed
 from mace.solvers.bisection import Bisection
 from mace.solvers.roundings import narrowed, sizes_of
@@ -73,7 +72,7 @@ class SmtOracle:
             self.solver.add_assertion(term)
         self._assert(problem.form.definitions(problem.goal))
         self._assert(characteristic(problem.metric.program(), result=DISTANCE, prefix=f"{DISTANCE}."))
-        self.inner: list[Guard] = []
+        self.inner: list[syntax.Guard] = []
         sizes = sizes_of(problem.space)
         for number, condition in enumerate(problem.conditions):
             formula = condition.formula(f"{RESERVED}condition {number}.")
@@ -88,18 +87,19 @@ class SmtOracle:
     def certain(self, bound: Fraction | None) -> Answer:
         """Ask for a point that the deployed model puts in the goal whatever the rounding."""
         return self._check(
-            conjunction([self.problem.form.certain(self.problem.goal, self.problem.box(bound)), *self.inner]), bound
+            syntax.conjunction([self.problem.form.certain(self.problem.goal, self.problem.box(bound)), *self.inner]),
+            bound,
         )
 
-    def exclude(self, region: Guard) -> None:
+    def exclude(self, region: syntax.Guard) -> None:
         """Leave a region out of all further answers."""
-        self._assert(negation(region))
+        self._assert(syntax.negation(region))
 
     def close(self) -> None:
         """Free the solver."""
         self.solver.exit()
 
-    def _assert(self, guard: Guard) -> None:
+    def _assert(self, guard: syntax.Guard) -> None:
         term = self.translator.guard(guard)
         for definition in self._new_definitions():
             self.solver.add_assertion(definition)
@@ -109,9 +109,9 @@ class SmtOracle:
         definitions, self.translator.definitions = self.translator.definitions, []
         return definitions
 
-    def _check(self, goal: Guard, bound: Fraction | None) -> Answer:
+    def _check(self, goal: syntax.Guard, bound: Fraction | None) -> Answer:
         """Ask one question; after an *unknown* no other may be asked."""
-        question = self.translator.guard(conjunction([goal, self._within(bound)]))
+        question = self.translator.guard(syntax.conjunction([goal, self._within(bound)]))
         for definition in self._new_definitions():
             self.solver.add_assertion(definition)
         self.solver.push()
@@ -128,20 +128,25 @@ class SmtOracle:
         self.solver.pop()
         return answer
 
-    def _within(self, bound: Fraction | None) -> Guard:
+    def _within(self, bound: Fraction | None) -> syntax.Guard:
         """Return the bound on the distance, with the bounds on single features that follow from it."""
         if bound is None:
-            return conjunction([])
-        parts: list[Guard] = [Compare("<=", Variable(DISTANCE), constant(bound**self.problem.metric.power))]
+            return syntax.conjunction([])
+        parts: list[syntax.Guard] = [
+            syntax.Compare("<=", syntax.Variable(DISTANCE), syntax.constant(bound**self.problem.metric.power))
+        ]
         whole = self.problem.box()
         for (name, feature), range_, full in zip(
             self.problem.space.items(), self.problem.box(bound), whole, strict=True
         ):
             if feature.missing or range_ == full:
                 continue
-            sides: tuple[CompareName, ...] = ("==",) if isinstance(feature, Categorical) else (">=", "<=")
-            parts += [Compare(side, Variable(name), constant(end)) for side, end in zip(sides, range_, strict=False)]
-        return conjunction(parts)
+            sides: tuple[syntax.CompareName, ...] = ("==",) if isinstance(feature, Categorical) else (">=", "<=")
+            parts += [
+                syntax.Compare(side, syntax.Variable(name), syntax.constant(end))
+                for side, end in zip(sides, range_, strict=False)
+            ]
+        return syntax.conjunction(parts)
 
 
 def _open_solver(environment: Environment, back_end: str) -> Any:

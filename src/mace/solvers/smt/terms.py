@@ -16,23 +16,8 @@ from pysmt.environment import Environment
 from pysmt.typing import BOOL, INT, REAL
 
 from mace.clock import check
+from mace.language import syntax
 from mace.language.roundings import unit
-from mace.language.syntax import (
-    And,
-    Binary,
-    Compare,
-    CompareName,
-    Constant,
-    Expression,
-    Guard,
-    Indicator,
-    Missing,
-    Not,
-    Or,
-    Truth,
-    Unary,
-    Variable,
-)
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
 from mace.space.decimals import decimal_of, is_short
@@ -40,7 +25,14 @@ from mace.space.decimals import decimal_of, is_short
 Term = Any
 """A pySMT node; pySMT has no types of its own."""
 
-_MIRROR: dict[CompareName, CompareName] = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
+_MIRROR: dict[syntax.CompareName, syntax.CompareName] = {
+    "<": ">",
+    "<=": ">=",
+    "==": "==",
+    "!=": "!=",
+    ">": "<",
+    ">=": "<=",
+}
 
 
 class Encoding(Protocol):
@@ -49,7 +41,7 @@ class Encoding(Protocol):
     domain: Term
     number: Term
 
-    def compare(self, sign: CompareName, value: Fraction) -> Term:
+    def compare(self, sign: syntax.CompareName, value: Fraction) -> Term:
         """Return the comparison of the feature with a constant."""
         ...
 
@@ -80,7 +72,7 @@ class Levels:
     def _indicator(self, literal: Term) -> Term:
         return self.manager.Ite(literal, self.manager.Real(1), self.manager.Real(0))
 
-    def compare(self, sign: CompareName, value: Fraction) -> Term:
+    def compare(self, sign: syntax.CompareName, value: Fraction) -> Term:
         """Return the comparison with a position."""
         negate = self.manager.Not
         match sign:
@@ -139,7 +131,7 @@ class Grid:
             term = m.Ite(self.own, m.Real(Fraction(self.own_value)), term)
         return term, inside
 
-    def compare(self, sign: CompareName, value: Fraction) -> Term:
+    def compare(self, sign: syntax.CompareName, value: Fraction) -> Term:
         """Return the comparison on the index: the grid is ascending."""
         m = self.manager
         below = self._count_below(value, strict=True)
@@ -189,7 +181,7 @@ class Line:
         self.number = manager.Symbol(name, REAL)
         self.domain = manager.And(self.compare(">=", Fraction(feature.low)), self.compare("<=", Fraction(feature.high)))
 
-    def compare(self, sign: CompareName, value: Fraction) -> Term:
+    def compare(self, sign: syntax.CompareName, value: Fraction) -> Term:
         """Return the comparison of the variable."""
         return compare_terms(self.manager, sign, self.number, self.manager.Real(value))
 
@@ -248,64 +240,64 @@ class Translator:
             for name, encoding in self.features.items()
         }
 
-    def guard(self, guard: Guard) -> Term:
+    def guard(self, guard: syntax.Guard) -> Term:
         """Return a formula as a Boolean term."""
         self._count()
         match guard:
-            case Truth(value):
+            case syntax.Truth(value):
                 return self.manager.Bool(value)
-            case Missing(name):
+            case syntax.Missing(name):
                 return self.missing.get(name, self.manager.FALSE())
-            case Not(part):
+            case syntax.Not(part):
                 return self.manager.Not(self.guard(part))
-            case And(parts):
+            case syntax.And(parts):
                 return self.manager.And([self.guard(part) for part in parts])
-            case Or(parts):
+            case syntax.Or(parts):
                 return self.manager.Or([self.guard(part) for part in parts])
-            case Compare(sign, Variable(name), Constant(value)) if name in self.features:
+            case syntax.Compare(sign, syntax.Variable(name), syntax.Constant(value)) if name in self.features:
                 return self.features[name].compare(sign, value)
-            case Compare(sign, Constant(value), Variable(name)) if name in self.features:
+            case syntax.Compare(sign, syntax.Constant(value), syntax.Variable(name)) if name in self.features:
                 return self.features[name].compare(_MIRROR[sign], value)
-            case Compare(sign, left, right):
+            case syntax.Compare(sign, left, right):
                 return compare_terms(self.manager, sign, self.term(left), self.term(right))
 
-    def term(self, expression: Expression) -> Term:
+    def term(self, expression: syntax.Expression) -> Term:
         """Return an expression as a real term."""
         self._count()
         m = self.manager
         match expression:
-            case Variable(name):
+            case syntax.Variable(name):
                 return self.features[name].number if name in self.features else m.Symbol(f"variable {name}", REAL)
-            case Constant(value):
+            case syntax.Constant(value):
                 return m.Real(value)
-            case Indicator(guard):
+            case syntax.Indicator(guard):
                 return m.Ite(self.guard(guard), m.Real(1), m.Real(0))
-            case Unary("neg", operand):
+            case syntax.Unary("neg", operand):
                 return m.Times(m.Real(-1), self.term(operand))
-            case Unary("abs", operand):
+            case syntax.Unary("abs", operand):
                 term = self.term(operand)
                 return self._extreme("max", term, m.Times(m.Real(-1), term))
-            case Unary(name, operand):
+            case syntax.Unary(name, operand):
                 return self._rounding(name, operand)
-            case Binary("+", _, _):
+            case syntax.Binary("+", _, _):
                 return m.Plus([self.term(part) for part in _addends(expression)])
-            case Binary("-", left, right):
+            case syntax.Binary("-", left, right):
                 return m.Minus(self.term(left), self.term(right))
-            case Binary("*", left, right):
+            case syntax.Binary("*", left, right):
                 return m.Times(self.term(left), self.term(right))
-            case Binary("/", left, Constant(value)) if value:
+            case syntax.Binary("/", left, syntax.Constant(value)) if value:
                 return m.Times(m.Real(1 / value), self.term(left))
-            case Binary("/", left, right):
+            case syntax.Binary("/", left, right):
                 return m.Div(self.term(left), self.term(right))
-            case Binary("min" | "max" as which, left, right):
+            case syntax.Binary("min" | "max" as which, left, right):
                 return self._extreme(which, self.term(left), self.term(right))
             case _:
                 raise AssertionError(f"no translation of {expression!r}")
 
-    def _rounding(self, name: str, operand: Expression) -> Term:
+    def _rounding(self, name: str, operand: syntax.Expression) -> Term:
         """Return the decimal of a number on a grid where it is known; else a variable within half an ulp, which allows a little more."""
         m = self.manager
-        grid = self.features.get(operand.name) if isinstance(operand, Variable) else None
+        grid = self.features.get(operand.name) if isinstance(operand, syntax.Variable) else None
         if isinstance(grid, Grid) and grid.decimal is not None and name != "float":
             return grid.decimal
         term = self.term(operand)
@@ -313,7 +305,7 @@ class Translator:
         if key not in self._defined:
             result = m.Symbol(f"{name} {len(self._defined)}", REAL)
             share, least = unit(name)
-            if isinstance(operand, Variable) and operand.name in self.sizes:
+            if isinstance(operand, syntax.Variable) and operand.name in self.sizes:
                 moved = m.Real(share * self.sizes[operand.name] + least)
             else:
                 size = self._extreme("max", term, m.Times(m.Real(-1), term))
@@ -341,7 +333,7 @@ class Translator:
         return self._defined[key]
 
 
-def compare_terms(manager: Any, sign: CompareName, left: Term, right: Term) -> Term:
+def compare_terms(manager: Any, sign: syntax.CompareName, left: Term, right: Term) -> Term:
     """Return the comparison of two real terms."""
     match sign:
         case "<":
@@ -358,16 +350,16 @@ def compare_terms(manager: Any, sign: CompareName, left: Term, right: Term) -> T
             return manager.GE(left, right)
 
 
-def _addends(expression: Expression) -> list[Expression]:
+def _addends(expression: syntax.Expression) -> list[syntax.Expression]:
     """Return the terms of a sum that leans left, in order."""
-    terms: list[Expression] = []
-    while isinstance(expression, Binary) and expression.name == "+":
+    terms: list[syntax.Expression] = []
+    while isinstance(expression, syntax.Binary) and expression.name == "+":
         terms.append(expression.right)
         expression = expression.left
     return [expression, *reversed(terms)]
 
 
-def _holds(sign: CompareName, left: Fraction, right: Fraction) -> bool:
+def _holds(sign: syntax.CompareName, left: Fraction, right: Fraction) -> bool:
     return {
         "<": left < right,
         "<=": left <= right,
