@@ -9,7 +9,7 @@ JOBS   ?= 2
 TORCH_INDEX ?=
 
 # What decides whether a version of a library will do: readers of its models, both compiled lanes, frames, files, the command line.
-QUICK  := $(addprefix tests/test_,space.py encoder.py frames.py boosters.py onnx.py explainer.py reports.py regressions.py)
+QUICK  := $(addprefix tests/,space models/test_boosters.py models/test_onnx.py test_explainer.py letters test_regressions.py)
 
 .PHONY: demo test test-torch test-lowest check bench bench-peers bench-growth bench-batch campaign docs clean
 
@@ -49,12 +49,12 @@ $(VENV)/.torch: pyproject.toml $(VENV)/.test
 	@touch $@
 
 test-torch: $(VENV)/.torch  ## the tests of PyTorch's networks; TORCH_INDEX=<index of a CPU build> spares the GPU libraries
-	$(BIN)/python -m pytest tests/test_torch.py
+	$(BIN)/python -m pytest tests/models/test_torch.py
 
-$(LOWEST)/.ready: pyproject.toml tests/lowest.py
+$(LOWEST)/.ready: pyproject.toml tests/support/lowest.py
 	@test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
 	@echo "Installing MACE and every dependency at its declared minimum into $(LOWEST) ..."
-	@$(LOWEST)/bin/python tests/lowest.py > $(LOWEST)/lowest.txt
+	@$(LOWEST)/bin/python tests/support/lowest.py > $(LOWEST)/lowest.txt
 	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c $(LOWEST)/lowest.txt -e ".[test]"
 	@touch $@
 
@@ -95,7 +95,7 @@ campaign: $(VENV)/.test  ## thousands of random problems against brute force; le
 
 docs: $(VENV)/.test  ## rewrite the generated parts of README and docs
 	$(BIN)/python docs/generate.py
-	$(BIN)/python tests/bad_input.py
+	$(BIN)/python tests/support/bad_input.py
 
 clean:
 	rm -rf $(VENV) $(PEERS) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis

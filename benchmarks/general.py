@@ -2,7 +2,7 @@
 
     python benchmarks/general.py [--problems 20] [--features 2,4,6,8] [--limit 20]
 
-The functions are random scorecards of real, integer, ordinal and categorical features (tests/random_functions.py): sums of
+The functions are random scorecards of real, integer, ordinal and categorical features (tests/support/random_functions.py): sums of
 ramps, steps, tables, products of a choice and a number, and terms of two features. Times are CPU milliseconds of one thread
 over the whole solver.
 """
@@ -21,7 +21,7 @@ from trees import versions
 import mace
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path.insert(0, str(HERE.parent / "tests" / "support"))
 from random_functions import random_function  # noqa: E402
 
 RESULTS = HERE / "results" / "general.jsonl"

@@ -1,4 +1,4 @@
-"""Rewrite the generated parts of README: ``make docs``. A test fails when they are stale."""
+"""Rewrite the generated parts of the documents: ``make docs``. A test fails when they are stale."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from mace.cli.lists import KINDS, listed
 
 ROOT = Path(__file__).parent.parent
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def supported() -> str:
@@ -30,7 +31,15 @@ def _title(page: Path) -> str:
     return page.read_text().split("\n", 1)[0].removeprefix("# ")
 
 
-PARTS = {"supported": supported, "documents": documents}
+def layers() -> str:
+    """Return the order of the package's rooms as a list."""
+    sys.path.insert(0, str(ROOT / "tests" / "support"))
+    from layers import LAYERS
+
+    return "\n".join(f"  - {name}: {', '.join(f'`{room}`' for room in rooms)}" for name, rooms in LAYERS.items())
+
+
+PARTS = {"supported": supported, "documents": documents, "layers": layers}
 
 
 def with_generated_parts(text: str) -> str:
@@ -40,10 +49,10 @@ def with_generated_parts(text: str) -> str:
 
 
 def main() -> None:
-    """Rewrite README."""
-    readme = ROOT / "README.md"
-    readme.write_text(with_generated_parts(readme.read_text()))
-    sys.stdout.write("README.md is up to date.\n")
+    """Rewrite every document with a generated part."""
+    for document in DOCUMENTS:
+        document.write_text(with_generated_parts(document.read_text()))
+        sys.stdout.write(f"{document.relative_to(ROOT)} is up to date.\n")
 
 
 if __name__ == "__main__":

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import bad_input
 import pytest
 import skops.io
 from sklearn.linear_model import LogisticRegression
 
-import bad_input
 import mace
 
 EACH = [(title, name, case) for title, cases in bad_input.CASES.items() for name, case in cases.items()]
@@ -27,7 +27,7 @@ def test_bad_input_is_refused_in_words(title: str, name: str, case: Callable[[],
 
 
 def test_the_table_of_errors_is_fresh() -> None:
-    assert bad_input.DOCUMENT.read_text() == bad_input.document(), "run `python tests/bad_input.py`"
+    assert bad_input.DOCUMENT.read_text() == bad_input.document(), "run `python tests/support/bad_input.py`"
 
 
 @pytest.mark.parametrize("name", ["model.pkl", "model.pickle", "model.joblib"])

@@ -16,7 +16,7 @@ from pathlib import Path
 from joblib import Parallel, delayed
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(HERE.parent / "support"))
 
 SKIPPED = "skipped"
 """What an examination returns where there was no question, or the referee gave up."""

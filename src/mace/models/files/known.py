@@ -1,6 +1,6 @@
 """What a ``.skops`` file may hold: the exact types, functions and constructors that the models which are read are made of.
 
-Each hides nothing behind its name: the classes keep data only, the functions compute and do nothing else. ``tests/saved_models.py``
+Each hides nothing behind its name: the classes keep data only, the functions compute and do nothing else. ``tests/support/saved_models.py``
 fits a model of every family and with every step, and a test loads them all with nothing but these names.
 """
 

@@ -1,0 +1,306 @@
+"""Missing values before linear models and networks: filled by the pipeline, and free to stay, come and go where the space says so."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import referee
+from random_problems import Case
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import VotingClassifier
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    MinMaxScaler,
+    OneHotEncoder,
+    PowerTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+from test_pipelines import random_points, training
+
+import mace
+from mace import FeatureSpace, UnsupportedModel, categorical, integer, real
+from mace.forms import Network
+from mace.forms.form import box_at
+from mace.models import read
+from mace.solvers.network import missing as gaps
+from mace.testing import check_model
+
+SPACE = FeatureSpace(
+    {
+        "a": real(0, 10, missing=True),
+        "b": integer(2, 20, missing=True),
+        "z": real(-3, 5),
+        "c": categorical(["u", "v"]),
+    }
+)
+NUMBERS = ["a", "b", "z"]
+
+FILLERS: dict[str, Any] = {
+    "mean, standard": make_pipeline(SimpleImputer(), StandardScaler()),
+    "median and flags, robust": make_pipeline(SimpleImputer(strategy="median", add_indicator=True), RobustScaler()),
+    "a constant outside, minmax": make_pipeline(SimpleImputer(strategy="constant", fill_value=-7), MinMaxScaler()),
+    "clipped": make_pipeline(SimpleImputer(strategy="constant", fill_value=99), MinMaxScaler(clip=True)),
+    "scaled first": make_pipeline(StandardScaler(), SimpleImputer(add_indicator=True)),
+    "filled twice": make_union(SimpleImputer(), make_pipeline(SimpleImputer(strategy="median"), StandardScaler())),
+    "flags beside": make_union(SimpleImputer(), MissingIndicator(features="all")),
+    "projected": make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), PCA(3)),
+}
+
+
+def fitted(before: Any, model: Any, space: FeatureSpace = SPACE) -> tuple[Any, pd.DataFrame]:
+    frame, labels = training(space)
+    target = pd.factorize(labels)[0] if isinstance(model, Ridge) else labels
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return make_pipeline(clone(before), clone(model)).fit(frame, target), frame
+
+
+def split(numbers: Any) -> ColumnTransformer:
+    return ColumnTransformer([("numbers", numbers, NUMBERS), ("levels", OneHotEncoder(), ["c"])])
+
+
+CURVE = ColumnTransformer(
+    [
+        ("curve", make_pipeline(SimpleImputer(add_indicator=True), PowerTransformer()), ["b"]),
+        ("bins", make_pipeline(SimpleImputer(strategy="constant", fill_value=0), KBinsDiscretizer(4, strategy="uniform")), ["b"]),
+        ("plain", SimpleImputer(), ["a"]),
+    ]
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*FILLERS, "curves of whole numbers"])
+def test_scores_are_within_the_stated_rounding_with_gaps_and_without(name: str) -> None:
+    model, _ = fitted(CURVE if name not in FILLERS else split(FILLERS[name]), Ridge())
+    form = read(model, SPACE).form
+    assert isinstance(form, Network)
+    points = random_points(300, 8, SPACE)
+    assert sum(None in point for point in points) > 50
+    for point, predicted in zip(points, model.predict(SPACE.frame_of(points)), strict=True):
+        off = abs(form.exact_scores(point)[0] - Fraction(float(predicted)))
+        assert off <= form.rounding(box_at(point)), point
+    assert form.rounding(box_at(points[0])) < 1e-9
+
+
+def test_an_imputer_that_comes_first_adds_no_layer() -> None:
+    for name in ("mean, standard", "median and flags, robust", "a constant outside, minmax"):
+        form = read(fitted(split(FILLERS[name]), Ridge())[0], SPACE).form
+        assert isinstance(form, Network)
+        assert len(form.weights) == 1, name
+
+
+@pytest.mark.parametrize("model", [LogisticRegression(max_iter=500), MLPClassifier((4,), random_state=0, max_iter=60)])
+@pytest.mark.parametrize("name", FILLERS)
+def test_what_is_read_is_what_the_pipeline_computes(name: str, model: Any) -> None:
+    pipeline, frame = fitted(split(FILLERS[name]), model)
+    found = check_model(pipeline, SPACE, frame.head(30), count=100)
+    # Rows beside a boundary are for the model itself to decide.
+    assert found.decided > 150
+
+
+def random_gaps(seed: int, *, finite: bool) -> Case:
+    """Return a linear model or network behind an imputer, a row that may have gaps, and a question."""
+    rng = np.random.default_rng([seed, 17])
+    features: dict[str, Any] = {
+        "a": real(0, 2, step=0.5 if finite else None, missing=bool(rng.random() < 0.8)),
+        "b": integer(0, int(rng.integers(2, 6)), missing=bool(rng.random() < 0.7)),
+        "d": real(-1, 1, step=0.25 if finite else None, missing=bool(rng.random() < 0.5)),
+        "c": categorical(["u", "v", "w"]),
+    }
+    names = ["a", "b", "d", "c"][: int(rng.integers(2, 5))]
+    space = FeatureSpace({name: features[name] for name in names})
+    numbers = [name for name in names if name != "c"]
+    frame = space.frame_of(random_points(150, seed, space))
+    filler = SimpleImputer(strategy=str(rng.choice(["mean", "median"])), add_indicator=bool(rng.random() < 0.6))
+    steps: list[Any] = [filler, StandardScaler()]
+    before = ColumnTransformer(
+        [("numbers", make_pipeline(*(steps[::-1] if rng.random() < 0.3 else steps)), numbers)]
+        + ([("levels", OneHotEncoder(), ["c"])] if "c" in names else [])
+    )
+    score = rng.normal(size=len(frame)) * 0.3
+    for name in numbers:
+        score += rng.normal() * frame[name].rank(pct=True).fillna(rng.random()).to_numpy() * 2
+    ends = np.quantile(score, [0.5] if rng.random() < 0.6 else [0.3, 0.7])
+    labels = np.array(["no", "yes", "perhaps"])[np.searchsorted(ends, score)]
+    model: Any = LogisticRegression() if seed % 3 else MLPClassifier((3,), random_state=0, max_iter=150)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = make_pipeline(before, model).fit(frame, labels)
+    mixed = mace.Distance(l0=0.25, l1=0.5, linf=0.25, weights={names[0]: 2.5})
+    question: dict[str, Any] = {"distance": ["l1", "l0", "linf", "l2", mixed][seed % 5]}
+    constraints: list[Any] = []
+    if "c" in names and rng.random() < 0.4:
+        constraints.append(mace.fixed("c"))
+    if rng.random() < 0.3:
+        constraints.append(mace.fixed(names[0]))
+    if rng.random() < 0.3:
+        constraints.append(mace.within("b", 1, 2))
+    question["constraints"] = constraints
+    if rng.random() < 0.3:
+        question["count"] = 3
+    row = {name: None if pd.isna(value) else value for name, value in frame.iloc[int(rng.integers(40))].items()}
+    return Case("gaps", fit, space, row, question)
+
+
+@pytest.mark.parametrize("solver", ["network", "milp", "smt"])
+@pytest.mark.parametrize("seed", range(40))
+def test_every_lane_agrees_with_enumeration(seed: int, solver: str) -> None:
+    if solver != "network" and (seed % 3 == 0 or seed >= 20):
+        return
+    case = random_gaps(seed, finite=True)
+    if solver != "network" and case.question["distance"] == "l2":
+        return
+    assert referee.disagreement(case, solver) in (None, "skipped")
+
+
+@pytest.mark.parametrize("seed", range(1, 14, 2))
+def test_the_lanes_agree_where_numbers_are_real(seed: int) -> None:
+    case = random_gaps(seed, finite=False)
+    question = {**case.question, "distance": "l1", "count": 1}
+    explainer = mace.Explainer(case.model, case.space)
+    fast, slow = (explainer.explain(case.row, solver=solver, **question) for solver in ("network", "smt"))
+    assert fast.status == slow.status
+    if fast:
+        assert fast[0].distance == pytest.approx(slow[0].distance, abs=2e-6)
+        assert fast[0].lower <= slow[0].distance
+
+
+def gap_filler() -> Any:
+    """Return a model to which being missing is what counts."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.uniform(0, 10, 400), "z": rng.uniform(-3, 5, 400)})
+    frame.loc[rng.random(400) < 0.4, "a"] = np.nan
+    labels = np.where(frame["a"].isna(), "gap", "known")
+    return make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), LogisticRegression()).fit(frame, labels)
+
+
+def test_values_are_filled_and_taken_away_at_the_cost_of_a_whole_change() -> None:
+    model = gap_filler()
+    space = FeatureSpace({"a": real(0, 10, missing=True), "z": real(-3, 5)})
+    explainer = mace.Explainer(model, space)
+    filled = explainer.explain({"a": None, "z": 0.0})
+    assert filled[0].solver == "network"
+    assert not pd.isna(filled[0].values["a"])
+    assert filled[0].distance == pytest.approx(0.5, abs=1e-6)
+    emptied = explainer.explain({"a": 4.0, "z": 0.0})
+    assert pd.isna(emptied[0].values["a"])
+    assert emptied[0].distance == pytest.approx(0.5, abs=1e-6)
+    whole = mace.Explainer(model, FeatureSpace({"a": real(0, 10), "z": real(-3, 5)}))
+    assert whole.explain({"a": 4.0, "z": 0.0}).status == "infeasible"
+
+
+def test_a_gap_stays_where_another_feature_is_cheaper() -> None:
+    model, frame = fitted(split(FILLERS["mean, standard"]), LogisticRegression(max_iter=500))
+    explainer = mace.Explainer(model, SPACE)
+    kept = 0
+    for position in np.flatnonzero(frame["a"].isna())[:8]:
+        best = explainer.explain(frame.iloc[[position]])[0]
+        assert model.predict(SPACE.frame_of([SPACE.point(best.values)]))[0] == best.prediction
+        kept += bool(pd.isna(best.values["a"]))
+    assert kept >= 4
+
+
+def test_a_counterfactual_with_a_gap_differs_from_one_without() -> None:
+    model = gap_filler()
+    space = FeatureSpace({"a": real(0, 10, missing=True), "z": real(-3, 5)})
+    answers = mace.Explainer(model, space).explain(
+        {"a": None, "z": 0.0}, count=3, diversity=mace.differ(features=1, by=0.2)
+    )
+    assert len(answers) == 3
+    assert [each.distance for each in answers] == sorted(each.distance for each in answers)
+
+
+def test_a_condition_across_features_that_may_be_missing_is_answered_by_another_way() -> None:
+    model, frame = fitted(split(FILLERS["mean, standard"]), LogisticRegression(max_iter=500))
+    known = frame.dropna().iloc[[0]]
+    rule = mace.linear({"a": 1, "z": 1}, "<=", 14)
+    explanation = mace.Explainer(model, SPACE).explain(known, constraints=[rule], accuracy=1e-4, time_limit=20)
+    assert explanation.status == "optimal"
+    best = explanation[0].values
+    assert pd.isna(best["a"]) or best["a"] + best["z"] <= 14 + 1e-9
+
+
+def test_a_time_limit_is_kept_between_many_quick_ways() -> None:
+    rng = np.random.default_rng(0)
+    names = [f"x{k}" for k in range(10)]
+    frame = pd.DataFrame(rng.random((300, 10)), columns=names).mask(rng.random((300, 10)) < 0.1)
+    labels = np.where(frame.fillna(0.5).sum(axis=1) > 5, "yes", "no")
+    model = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), LogisticRegression()).fit(frame, labels)
+    explainer = mace.Explainer(model, FeatureSpace({name: real(0, 1, missing=True) for name in names}))
+    row, far = frame.iloc[[0]], mace.at_least(1 - 1e-12)
+    explainer.explain(row)
+    begun = time.monotonic()
+    explanation = explainer.explain(row, target=far, time_limit=0.1)
+    assert time.monotonic() - begun < 1
+    assert explanation.status in ("feasible", "unknown")
+    assert explanation.reason == "time limit reached"
+    assert 0 < explanation.lower <= 1
+
+
+def test_more_ways_than_can_be_tried_are_an_honest_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = FeatureSpace({"a": real(0, 10, missing=True), "z": real(-3, 5)})
+    explainer = mace.Explainer(gap_filler(), space)
+    monkeypatch.setattr(gaps, "MOST_WAYS", 1)
+    explanation = explainer.explain({"a": 4.0, "z": 0.0}, solver="network")
+    assert explanation.status == "unknown"
+    assert explanation.reason == gaps.TOO_MANY
+    assert explanation.lower == pytest.approx(0.5, abs=1e-6)
+    monkeypatch.setattr(gaps, "MOST_WAYS", 0)
+    assert explainer.explain({"a": 4.0, "z": 0.0}, solver="network").lower == 0
+
+
+@pytest.mark.parametrize("kind", ["calibrated", "soft", "hard"])
+def test_votes_and_means_of_models_that_fill_gaps_agree_with_enumeration(kind: str) -> None:
+    space = FeatureSpace(
+        {"a": real(0, 2, step=0.5, missing=True), "b": integer(0, 4, missing=True), "c": categorical(["u", "v"])}
+    )
+    frame, labels = training(space)
+
+    def model(*steps: Any) -> Any:
+        before = ColumnTransformer([("numbers", make_pipeline(*steps), ["a", "b"]), ("levels", OneHotEncoder(), ["c"])])
+        return make_pipeline(before, LogisticRegression())
+
+    flags = model(SimpleImputer(add_indicator=True), StandardScaler())
+    members = [
+        ("flags", flags),
+        ("median", model(SimpleImputer(strategy="median"), MinMaxScaler())),
+        ("bins", model(SimpleImputer(), KBinsDiscretizer(3, strategy="uniform"))),
+    ]
+    whole = CalibratedClassifierCV(flags, cv=3) if kind == "calibrated" else VotingClassifier(members, voting=kind)
+    whole.fit(frame, np.where(labels == "no", "no", "yes"))
+    explainer = mace.Explainer(whole, space)
+    for position in (0, 3, 8):
+        row = frame.iloc[[position]]
+        ours, truth = (explainer.explain(row, solver=solver) for solver in ("auto", "enumerate"))
+        assert ours.status == truth.status == "optimal"
+        assert ours[0].distance == pytest.approx(truth[0].distance, abs=2e-6)
+
+
+def test_a_missing_value_that_reaches_the_model_is_refused() -> None:
+    frame, labels = training(SPACE)
+    model = make_pipeline(split("passthrough"), LogisticRegression(max_iter=2000)).fit(frame.fillna(1.0), labels)
+    with pytest.raises(UnsupportedModel, match="missing"):
+        read(model, SPACE)
+
+
+def test_a_value_filled_after_a_clip_is_read() -> None:
+    before = split(make_pipeline(MinMaxScaler((0.2, 0.6), clip=True), SimpleImputer(add_indicator=True)))
+    model, _ = fitted(before, Ridge())
+    form = read(model, SPACE).form
+    assert isinstance(form, Network)
+    points = random_points(200, 5, SPACE)
+    for point, predicted in zip(points, model.predict(SPACE.frame_of(points)), strict=True):
+        assert abs(form.exact_scores(point)[0] - Fraction(float(predicted))) <= form.rounding(box_at(point)), point
