@@ -180,7 +180,7 @@ verdict = mace.verify(mace.Certificate.load(sys.argv[1]), model)
 loaded = [name for name in sys.modules if name.startswith(("mace.solvers", "mace.explainer", "numba", "highspy", "pysmt", "z3"))]
 print(verdict.outcome, loaded)
 """
-    paths = str(ROOT / "src"), str(ROOT / "tests")
+    paths = str(ROOT / "src"), str(ROOT / "tests" / "support")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     file = str(tmp_path / "certificate.json")
     subprocess.run([sys.executable, "-c", code + write, file], env=environment, check=True)
