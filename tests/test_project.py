@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-
-import mace
 from layers import LAYERS, ROOMS
 from lowest import minima
+
+import mace
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "mace"

@@ -30,6 +30,7 @@ from mace.language.syntax import Binary, Compare, Constant, Program, Return, Var
 from mace.problem import Limits, Problem, Status
 from mace.solvers import enumerate as brute
 from mace.solvers import network
+from mace.solvers.abilities import obstacle
 from mace.solvers.compiled import is_on_disk
 from mace.solvers.network import kernels
 from mace.solvers.network.search import Search
@@ -377,8 +378,8 @@ def test_auto_takes_the_lane_and_leaves_what_it_cannot() -> None:
     assert explainer.explain(row)[0].solver == "network"
     problem = plain(linear(FeatureSpace({"x": real(0, 1)}), [1.0], -0.5), (0.1,), "l1")
     product = Program(("x",), Return(Binary("*", Variable("x"), Variable("x"))))
-    assert "condition" in network.supports(replace(problem, conditions=(AtLeast(product, Fraction(0)),)))
-    assert network.supports(problem) == ""
+    assert "condition" in obstacle(network, replace(problem, conditions=(AtLeast(product, Fraction(0)),)))
+    assert obstacle(network, problem) == ""
 
 
 def test_diverse_answers_differ_and_grow() -> None:

@@ -21,11 +21,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
 
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "solvers": (
-        ("compiled", "dtypes", "roundings", "domains", "missing", "witness", "bisection"),
+        ("abilities", "compiled", "dtypes", "roundings", "domains", "missing", "witness", "bisection"),
         ("trees", "network", "smt", "milp", "enumerate"),
         ("curves",),
         ("boxes",),
         ("robust",),
+        ("choose",),
     ),
     "certify": (
         ("verdict", "arrays", "certificate", "statement", "enumerate"),

@@ -20,17 +20,20 @@ from mace.constraints.robust import Sturdy
 from mace.errors import InvalidRow, MaceError
 from mace.exact import float_up
 from mace.problem import Problem
-from mace.registry import resolve
+from mace.registry import Registry
 
-CHECKERS = {
-    "trees": "mace.certify.trees.checker:check",
-    "network": "mace.certify.network.checker:check",
-    "boxes": "mace.certify.boxes.checker:check",
-    "curves": "mace.certify.curves.checker:check",
-    "enumerate": "mace.certify.enumerate:check",
-    "smt": "mace.certify.smt.checker:check",
-    "milp": "mace.certify.smt.milp:check",
-}
+CHECKERS = Registry(
+    "proofs",
+    {
+        "trees": "mace.certify.trees.checker:check",
+        "network": "mace.certify.network.checker:check",
+        "boxes": "mace.certify.boxes.checker:check",
+        "curves": "mace.certify.curves.checker:check",
+        "enumerate": "mace.certify.enumerate:check",
+        "smt": "mace.certify.smt.checker:check",
+        "milp": "mace.certify.smt.milp:check",
+    },
+)
 """The kinds of proof and their checkers: functions ``(problem, lower, evidence, progress)``.
 
 Each must be convinced that no plausible point at a distance below ``lower`` (at any distance, where it is ``None``) is predicted as the
@@ -233,4 +236,4 @@ def _check_lane(problem: Problem, lower: Fraction | None, evidence: dict[str, An
         raise Unchecked(f"the {lane!s:.40} lane gave no proof of lower: {evidence['missing']!s:.300}")
     if lane not in CHECKERS:
         raise Unchecked(f"no checker for proofs of the lane {lane!r:.60}; known: {', '.join(CHECKERS)}")
-    resolve(CHECKERS[lane])(problem, lower, evidence, progress)
+    CHECKERS.load(lane)(problem, lower, evidence, progress)

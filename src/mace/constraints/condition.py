@@ -7,15 +7,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
+from mace.constraints.views import View, why_not_domains, why_not_inequalities
 from mace.errors import InvalidConstraint, did_you_mean
 from mace.language import characteristic, holds, run, syntax
+from mace.language.linearity import why_not_linear
 from mace.space import Categorical, Feature, FeatureSpace, Point, Value
 
 Values = dict[str, Fraction | None]
 
 
 class Condition(Protocol):
-    """A condition on a counterfactual."""
+    """A condition on a counterfactual. A class that inherits from it has, unless it says otherwise, a formula and is asked about rows."""
+
+    __slots__ = ()
 
     def formula(self, prefix: str) -> syntax.Guard:
         """Return the condition as a formula; its own variables begin with ``prefix``."""
@@ -25,9 +29,15 @@ class Condition(Protocol):
         """Return whether it holds of a row, exactly."""
         ...
 
+    def why_not(self, view: View, space: FeatureSpace) -> str:
+        """Return why it cannot be taken in a view; empty where it can."""
+        if view is View.PIECEWISE:
+            return why_not_linear(self.formula(""), "a constraint")
+        return "" if view in (View.FORMULA, View.ROWS) else view.value
+
 
 @dataclass(frozen=True, slots=True)
-class GuardCondition:
+class GuardCondition(Condition):
     """A guard over the features."""
 
     guard: syntax.Guard
@@ -40,9 +50,20 @@ class GuardCondition:
         """Evaluate the guard."""
         return holds(self.guard, values)
 
+    def why_not(self, view: View, space: FeatureSpace) -> str:
+        """Return why the guard cannot be taken in a view."""
+        match view:
+            case View.DOMAINS:
+                return why_not_domains(self.guard)
+            case View.INEQUALITIES:
+                return why_not_inequalities(self.guard, space)
+            case View.GUARD:
+                return ""
+        return Condition.why_not(self, view, space)
+
 
 @dataclass(frozen=True, slots=True)
-class AtLeast:
+class AtLeast(Condition):
     """A program over the features returns at least ``bound``."""
 
     program: syntax.Program
@@ -61,6 +82,14 @@ class AtLeast:
     def holds(self, values: Values) -> bool:
         """Run the program."""
         return run(self.program, values) >= self.bound
+
+    def why_not(self, view: View, space: FeatureSpace) -> str:
+        """Return why the program cannot be taken in a view."""
+        return (
+            why_not_linear(self.program, "a constraint")
+            if view is View.PIECEWISE
+            else Condition.why_not(self, view, space)
+        )
 
 
 class Constraint(Protocol):

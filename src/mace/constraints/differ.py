@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from mace.constraints.condition import AtLeast, Condition, GuardCondition, Values, changed, compare
 from mace.constraints.numbers import as_written, is_binary, meant_program
+from mace.constraints.views import View
 from mace.distances import Distance, FunctionDistance
 from mace.distances.change import change_command
 from mace.errors import InvalidOption
@@ -15,7 +16,7 @@ from mace.space import RESERVED, FeatureSpace, Point, Real
 
 
 @dataclass(frozen=True, slots=True)
-class CountDifferent:
+class CountDifferent(Condition):
     """A row differs from ``earlier`` in at least ``features`` features, a real one by at least ``by`` of its range.
 
     With ``written``, values count as the decimals that they are written as.
@@ -30,6 +31,10 @@ class CountDifferent:
     def formula(self, prefix: str) -> syntax.Guard:
         """Return the count's characteristic formula with its result bounded."""
         return AtLeast(self.program, Fraction(self.features)).formula(prefix)
+
+    def why_not(self, view: View, space: FeatureSpace) -> str:
+        """Return why the count cannot be taken in a view."""
+        return "" if view in (View.DIFFERENT, View.PIECEWISE) else Condition.why_not(self, view, space)
 
     def holds(self, values: Values) -> bool:
         """Count."""

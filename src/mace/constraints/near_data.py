@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mace.clock import check
 from mace.constraints.condition import AtLeast, Condition, Values
 from mace.constraints.numbers import as_written, is_binary
+from mace.constraints.views import View
 from mace.distances import Distance, NormMetric, as_distance
 from mace.distances.change import change_command, differs, written_room
 from mace.errors import InvalidConstraint, InvalidRow
@@ -31,7 +32,7 @@ UNSURE = 1e-9
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class Neighbours(Condition):
     """At least ``least`` of some rows lie within ``radius`` of a point; with ``written``, as the decimals that values are written as."""
 
     space: FeatureSpace
@@ -40,6 +41,7 @@ class Neighbours:
     radius: Fraction
     distance: Distance
     written: bool = True
+    cut: ClassVar[str] = "near_data"
 
     @cached_property
     def metrics(self) -> tuple[NormMetric, ...]:
@@ -104,6 +106,12 @@ class Neighbours:
         for row in np.flatnonzero(np.abs(measures - limit) < self.unsure):
             count += self.metrics[row].measure(point, written=self.written) <= self.limit
         return count >= self.least
+
+    def why_not(self, view: View, space: FeatureSpace) -> str:
+        """Return why neighbours cannot be counted in a view."""
+        if view is View.PIECEWISE:
+            return "" if self.metrics[0].power == 1 else "l2 in near_data is not piecewise linear"
+        return "" if view is View.CUT else super().why_not(view, space)
 
     def formula(self, prefix: str) -> syntax.Guard:
         """Return the characteristic formula of the count with its result bounded."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from mace.constraints.condition import Condition, Values, ordered_feature
 from mace.constraints.numbers import as_written, is_binary
+from mace.constraints.views import View
 from mace.errors import InvalidConstraint
 from mace.exact import float_down, float_up, greatest_float, least_float
 from mace.language import syntax
@@ -24,7 +25,7 @@ MOST = 1e150
 
 
 @dataclass(frozen=True)
-class Sturdy:
+class Sturdy(Condition):
     """Every plausible row that differs from this one by at most the radii is in the target too; with ``written``, between decimals.
 
     No formula says that; a search proves it of one point after the other and remembers those that it has proved.
@@ -54,8 +55,12 @@ class Sturdy:
         """Return whether the box around the row was proved."""
         return tuple(values[name] for name in self.space) in self.proved
 
+    def why_not(self, view: View, space: FeatureSpace) -> str:
+        """Return that no view shows it: a search of its own proves it, answer by answer."""
+        return "robust answers are proved one by one"
+
     def formula(self, prefix: str) -> syntax.Guard:
-        """Return nothing: a search has to see to it."""
+        """Return what always holds: the search for robust answers proves the condition."""
         return syntax.TRUE
 
 

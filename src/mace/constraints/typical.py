@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.constraints.condition import AtLeast, Values
+from mace.constraints.condition import AtLeast, Condition, Values
+from mace.constraints.views import View
 from mace.distances import point_values
 from mace.errors import InvalidConstraint, UnsupportedModel
 from mace.exact import float_up
@@ -33,12 +34,13 @@ USUAL = Outcomes(frozenset([Fraction(1)]))
 
 
 @dataclass(frozen=True)
-class Usual:
+class Usual(Condition):
     """An isolation forest, the real one, does not call the row an outlier."""
 
     space: FeatureSpace
     reading: Reading
     said: dict[Point, bool] = field(default_factory=dict, repr=False, compare=False)
+    cut: ClassVar[str] = "typical"
 
     @property
     def form(self) -> TreeEnsemble:
@@ -78,6 +80,12 @@ class Usual:
         return tuple(
             None if number is None else float(number) if number.denominator != 1 else int(number) for number in numbers
         )
+
+    def why_not(self, view: View, space: FeatureSpace) -> str:
+        """Return why the forest cannot be taken in a view."""
+        if view is View.PIECEWISE:
+            return "a forest of outliers is kept to by cutting boxes"
+        return "" if view in (View.FOREST, View.CUT) else super().why_not(view, space)
 
     def formula(self, prefix: str) -> syntax.Guard:
         """Return that the depths add up to enough, widened by their rounding."""

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from mace.constraints.causal import inputs_of
 from mace.constraints.condition import Condition, GuardCondition, Values, compare
+from mace.constraints.views import View
 from mace.distances import point_values
 from mace.forms import Effects, EffectsForm
 from mace.language import syntax
@@ -118,7 +119,7 @@ def levels_of(space: FeatureSpace, names: Sequence[str]) -> Iterator[dict[str, i
 
 
 @dataclass(frozen=True, eq=False)
-class OfRow:
+class OfRow(Condition):
     """A condition on the row that actions lead to."""
 
     condition: Condition
@@ -130,13 +131,17 @@ class OfRow:
             point_values(self.effects.space, self.effects.row(_point(self.effects.space, values)))
         )
 
+    def why_not(self, view: View, space: FeatureSpace) -> str:
+        """Return why it cannot be taken in a view: a formula is as linear as the condition itself."""
+        return self.condition.why_not(view, space) if view is View.PIECEWISE else super().why_not(view, space)
+
     def formula(self, prefix: str) -> syntax.Guard:
         """Return the condition over the variables of the effects."""
         return substitute_guard(self.condition.formula(prefix), self.effects.named)
 
 
 @dataclass(frozen=True, eq=False)
-class InRanges:
+class InRanges(Condition):
     """Every effect lies in the range of its feature."""
 
     effects: Effects

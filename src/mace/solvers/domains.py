@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.constraints.differ import CountDifferent
+from mace.constraints.views import compared_with, conjuncts
 from mace.distances.change import written_range
 from mace.exact import float_down, float_up, greatest_float, least_float, next_float, rounded_in
 from mace.language import holds, syntax
@@ -24,47 +23,6 @@ Floats = NDArray[np.float64]
 
 Span = tuple[float, float]
 """A closed range of floats."""
-
-
-def unsupported_condition(conditions: Iterable[Condition]) -> str:
-    """Return why the conditions cannot be put on cells; empty where they can."""
-    for condition in conditions:
-        if isinstance(condition, CountDifferent):
-            continue
-        if not isinstance(condition, GuardCondition):
-            return "a condition is not on single features"
-        for part in conjuncts(condition.guard):
-            if len(syntax.variables(part)) > 1:
-                return "a condition joins several features"
-            if compared_with(part) is None:
-                return "a condition compares a feature with something other than a number"
-    return ""
-
-
-def conjuncts(guard: syntax.Guard) -> tuple[syntax.Guard, ...]:
-    """Return the guards that must all hold."""
-    return guard.parts if isinstance(guard, syntax.And) else (guard,)
-
-
-def compared_with(guard: syntax.Guard) -> list[Fraction] | None:
-    """Return the numbers that a guard compares its feature with; ``None`` where it does more than compare."""
-    found: list[Fraction] = []
-    pending: list[syntax.Guard] = [guard]
-    while pending:
-        match pending.pop():
-            case syntax.Compare(_, syntax.Variable(), syntax.Constant(value)) | syntax.Compare(
-                _, syntax.Constant(value), syntax.Variable()
-            ):
-                found.append(value)
-            case syntax.Compare():
-                return None
-            case syntax.And(parts) | syntax.Or(parts):
-                pending.extend(parts)
-            case syntax.Not(part):
-                pending.append(part)
-            case _:
-                pass
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.clock import check
+from mace.constraints.views import View
 from mace.distances import distance_down
 from mace.distances.change import change
 from mace.problem import LATE, Bounds, Limits, Problem, timed
 from mace.solvers.bisection import BAND
 from mace.space import Feature, Point, Value, grid_values
+
+TAKES = (View.ROWS,)
+CUTS_BOXES = IS_AUTOMATIC = False
 
 MOST_POINTS = 2_000_000
 CHUNK = 256

@@ -20,6 +20,7 @@ from mace.certify.trees.cells import Axis, Flags, Floats, Ints, cell_costs, make
 from mace.certify.verdict import Refuted, Unchecked
 from mace.constraints.condition import GuardCondition
 from mace.constraints.near_data import Neighbours
+from mace.constraints.views import View
 from mace.distances import NormMetric
 from mace.language import syntax
 from mace.problem import Problem
@@ -105,6 +106,9 @@ class _Cover:
         self.axes, self.limit = axes, threshold(problem, lower)
         self.guards = [condition.guard for condition in problem.conditions if isinstance(condition, GuardCondition)]
         self.rows = [Rows(problem, each, lower) for each in problem.conditions if isinstance(each, Neighbours)]
+        # A condition without a formula is known row by row.
+        unsaid = any(each.why_not(View.FORMULA, problem.space) for each in problem.conditions)
+        self.is_by_row = bool(self.rows) or unsaid
         self.asked = sorted({self.names.index(name) for guard in self.guards for name in syntax.variables(guard)})
         self.known: dict[tuple[int, Span], list[tuple[int, int]]] = {}
         self.narrowed: dict[tuple[int, Span], Span] = {}
@@ -190,7 +194,7 @@ class _Cover:
             parts = self._own_apart(j, piece[j])
             if len(parts) > 1:
                 return [(*piece[:j], span, *piece[j + 1 :]) for span in parts]
-        asked = range(len(piece)) if self.rows else self.asked
+        asked = range(len(piece)) if self.is_by_row else self.asked
         sizes = {j: self._size(j, piece[j]) for j in asked}
         for j in sorted(sizes, key=lambda j: -sizes[j]):
             parts = piece[j].halves()

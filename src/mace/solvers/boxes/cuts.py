@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from mace.distances import NormMetric
 from mace.distances.change import change
 from mace.problem import Evidence, Limits, Problem
 from mace.reductions.regions import Range, Region, guard_of, whole_region
+from mace.registry import Registry
 from mace.space import Categorical, Point, Value
 
 Floats = NDArray[np.float64]
@@ -53,6 +55,35 @@ class Left:
     cut: Cut
     floor: Fraction = Fraction(0)
     proof: Evidence | None = None
+
+
+class Cut(Protocol):
+    """A condition that is no guard, on a box."""
+
+    @property
+    def condition(self) -> Condition:
+        """The condition."""
+        ...
+
+    def narrow(self, region: Region) -> Left:
+        """Return what the condition leaves of a box."""
+        ...
+
+    def may_hold(self, point: Point, values: Values) -> bool:
+        """Return whether a point fulfils the condition, as far as is easily told."""
+        ...
+
+    def sides(self, point: Point) -> tuple[Cut, Cut] | None:
+        """Return two cuts one of which holds wherever this one does; ``None`` where only boxes are cut."""
+        ...
+
+    def places(self, point: Point) -> Iterator[tuple[str, Fraction, bool]]:
+        """Yield where a box may be cut around a point that fails: a feature, a number or level, and whether the point lies below it."""
+        ...
+
+    def repaired(self, point: Point, snap: Snap) -> Iterator[Point]:
+        """Yield points near one that fails at which the condition may hold."""
+        ...
 
 
 Snap = Callable[[int, Fraction, bool], Value]
@@ -379,18 +410,31 @@ def _holds_point(region: Region, point: Point) -> bool:
     return True
 
 
-Cut = NeighboursCut | UsualCut
-"""A condition that is no guard."""
+CUTS = Registry(
+    "cuts",
+    {
+        "near_data": "mace.solvers.boxes.cuts:neighbours_cut",
+        "typical": "mace.solvers.boxes.cuts:usual_cut",
+    },
+)
+"""What makes the cut of a condition, by the name that the condition gives it."""
 
 
-def cut_of(condition: Condition, problem: Problem, limits: Limits) -> Cut | None:
-    """Return a condition of a problem as a cut; ``None`` where there is no such way."""
-    if isinstance(condition, Usual):
-        from mace.solvers import trees
+def cut_of(condition: Condition, problem: Problem, limits: Limits) -> Cut:
+    """Return a condition of a problem as a cut."""
+    made: Cut = CUTS.load(getattr(condition, "cut", ""))(condition, problem, limits)
+    return made
 
-        trees.prepare()
-        return UsualCut(condition, problem, Limits(limits.deadline, record=limits.record))
-    if isinstance(condition, Neighbours):
-        rows = len(condition.rows)
-        return NeighboursCut(condition, problem, np.ones(rows, dtype=bool), np.zeros(rows, dtype=bool))
-    return None
+
+def usual_cut(condition: Usual, problem: Problem, limits: Limits) -> UsualCut:
+    """Return the cut of a forest; its proofs are the tree lane's."""
+    from mace.solvers import trees
+
+    trees.prepare()
+    return UsualCut(condition, problem, Limits(limits.deadline, record=limits.record))
+
+
+def neighbours_cut(condition: Neighbours, problem: Problem, limits: Limits) -> NeighboursCut:
+    """Return the cut of neighbours, all of which may count."""
+    rows = len(condition.rows)
+    return NeighboursCut(condition, problem, np.ones(rows, dtype=bool), np.zeros(rows, dtype=bool))

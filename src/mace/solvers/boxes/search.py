@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from mace.clock import OutOfTime
 from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.constraints.typical import Usual
+from mace.constraints.views import View
 from mace.distances import point_values
 from mace.exact import float_down, float_up, greatest_float, least_float
 from mace.forms import Network
@@ -31,6 +32,7 @@ from mace.language import holds, syntax
 from mace.language.linear import nearly_linear
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem, timed
 from mace.reductions.regions import Range, Region, guard_of, lies_in, narrow, whole_region, within_reach
+from mace.solvers.abilities import Solver, why_not_taken
 from mace.solvers.bisection import BAND
 from mace.solvers.boxes.branching import (
     active_piece,
@@ -71,20 +73,8 @@ Node = tuple[Region, tuple[Cut, ...]]
 """A box, and what is left to hold on it that is no guard."""
 
 
-class Lane(Protocol):
-    """A solver module."""
-
-    def supports(self, problem: Problem) -> str:
-        """Return why it cannot take a problem."""
-        ...
-
-    def solve(self, problem: Problem, limits: Limits) -> Bounds:
-        """Find the nearest counterfactual."""
-        ...
-
-
 def divided(
-    problem: Problem, lane: Lane, limits: Limits | None = None
+    problem: Problem, lane: Solver, limits: Limits | None = None
 ) -> tuple[Problem, tuple[syntax.Guard, ...], tuple[Cut, ...]] | None:
     """Return the problem that a lane can take, and what is left; ``None`` where it cannot take it that way either."""
     limits = limits or Limits()
@@ -92,12 +82,12 @@ def divided(
     guards: list[syntax.Guard] = []
     cuts: list[Cut] = []
     for condition in problem.conditions:
-        if not lane.supports(replace(problem, conditions=(condition,))):
+        if not why_not_taken(condition, lane.TAKES, problem.space):
             simple.append(condition)
-        elif isinstance(condition, GuardCondition):
-            guards.append(condition.guard)
-        elif (cut := cut_of(condition, problem, limits)) is not None:
-            cuts.append(cut)
+        elif not condition.why_not(View.GUARD, problem.space):
+            guards.append(condition.formula(""))
+        elif not condition.why_not(View.CUT, problem.space):
+            cuts.append(cut_of(condition, problem, limits))
         else:
             return None
     asked = replace(problem, conditions=tuple(simple))
@@ -105,7 +95,7 @@ def divided(
 
 
 @timed
-def solve(problem: Problem, limits: Limits, lane: Lane) -> Bounds:
+def solve(problem: Problem, limits: Limits, lane: Solver) -> Bounds:
     """Find the nearest counterfactual, the lane asked about box after box."""
     made = divided(problem, lane, limits)
     assert made is not None
@@ -141,7 +131,7 @@ class _Search:
         self,
         problem: Problem,
         limits: Limits,
-        lane: Lane,
+        lane: Solver,
         asked: Problem,
         guards: tuple[syntax.Guard, ...],
         cuts: tuple[Cut, ...],
@@ -286,12 +276,12 @@ class _Search:
             self._accept(found.point)
             self._close(lower, proved)
             return
-        if isinstance(failing, Cut):
-            repaired = failing.repaired(found.point, partial(_in_domain, self.problem))
-            parts = self._sides(region, cuts, found.point, failing)
-        else:
+        if isinstance(failing, syntax.Guard):
             repaired = self._repaired(found.point, failing)
             parts = _beside(cuts, self._parts(region, found.point, failing))
+        else:
+            repaired = failing.repaired(found.point, partial(_in_domain, self.problem))
+            parts = self._sides(region, cuts, found.point, failing)
         for other in repaired:
             if self.limits.remaining() <= 0:
                 break

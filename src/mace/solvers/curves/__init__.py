@@ -6,8 +6,14 @@ one), whose proved bound is a bound here, because the polylines lie above the si
 
 from __future__ import annotations
 
+from mace.constraints.views import View
 from mace.forms import Composite
 from mace.problem import Bounds, Limits, Problem, timed
+
+TAKES = tuple(View)
+"""The lanes that it asks take them."""
+
+CUTS_BOXES, IS_AUTOMATIC = False, True
 
 
 def supports(problem: Problem) -> str:

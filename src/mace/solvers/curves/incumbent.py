@@ -126,7 +126,7 @@ class Hand:
 
     def asked(self, question: Problem, *, record: bool = False) -> Bounds:
         """Ask another lane."""
-        from mace.solvers import choose
+        from mace.solvers.choose import choose
 
         found = choose("auto", question).solve(question, Limits(self.limits.deadline, record=record))
         self.calls += max(1, found.calls)

@@ -6,13 +6,17 @@ from multipliers whose bound is evaluated with outward rounding, so that no tole
 
 from __future__ import annotations
 
+from mace.constraints.views import View
 from mace.problem import Bounds, Limits, Problem, timed
-from mace.solvers.milp.linearity import why_not_linear
+from mace.solvers.milp.linearity import obstacle
+
+TAKES = (View.PIECEWISE,)
+CUTS_BOXES = IS_AUTOMATIC = True
 
 
 def supports(problem: Problem) -> str:
-    """Return why the lane cannot take a problem; empty where it can."""
-    return why_not_linear(problem)
+    """Return what of the problem is not piecewise linear; empty where all is."""
+    return obstacle(problem)
 
 
 @timed

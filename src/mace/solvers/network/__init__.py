@@ -10,17 +10,21 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 
+from mace.constraints.views import View
 from mace.distances import NormMetric
 from mace.forms import Network
 from mace.problem import Bounds, Evidence, Limits, Problem, timed
+from mace.solvers.abilities import why_not_taken
 from mace.solvers.compiled import warm_up
 from mace.solvers.network import kernels
 from mace.solvers.network import missing as gaps
-from mace.solvers.network.conditions import unsupported_condition
 from mace.solvers.network.prepared import grid_error
 from mace.solvers.network.search import Search
 from mace.solvers.network.warmup import tiny_problem
 from mace.space import Integer, Real
+
+TAKES = (View.INEQUALITIES, View.DIFFERENT)
+CUTS_BOXES = IS_AUTOMATIC = True
 
 NEAR_A_GRID = 1e-3
 OFF_THE_GRID = 5e-7
@@ -62,7 +66,7 @@ def supports(problem: Problem) -> str:
     for column in problem.form.columns:
         if column.table is not None and isinstance(list(problem.space.values())[column.feature], Real | Integer):
             return "a column reads a number through a table"
-    return unsupported_condition(problem.conditions, problem.space)
+    return ""
 
 
 @timed
@@ -76,6 +80,8 @@ def prove(problem: Problem, lower: Fraction | None, upper: Fraction | None, limi
 
     ``upper`` is the distance of the nearest point that may be there. ``None`` where only a search makes proofs.
     """
+    if any(why_not_taken(condition, TAKES, problem.space) for condition in problem.conditions):
+        return None
     if supports(problem) or gaps.may_miss(problem):
         return None
     return Search(problem, limits).prove(lower, upper)

@@ -1,41 +1,19 @@
-"""Conditions that the lane can take: on single features, diversity, and linear inequalities across features."""
+"""Linear inequalities across features, as the rows that the kernels read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, lcm
 
-from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
-from mace.constraints.differ import CountDifferent
+from mace.constraints.views import conjuncts
 from mace.exact import float_up
 from mace.language import syntax
 from mace.language.linear import add, nearly_linear, room
 from mace.problem import Problem
-from mace.solvers.domains import compared_with, conjuncts
-from mace.space import Feature, FeatureSpace, Real
-
-
-def unsupported_condition(conditions: Iterable[Condition], space: FeatureSpace) -> str:
-    """Return why the lane cannot take the conditions; empty where it can."""
-    for condition in conditions:
-        if isinstance(condition, CountDifferent):
-            continue
-        if not isinstance(condition, GuardCondition):
-            return "a condition is more than inequalities between features"
-        for part in conjuncts(condition.guard):
-            if len(syntax.variables(part)) <= 1:
-                if compared_with(part) is None:
-                    return "a condition compares a feature with something other than a number"
-            elif any(space[name].missing for name in syntax.variables(part)):
-                return "a condition joins features that may be missing"
-            elif not isinstance(part, syntax.Compare) or part.name == "!=" or nearly_linear(part) is None:
-                return "a condition joins several features in another way than by a linear inequality"
-            elif part.name == "==" and any(space[name].size is None for name in syntax.variables(part)):
-                return "a condition is an equation between real features"
-    return ""
+from mace.space import Feature, Real
 
 
 @dataclass(frozen=True, slots=True)

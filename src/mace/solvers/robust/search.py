@@ -86,13 +86,6 @@ Closed = tuple[Region, tuple[Moves, ...]]
 OPEN = "the box around points between lower and upper is neither proved nor refuted"
 
 
-def unsupported(problem: Problem) -> str:
-    """Return why the noise of a problem cannot be seen to; empty where it can."""
-    if sum(isinstance(each, Sturdy) for each in problem.conditions) > 1:
-        return "robust() stands twice; put all noise into one"
-    return ""
-
-
 @timed
 def solve(problem: Problem, limits: Limits, choose: Choose, lane: str) -> Bounds:
     """Find the nearest counterfactual that noise does not undo, with a lane that takes the problem without noise."""

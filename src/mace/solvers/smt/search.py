@@ -14,6 +14,7 @@ from pysmt.environment import Environment
 from pysmt.exceptions import InternalSolverError, NoSolverAvailableError, SolverReturnedUnknownResultError
 
 from mace.clock import check
+from mace.constraints.views import View
 from mace.errors import InvalidOption, MissingPackage
 from mace.forms import Composite, EffectsForm
 from mace.language import characteristic, syntax
@@ -24,6 +25,9 @@ from mace.solvers.smt.terms import Translator
 from mace.space import RESERVED, Categorical
 
 DISTANCE = f"{RESERVED}distance"
+TAKES = (View.FORMULA,)
+CUTS_BOXES, IS_AUTOMATIC = False, True
+
 BACK_ENDS = ("z3", "cvc5", "msat", "yices", "optimathsat")
 """Solvers of pySMT with rational arithmetic."""
 

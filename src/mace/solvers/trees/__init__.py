@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from functools import cache
 
+from mace.constraints.views import View
 from mace.distances import NormMetric
 from mace.forms import TreeEnsemble
 from mace.problem import Bounds, Limits, Problem, timed
 from mace.reductions.joint_forest import joined
 from mace.solvers.compiled import warm_up
-from mace.solvers.domains import unsupported_condition
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import unsupported
 from mace.solvers.trees.search import Search
 from mace.solvers.trees.warmup import tiny_problem
+
+TAKES = (View.DOMAINS, View.DIFFERENT, View.FOREST)
+CUTS_BOXES = IS_AUTOMATIC = True
 
 
 def supports(problem: Problem) -> str:
@@ -28,7 +31,7 @@ def supports(problem: Problem) -> str:
         return "the model is not a tree ensemble"
     if not isinstance(problem.metric, NormMetric):
         return "the distance is a function"
-    return unsupported(problem.form) or unsupported_condition(problem.conditions)
+    return unsupported(problem.form)
 
 
 @timed

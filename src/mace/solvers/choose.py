@@ -1,0 +1,119 @@
+"""The choice of a lane: the solver for a question."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from mace.constraints.robust import Sturdy
+from mace.errors import InvalidOption, did_you_mean
+from mace.problem import Bounds, Limits, Problem
+from mace.registry import Registry
+from mace.solvers.abilities import obstacle
+from mace.solvers.boxes import search as boxes
+from mace.solvers.robust import search as robust
+
+SOLVERS = Registry(
+    "solvers",
+    {
+        "trees": "mace.solvers.trees",
+        "network": "mace.solvers.network",
+        "curves": "mace.solvers.curves",
+        "milp": "mace.solvers.milp",
+        "smt": "mace.solvers.smt",
+        "enumerate": "mace.solvers.enumerate",
+    },
+)
+"""``solver="auto"`` takes the first that can, those of other packages before ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A chosen solver: its name, how to run it, why it was chosen, and how many seconds it took to be prepared."""
+
+    name: str
+    solve: Callable[[Problem, Limits], Bounds]
+    why: str
+    preparing: float = 0.0
+
+
+def choose(solver: str, problem: Problem) -> Lane:
+    """Return the lane for a problem.
+
+    Parameters
+    ----------
+    solver : str
+        ``"auto"``, a name of the table, or the name of an SMT solver that pySMT drives.
+    problem : Problem
+        What is to be solved.
+
+    Raises
+    ------
+    InvalidOption
+        The name is unknown, or that solver cannot take this problem.
+    """
+    if any(isinstance(condition, Sturdy) for condition in problem.conditions):
+        return _robust_lane(solver, problem)
+    if solver == "auto":
+        return _first_that_can(problem)
+    if solver in SOLVERS:
+        reason, lane = _lane(solver, problem, "asked for by name")
+    else:
+        from mace.solvers import smt
+
+        if solver not in smt.BACK_ENDS:
+            known = ["auto", *SOLVERS, *smt.BACK_ENDS]
+            raise InvalidOption(
+                f"solver={solver!r} is not known. Known: {', '.join(known)}.{did_you_mean(solver, known)}"
+            )
+        reason = obstacle(smt, problem)
+        lane = Lane(f"smt:{solver}", partial(smt.solve, back_end=solver), "asked for by name")
+    if reason:
+        raise InvalidOption(f"solver={solver!r} cannot take this problem: {reason}. Use solver='auto'.")
+    return lane
+
+
+def _robust_lane(solver: str, problem: Problem) -> Lane:
+    """Return the lane for a problem with robust answers: that of the problem without, asked again and again."""
+    if sum(isinstance(each, Sturdy) for each in problem.conditions) > 1:
+        raise InvalidOption("robust() stands twice; put all noise into one.")
+    others = tuple(condition for condition in problem.conditions if not isinstance(condition, Sturdy))
+    lane = choose(solver, replace(problem, conditions=others))
+    solve = partial(robust.solve, choose=lambda asked: choose(solver, asked).solve, lane=lane.name)
+    return Lane(lane.name, solve, f"{lane.why}; the box around each answer proved by the same", lane.preparing)
+
+
+def _first_that_can(problem: Problem) -> Lane:
+    """Return the first lane that takes a problem; its ``why`` says what kept the earlier ones from it."""
+    passed: list[str] = []
+    for name in SOLVERS:
+        if not _module(name).IS_AUTOMATIC:
+            continue
+        reason, lane = _lane(name, problem, f"the first lane that can{''.join(passed)}")
+        if not reason:
+            return lane
+        passed.append(f"; not {name}: {reason}")
+    raise InvalidOption(
+        f"no solver can take this problem{''.join(passed)}. Leave a constraint out, or explain a part of the model."
+    )
+
+
+def _lane(name: str, problem: Problem, why: str) -> tuple[str, Lane]:
+    """Return what keeps a lane from a problem (empty where nothing does), and the lane, ready."""
+    module = _module(name)
+    reason, solve = obstacle(module, problem), module.solve
+    if reason and module.CUTS_BOXES and boxes.divided(problem, module) is not None:
+        reason, solve = "", partial(boxes.solve, lane=module)
+        why += "; conditions across features by cutting boxes"
+    begun = time.monotonic()
+    if not reason and hasattr(module, "prepare"):
+        module.prepare()
+    return reason, Lane(name, solve, why, time.monotonic() - begun)
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(SOLVERS[name])

@@ -1,0 +1,94 @@
+"""What another package adds through entry points: a constraint that is no guard, a lane, a kind of proof, a distance (``tests/plugin``)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+import mace
+from mace.certify import CHECKERS
+from mace.constraints import CONSTRAINTS
+from mace.distances.distance import NORMS
+from mace.solvers import SOLVERS
+from mace.solvers.boxes.cuts import CUTS
+
+TABLES = (CHECKERS, CONSTRAINTS, NORMS, SOLVERS, CUTS)
+SPACE = mace.FeatureSpace({"a": mace.integer(0, 9), "b": mace.integer(0, 9), "c": mace.integer(0, 4)})
+
+
+@pytest.fixture(autouse=True)
+def _plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "plugin")
+    for table in TABLES:
+        monkeypatch.setattr(table, "_all", None)
+    yield
+    for table in TABLES:
+        table._all = None
+
+
+def explainer_of(seed: int, kind: str) -> mace.Explainer:
+    rng = np.random.default_rng(seed)
+    frame = SPACE.frame_of([tuple(int(v) for v in rng.integers(0, [10, 10, 5])) for _ in range(300)])
+    labels = (frame.a + 2 * frame.b + 3 * frame.c + rng.normal(0, 1, 300) > 22).astype(int)
+    model: Any = (
+        RandomForestClassifier(12, max_depth=5, random_state=seed) if kind == "forest" else LogisticRegression()
+    )
+    return mace.Explainer(model.fit(frame, labels), SPACE)
+
+
+def even(name: str) -> Any:
+    return CONSTRAINTS.load("even")(name)
+
+
+@pytest.mark.parametrize("kind", ["forest", "linear"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_condition_of_another_package_is_kept_by_every_lane_that_can(kind: str, seed: int) -> None:
+    explainer = explainer_of(seed, kind)
+    row = {"a": 1, "b": 2, "c": 1}
+    found = {
+        solver: explainer.explain(row, distance="steps", constraints=[even("a"), even("b")], solver=solver)
+        for solver in ("auto", "parity", "enumerate")
+    }
+    assert {each.status for each in found.values()} == {"optimal"}
+    assert len({each[0].distance for each in found.values()}) == 1
+    assert "cutting boxes" in found["auto"].solver
+    for each in found.values():
+        assert each[0].values["a"] % 2 == each[0].values["b"] % 2 == 0
+
+
+def test_a_lane_that_cannot_take_it_says_why() -> None:
+    with pytest.raises(mace.InvalidOption, match="a condition has no formula"):
+        explainer_of(0, "forest").explain({"a": 1, "b": 2, "c": 1}, constraints=[even("a")], solver="smt")
+
+
+@pytest.mark.parametrize("solver", ["auto", "parity"])
+def test_certificates_state_the_condition_and_are_checked_by_the_checker_of_their_lane(solver: str) -> None:
+    explainer = explainer_of(1, "forest")
+    found = explainer.explain(
+        {"a": 1, "b": 2, "c": 1}, distance="steps", constraints=[even("a")], solver=solver, certify=True
+    )
+    certificate = mace.Certificate.from_json(found[0].certificate.to_json())
+    assert certificate.statement["constraints"] == [{"kind": "even", "arguments": ["a"]}]
+    assert mace.verify(certificate, explainer.model).valid
+
+
+def test_a_false_bound_of_the_new_kind_is_refuted() -> None:
+    explainer = explainer_of(2, "forest")
+    row = {"a": 1, "b": 2, "c": 1}
+    found = explainer.explain(row, constraints=[even("a")], solver="parity", certify=True)
+    data = found[0].certificate.to_dict()
+    far = itertools.product(range(0, 10, 2), range(10), range(5))
+    worst = max(far, key=lambda v: abs(v[0] - 1) / 9 + abs(v[1] - 2) / 9 + abs(v[2] - 1) / 4)
+    reached = explainer.model.predict(SPACE.frame_of([worst]))[0] != found.prediction
+    assert reached
+    distance = float(sum(abs(x - y) / r for x, y, r in zip(worst, (1, 2, 1), (9, 9, 4), strict=True)) / 3)
+    data["claim"] |= {"lower": distance, "upper": distance, "counterfactual": dict(zip(SPACE, worst, strict=True))}
+    verdict = mace.verify(mace.Certificate.from_dict(data), explainer.model)
+    assert verdict.outcome == "refuted"
