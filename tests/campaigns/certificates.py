@@ -36,15 +36,17 @@ def networks(seed: int) -> tuple[str, str | None]:
     """Examine a network without a library around it: its proof is accepted, and the same cuts prove nothing beyond the optimum."""
     from fractions import Fraction
 
+    from random_networks import random_network
+
     from mace.certify.network import checker
     from mace.certify.verdict import Refuted
     from mace.exact import float_down
     from mace.problem import Limits
     from mace.solvers import network
-    from random_networks import random_network
+    from mace.solvers.abilities import obstacle
 
     case = random_network(seed, finite=seed % 2 == 0)
-    if network.supports(case.problem):
+    if obstacle(network, case.problem):
         return case.family, SKIPPED
     network.prepare()
     bounds = network.solve(case.problem, Limits.of(20, record=True))
@@ -78,11 +80,11 @@ def realistic(seed: int) -> tuple[str, str | None]:
 def tampered(seed: int) -> tuple[str, str | None]:
     """Tamper with the certificates of a finite problem in every way."""
     import numpy as np
-
-    import mace
     from random_ensembles import random_ensemble
     from random_problems import random_case
     from tampering import TAMPERINGS, TRUE_OR_REFUSED, is_true, outcome_of, parts_of
+
+    import mace
 
     case = _case(seed, random_ensemble if seed % 2 else random_case, finite=True)
     made = None if case is None else _certificates(case)

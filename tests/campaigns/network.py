@@ -16,11 +16,13 @@ def mixed(seed: int) -> tuple[str, str | None]:
 
 
 def examine(seed: int, *, finite: bool) -> tuple[str, str | None]:
-    from mace.solvers import network
     from random_networks import disagreement, random_network
 
+    from mace.solvers import network
+    from mace.solvers.abilities import obstacle
+
     case = random_network(seed, finite=finite)
-    if network.supports(case.problem):
+    if obstacle(network, case.problem):
         return case.family, SKIPPED
     return case.family, disagreement(case, "enumerate" if finite else "smt", seconds=60 if finite else 15)
 

@@ -31,6 +31,7 @@ from mace.forms import Network, Outcomes
 from mace.forms.scoring import column_values
 from mace.problem import Bounds, Limits, Problem
 from mace.solvers import network
+from mace.solvers.abilities import obstacle
 from mace.space import Column, Point
 
 ROUNDS = len(FAMILIES) * len(DISTANCES)
@@ -69,7 +70,7 @@ def nothing(problem: Problem) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", [*range(2 * ROUNDS), *range(10_000, 10_000 + 2 * ROUNDS)])
 def test_proofs_of_random_problems_are_accepted(seed: int) -> None:
     problem = random_network(seed, finite=seed < 10_000).problem
-    assert not network.supports(problem)
+    assert not obstacle(network, problem)
     bounds = solved(problem)
     if bounds.is_infeasible or bounds.lower > 0:
         assert bounds.evidence is not None
@@ -80,7 +81,7 @@ def test_proofs_of_random_problems_are_accepted(seed: int) -> None:
 def test_a_bound_beyond_the_optimum_is_refused(seed: int) -> None:
     """Whatever the cuts are: those of the honest proof, and none at all."""
     problem = random_network(seed, finite=seed < 10_000).problem
-    assert not network.supports(problem)
+    assert not obstacle(network, problem)
     bounds = solved(problem)
     if bounds.upper is None:
         return
@@ -337,7 +338,7 @@ def test_a_solver_with_the_wrong_tie_rule_is_refused() -> None:
 def test_a_solver_that_forgets_a_feature_is_refused(seed: int) -> None:
     """One-hot columns that never change: the nearest point is then too far."""
     problem = random_network(seed).problem
-    assert not network.supports(problem)
+    assert not obstacle(network, problem)
     truth = solved(problem)
     if truth.point is None:
         return

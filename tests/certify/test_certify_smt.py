@@ -19,6 +19,7 @@ from mace.certify.smt import checker
 from mace.certify.verdict import Refuted, Unchecked
 from mace.problem import Limits
 from mace.solvers import milp
+from mace.solvers.abilities import obstacle
 from mace.solvers.smt import search as smt
 
 pytest.importorskip(
@@ -189,7 +190,7 @@ def test_the_general_lane_on_networks_is_certified(seed: int) -> None:
     from mace.certify.smt import milp as general
 
     problem = random_network(seed).problem
-    if milp.supports(problem):
+    if obstacle(milp, problem):
         return
     bounds = milp.solve(problem, Limits.of(10, record=True))
     if bounds.lower > 0 or bounds.is_infeasible:

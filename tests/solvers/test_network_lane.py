@@ -327,7 +327,7 @@ def test_linear_conditions_across_features(sign: str) -> None:
     for factual in ((1, 9, 0), (0, 0, 1), (3, 5, 2)):
         for distance in ("l0", "l1", "l2", "linf"):
             problem = plain(form, factual, distance, conditions=(guard,))
-            assert network.supports(problem) == ""
+            assert obstacle(network, problem) == ""
             answer, truth = network.solve(problem, Limits()), brute.solve(problem, Limits())
             assert (answer.upper, answer.is_infeasible) == (truth.upper, truth.is_infeasible)
 

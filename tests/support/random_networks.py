@@ -269,10 +269,11 @@ def disagreement(case: NetworkCase, referee: str, *, seconds: float = 30.0) -> s
     from mace.problem import Limits, Status
     from mace.solvers import enumerate as brute
     from mace.solvers import network
+    from mace.solvers.abilities import obstacle
     from mace.solvers.smt import search as smt
 
     problem = case.problem
-    reason = network.supports(problem)
+    reason = obstacle(network, problem)
     if reason:
         return f"not supported: {reason}"
     network.prepare()
