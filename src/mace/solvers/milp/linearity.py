@@ -96,7 +96,7 @@ def _check_condition(condition: Condition) -> None:
             _check_condition(condition.condition)
         case Usual():
             raise _NotLinear("a forest of outliers is kept to by cutting boxes")
-        case Neighbours() if condition.metrics[0].power != 1:
+        case Neighbours() if condition.metric.power != 1:
             raise _NotLinear("l2 in near_data is not piecewise linear")
 
 
