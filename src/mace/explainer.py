@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypedDict, TypeVa
 from mace.answers import Search, check_options, decimals, target_text, why_none
 from mace.causes import Causal, check_conditions
 from mace.certify.statement import Statement, as_target, check_can_state
+from mace.clock import without_pauses
 from mace.conflicts import Undecided
 from mace.constraints import Constraint, as_constraints, changes, fixed
 from mace.distances import Distance, FunctionDistance, as_distance
@@ -64,11 +65,11 @@ class BatchOptions(RunningOptions, total=False):
 
 
 def _question(method: Callable[Concatenate[Explainer, P], R]) -> Callable[Concatenate[Explainer, P], R]:
-    """Let a method raise :class:`~mace.ModelChanged` where the model is no longer the one that was read."""
+    """Let a method raise :class:`~mace.ModelChanged` where the model is no longer the one that was read, and keep to its time limit."""
 
     @wraps(method)
     def asked(explainer: Explainer, /, *given: P.args, **named: P.kwargs) -> R:
-        with explainer._live.question():
+        with without_pauses(named.get("time_limit")), explainer._live.question():
             return method(explainer, *given, **named)
 
     return asked
