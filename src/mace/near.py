@@ -273,7 +273,7 @@ def _table(frame: Any) -> tuple[tuple[str, ...], tuple[tuple[Scalar, ...], ...]]
         raise InvalidConstraint("near_data: the frame has no row; give at least one.")
     if any(not isinstance(row, list | tuple) or len(row) != len(names) for row in cells):
         raise InvalidConstraint(f"near_data: a row does not have one value for each of {len(names)} columns.")
-    rows = tuple(tuple(_scalar(value) for value in row) for row in cells)
+    rows = tuple(tuple(row) if set(map(type, row)) == {float} else tuple(map(_scalar, row)) for row in cells)
     return tuple(map(str, names)), rows
 
 
