@@ -17,6 +17,7 @@ from mace.answer.interventions import Recourse, nearest_intervention
 from mace.answer.levers import Lever, Levers, minimal_sets
 from mace.answer.region import RecourseRegion, Widening
 from mace.certify.statement import Statement, as_target, check_can_state
+from mace.clock import without_pauses
 from mace.constraints import Constraint, as_constraints, changes, fixed
 from mace.constraints.causal import Causal, check_conditions
 from mace.constraints.differ import Differ, differ
@@ -64,11 +65,11 @@ class BatchOptions(RunningOptions, total=False):
 
 
 def _question(method: Callable[Concatenate[Explainer, P], R]) -> Callable[Concatenate[Explainer, P], R]:
-    """Let a method raise :class:`~mace.ModelChanged` where the model is no longer the one that was read."""
+    """Let a method raise :class:`~mace.ModelChanged` where the model is no longer the one that was read, and keep to its time limit."""
 
     @wraps(method)
     def asked(explainer: Explainer, /, *given: P.args, **named: P.kwargs) -> R:
-        with explainer._live.question():
+        with without_pauses(named.get("time_limit")), explainer._live.question():
             return method(explainer, *given, **named)
 
     return asked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import pickle
 from fractions import Fraction
 from typing import Any
@@ -193,6 +194,51 @@ def test_rows_outside_the_space_are_refused() -> None:
         explainer.explain(row, 1, constraints=[mace.near_data([row, row | {"d": "w"}], k=1)])
     with pytest.raises(mace.InvalidConstraint, match="no column 'd'"):
         explainer.explain(row, 1, constraints=[mace.near_data([{"a": 1, "b": 1, "c": "low"}], k=1)])
+
+
+MIXED = mace.FeatureSpace(
+    {
+        "real": mace.real(-1, 5),
+        "single": mace.real(0, 5, dtype="float32"),
+        "gap": mace.real(0, 5, missing=True),
+        "whole": mace.integer(0, 9),
+        "level": mace.ordinal(["low", "high"]),
+        "kind": mace.categorical(["a", "b", None]),
+        "number": mace.categorical([1, 2]),
+    }
+)
+CELLS: dict[str, list[Any]] = {
+    "real": [0.1, -0.0, 5, True, np.float32(0.1), np.float64(4.5), np.int64(3)],
+    "single": [0.1, 0, 4.999999999, np.float32(0.1)],
+    "gap": [0.1, None, math.nan, pd.NA, 2],
+    "whole": [3, 3.0, np.int8(9), True],
+    "level": ["low", "high"],
+    "kind": ["a", "b", None, math.nan],
+    "number": [1, 2.0, True],
+}
+OUTSIDE = {"real": 5.1, "single": -1e-9, "gap": math.inf, "whole": 2.5, "level": "b", "kind": 1, "number": "1"}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_rows_that_are_read_together_are_what_each_is_alone(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    mixed = set(rng.choice(list(CELLS), 3, replace=False))
+    rows = [
+        {name: cells[rng.integers(len(cells)) if name in mixed else 0] for name, cells in CELLS.items()}
+        for _ in range(12)
+    ]
+    constraint = mace.near_data(rows, k=1)
+    points = [MIXED.point(row) for row in rows]
+    read = constraint.bind(MIXED, points[0]).rows
+    assert list(map(repr, read)) == list(map(repr, points))
+    for number in (9, 4):
+        name = str(rng.choice(list(OUTSIDE)))
+        rows[number] = rows[number] | {name: OUTSIDE[name]}
+        with pytest.raises(mace.InvalidRow) as alone:
+            MIXED.point(rows[number])
+        with pytest.raises(mace.InvalidConstraint) as together:
+            mace.near_data(rows, k=1).bind(MIXED, points[0])
+        assert str(together.value).endswith(f"row {number} is not of the space: {alone.value}")
 
 
 # ---- typical rows

@@ -28,6 +28,7 @@ from mace.forms import Composite, Outcomes, Polyline
 from mace.forms.polyline import PAD, above_sigmoid, below_sigmoid, sigmoid
 from mace.language import run
 from mace.models import read
+from mace.models.agreement import agrees
 from mace.space import Point
 
 SPACE = FeatureSpace({"x": real(-3, 3), "n": integer(0, 6), "cat": categorical(["a", "b", "c"]), "y": real(-2, 2)})
@@ -139,6 +140,22 @@ def test_beyond_its_band_the_form_decides_as_the_model(name: str) -> None:
         assert form.rounding(box) < Fraction(1, 10**9)
     assert sure > 90
     assert mace.testing.check_model(model, SPACE, count=40).decided > 50
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_answer_is_compared_with_the_form_in_floats_as_it_would_be_exactly(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, _ = fitted(name)
+    form = read(model, SPACE).form
+    assert isinstance(form, Composite)
+    rng = np.random.default_rng(2)
+    points = [draw(SPACE, rng) for _ in range(60)]
+    codes = [Fraction(form.predicted(point)) for point in points]
+    for point, code in zip(points, codes, strict=True):
+        assert not agrees(form, [point], [1 - code])
+    monkeypatch.setattr(Composite, "exact_scores", lambda *_: pytest.fail("floats do"))
+    assert agrees(form, points, codes)
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name.startswith("soft") or "logistics" in name])

@@ -27,6 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 import mace
+from mace.models.contents import contents
 from mace.models.watch import Watch
 
 RNG = np.random.default_rng(5)
@@ -196,7 +197,44 @@ def _nudge_scaler(model: Any) -> None:
     model.steps[0][1].scale_[2] *= 1 + 1e-12
 
 
-NUDGES = {"linear": _nudge_coefficients, "forest": _nudge_leaf, "network": _nudge_layer, "pipeline": _nudge_scaler}
+def _nudge_nested_threshold(model: Any) -> None:
+    model.estimators_[1].tree_.threshold[0] += 1e-4
+
+
+def _nudge_calibrated(model: Any) -> None:
+    model.calibrated_classifiers_[1].estimator.coef_[0, 0] *= 1 + 1e-12
+
+
+def _nudge_stage(model: Any) -> None:
+    model.estimators_[3, 0].tree_.value[-1] += 1e-12
+
+
+def _nudge_node(model: Any) -> None:
+    model._predictors[4][0].nodes["value"][-1] += 1e-12
+
+
+def _nudge_leaf_of_lightgbm(model: Any) -> None:
+    booster = model.booster_
+    booster.set_leaf_output(7, 2, booster.get_leaf_output(7, 2) + 1e-9)
+
+
+def _nudge_bias_of_catboost(model: Any) -> None:
+    scale, bias = model.get_scale_and_bias()
+    model.set_scale_and_bias(scale, bias + 1e-9)
+
+
+NUDGES = {
+    "linear": _nudge_coefficients,
+    "forest": _nudge_leaf,
+    "network": _nudge_layer,
+    "pipeline": _nudge_scaler,
+    "vote": _nudge_nested_threshold,
+    "calibrated": _nudge_calibrated,
+    "boosting": _nudge_stage,
+    "histogram": _nudge_node,
+    "lightgbm": _nudge_leaf_of_lightgbm,
+    "catboost": _nudge_bias_of_catboost,
+}
 
 
 @pytest.mark.parametrize("name", NUDGES)
@@ -207,6 +245,67 @@ def test_the_least_edit_in_place_is_noticed_under_certify_and_by_a_batch(name: s
         explainer.explain(X.iloc[0], certify=True)
     with pytest.raises(mace.ModelChanged, match="its numbers are others"):
         explainer.explain_many(X.iloc[:2])
+
+
+def test_the_least_edit_is_noticed_of_a_model_that_holds_what_cannot_be_pickled() -> None:
+    model, _ = read("linear")
+    model.note = lambda: "mine"
+    explainer = mace.Explainer(model, SPACE)
+    explainer.explain(X.iloc[0], certify=True)
+    _nudge_coefficients(model)
+    with pytest.raises(mace.ModelChanged, match="its numbers are others"):
+        explainer.explain(X.iloc[0], certify=True)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_model_that_is_the_same_is_not_read_again_to_certify(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading takes far longer than hashing what a model holds, and would come out of the time limit."""
+    _, explainer = read(name)
+    monkeypatch.setattr("mace.models.live.read", lambda *_: pytest.fail("it is read again"))
+    for row in range(2):
+        explainer.explain(X.iloc[row], certify=True, time_limit=1)
+
+
+def _isotonic_function(model: Any) -> None:
+    model.calibrated_classifiers_[0].calibrators[0].f_.y[:] *= 0.5
+
+
+def _attribute_of_catboost(model: Any) -> None:
+    model.predict = model.predict_proba
+
+
+@pytest.mark.parametrize(
+    ("make", "change"),
+    [
+        (lambda: CalibratedClassifierCV(LogisticRegression(), method="isotonic", cv=2), _isotonic_function),
+        (FAMILIES["catboost"], _attribute_of_catboost),
+        (FAMILIES["lightgbm"], _nudge_leaf_of_lightgbm),
+        (FAMILIES["linear"], _edit_classes),
+    ],
+    ids=["isotonic", "catboost", "lightgbm", "linear"],
+)
+def test_contents_lack_nothing_that_a_pickle_may_leave_out(
+    make: Callable[[], Any], change: Callable[[Any], None]
+) -> None:
+    model = make().fit(X, Y)
+    before = contents(model)
+    assert before is not None
+    assert contents(model) == before
+    change(model)
+    assert contents(model) != before
+
+
+class Own(LogisticRegression):
+    """A class of one's own, which may pickle as it likes."""
+
+
+def test_what_holds_foreign_code_has_no_contents() -> None:
+    model = LogisticRegression().fit(X, Y)
+    assert contents(model) is not None
+    assert contents(Own().fit(X, Y)) is None
+    assert contents(by_a_global) is None
+    model.note = {"inside": [by_a_global]}
+    assert contents(model) is None
 
 
 @pytest.mark.parametrize("solver", ["auto", "smt", "milp"])

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
+from threading import Barrier, Thread
 from typing import Any
 
 import pytest
 from small_models import SPACE, model_of, people
 
 import mace
-from mace.clock import OutOfTime, check, until
+from mace.clock import NEVER, OutOfTime, check, until, without_pauses
 from mace.constraints.near_data import Neighbours
 from mace.language import characteristic, parse
 from mace.problem import LATE, Limits
@@ -194,3 +196,44 @@ def test_an_interrupted_step_leaves_nothing_behind(question: str) -> None:
     for step in steps.values():
         step()
     assert choose("milp", problem).solve(problem, Limits()).upper is not None
+
+
+@pytest.mark.parametrize(("limit", "is_put_off"), [(5, True), (5.0, True), (60, False), (None, False)])
+def test_full_garbage_collections_wait_for_the_end_of_a_short_question(limit: float | None, is_put_off: bool) -> None:
+    before, seen = gc.get_threshold(), list[int]()
+    explainer = mace.Explainer(model_of("forest"), SPACE)
+    row = people()[0].iloc[0]
+    explainer.explain(row, time_limit=limit, solver="smt", on_progress=lambda *_: seen.append(gc.get_threshold()[2]))
+    assert seen
+    assert {number == NEVER for number in seen} == {is_put_off}
+    with pytest.raises(mace.InvalidRow):
+        explainer.explain({"a": "no number"}, time_limit=limit)
+    assert gc.get_threshold() == before
+
+
+def test_full_garbage_collections_wait_for_the_last_of_several_threads() -> None:
+    before, together, seen = gc.get_threshold(), Barrier(8), set[tuple[int, ...]]()
+
+    def ask() -> None:
+        together.wait()
+        for _ in range(200):
+            with without_pauses(1):
+                seen.add(gc.get_threshold())
+
+    threads = [Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == {(*before[:2], NEVER)}
+    assert gc.get_threshold() == before
+
+
+def test_thresholds_that_somebody_sets_meanwhile_stay() -> None:
+    before = gc.get_threshold()
+    try:
+        with without_pauses(1):
+            gc.set_threshold(500, 5, 5)
+        assert gc.get_threshold() == (500, 5, 5)
+    finally:
+        gc.set_threshold(*before)

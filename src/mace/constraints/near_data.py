@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ from mace.distances import Distance, NormMetric, as_distance
 from mace.distances.change import change_command, differs, written_room
 from mace.errors import InvalidConstraint, InvalidRow
 from mace.language import syntax
-from mace.space import RESERVED, Categorical, FeatureSpace, Point, Scalar
+from mace.space import RESERVED, Categorical, Feature, FeatureSpace, Integer, Point, Real, Scalar, Value
 from mace.space.features import plain_scalar
 from mace.space.frames import as_pandas
 
@@ -44,12 +44,12 @@ class Neighbours(Condition):
     cut: ClassVar[str] = "near_data"
 
     @cached_property
-    def metrics(self) -> tuple[NormMetric, ...]:
-        """The distance from each row."""
-        if self.written:
-            return tuple(self.distance.written_from(self.space, row) for row in self.rows)
-        made = [self.distance.from_factual(self.space, row) for row in self.rows]
-        return tuple(metric for metric in made if isinstance(metric, NormMetric))
+    def metric(self) -> NormMetric:
+        """The distance from the first row; those from others differ from it by their rows alone."""
+        start = self.distance.written_from if self.written else self.distance.from_factual
+        made = start(self.space, self.rows[0])
+        assert isinstance(made, NormMetric)
+        return made
 
     @cached_property
     def off(self) -> Fraction:
@@ -59,7 +59,7 @@ class Neighbours(Condition):
     @cached_property
     def room(self) -> Fraction:
         """The same in the unit of the measure, about the limit."""
-        return (self.radius + self.off) ** self.metrics[0].power - self.limit
+        return (self.radius + self.off) ** self.metric.power - self.limit
 
     @cached_property
     def unsure(self) -> float:
@@ -69,7 +69,7 @@ class Neighbours(Condition):
     @cached_property
     def limit(self) -> Fraction:
         """The radius in the unit of the measure: its square for l2."""
-        return self.radius ** self.metrics[0].power
+        return self.radius**self.metric.power
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
@@ -96,7 +96,7 @@ class Neighbours(Condition):
 
     def measures(self, changes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the distance (for l2 its square) of each row, given the changes, in floats."""
-        return self.metrics[0].floats(changes)
+        return self.metric.floats(changes)
 
     def holds(self, values: Values) -> bool:
         """Count the rows: in floats where these are sure, else exactly."""
@@ -104,13 +104,14 @@ class Neighbours(Condition):
         measures, limit = self.measures(self.changes(point)), float(self.limit)
         count = int((measures <= limit - self.unsure).sum())
         for row in np.flatnonzero(np.abs(measures - limit) < self.unsure):
-            count += self.metrics[row].measure(point, written=self.written) <= self.limit
+            exact = replace(self.metric, factual=self.rows[row]).measure(point, written=self.written)
+            count += exact <= self.limit
         return count >= self.least
 
     def why_not(self, view: View, space: FeatureSpace) -> str:
         """Return why neighbours cannot be counted in a view."""
         if view is View.PIECEWISE:
-            return "" if self.metrics[0].power == 1 else "l2 in near_data is not piecewise linear"
+            return "" if self.metric.power == 1 else "l2 in near_data is not piecewise linear"
         return "" if view is View.CUT else super().why_not(view, space)
 
     def formula(self, prefix: str) -> syntax.Guard:
@@ -122,7 +123,7 @@ class Neighbours(Condition):
         """The program that counts the rows within the radius."""
         steps: list[syntax.Command] = []
         near: list[syntax.Expression] = []
-        for number, (row, metric) in enumerate(zip(self.rows, self.metrics, strict=True)):
+        for number, row in enumerate(self.rows):
             check()
             names = [f"{RESERVED}row {number} delta({name})" for name in self.space]
             each = list(zip(self.space.items(), row, names, strict=True))
@@ -132,8 +133,8 @@ class Neighbours(Condition):
             changed = [differs(name, feature, old) for (name, feature), old, _ in each]
             deltas: list[syntax.Expression] = [syntax.Variable(name) for name in names]
             value = syntax.total(
-                syntax.Binary("*", syntax.constant(share), norm.expression(deltas, changed, metric.weights))
-                for norm, share in metric.norms
+                syntax.Binary("*", syntax.constant(share), norm.expression(deltas, changed, self.metric.weights))
+                for norm, share in self.metric.norms
             )
             near.append(syntax.Indicator(syntax.Compare("<=", value, syntax.constant(self.limit))))
         return syntax.Program(self.space.names, syntax.sequence([*steps, syntax.Return(syntax.total(near))]))
@@ -171,14 +172,20 @@ class NearData:
         return {}
 
     def _read(self, space: FeatureSpace) -> list[Point]:
-        places = [self.names.index(name) for name in space]
-        points = []
-        for number, row in enumerate(self.rows):
-            try:
-                points.append(space.point({name: row[place] for name, place in zip(space, places, strict=True)}))
-            except InvalidRow as error:
-                raise InvalidConstraint(f"{self}: row {number} is not of the space: {error}") from error
-        return points
+        columns, places = list(zip(*self.rows, strict=True)), [self.names.index(name) for name in space]
+        try:
+            made = [
+                _values(name, feature, columns[place])
+                for (name, feature), place in zip(space.items(), places, strict=True)
+            ]
+        except InvalidRow:
+            for number, row in enumerate(self.rows):
+                try:
+                    space.point([row[place] for place in places])
+                except InvalidRow as error:
+                    raise InvalidConstraint(f"{self}: row {number} is not of the space: {error}") from error
+            raise
+        return list(zip(*made, strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the constraint as plain data, rows included."""
@@ -188,6 +195,24 @@ class NearData:
 
     def __str__(self) -> str:
         return f"near_data({len(self.rows)} rows, k={self.k}, radius={self.radius:g})"
+
+
+def _values(name: str, feature: Feature, cells: tuple[Any, ...]) -> list[Value]:
+    """Return the cells of a feature as points hold them: numbers all at once, whatever else by its different values."""
+    kinds = set(map(type, cells))
+    if isinstance(feature, Integer) and kinds == {int} and feature.low <= min(cells) and max(cells) <= feature.high:
+        return list(cells)
+    if isinstance(feature, Real) and kinds == {float}:
+        with np.errstate(over="ignore", under="ignore"):
+            numbers = np.array(cells).astype(feature.floats).astype(np.float64)
+        is_in = (feature.low <= numbers) & (numbers <= feature.high)
+        if (is_in | (np.isnan(numbers) & feature.missing)).all():
+            return [number if there else None for number, there in zip(numbers.tolist(), is_in.tolist(), strict=True)]
+    alone, known = FeatureSpace({name: feature}), dict[tuple[type, Scalar], Value]()
+    for cell in cells:
+        if (type(cell), cell) not in known:
+            known[type(cell), cell] = alone.point({name: cell})[0]
+    return [known[type(cell), cell] for cell in cells]
 
 
 def near_data(frame: Any, k: int = 1, radius: float = 0.1, distance: object = "l1") -> NearData:
@@ -243,7 +268,7 @@ def _table(frame: Any) -> tuple[tuple[str, ...], tuple[tuple[Scalar, ...], ...]]
         raise InvalidConstraint("near_data: the frame has no row; give at least one.")
     if any(not isinstance(row, list | tuple) or len(row) != len(names) for row in cells):
         raise InvalidConstraint(f"near_data: a row does not have one value for each of {len(names)} columns.")
-    rows = tuple(tuple(_scalar(value) for value in row) for row in cells)
+    rows = tuple(tuple(row) if set(map(type, row)) == {float} else tuple(map(_scalar, row)) for row in cells)
     return tuple(map(str, names)), rows
 
 

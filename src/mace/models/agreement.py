@@ -9,7 +9,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.forms import Composite, Form, Network, ObliqueTrees, TreeEnsemble
+from mace.forms import Composite, Curved, Form, Network, ObliqueTrees, Scored, TreeEnsemble, Voting, Weighted
+from mace.forms.polyline import sigmoid
 from mace.forms.scoring import column_values
 from mace.space import Point
 
@@ -27,7 +28,10 @@ def agrees(form: Form, points: Sequence[Point], outcomes: Sequence[Fraction]) ->
     """
     if isinstance(form, Network | TreeEnsemble):
         return all(map(_fits, [form] * len(points), _scores(form, points), outcomes))
-    if isinstance(form, Composite | ObliqueTrees):
+    if isinstance(form, Composite):
+        found = zip(points, _sums(form, points), outcomes, strict=True)
+        return all(_fits_about(form, sums, code) or _fits_exactly(form, point, code) for point, sums, code in found)
+    if isinstance(form, ObliqueTrees):
         return all(map(_fits_exactly, [form] * len(points), points, outcomes))
     return True
 
@@ -55,8 +59,33 @@ def _fits(form: Network | TreeEnsemble, score: NDArray[np.float64], outcome: Fra
     if form.is_regressor:
         number = score[0] / len(form.roots) if isinstance(form, TreeEnsemble) and form.link == "mean" else score[0]
         return bool(abs(number - outcome) <= NEAR * (1 + abs(number)))
-    predicted = score.argmax() if len(score) > 1 else score[0] > 0 or (form.ties_last and score[0] == 0)
-    return int(predicted) == outcome
+    return _predicted(form, score) == outcome
+
+
+def _predicted(form: Scored, score: NDArray[np.float64]) -> int:
+    return int(score.argmax() if len(score) > 1 else score[0] > 0 or (form.ties_last and score[0] == 0))
+
+
+def _sums(form: Composite, points: Sequence[Point]) -> NDArray[np.float64]:
+    """Return the outputs of a vote or mean of models, which in exact arithmetic take a hundred times as long."""
+    sums = np.tile(np.asarray(form.base, dtype=np.float64), (len(points), 1))
+    for part in form.parts:
+        scores = _scores(part.form, points)
+        match part:
+            case Weighted(_, factors):
+                sums += scores @ factors.T
+            case Voting(inner, added):
+                sums += added[[_predicted(inner, score) for score in scores]]
+            case Curved(_, curve, factors):
+                heights = [sigmoid(z) if curve is None else float(curve.value(Fraction(z))) for (z,) in scores.tolist()]
+                sums += np.outer(heights, factors)
+    return sums
+
+
+def _fits_about(form: Composite, sums: NDArray[np.float64], outcome: Fraction) -> bool:
+    if form.is_regressor:
+        return bool(abs(sums[0] - outcome) <= NEAR * (1 + abs(sums[0])))
+    return int(sums.argmax() if len(sums) > 1 else sums[0] > 0) == outcome
 
 
 def _fits_exactly(form: Composite | ObliqueTrees, point: Point, outcome: Fraction) -> bool:

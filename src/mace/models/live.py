@@ -15,13 +15,14 @@ import numpy as np
 from mace.errors import MaceError, ModelChanged, UnsupportedModel
 from mace.models import read
 from mace.models.agreement import agrees, agrees_on_probabilities
+from mace.models.contents import contents
 from mace.models.fingerprint import fingerprint
 from mace.models.reading import Reading
 from mace.models.watch import Watch
 from mace.space import FeatureSpace, Point
 
 PAUSE = 20
-"""After the model was read again and found to be the same, so many times that time passes before a doubt makes it be read again."""
+"""After the model was checked and found to be the same, so many times that time passes before a doubt makes it be checked again."""
 
 MOST_COMPARED = 4
 """Of rows that are asked together, so many are compared with the form: what rests on such an answer rests on the model itself."""
@@ -31,7 +32,7 @@ class LiveModel:
     """A model as read, which is watched from then on.
 
     Replaced parts are noticed at the start of the next question. Numbers that are edited in place are noticed where the model's answer to
-    a row is not the one that its form gives, and by :meth:`check`, which reads the model again.
+    a row is not the one that its form gives, and by :meth:`check`, which looks at all that the model holds.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ class LiveModel:
 
     def __init__(self, model: Any, space: FeatureSpace) -> None:
         self._model, self._space = model, space
-        self._watch = Watch(model)
+        self._watch, self._contents = Watch(model), contents(model)
         read_now = read(model, space)
         self._asked = replace(read_now, form=_detached(read_now.form))
         self._trusted_until = 0.0
@@ -68,19 +69,24 @@ class LiveModel:
             raise
 
     def check(self, sign: str = "its numbers are others", cause: Exception | None = None) -> None:
-        """Read the model again, and raise :class:`ModelChanged` where it is another one; ``sign`` is what looks like it."""
+        """Raise :class:`ModelChanged` where the model is another one; ``sign`` is what looks like it.
+
+        It is read again, unless it holds what it held when it was read.
+        """
         begun = time.monotonic()
-        watch = Watch(self._model)
-        try:
-            is_same = fingerprint(read(self._model, self._space)) == self.fingerprint
-        except Exception as error:  # half a model may fail in any way
-            is_same, cause = False, error
+        watch, held = Watch(self._model), contents(self._model)
+        is_same = held is not None and held == self._contents
+        if not is_same:
+            try:
+                is_same = fingerprint(read(self._model, self._space)) == self.fingerprint
+            except Exception as error:  # half a model may fail in any way
+                cause = error
         if not is_same:
             raise ModelChanged(
                 f"the model was changed after it was read: {sign}. Answers about what it was would be wrong. "
                 "Read it as it is now: mace.Explainer(model, space)."
             ) from cause
-        self._watch = watch
+        self._watch, self._contents = watch, held
         self._trusted_until = time.monotonic() + PAUSE * (time.monotonic() - begun)
 
     def _ask(self, points: Sequence[Point]) -> list[Fraction]:

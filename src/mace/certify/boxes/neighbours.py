@@ -53,7 +53,7 @@ class Rows:
     """The rows of one ``near_data``, and the costs from them to pieces."""
 
     def __init__(self, problem: Problem, condition: Neighbours, lower: Fraction | None) -> None:
-        metric = condition.metrics[0]
+        metric = condition.metric
         self.least = condition.least
         self.features: list[Feature] = list(problem.space.values())
         self.parts: tuple[Parts, ...] = metric.parts

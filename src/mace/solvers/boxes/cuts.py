@@ -120,7 +120,7 @@ class NeighboursCut:
     @property
     def slope(self) -> Floats:
         """What a whole change of each feature adds to the distance at least."""
-        return self.condition.metrics[0].costs.slope
+        return self.condition.metric.costs.slope
 
     def narrow(self, region: Region) -> Left:
         """Return what the condition leaves of a box or a little more, the rows that still count, and a bound on the distance there."""
@@ -146,14 +146,14 @@ class NeighboursCut:
 
     @property
     def _reach(self) -> Floats:
-        metric, radius = self.condition.metrics[0], self.condition.radius
+        metric, radius = self.condition.metric, self.condition.radius
         return np.array(
             [float(metric.reach(j, radius)) + self.condition.unsure for j in range(len(self.condition.space))]
         )
 
     def _floor(self, region: Region, alive: Flags, least: Floats) -> Fraction:
         """Return a bound on the distance of a row that fulfils the condition: it is no nearer than a neighbour less the radius."""
-        metric, own = self.problem.metric, self.condition.metrics[0]
+        metric, own = self.problem.metric, self.condition.metric
         if not isinstance(metric, NormMetric) or (metric.norms, metric.weights) != (own.norms, own.weights):
             return Fraction(0)
         between = self.condition.changes(self.problem.factual)
