@@ -9,7 +9,7 @@ JOBS   ?= 2
 TORCH_INDEX ?=
 
 # What decides whether a version of a library will do: readers of its models, both compiled lanes, frames, files, the command line.
-QUICK  := $(addprefix tests/test_,space.py encoder.py frames.py boosters.py onnx.py explainer.py reports.py regressions.py)
+QUICK  := $(addprefix tests/test_,space.py encoder.py frames.py boosters.py onnx.py explainer.py reports.py regressions.py cli.py ugly_commands.py)
 
 .PHONY: demo test test-torch test-lowest check bench bench-peers bench-growth bench-batch campaign docs clean
 
