@@ -9,7 +9,8 @@ JOBS   ?= 2
 TORCH_INDEX ?=
 
 # What decides whether a version of a library will do: readers of its models, both compiled lanes, frames, files, the command line.
-QUICK  := $(addprefix tests/,space models/test_boosters.py models/test_onnx.py test_explainer.py letters test_regressions.py)
+QUICK  := $(addprefix tests/,space/test_space.py space/test_encoder.py space/test_frames.py models/test_boosters.py models/test_onnx.py \
+  test_explainer.py letters test_regressions.py cli/test_cli.py cli/test_ugly_commands.py)
 
 .PHONY: demo test test-torch test-lowest check bench bench-peers bench-growth bench-batch campaign docs clean
 

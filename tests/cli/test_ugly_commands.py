@@ -164,7 +164,6 @@ def test_ugly_places_for_answers_and_reports(home: Path, tmp_path: Path, capsys:
         tmp_path / ("x" * 300 + ".csv"),
         tmp_path / ("x" * 245 + ".csv"),
         "/proc/x.csv",
-        "\0.csv",
     ]
     for place in places:
         assert check(home, capsys, "batch", "--out", place) == 2

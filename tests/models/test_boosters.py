@@ -174,6 +174,7 @@ def test_labels_are_those_of_the_training_data(name: str) -> None:
     assert check(model, NUMBERS).classes == ("no", "perhaps", "yes")
 
 
+@pytest.mark.filterwarnings("ignore:.*is deprecated")  # by later versions of XGBoost, which still fit it
 def test_random_forests_of_xgboost_are_read() -> None:
     library = package("xgboost")
     frame, labels = training(NUMBERS, 3)
@@ -429,10 +430,11 @@ Y = (X.sum(axis=1) > 1).astype(int)
 PLAIN = FeatureSpace({"a": real(0, 1), "b": real(0, 1)})
 
 
+@pytest.mark.filterwarnings("ignore:.*is deprecated")  # by later versions of XGBoost, which still fit it
 @pytest.mark.parametrize(
     ("name", "classes", "options", "message"),
     [
-        ("xgboost", 2, {"booster": "dart"}, "booster='dart'.*gbtree"),
+        ("xgboost", 2, {"booster": "dart", "rate_drop": 0.5, "one_drop": 1}, "booster='dart'.*gbtree.*rate_drop"),
         ("xgboost", 2, {"booster": "gblinear", "verbosity": 0}, "booster='gblinear'"),
         ("xgboost", 2, {"objective": "binary:hinge"}, "objective='binary:hinge'.*Supported: binary:logistic"),
         ("xgboost", None, {"objective": "count:poisson"}, "objective='count:poisson'"),
@@ -459,13 +461,25 @@ def test_what_cannot_be_read_is_refused_with_the_reason(
         read(model, PLAIN)
 
 
+@pytest.mark.filterwarnings("ignore:.*is deprecated")  # by later versions of XGBoost, which still fit it
 def test_dart_is_refused_by_name_with_categories_too() -> None:
     frame, labels = training(CATEGORIES, 2)
-    model = estimator("xgboost", 2, booster="dart", enable_categorical=True)
+    model = estimator("xgboost", 2, booster="dart", rate_drop=0.5, one_drop=1, enable_categorical=True)
     model.fit(as_categories(frame, CATEGORIES), labels)
     for each in (model, model.get_booster()):
         with pytest.raises(UnsupportedModel, match=r"booster='dart'.*gbtree"):
             read(each, CATEGORIES)
+
+
+@pytest.mark.filterwarnings("ignore:(?s).*are not used")  # by versions of XGBoost where only dart drops trees
+def test_weights_of_dropped_trees_are_not_left_out() -> None:
+    frame, labels = training(NUMBERS, 2)
+    model = estimator("xgboost", 2, rate_drop=0.5, one_drop=1).fit(frame, labels)
+    if b"weight_drop" not in model.get_booster().save_raw("json"):
+        check(model, NUMBERS, bare_margins("xgboost", model, NUMBERS))
+        return
+    with pytest.raises(UnsupportedModel, match="without rate_drop"):
+        read(model, NUMBERS)
 
 
 @pytest.mark.parametrize("name", PACKAGES)

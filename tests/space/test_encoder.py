@@ -36,7 +36,12 @@ FRAME = pd.DataFrame(
 
 @parametrize_with_checks([Encoder(), Encoder(categorical="codes", ordinal="codes")])
 def test_scikit_learns_own_checks(estimator: Encoder, check: object) -> None:
-    check(estimator)  # type: ignore[operator]
+    try:
+        check(estimator)  # type: ignore[operator]
+    except TypeError as error:
+        if "Cannot cast ufunc 'subtract'" not in str(error):
+            raise
+        pytest.skip("up to 1.7 scikit-learn takes the mean off whole numbers in place, before the encoder sees them")
 
 
 def test_one_hot_and_thermometer() -> None:

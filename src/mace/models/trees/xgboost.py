@@ -184,10 +184,14 @@ def _form(saved: _Saved, family: str, end: int, space: FeatureSpace, columns: tu
 def _learner(booster: Any, family: str) -> dict[str, Any]:
     """Return a booster as it saves itself; one that is no sum of trees is refused."""
     learner: dict[str, Any] = json.loads(bytes(booster.save_raw("json")))["learner"]
-    name = learner["gradient_booster"]["name"]
+    gradient = learner["gradient_booster"]
+    name = gradient["name"]
+    if name == "gbtree" and any(weight != 1 for weight in gradient["model"].get("weight_drop", ())):
+        name = "dart"  # which calls itself gbtree from XGBoost 3.4 on, and keeps a weight a tree
     if name != "gbtree":
         raise UnsupportedModel(
-            f"cannot read {family}(booster={name!r}). Supported: booster='gbtree'. Fit it with that."
+            f"cannot read {family}(booster={name!r}). Supported: booster='gbtree', without rate_drop and one_drop. "
+            "Fit it with that."
         )
     return learner
 
