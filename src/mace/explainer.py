@@ -2,69 +2,43 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypedDict, TypeVar, Unpack
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from mace.answer.conflicts import Undecided
-from mace.answer.driver import Search, check_options, decimals, target_text, why_none
+from mace.answer.driver import Search
 from mace.answer.explanation import Counterfactual, Explanation
-from mace.answer.interventions import Recourse, nearest_intervention
-from mace.answer.levers import Lever, Levers, minimal_sets
+from mace.answer.interventions import Interventions
+from mace.answer.levers import Levers, menu
+from mace.answer.nearest import Rows
+from mace.answer.question import Question
 from mace.answer.region import RecourseRegion, Widening
-from mace.certify.statement import Statement, as_target, check_can_state
+from mace.certify.statement import Statement, check_can_state
 from mace.clock import without_pauses
-from mace.constraints import Constraint, as_constraints, changes, fixed
+from mace.constraints import Constraint
 from mace.constraints.causal import Causal, check_conditions
-from mace.constraints.differ import Differ, differ
-from mace.distances import Distance, FunctionDistance, as_distance
+from mace.constraints.differ import Differ
 from mace.errors import InvalidOption, InvalidSpace, did_you_mean
-from mace.forms import Goal
-from mace.models import Ask, Reading
+from mace.models import Reading
 from mace.models.live import LiveModel
-from mace.problem import Bounds, Limits, Problem, Progress, Status
+from mace.problem import Problem, Progress, Status
 from mace.solvers import choose
 from mace.space import FeatureSpace, Point, Row, Scalar
-from mace.targets import as_goal, goal_of
+from mace.targets import goal_of
 
 if TYPE_CHECKING:
-    from mace.batch import Batch, OnProgress
-    from mace.batch.stream import Stream
+    from mace.batch import Batch
+    from mace.batch.protocol import BatchOptions
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class RunningOptions(TypedDict, total=False):
-    """How a batch is run."""
-
-    total_time_limit: float | None
-    n_jobs: int | None
-    checkpoint: str | os.PathLike[str] | None
-    on_progress: OnProgress | None
-    progress: bool
-
-
-class BatchOptions(RunningOptions, total=False):
-    """How a batch is run, and what it asks of every row."""
-
-    target: object
-    distance: object
-    constraints: Iterable[Constraint | str] | Constraint | str | None
-    count: int
-    diversity: Differ | None
-    accuracy: float
-    time_limit: float | None
-    solver: str
-    certify: bool
-    digits: int | Mapping[str, int] | None
-
-
-def _question(method: Callable[Concatenate[Explainer, P], R]) -> Callable[Concatenate[Explainer, P], R]:
+def _watched(method: Callable[Concatenate[Explainer, P], R]) -> Callable[Concatenate[Explainer, P], R]:
     """Let a method raise :class:`~mace.ModelChanged` where the model is no longer the one that was read, and keep to its time limit."""
 
     @wraps(method)
@@ -134,25 +108,24 @@ class Explainer:
     def _reading(self) -> Reading:
         return self._live.reading
 
-    @_question
+    @_watched
     def predict(self, row: Row) -> Any:
         """Return what the real model says of a row."""
         return self._reading.label(self._reading.ask([self.space.point(row)])[0])
 
-    @_question
+    @_watched
     def predict_many(self, rows: Sequence[Row]) -> list[Any]:
         """Return what the real model says of rows, asked in one call."""
         points = [self.space.point(row) for row in rows]
         return [self._reading.label(outcome) for outcome in self._reading.ask(points)]
 
-    @_question
+    @_watched
     def reaches(self, row: Row, target: object) -> bool:
         """Return whether the real model puts a row in the target already, so that there is nothing to change."""
         factual = self.space.point(row)
         goal, ask = goal_of(target, self._reading, self._reading.ask([factual])[0])
         return goal.accepts(ask([factual])[0])
 
-    @_question
     def explain(
         self,
         row: Row,
@@ -207,49 +180,47 @@ class Explainer:
             A sequence of counterfactuals, nearest first. Empty with status ``infeasible`` (proved) or ``unknown``.
         """
         started = time.monotonic()
-        check_options(count, accuracy, time_limit, certify, solver, diversity)
-        if on_progress is not None and not callable(on_progress):
-            raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
-        metric = as_distance(distance)
-        wanted = as_constraints(constraints)
-        problem, current = self._problem(row, target, metric, wanted, accuracy)
-        if self.causes is not None:
-            check_conditions(problem.conditions)
-        diversity = diversity or differ()
-        statement = None
-        if certify:
-            self._live.check()
-            statement = self._statement(problem.factual, target, metric, wanted, diversity, accuracy)
-            check_can_state(statement)
-        # Refuse a solver that cannot, and let its lane compile, which is not on the clock.
-        preparing = choose(solver, problem).preparing
-        limits = Limits.of(time_limit, on_progress, record=certify, since=started + preparing)
-        search = self._search(solver, limits, metric, diversity, statement, decimals(digits, self.space))
-        made = search.run(problem, count, target_text(target), self._reading.label(current), started)
-        if made.status != Status.INFEASIBLE or not wanted:
-            return made
-        reason = why_none(problem, wanted, partial(self._solved, solver), limits)
-        return replace(made, reason=reason, seconds=time.monotonic() - started)
+        question = Question(
+            self.space,
+            target,
+            distance,
+            constraints,
+            count=count,
+            diversity=diversity,
+            accuracy=accuracy,
+            time_limit=time_limit,
+            solver=solver,
+            certify=certify,
+            digits=digits,
+            on_progress=on_progress,
+        )
+        return self._answer(row, question, started)
+
+    def _answer(self, row: Row, question: Question, started: float | None = None) -> Explanation:
+        """Answer a question about a row; its clock started at a moment of ``time.monotonic``, or starts now."""
+        started = time.monotonic() if started is None else started
+        with without_pauses(question.time_limit), self._live.question():
+            problem, current = self._problem(row, question)
+            statement = None
+            if question.certify:
+                self._live.check()
+                statement = self._statement(problem.factual, question)
+                check_can_state(statement)
+            search = self._search(question, problem, started, statement)
+            made = search.run(current, started)
+            if made.status != Status.INFEASIBLE or not question.constraints:
+                return made
+            return replace(made, reason=search.why_none(), seconds=time.monotonic() - started)
 
     def _search(
-        self,
-        solver: str,
-        limits: Limits,
-        metric: Distance | FunctionDistance,
-        diversity: Differ,
-        statement: Statement | None = None,
-        digits: dict[int, int] | None = None,
-    ) -> Search | Recourse:
-        """Return what finds answers: rows, or with causes interventions."""
-        given = (solver, limits, metric, diversity, statement, digits or {}, self.region)
-        if self.causes is None:
-            return Search(self._reading, *given)
-        return Recourse(self._reading, self._programs, *given)
-
-    def _solved(self, solver: str, problem: Problem, limits: Limits) -> Bounds:
-        if self.causes is None:
-            return choose(solver, problem).solve(problem, limits)
-        return nearest_intervention(problem, self._programs, solver, limits).bounds
+        self, question: Question, problem: Problem, started: float, statement: Statement | None = None
+    ) -> Search:
+        """Return what finds answers, rows or with causes interventions; preparing the lane is not on the clock."""
+        lane = choose(question.solver, problem)
+        rows = Rows(question.solver, problem, lane)
+        find = rows if self.causes is None else Interventions(self._programs, rows)
+        limits = question.limits(started + lane.preparing)
+        return Search(self._reading, question, problem, find, limits, self.region, statement)
 
     def explain_many(self, frame: Any, **options: Unpack[BatchOptions]) -> Batch:
         """Explain every row of a frame, in order; a row that cannot be explained is an answer of status ``error``.
@@ -279,8 +250,9 @@ class Explainer:
             A sequence of explanations. After Ctrl-C it holds what was answered; the other rows are ``unknown``.
         """
         from mace.batch import Batch
+        from mace.batch.stream import Stream
 
-        return Batch.of(self._stream(options), frame)
+        return Batch.of(Stream.of(self, options), frame)
 
     def explain_each(self, frames: Any, **options: Unpack[BatchOptions]) -> Iterator[Explanation]:
         """Give the explanations of :meth:`explain_many` one after the other, without keeping them: for more rows than fit in memory.
@@ -293,92 +265,22 @@ class Explainer:
         options
             As for :meth:`explain_many`. Ctrl-C gives what is answered and is raised then.
         """
-        return self._stream(options).answers(frames)
-
-    def _stream(self, options: BatchOptions) -> Stream:
         from mace.batch.stream import Stream
 
-        running: Any = {name: value for name, value in options.items() if name in RunningOptions.__annotations__}
-        asked: Any = {name: value for name, value in options.items() if name not in running}
-        return Stream(self, self.question(**asked), **running)
+        return Stream.of(self, options).answers(frames)
 
-    def question(
-        self,
-        target: object = None,
-        distance: object = "l1",
-        constraints: Iterable[Constraint | str] | Constraint | str | None = (),
-        *,
-        count: int = 1,
-        diversity: Differ | None = None,
-        accuracy: float = 1e-6,
-        time_limit: float | None = None,
-        solver: str = "auto",
-        certify: bool = False,
-        digits: int | Mapping[str, int] | None = None,
-    ) -> dict[str, Any]:
-        """Return the arguments of :meth:`explain` but the row, checked: the question that a batch asks of every row."""
-        check_options(count, accuracy, time_limit, certify, solver, diversity)
-        decimals(digits, self.space)
-        return {
-            "target": target,
-            "distance": as_distance(distance),
-            "constraints": as_constraints(constraints),
-            "count": count,
-            "diversity": diversity or differ(),
-            "accuracy": float(accuracy),
-            "time_limit": time_limit,
-            "solver": solver,
-            "certify": certify,
-            "digits": digits,
-        }
-
-    @_question
-    def check_question(self, factual: Point, options: Mapping[str, Any]) -> None:
+    @_watched
+    def _check(self, factual: Point, question: Question) -> None:
         """Raise what is wrong with the question of a batch itself, whatever the row; ``factual`` is any row that it may be asked of."""
         self._live.check()
-        goal, ask = goal_of(options["target"], self._reading, self._reading.ask([factual])[0])
-        problem = self._bound(factual, goal, ask, options["distance"], options["constraints"], options["accuracy"])
-        if self.causes is not None:
-            check_conditions(problem.conditions)
-        choose(options["solver"], problem)
-        if options["certify"]:
-            check_can_state(self._stated(factual, options))
+        choose(question.solver, self._bound(factual, question, self._reading.ask([factual])[0], may_be_there=True))
+        if question.certify:
+            check_can_state(self._statement(factual, question))
 
-    def question_dict(self, factual: Point, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return model, space and question of a batch as plain data, by which another batch is told apart."""
-        stated = self._stated(factual, options).to_dict()
-        del stated["factual"], stated["earlier"]
-        stated["diversity"] = str(options["diversity"]) if options["count"] > 1 else None
-        others = {name: options[name] for name in ("count", "time_limit", "solver", "certify", "digits")}
-        return {**stated, **others}
+    def _statement(self, factual: Point, question: Question) -> Statement:
+        return question.statement(self._live.fingerprint, factual, self.causes)
 
-    def _stated(self, factual: Point, options: Mapping[str, Any]) -> Statement:
-        names = ("target", "distance", "constraints", "diversity", "accuracy")
-        return self._statement(factual, *(options[name] for name in names))
-
-    def _statement(
-        self,
-        factual: Point,
-        target: object,
-        metric: Distance | FunctionDistance,
-        wanted: tuple[Constraint, ...],
-        diversity: Differ,
-        accuracy: float,
-    ) -> Statement:
-        return Statement(
-            model=self._live.fingerprint,
-            space=self.space,
-            factual=factual,
-            target=as_target(target),
-            distance=metric,
-            constraints=wanted,
-            diversity=diversity,
-            earlier=(),
-            accuracy=float(accuracy),
-            causes=self.causes,
-        )
-
-    @_question
+    @_watched
     def levers(
         self,
         row: Row,
@@ -403,37 +305,20 @@ class Explainer:
             The menu ends there.
         """
         started = time.monotonic()
-        check_options(most, accuracy, time_limit)
-        metric = as_distance(distance)
-        problem, _ = self._problem(row, target, metric, as_constraints(constraints), accuracy)
-        limits = Limits.of(time_limit, since=started + choose(solver, problem).preparing)
-        search = self._search(solver, limits, metric, differ())
-
-        def nearest(
-            allowed: frozenset[str] | None, excluded: Sequence[frozenset[str]]
-        ) -> tuple[frozenset[str], Counterfactual] | None:
-            stay = () if allowed is None else tuple(name for name in self.space if name not in allowed)
-            made = [*([fixed(*stay)] if stay else ()), *(~changes(*sorted(names)) for names in excluded)]
-            conditions = tuple(each.bind(self.space, problem.factual) for each in made)
-            return search.nearest(problem, conditions)
-
-        found, insufficient, reason = minimal_sets(nearest, most)
-        in_order = {name: place for place, name in enumerate(self.space)}
-        return Levers(
-            levers=tuple(
-                Lever(tuple(sorted(names, key=in_order.__getitem__)), answer)
-                for names, answer in sorted(found, key=lambda pair: pair[1].distance)
-            ),
-            insufficient=tuple(
-                tuple(sorted(names, key=in_order.__getitem__))
-                for names in insufficient
-                if names and not any(names < other for other in insufficient)
-            ),
-            complete=not reason,
-            reason=reason,
+        question = Question(
+            self.space,
+            target,
+            distance,
+            constraints,
+            count=most,
+            accuracy=accuracy,
+            time_limit=time_limit,
+            solver=solver,
         )
+        problem, _ = self._problem(row, question)
+        return menu(self._search(question, problem, started), most)
 
-    @_question
+    @_watched
     def region(
         self,
         answer: Counterfactual,
@@ -464,14 +349,15 @@ class Explainer:
             raise InvalidOption("region: the model returns numbers; regions are for classes.")
         point = self.space.point(answer.values)
         at = dict(zip(self.space, point, strict=True))
-        problem, _ = self._problem(answer.values, None, as_distance("linf"), (), 1e-6)
-        limits = Limits.of(time_limit, since=started + choose(solver, problem).preparing)
+        question = Question(self.space, distance="linf", time_limit=time_limit, solver=solver)
+        problem, _ = self._problem(answer.values, question)
+        lane = choose(solver, problem)
+        rows, limits = Rows(solver, problem, lane), question.limits(started + lane.preparing)
 
         def is_safe(constraints: list[Constraint]) -> bool:
             conditions = tuple(constraint.bind(self.space, point) for constraint in constraints)
-            asked = replace(problem, conditions=conditions)
-            found = choose(solver, asked).solve(asked, limits) if limits.remaining() > 0 else None
-            if found is None or (not found.is_infeasible and found.point is None and limits.remaining() <= 0):
+            found = rows(problem, conditions, limits).bounds
+            if not found.is_infeasible and found.point is None and limits.remaining() <= 0:
                 raise Undecided
             return found.is_infeasible
 
@@ -482,36 +368,14 @@ class Explainer:
             return widening.region(complete=False)
         return widening.region(complete=True)
 
-    def _problem(
-        self,
-        row: Row,
-        target: object,
-        metric: Distance | FunctionDistance,
-        wanted: tuple[Constraint, ...],
-        accuracy: float,
-    ) -> tuple[Problem, Any]:
+    def _problem(self, row: Row, question: Question) -> tuple[Problem, Fraction]:
         """Return the problem of a row, and the outcome of the row itself."""
         factual = self.space.point(row)
         current = self._reading.ask([factual])[0]
-        goal, ask = as_goal(target, self._reading, factual, current)
-        return self._bound(factual, goal, ask, metric, wanted, accuracy), current
+        return self._bound(factual, question, current), current
 
-    def _bound(
-        self,
-        factual: Point,
-        goal: Goal,
-        ask: Ask,
-        metric: Distance | FunctionDistance,
-        wanted: tuple[Constraint, ...],
-        accuracy: float,
-    ) -> Problem:
-        return Problem(
-            space=self.space,
-            form=self._reading.form,
-            ask=ask,
-            goal=goal,
-            factual=factual,
-            metric=metric.from_factual(self.space, factual),
-            conditions=tuple(constraint.bind(self.space, factual) for constraint in wanted),
-            accuracy=Fraction(accuracy),
-        )
+    def _bound(self, factual: Point, question: Question, current: Fraction, *, may_be_there: bool = False) -> Problem:
+        problem = question.problem(self._reading, factual, current, may_be_there=may_be_there)
+        if self.causes is not None:
+            check_conditions(problem.conditions)
+        return problem

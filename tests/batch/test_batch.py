@@ -22,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 
 import mace
 from mace.answer.explanation import Explanation
+from mace.answer.question import Question
 from mace.batch import Batch, Progress, Table, save
 from mace.batch.checkpoint import Checkpoint
 from mace.batch.stream import BLOCK, Stream
@@ -65,9 +66,9 @@ class Counting(mace.Explainer):
 
     asked = 0
 
-    def explain(self, *arguments: Any, **options: Any) -> Explanation:
+    def _answer(self, *arguments: Any) -> Explanation:
         self.asked += 1
-        return super().explain(*arguments, **options)
+        return super()._answer(*arguments)
 
 
 def counting() -> Counting:
@@ -315,7 +316,7 @@ def test_a_stream_reads_no_further_than_it_must() -> None:
 
 def test_a_stream_remembers_equal_rows_and_forgets_the_oldest() -> None:
     explainer = counting()
-    stream = Stream(explainer, explainer.question())
+    stream = Stream(explainer, Question(explainer.space))
     frames = [FRAME.head(3)] + [FRAME.iloc[:1]] * BLOCK
     assert len(list(stream.answers(frames, remember=2))) == BLOCK + 3
     assert explainer.asked == 4  # the first row is forgotten before the second block asks for it again
@@ -433,10 +434,10 @@ def test_a_worker_killed_mid_run_loses_nothing_and_nothing_comes_twice(tmp_path:
 class Deadly(mace.Explainer):
     """An explainer whose process dies over one row, as it does where memory runs out."""
 
-    def explain(self, row: Any, **options: Any) -> Explanation:  # type: ignore[override]
+    def _answer(self, row: Any, *question: Any) -> Explanation:
         if row["income"] == 13:
             os._exit(1)
-        return super().explain(row, **options)
+        return super()._answer(row, *question)
 
 
 def test_a_row_that_kills_its_worker_is_an_error_and_loses_no_other() -> None:
@@ -515,11 +516,11 @@ def test_an_unknown_kind_of_file_or_folder_is_refused(tmp_path: Path, name: str)
 
 def test_an_interrupt_that_a_solver_does_not_tell_of_still_ends_the_batch() -> None:
     class Closing(mace.Explainer):
-        def explain(self, row: Any, **options: Any) -> Explanation:
+        def _answer(self, *arguments: Any) -> Explanation:
             try:
                 signal.raise_signal(signal.SIGINT)
             except KeyboardInterrupt:
-                return super().explain(row, **options)
+                return super()._answer(*arguments)
             raise AssertionError("the signal was not raised")
 
     batch = Closing(decide, PEOPLE).explain_many(pd.DataFrame({"age": [20, 30, 40], "income": [10, 20, 30]}))

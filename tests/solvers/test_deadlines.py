@@ -14,6 +14,7 @@ import pytest
 from small_models import SPACE, model_of, people
 
 import mace
+from mace.answer.question import Question
 from mace.clock import NEVER, OutOfTime, check, until, without_pauses
 from mace.constraints.near_data import Neighbours
 from mace.language import characteristic, parse
@@ -173,7 +174,7 @@ def test_a_region_that_is_not_complete_says_so_and_every_row_in_it_is_predicted_
 @pytest.mark.parametrize("question", ["trees", "network", "milp"])
 def test_an_interrupted_step_leaves_nothing_behind(question: str) -> None:
     explainer, row, _, _ = asked(question)
-    problem, _ = explainer._problem(row, None, mace.Distance(l1=1.0), (NEAR,), 1e-6)
+    problem, _ = explainer._problem(row, Question(explainer.space, constraints=NEAR))
     condition = problem.conditions[0]
     assert isinstance(condition, Neighbours)
     program = parse("lambda x: x if x > 1 else 2 * x").program

@@ -22,6 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tampering import every_point, is_true, noise_around, outcome_of, parts_of, without_noise
 
 import mace
+from mace.answer.question import Question
 from mace.certify.certificate import Certificate
 from mace.certify.robust.checker import _read_place, with_copies
 from mace.certify.statement import Statement
@@ -95,11 +96,7 @@ def noisy_problem(seed: int) -> tuple[Problem, Sturdy] | None:
     try:
         statement = explainer._statement(
             explainer.space.point(row),
-            question.get("target"),
-            mace.distances.as_distance("l1"),
-            tuple(question["constraints"][-1:]),
-            mace.differ(),
-            1e-6,
+            Question(explainer.space, question.get("target"), constraints=question["constraints"][-1:]),
         )
         problem, _ = statement.problem(explainer.model)
     except (mace.MaceError, Refuted):

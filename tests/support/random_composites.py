@@ -19,6 +19,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
+from mace.answer.question import Question
 
 ROWS = 120
 
@@ -64,13 +65,7 @@ def against_samples(case: Case, rng: np.random.Generator, count: int = 2000) -> 
     """Return what is wrong with the answer on a space with real features, as far as rows nearer than ``lower`` show it."""
     explainer = mace.Explainer(case.model, case.space)
     found = explainer.explain(case.row, **case.question, time_limit=60)
-    problem, _ = explainer._problem(
-        case.row,
-        case.question.get("target"),
-        mace.Distance(**{case.question["distance"]: 1.0}),
-        tuple(case.question.get("constraints", ())),
-        1e-6,
-    )
+    problem, _ = explainer._problem(case.row, Question(case.space, **case.question))
     own = problem.factual
     far = own if not found else case.space.point(found[0].values)
     rows = [_between(case.space, own, far, rng) for _ in range(count)]

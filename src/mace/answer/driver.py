@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
 from typing import Any
 
 from mace.answer.conflicts import Undecided, smallest_conflict
-from mace.answer.explanation import Change, Counterfactual, Explanation
+from mace.answer.explanation import Counterfactual, Explanation
+from mace.answer.nearest import Find, Found
+from mace.answer.question import Question
 from mace.answer.region import RecourseRegion
 from mace.answer.simplify import shortened, tidy
 from mace.certify.certificate import VERSION, Certificate
 from mace.certify.statement import Statement, row_of
 from mace.constraints import Condition, Constraint
-from mace.constraints.differ import Differ
-from mace.distances import Distance, FunctionDistance
-from mace.errors import InvalidOption, did_you_mean
 from mace.exact import float_down, float_up
 from mace.models import Reading
 from mace.problem import LATE, Bounds, Limits, Problem, Status
-from mace.solvers import Lane, choose
-from mace.space import FeatureSpace, Point, Real, Scalar
+from mace.solvers import Lane
+from mace.space import Point
 
 MOST_SECONDS_FOR_A_CONFLICT = 10.0
 """How long to look, where no counterfactual exists, for the constraints that are to blame."""
@@ -31,7 +30,7 @@ MOST_SECONDS_FOR_A_CONFLICT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One question for a (further) answer: the lanes that were asked, what they proved, and the answer, if there is one."""
+    """One search for a (further) answer: the lanes that were asked, what they proved, and the answer, if there is one."""
 
     lanes: tuple[Lane, ...]
     bounds: Bounds
@@ -41,145 +40,144 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Asks for counterfactual after counterfactual; each further one has a condition more, which may need another lane."""
+    """Asks for answer after answer to a question; each further one differs from all earlier ones, with causes in its actions.
+
+    Attributes
+    ----------
+    reading : Reading
+        The model.
+    question : Question
+        What is asked.
+    problem : Problem
+        That of the row.
+    find : Find
+        Finds rows, or with causes interventions.
+    limits : Limits
+        Of everything together.
+    widen : callable
+        What :meth:`Counterfactual.region` calls.
+    statement : Statement, optional
+        What certificates state, where they are asked for.
+    """
 
     reading: Reading
-    solver: str
+    question: Question
+    problem: Problem
+    find: Find
     limits: Limits
-    metric: Distance | FunctionDistance
-    diversity: Differ
-    statement: Statement | None
-    digits: dict[int, int]
     widen: Callable[..., RecourseRegion]
+    statement: Statement | None = None
 
-    def run(self, problem: Problem, count: int, target: str, prediction: Scalar, started: float) -> Explanation:
-        """Return up to ``count`` answers, nearest first."""
-        steps = self._steps(problem)
-        return explanation_of(steps, problem, count, target, prediction, started, self.metric, bool(self.digits))
+    def run(self, current: Fraction, started: float) -> Explanation:
+        """Return the answers, nearest first; ``current`` is the model's outcome of the row itself."""
+        problem, question = self.problem, self.question
+        found: list[Counterfactual] = []
+        lower, reason, exhausted, certificate = 0.0, "", False, None
+        lanes: dict[str, None] = {}
+        for step in islice(self._steps(), question.count):
+            lanes |= dict.fromkeys(f"{lane.name}: {lane.why}" for lane in step.lanes)
+            if not found:
+                lower = float_down(step.bounds.lower)
+            if step.answer is None:
+                exhausted, certificate = step.bounds.is_infeasible, step.certificate
+                reason = reason if exhausted else _which(step.bounds.reason, found, question.count)
+                break
+            found.append(replace(step.answer, certificate=step.certificate))
+            if step.answer.status != Status.OPTIMAL:
+                reason = reason or step.bounds.reason or ("the answer was rounded" if question.decimals else "")
+        target, distance = question.in_words
+        return Explanation(
+            counterfactuals=tuple(found),
+            status=_overall(found, exhausted, question.count),
+            factual=problem.space.values_of(problem.factual),
+            prediction=self.reading.label(current),
+            target=target,
+            distance=distance,
+            lower=lower,
+            reason=reason,
+            seconds=time.monotonic() - started,
+            exhausted=exhausted,
+            solver="; ".join(lanes),
+            certificate=certificate,
+            space=problem.space,
+        )
 
-    def _steps(self, problem: Problem) -> Iterator[Step]:
+    def _steps(self) -> Iterator[Step]:
         """Yield answer after answer, until there is none."""
-        stated, asked = self.statement, problem
+        stated, problem, question = self.statement, self.problem, self.question
+        further: tuple[Condition, ...] = ()
         while True:
-            lane = choose(self.solver, asked)
-            begun = time.monotonic()
-            is_late = asked is not problem and self.limits.remaining() <= 0
-            bounds = Bounds(Fraction(0), reason=LATE) if is_late else lane.solve(asked, self.limits)
+            found = self.find(problem, further, self.limits)
+            bounds = found.bounds
             if bounds.point is None:
-                yield Step((lane,), bounds, certificate=certificate_of(stated, lane.name, bounds, asked, None))
+                yield Step(found.lanes, bounds, certificate=certificate_of(stated, found))
                 return
-            seconds = time.monotonic() - begun
-            point = shortened(asked, tidy(asked, bounds.point, bounds.lower, self.limits), self.digits, self.limits)
-            answer = self.counterfactual(asked, lane, bounds, point, seconds)
-            yield Step((lane,), bounds, answer, certificate_of(stated, lane.name, bounds, asked, point))
-            asked = self._further(asked, point)
+            point = tidy(found.problem, bounds.point, bounds.lower, self.limits)
+            point = shortened(found.problem, point, question.decimals, self.limits)
+            answer = self._counterfactual(found, point)
+            yield Step(found.lanes, bounds, answer, certificate_of(stated, found, point, answer.actions))
+            further = (*further, question.diversity.bind(problem.space, problem.factual, point, question.distance))
             stated = None if stated is None else stated.after(point)
 
-    def nearest(self, problem: Problem, further: tuple[Condition, ...]) -> tuple[frozenset[str], Counterfactual] | None:
+    def nearest(self, further: tuple[Condition, ...]) -> tuple[frozenset[str], Counterfactual] | None:
         """Return the nearest answer under further conditions with what it changes; ``None`` where there is proved to be none.
 
-        Raise where neither is found in time.
+        With causes, what it acts upon. Raise where neither is found in time.
         """
         if self.limits.remaining() <= 0:
             raise Undecided(LATE)
-        problem = replace(problem, conditions=(*problem.conditions, *further))
-        lane = choose(self.solver, problem)
-        begun = time.monotonic()
-        bounds = lane.solve(problem, self.limits)
-        if bounds.is_infeasible:
+        found = self.find(self.problem, further, self.limits)
+        if found.bounds.is_infeasible:
             return None
-        if bounds.point is None:
-            raise Undecided(bounds.reason)
-        point = tidy(problem, bounds.point, bounds.lower, self.limits)
-        answer = self.counterfactual(problem, lane, bounds, point, time.monotonic() - begun)
-        return frozenset(change.feature for change in answer.changes), answer
+        if found.bounds.point is None:
+            raise Undecided(found.bounds.reason)
+        point = tidy(found.problem, found.bounds.point, found.bounds.lower, self.limits)
+        moved = zip(self.problem.space, point, self.problem.factual, strict=True)
+        return frozenset(name for name, new, old in moved if new != old), self._counterfactual(found, point)
 
-    def _further(self, problem: Problem, point: Point) -> Problem:
-        """Return the problem of a further counterfactual, different from ``point`` too."""
-        condition = self.diversity.bind(problem.space, problem.factual, point, self.metric)
-        return replace(problem, conditions=(*problem.conditions, condition))
-
-    def counterfactual(
-        self, problem: Problem, lane: Lane, bounds: Bounds, point: Point, seconds: float
-    ) -> Counterfactual:
+    def _counterfactual(self, found: Found, point: Point) -> Counterfactual:
         """Return a point as an answer, after asking the real model and every condition once more."""
+        problem, row = found.problem, found.row(point)
         outcome = problem.ask([point])[0]
-        if not problem.goal.accepts(outcome) or not problem.is_plausible(point):
-            raise AssertionError(f"{lane.name} returned a point that is not valid: {point}")
-        bounds = replace(bounds, upper=problem.distance(point))
-        values = problem.space.values_of(point)
-        before = problem.space.values_of(problem.factual)
-        return Counterfactual(
-            values=values,
-            changes=tuple(
-                Change.of(problem.space, name, before[name], values[name])
-                for name, new, old in zip(problem.space, point, problem.factual, strict=True)
-                if new != old
-            ),
-            distance=float_up(problem.distance(point)),
-            lower=float_down(bounds.lower),
-            status=bounds.status(problem.accuracy),
-            prediction=self.reading.label(outcome if problem.ask is self.reading.ask else self.reading.ask([point])[0]),
-            solver=lane.name,
-            seconds=seconds,
-            calls=bounds.calls,
+        is_reached = problem.goal.accepts(outcome) and problem.form.is_settled(point, problem.goal)
+        if not is_reached or not problem.is_plausible(point):
+            raise AssertionError(f"{found.lanes[0].name} returned a point that is not valid: {point}")
+        upper = problem.distance(point)
+        made = Counterfactual.of(
+            problem.space,
+            problem.factual,
+            row,
+            distance=float_up(upper),
+            lower=float_down(found.bounds.lower),
+            status=replace(found.bounds, upper=upper).status(problem.accuracy),
+            prediction=self.reading.label(outcome if problem.ask is self.reading.ask else self.reading.ask([row])[0]),
+            solver=found.lanes[0].name,
+            seconds=found.seconds,
+            calls=found.bounds.calls,
             widen=self.widen,
         )
+        return replace(made, actions=found.actions([change.feature for change in made.changes]))
 
+    def why_none(self) -> str:
+        """Say which of the constraints, as few as possible, rule out every counterfactual."""
+        deadline = min(self.limits.deadline, time.monotonic() + MOST_SECONDS_FOR_A_CONFLICT)
+        wanted = self.question.constraints
+        bound = dict(zip(map(id, wanted), self.problem.conditions, strict=True))
 
-def explanation_of(
-    steps: Iterator[Step],
-    problem: Problem,
-    count: int,
-    target: str,
-    prediction: Scalar,
-    started: float,
-    metric: Distance | FunctionDistance,
-    is_rounded: bool,
-) -> Explanation:
-    """Return what becomes of up to ``count`` questions for a further answer."""
-    found: list[Counterfactual] = []
-    lower, reason, exhausted, certificate = 0.0, "", False, None
-    lanes: dict[str, None] = {}
-    for step in islice(steps, count):
-        lanes |= dict.fromkeys(f"{lane.name}: {lane.why}" for lane in step.lanes)
-        if not found:
-            lower = float_down(step.bounds.lower)
-        if step.answer is None:
-            exhausted, certificate = step.bounds.is_infeasible, step.certificate
-            reason = reason if exhausted else _which(step.bounds.reason, found, count)
-            break
-        found.append(replace(step.answer, certificate=step.certificate))
-        if step.answer.status != Status.OPTIMAL:
-            reason = reason or step.bounds.reason or ("the answer was rounded" if is_rounded else "")
-    return Explanation(
-        counterfactuals=tuple(found),
-        status=_overall(found, exhausted, count),
-        factual=problem.space.values_of(problem.factual),
-        prediction=prediction,
-        target=target,
-        distance=str(metric),
-        lower=lower,
-        reason=reason,
-        seconds=time.monotonic() - started,
-        exhausted=exhausted,
-        solver="; ".join(lanes),
-        certificate=certificate,
-        space=problem.space,
-    )
+        def is_conflict(chosen: Sequence[Constraint]) -> bool:
+            conditions = tuple(bound[id(constraint)] for constraint in chosen)
+            bounds = self.find(replace(self.problem, conditions=conditions), (), Limits(deadline)).bounds
+            if not bounds.is_infeasible and bounds.point is None:
+                raise Undecided
+            return bounds.is_infeasible
 
-
-def decimals(digits: object, space: FeatureSpace) -> dict[int, int]:
-    """Return how many decimals the answers of real features shall have, by position."""
-    if digits is None:
-        return {}
-    given: dict[str, Any] = dict(digits) if isinstance(digits, Mapping) else dict.fromkeys(space, digits)
-    for name, number in given.items():
-        if name not in space:
-            raise InvalidOption(f"digits names {name!r}, which is not a feature.{did_you_mean(name, space)}")
-        if isinstance(number, bool) or not isinstance(number, int) or not -300 <= number <= 300:
-            raise InvalidOption(f"digits={number!r}; give a whole number of decimals, e.g. digits=2.")
-    return {space.index(name): number for name, number in given.items() if isinstance(space[name], Real)}
+        conflict, is_smallest = smallest_conflict(wanted, is_conflict)
+        if not conflict:
+            return "no point of the space reaches the target, whatever the constraints"
+        named = "; ".join(map(str, conflict))
+        if len(conflict) == 1:
+            return f"no counterfactual fulfils {named}"
+        return f"no counterfactual fulfils all of: {named}" + ("" if is_smallest else " (perhaps fewer would do)")
 
 
 def _overall(found: list[Counterfactual], exhausted: bool, count: int) -> Status:
@@ -196,95 +194,21 @@ def _which(reason: str, found: list[Counterfactual], count: int) -> str:
 
 
 def certificate_of(
-    statement: Statement | None,
-    lane: str,
-    bounds: Bounds,
-    problem: Problem,
-    point: Point | None,
-    row: Point | None = None,
-    **claimed: object,
+    statement: Statement | None, found: Found, point: Point | None = None, actions: tuple[str, ...] | None = None
 ) -> Certificate | None:
-    """Return the certificate of an answer, or of there being none; ``None`` where none was asked for.
-
-    ``row`` is what the point leads to, where that is another; ``claimed`` is what the claim says beside.
-    """
+    """Return the certificate of an answer, or of there being none; ``None`` where none was asked for."""
     if statement is None:
         return None
+    problem, bounds = found.problem, found.bounds
     upper = None if point is None else problem.distance(point)
-    status = replace(bounds, upper=upper).status(problem.accuracy)
-    claim = {
-        "status": str(status),
+    claim: dict[str, Any] = {
+        "status": str(replace(bounds, upper=upper).status(problem.accuracy)),
         "lower": None if bounds.is_infeasible else float_down(bounds.lower),
         "upper": None if upper is None else float_up(upper),
-        "counterfactual": None if point is None else row_of(problem.space, row or point),
-        **claimed,
+        "counterfactual": None if point is None else row_of(problem.space, found.row(point)),
     }
+    if found.effects is not None:
+        claim["actions"] = None if actions is None else list(actions)
+    lane = found.lanes[0].name if found.effects is None else "causes"
     missing = {"lane": lane, "missing": "this lane records no proof of this problem"}
-    evidence = missing if bounds.evidence is None else bounds.evidence
-    return Certificate(VERSION, statement.to_dict(), claim, evidence)
-
-
-def why_none(
-    problem: Problem, wanted: tuple[Constraint, ...], solve: Callable[[Problem, Limits], Bounds], limits: Limits
-) -> str:
-    """Say which of the constraints, as few as possible, rule out every counterfactual; ``solve`` answers a problem.
-
-    The problem's conditions are those of the constraints, in their order.
-    """
-    deadline = min(limits.deadline, time.monotonic() + MOST_SECONDS_FOR_A_CONFLICT)
-
-    bound = {id(constraint): condition for constraint, condition in zip(wanted, problem.conditions, strict=True)}
-
-    def is_conflict(chosen: Sequence[Constraint]) -> bool:
-        conditions = tuple(bound[id(constraint)] for constraint in chosen)
-        bounds = solve(replace(problem, conditions=conditions), Limits(deadline))
-        if not bounds.is_infeasible and bounds.point is None:
-            raise Undecided
-        return bounds.is_infeasible
-
-    conflict, is_smallest = smallest_conflict(wanted, is_conflict)
-    if not conflict:
-        return "no point of the space reaches the target, whatever the constraints"
-    named = "; ".join(map(str, conflict))
-    if len(conflict) == 1:
-        return f"no counterfactual fulfils {named}"
-    return f"no counterfactual fulfils all of: {named}" + ("" if is_smallest else " (perhaps fewer would do)")
-
-
-MOST_ANSWERS = 10_000
-"""The most counterfactuals of one row: each is searched for, and must differ from all before."""
-
-
-def check_options(
-    count: int,
-    accuracy: float,
-    time_limit: float | None,
-    certify: bool = False,
-    solver: str = "auto",
-    diversity: Differ | None = None,
-) -> None:
-    """Refuse options outside of what is accepted."""
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_ANSWERS:
-        given = "a number of many digits" if isinstance(count, int) and count.bit_length() > 99 else repr(count)
-        raise InvalidOption(f"count={given:.40}; it must be a whole number from 1 to {MOST_ANSWERS:,}.")
-    if isinstance(accuracy, bool) or not isinstance(accuracy, int | float) or not 1e-15 <= accuracy <= 1e6:
-        raise InvalidOption(f"accuracy={accuracy!r}; it must be a number from 1e-15 to 1e6, e.g. 1e-6.")
-    if time_limit is not None and (
-        isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 < time_limit <= 1e9
-    ):
-        raise InvalidOption(
-            f"time_limit={time_limit!r}; it must be a positive number of seconds (at most 1e9), or None."
-        )
-    if not isinstance(certify, bool):
-        raise InvalidOption(f"certify={certify!r}; it must be True or False.")
-    if not isinstance(solver, str):
-        raise InvalidOption(f"solver={solver!r}; give a name, e.g. 'auto'.")
-    if diversity is not None and not isinstance(diversity, Differ):
-        raise InvalidOption(f"diversity={diversity!r}; make it with mace.differ(...).")
-
-
-def target_text(target: object) -> str:
-    """Return a target in words."""
-    if target is None:
-        return "any other outcome"
-    return str(target)
+    return Certificate(VERSION, statement.to_dict(), claim, missing if bounds.evidence is None else bounds.evidence)

@@ -16,7 +16,7 @@ from mace.certify.certificate import Certificate
 from mace.errors import InvalidOption
 from mace.problem import Status
 from mace.registry import resolve
-from mace.space import Feature, FeatureSpace, Real, Scalar
+from mace.space import Feature, FeatureSpace, Point, Real, Scalar
 from mace.space.dtypes import FLOATS
 
 if TYPE_CHECKING:
@@ -103,6 +103,14 @@ class Counterfactual:
     certificate: Certificate | None = field(default=None, repr=False)
     actions: tuple[str, ...] | None = None
     widen: Callable[..., RecourseRegion] | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, space: FeatureSpace, factual: Point, row: Point, **known: Any) -> Counterfactual:
+        """Return a row of a space as an answer about a factual; ``known`` are the other attributes."""
+        values, before = space.values_of(row), space.values_of(factual)
+        changed = [name for name, new, old in zip(space, row, factual, strict=True) if new != old]
+        changes = tuple(Change.of(space, name, before[name], values[name]) for name in changed)
+        return cls(values=values, changes=changes, **known)
 
     def __getstate__(self) -> list[Any]:
         return [None if each.name == "widen" else getattr(self, each.name) for each in fields(self)]

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TypeVar, overload
 
 from mace.answer.conflicts import Undecided
+from mace.answer.driver import Search
 from mace.answer.explanation import Counterfactual
+from mace.constraints import changes, fixed
 
 T = TypeVar("T")
 
@@ -68,6 +70,31 @@ class Levers(Sequence[Lever]):
             else f"Not complete: {self.reason}."
         )
         return "\n".join(lines)
+
+
+def menu(search: Search, most: int) -> Levers:
+    """Return the menu of a row, of at most so many sets."""
+    space, factual = search.problem.space, search.problem.factual
+
+    def nearest(allowed: Set | None, excluded: Sequence[Set]) -> tuple[Set, Counterfactual] | None:
+        stay = () if allowed is None else tuple(name for name in space if name not in allowed)
+        made = [*([fixed(*stay)] if stay else ()), *(~changes(*sorted(names)) for names in excluded)]
+        return search.nearest(tuple(each.bind(space, factual) for each in made))
+
+    found, insufficient, reason = minimal_sets(nearest, most)
+    return Levers(
+        levers=tuple(
+            Lever(tuple(sorted(names, key=space.index)), answer)
+            for names, answer in sorted(found, key=lambda pair: pair[1].distance)
+        ),
+        insufficient=tuple(
+            tuple(sorted(names, key=space.index))
+            for names in insufficient
+            if names and not any(names < other for other in insufficient)
+        ),
+        complete=not reason,
+        reason=reason,
+    )
 
 
 def minimal_sets(nearest: Nearest[T], most: int) -> tuple[list[tuple[Set, T]], list[Set], str]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mace.answer.question import Question
 from mace.audits.people import NONE, Person, people_of
 from mace.audits.summary import EVERYONE, Disparity, GroupSummary, disparities_of, summary_of
 from mace.batch import Batch, OnProgress
+from mace.batch.stream import Stream
 from mace.constraints import Constraint
 from mace.disk import whole_text
 from mace.errors import InvalidOption, did_you_mean
@@ -168,12 +170,13 @@ def audit(
     _check(explainer, people, target, resamples, seed)
     columns = (groups,) if isinstance(groups, str) else tuple(groups)
     held = _held(explainer, protected, columns)
-    question = explainer.question(
-        target, distance, constraints, accuracy=accuracy, time_limit=time_limit, solver=solver
+    question = Question(
+        explainer.space, target, distance, constraints, accuracy=accuracy, time_limit=time_limit, solver=solver
     )
 
-    def explain(rows: Any, asked: Mapping[str, Any]) -> Batch:
-        batch = explainer.explain_many(rows, **asked, n_jobs=n_jobs, on_progress=on_progress, progress=progress)
+    def explain(rows: Any, asked: Question) -> Batch:
+        stream = Stream(explainer, asked, n_jobs=n_jobs, on_progress=on_progress, progress=progress)
+        batch = Batch.of(stream, rows)
         if batch.interrupted:
             raise KeyboardInterrupt
         return batch
@@ -182,8 +185,8 @@ def audit(
     by_column = {column: _grouped(found, column) for column in columns}
     return Audit(
         target=str(target),
-        distance=str(question["distance"]),
-        constraints=tuple(map(str, question["constraints"])),
+        distance=str(question.distance),
+        constraints=tuple(map(str, question.constraints)),
         columns=columns,
         protected=held,
         everyone=summary_of("", EVERYONE, found, held, resamples, seed),

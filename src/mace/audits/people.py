@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mace.answer.explanation import Explanation
+from mace.answer.question import Question
 from mace.batch import Batch
 from mace.batch.rows import point_of
 from mace.constraints import fixed
@@ -94,8 +95,8 @@ def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-Explain = Callable[[Any, Mapping[str, Any]], Batch]
-"""Explains some rows with some more options."""
+Explain = Callable[[Any, Question], Batch]
+"""Asks a question about some rows."""
 
 
 def people_of(
@@ -103,7 +104,7 @@ def people_of(
     frame: pd.DataFrame,
     groups: Sequence[str],
     protected: Sequence[str],
-    question: Mapping[str, Any],
+    question: Question,
     explain: Explain,
 ) -> tuple[Person, ...]:
     """Explain everyone who is not at the target, and once more, with the protected features held, those whose answer touches one.
@@ -114,7 +115,7 @@ def people_of(
     labels = [_labels(frame, group) for group in groups]
     members = [dict(zip(groups, values, strict=True)) for values in zip(*labels, strict=True)] or [{}] * len(frame)
     rows = frame[names].to_dict("records")
-    outcomes = [_before(explainer, row, question["target"]) for row in rows]
+    outcomes = [_before(explainer, row, question.target) for row in rows]
     asked = [number for number, outcome in enumerate(outcomes) if outcome == UNKNOWN]
     people = [
         Person(label, member, outcome if outcome in OUTCOMES else ERROR, error="" if outcome in OUTCOMES else outcome)
@@ -125,7 +126,7 @@ def people_of(
         people[number] = _person(people[number], explanation, protected)
     touching = [number for number in asked if people[number].touches]
     if touching:
-        held = {**question, "constraints": (*question["constraints"], fixed(*protected))}
+        held = question.but(constraints=(*question.constraints, fixed(*protected)))
         second = explain(frame[names].iloc[touching], held)
         for number, explanation in zip(touching, second, strict=True):
             people[number] = _held(people[number], explanation)

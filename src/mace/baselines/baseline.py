@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from mace.answer.explanation import Change, Counterfactual, Explanation, show_value
+from mace.answer.explanation import Counterfactual, Explanation, show_value
+from mace.answer.question import Question
 from mace.baselines.traits import Traits
-from mace.constraints import Constraint, as_constraints
-from mace.distances import as_distance
+from mace.constraints import Constraint
 from mace.errors import InvalidOption
 from mace.exact import float_up
 from mace.forms import Outcomes
@@ -18,7 +19,6 @@ from mace.models import Ask, Reading, read
 from mace.problem import Problem, Status, in_domain
 from mace.registry import Registry
 from mace.space import FeatureSpace, Point, Row
-from mace.targets import as_goal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,30 +116,23 @@ class Baseline:
             answer of the method that does not is not returned, and the reason says why. ``lower`` is 0: nothing is proved.
         """
         started = time.monotonic()
-        metric = as_distance(distance)
+        question = Question(self.space, target, distance, constraints)
         factual = self.space.point(row)
         current = self._reading.ask([factual])[0]
-        goal, ask = as_goal(target, self._reading, factual, current)
-        problem = Problem(
-            space=self.space,
-            form=self._reading.form,
-            ask=_once(ask),
-            goal=goal,
-            factual=factual,
-            metric=metric.from_factual(self.space, factual),
-            conditions=tuple(constraint.bind(self.space, factual) for constraint in as_constraints(constraints)),
-        )
+        problem = question.problem(self._reading, factual, current)
+        problem = replace(problem, ask=_once(problem.ask))
         proposal = self._method.propose(problem, raw=raw)
         seconds = time.monotonic() - started
         reason = proposal if isinstance(proposal, str) else _obstacle(problem, proposal)
         found = () if reason or isinstance(proposal, str) else (self._counterfactual(problem, proposal, seconds),)
+        wanted, measured = question.in_words
         return Explanation(
             counterfactuals=found,
             status=Status.FEASIBLE if found else Status.UNKNOWN,
             factual=self.space.values_of(factual),
             prediction=self._reading.label(current),
-            target="any other outcome" if target is None else str(target),
-            distance=str(metric),
+            target=wanted,
+            distance=measured,
             lower=0.0,
             reason=reason or "a baseline proves nothing",
             seconds=time.monotonic() - started,
@@ -147,14 +140,10 @@ class Baseline:
         )
 
     def _counterfactual(self, problem: Problem, point: Point, seconds: float) -> Counterfactual:
-        values, before = self.space.values_of(point), self.space.values_of(problem.factual)
-        return Counterfactual(
-            values=values,
-            changes=tuple(
-                Change.of(self.space, name, before[name], values[name])
-                for name, new, old in zip(self.space, point, problem.factual, strict=True)
-                if new != old
-            ),
+        return Counterfactual.of(
+            self.space,
+            problem.factual,
+            point,
             distance=float_up(problem.distance(point)),
             lower=0.0,
             status=Status.FEASIBLE,

@@ -15,7 +15,7 @@ from mace.batch.rows import point_of, rows_of
 from mace.batch.sinks import save
 from mace.batch.stream import Stream, collected
 from mace.batch.table import Table
-from mace.batch.worker import not_asked
+from mace.batch.worker import failed, not_asked
 from mace.errors import MaceError
 from mace.problem import INTERRUPTED, Status
 
@@ -110,8 +110,6 @@ class Batch(Sequence[Explanation]):
 
 
 def _unreached(stream: Stream, point: Any) -> Explanation:
-    from mace.batch.worker import failed
-
     if isinstance(point, MaceError):
-        return failed({}, stream.options, point)
-    return not_asked(stream.explainer.space, point, stream.options, INTERRUPTED)
+        return failed({}, stream.question, point)
+    return not_asked(stream.explainer.space, point, stream.question, INTERRUPTED)

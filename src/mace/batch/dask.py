@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from mace.batch.parts import PartTable, explained
+from mace.answer.question import Options
+from mace.batch.parts import PartTable, explained, sent_with
 from mace.batch.protocol import Explains
-from mace.batch.transport import Carrier, HeldBytes, packed, token_of
+from mace.batch.transport import Carrier, HeldBytes, token_of
 from mace.models.package import optional
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def register(client: Any, name: str, data: bytes, stack: ExitStack) -> None:
     stack.callback(client.unregister_worker_plugin, name)
 
 
-def explain_frame(explainer: Explains, frame: Any, *, keep: Sequence[str] = (), **question: Any) -> Any:
+def explain_frame(explainer: Explains, frame: Any, *, keep: Sequence[str] = (), **question: Unpack[Options]) -> Any:
     """Return the answers to the rows of a Dask data frame as another one, partition by partition, when it is computed.
 
     Parameters
@@ -51,8 +52,7 @@ def explain_frame(explainer: Explains, frame: Any, *, keep: Sequence[str] = (), 
         The columns of ``Batch.to_frame`` but ``row``: each answer has the index of its row.
     """
     dask = optional("dask")
-    columns = PartTable.of(explainer, keep)
-    data = packed(explainer, explainer.question(**question))
+    columns, data = sent_with(explainer, keep, question)
     sent = dask.delayed(data, pure=True)
     return frame.map_partitions(
         _explained, sent, token_of(data), columns, meta=columns.empty(frame._meta), enforce_metadata=False

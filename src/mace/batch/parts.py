@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mace.answer.question import Options, Question
 from mace.batch.protocol import Explains
 from mace.batch.stream import Stream
 from mace.batch.table import Table
-from mace.batch.transport import Carrier, receive
+from mace.batch.transport import Carrier, packed, receive
 from mace.errors import InvalidOption
 
 if TYPE_CHECKING:
@@ -51,7 +52,12 @@ class PartTable:
         return made
 
 
+def sent_with(explainer: Explains, keep: Sequence[str], options: Options) -> tuple[PartTable, bytes]:
+    """Return the columns of the answers, and the explainer with its question as bytes."""
+    return PartTable.of(explainer, keep), packed(explainer, Question(explainer.space, **options))
+
+
 def explained(frame: pd.DataFrame, sent: Carrier, columns: PartTable) -> pd.DataFrame:
     """Return the answers to a part, in a worker."""
-    explainer, options = receive(sent)
-    return columns.answers(frame, list(Stream(explainer, options, n_jobs=1).answers(frame, remember=None)))
+    explainer, question = receive(sent)
+    return columns.answers(frame, list(Stream(explainer, question, n_jobs=1).answers(frame, remember=None)))

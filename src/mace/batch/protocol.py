@@ -1,15 +1,29 @@
-"""What batches need of an explainer, and how they hold a question."""
+"""What batches need of an explainer, and the options of a batch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+import os
+from typing import Protocol, TypedDict
 
 from mace.answer.explanation import Explanation
-from mace.space import FeatureSpace, Point, Scalar
+from mace.answer.question import Options, Question
+from mace.batch.progress import OnProgress
+from mace.certify.statement import Statement
+from mace.space import FeatureSpace, Point, Row, Scalar
 
-Options = Mapping[str, Any]
-"""The arguments of ``Explainer.explain`` but the row."""
+
+class RunningOptions(TypedDict, total=False):
+    """How a batch is run."""
+
+    total_time_limit: float | None
+    n_jobs: int | None
+    checkpoint: str | os.PathLike[str] | None
+    on_progress: OnProgress | None
+    progress: bool
+
+
+class BatchOptions(Options, RunningOptions, total=False):
+    """How a batch is run, and what it asks of every row."""
 
 
 class Explains(Protocol):
@@ -25,20 +39,8 @@ class Explains(Protocol):
         """The model's labels."""
         ...
 
-    @property
-    def explain(self) -> Callable[..., Explanation]:
-        """Explains one row."""
-        ...
+    def _answer(self, row: Row, question: Question) -> Explanation: ...
 
-    @property
-    def question(self) -> Callable[..., dict[str, Any]]:
-        """Makes the arguments of ``explain`` but the row."""
-        ...
+    def _check(self, factual: Point, question: Question) -> None: ...
 
-    def check_question(self, factual: Point, options: Options) -> None:
-        """Raise what is wrong with the question itself."""
-        ...
-
-    def question_dict(self, factual: Point, options: Options) -> dict[str, Any]:
-        """Return the question as plain data."""
-        ...
+    def _statement(self, factual: Point, question: Question) -> Statement: ...

@@ -7,11 +7,12 @@ With ``ray.util.joblib.register_ray()`` and ``joblib.parallel_config(backend="ra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from mace.batch.parts import PartTable, explained
+from mace.answer.question import Options
+from mace.batch.parts import PartTable, explained, sent_with
 from mace.batch.protocol import Explains
-from mace.batch.transport import Carrier, RayBytes, packed, receive, token_of
+from mace.batch.transport import Carrier, RayBytes, receive, token_of
 from mace.models.package import optional
 
 if TYPE_CHECKING:
@@ -34,7 +35,12 @@ class Part:
 
 
 def explain_dataset(
-    explainer: Explains, dataset: Any, *, keep: Sequence[str] = (), concurrency: int | None = None, **question: Any
+    explainer: Explains,
+    dataset: Any,
+    *,
+    keep: Sequence[str] = (),
+    concurrency: int | None = None,
+    **question: Unpack[Options],
 ) -> Any:
     """Return the answers to the rows of a Ray data set as another one, when it is consumed.
 
@@ -57,8 +63,7 @@ def explain_dataset(
         The columns of ``Batch.to_frame`` but ``row``.
     """
     ray = optional("ray")
-    columns = PartTable.of(explainer, keep)
-    data = packed(explainer, explainer.question(**question))
+    columns, data = sent_with(explainer, keep, question)
     sent = Carrier(token_of(data), RayBytes(ray.put(data)))
     actors = concurrency or max(1, int(ray.cluster_resources().get("CPU", 1)))
     return dataset.map_batches(

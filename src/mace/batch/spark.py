@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
-from mace.batch.parts import PartTable, explained
+from mace.answer.question import Options
+from mace.batch.parts import PartTable, explained, sent_with
 from mace.batch.protocol import Explains
-from mace.batch.transport import Carrier, HeldBytes, packed, token_of
+from mace.batch.transport import Carrier, HeldBytes, token_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +36,9 @@ class PandasFunction:
             yield explained(frame, self.sent, self.columns).reset_index(drop=True)
 
 
-def pandas_function(explainer: Explains, *, keep: Mapping[str, str] | None = None, **question: Any) -> PandasFunction:
+def pandas_function(
+    explainer: Explains, *, keep: Mapping[str, str] | None = None, **question: Unpack[Options]
+) -> PandasFunction:
     """Return a function for ``mapInPandas``: ``rows.mapInPandas(function, function.schema)``.
 
     Parameters
@@ -48,8 +51,7 @@ def pandas_function(explainer: Explains, *, keep: Mapping[str, str] | None = Non
         What ``explain`` takes: ``target``, ``distance``, ``constraints``, ``count``, ``time_limit``, ...
     """
     kept = dict(keep or {})
-    columns = PartTable.of(explainer, list(kept))
-    data = packed(explainer, explainer.question(**question))
+    columns, data = sent_with(explainer, list(kept), question)
     types = kept | {name: TYPES[kind] for name, kind in columns.table.columns.items() if name != "row"}
     schema = ", ".join(f"`{name.replace('`', '``')}` {kind}" for name, kind in types.items())
     return PandasFunction(Carrier(token_of(data), HeldBytes(data)), columns, schema)

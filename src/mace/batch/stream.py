@@ -10,15 +10,16 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from types import FrameType
 from typing import Any
 
 from mace.answer.explanation import Explanation
+from mace.answer.question import Question, is_seconds
 from mace.batch.checkpoint import Checkpoint
 from mace.batch.progress import OnProgress, Progress, shown
-from mace.batch.protocol import Explains, Options
+from mace.batch.protocol import BatchOptions, Explains, RunningOptions
 from mace.batch.rows import cells_of, point_of, rows_of, size_of
 from mace.batch.worker import (
     TOO_LATE,
@@ -45,53 +46,49 @@ REMEMBERED = 4096
 """Answers that a stream keeps, so that an equal row is not solved again."""
 
 
+@dataclass(frozen=True, slots=True)
 class Stream:
     """A question about many rows, and how it is worked off.
 
-    Parameters
+    Attributes
     ----------
     explainer : Explainer
         The model.
-    options : mapping
-        The question: arguments of ``explain``, as ``Explainer`` made them.
+    question : Question
+        What is asked of each row.
     total_time_limit, n_jobs, checkpoint, on_progress, progress
         As for ``Explainer.explain_many``.
     """
 
-    def __init__(
-        self,
-        explainer: Explains,
-        options: Options,
-        *,
-        total_time_limit: float | None = None,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        on_progress: OnProgress | None = None,
-        progress: bool = False,
-    ) -> None:
-        if total_time_limit is not None and (
-            isinstance(total_time_limit, bool)
-            or not isinstance(total_time_limit, int | float)
-            or not 0 < total_time_limit <= 1e9
+    explainer: Explains
+    question: Question
+    total_time_limit: float | None = None
+    n_jobs: int | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    on_progress: OnProgress | None = None
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        if not is_seconds(self.total_time_limit):
+            raise InvalidOption(
+                f"total_time_limit={self.total_time_limit!r}; it must be a positive number of seconds, or None."
+            )
+        jobs = self.n_jobs
+        if jobs is not None and (
+            isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0 or abs(jobs) > MOST_JOBS
         ):
             raise InvalidOption(
-                f"total_time_limit={total_time_limit!r}; it must be a positive number of seconds, or None."
+                f"n_jobs={jobs!r:.40}; give a number of processes, at most {MOST_JOBS:,}, -1 for one a core, or None."
             )
-        if n_jobs is not None and (
-            isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0 or abs(n_jobs) > MOST_JOBS
-        ):
-            raise InvalidOption(
-                f"n_jobs={n_jobs!r:.40}; give a number of processes, at most {MOST_JOBS:,}, -1 for one a core, or None."
-            )
-        if on_progress is not None and not callable(on_progress):
-            raise InvalidOption(f"on_progress={on_progress!r}; give a function that takes a Progress.")
-        self.explainer = explainer
-        self.options = options
-        self.total_time_limit = total_time_limit
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.on_progress = on_progress
-        self.progress = progress
+        if self.on_progress is not None and not callable(self.on_progress):
+            raise InvalidOption(f"on_progress={self.on_progress!r}; give a function that takes a Progress.")
+
+    @classmethod
+    def of(cls, explainer: Explains, options: BatchOptions) -> Stream:
+        """Return the stream of the options of ``Explainer.explain_many``."""
+        running: Any = {name: value for name, value in options.items() if name in RunningOptions.__annotations__}
+        asked: Any = {name: value for name, value in options.items() if name not in running}
+        return cls(explainer, Question(explainer.space, **asked), **running)
 
     def answers(
         self, data: Any, *, remember: int | None = REMEMBERED, total: int | None = None
@@ -107,15 +104,15 @@ class Stream:
         points = [point_of(self.explainer.space, row) for row in first]
         known = [point for point in points if not isinstance(point, MaceError)]
         if known:
-            self.explainer.check_question(known[0], self.options)
+            self.explainer._check(known[0], self.question)
         with ExitStack() as stack:
             kept = self._checkpoint(known[0] if known else _corner(self.explainer.space), stack)
-            solve: Workers | InProcess = InProcess(self.explainer, self.options)
+            solve: Workers | InProcess = InProcess(self.explainer, self.question)
             if _processes(self.n_jobs) > 1:
-                solve = stack.enter_context(Workers(self.explainer, self.options, self.n_jobs))
+                solve = stack.enter_context(Workers(self.explainer, self.question, self.n_jobs))
             tell = stack.enter_context(shown(self.on_progress, bar=self.progress))
             until = math.inf if self.total_time_limit is None else time.time() + self.total_time_limit
-            run = _Run(self.explainer.space, self.options, solve, kept, tell, until, total, remember)
+            run = _Run(self.explainer.space, self.question, solve, kept, tell, until, total, remember)
             while first:
                 yield from run.block(first, points)
                 first = list(islice(rows, BLOCK))
@@ -125,7 +122,7 @@ class Stream:
         if self.checkpoint is None:
             return None
         try:
-            question = self.explainer.question_dict(sample, self.options)
+            question = self.question.to_dict(self.explainer._statement(sample, self.question))
         except MaceError as error:
             said = str(error).removeprefix("certify: ")
             raise InvalidOption(f"checkpoint: the question cannot be told from others: {said}") from error
@@ -137,15 +134,15 @@ class Stream:
 class InProcess:
     """Answers rows one after the other, in this process."""
 
-    def __init__(self, explainer: Explains, options: Options) -> None:
+    def __init__(self, explainer: Explains, question: Question) -> None:
         self.explainer = explainer
-        self.options = options
+        self.question = question
 
     def __call__(self, part: Sequence[tuple[int, Point]], until: float) -> Iterator[Answered]:
         """Yield the answers; an interrupt that a solver turned into an answer is raised after it."""
         with one_thread(), noted_interrupts() as interrupts:
             for number, point in part:
-                answered = answer(self.explainer, self.options, number, point, until)
+                answered = answer(self.explainer, self.question, number, point, until)
                 yield answered
                 if interrupts or INTERRUPTED in answered.explanation.reason:
                     raise KeyboardInterrupt
@@ -181,7 +178,7 @@ class _Run:
     def __init__(
         self,
         space: FeatureSpace,
-        options: Options,
+        question: Question,
         solve: Workers | InProcess,
         checkpoint: Checkpoint | None,
         tell: OnProgress,
@@ -190,7 +187,7 @@ class _Run:
         remember: int | None,
     ) -> None:
         self.space = space
-        self.options = options
+        self.question = question
         self.solve = solve
         self.checkpoint = checkpoint
         self.tell = tell
@@ -209,7 +206,7 @@ class _Run:
         asked: dict[Point, list[int]] = {}
         for number, (row, point) in enumerate(zip(rows, points, strict=True), start=base):
             if isinstance(point, MaceError):
-                self._found(found, number, failed(cells_of(self.space, row), self.options, point))
+                self._found(found, number, failed(cells_of(self.space, row), self.question, point))
             elif (known := self._known(number, point)) is not None:
                 self._found(found, number, known)
             else:
@@ -223,7 +220,7 @@ class _Run:
             if number not in found:
                 assert not isinstance(point, MaceError)
                 reason = INTERRUPTED if is_interrupted else TOO_LATE
-                found[number] = not_asked(self.space, point, self.options, reason)
+                found[number] = not_asked(self.space, point, self.question, reason)
             yield found.pop(number)
         if is_interrupted:
             raise KeyboardInterrupt

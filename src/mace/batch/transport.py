@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mace.batch.protocol import Explains, Options
+from mace.answer.question import Question
+from mace.batch.protocol import Explains
 from mace.disk import OWNER_ONLY, lock, remove_if_left, unwritable
 from mace.errors import InvalidOption
 from mace.language.source import remember_typed, typed_sources
@@ -92,12 +93,12 @@ class RayBytes:
         return found
 
 
-def packed(explainer: Explains, options: Options) -> bytes:
+def packed(explainer: Explains, question: Question) -> bytes:
     """Return an explainer and a question as bytes; what cannot be packed is refused."""
     import cloudpickle
 
     try:
-        made: bytes = cloudpickle.dumps((typed_sources(), cloudpickle.dumps((explainer, dict(options)))))
+        made: bytes = cloudpickle.dumps((typed_sources(), cloudpickle.dumps((explainer, question))))
     except Exception as error:
         said = (str(error).splitlines() or [""])[0][:200]
         raise InvalidOption(
@@ -152,10 +153,10 @@ def _file_of(data: bytes) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-_RECEIVED: dict[str, tuple[Explains, Options]] = {}
+_RECEIVED: dict[str, tuple[Explains, Question]] = {}
 
 
-def receive(sent: Carrier) -> tuple[Explains, Options]:
+def receive(sent: Carrier) -> tuple[Explains, Question]:
     """Return an explainer and a question, unpacked once in each process; only the last ones are kept."""
     if sent.token not in _RECEIVED:
         received = unpacked(sent.fetch())
@@ -164,9 +165,9 @@ def receive(sent: Carrier) -> tuple[Explains, Options]:
     return _RECEIVED[sent.token]
 
 
-def unpacked(data: bytes) -> tuple[Explains, Options]:
+def unpacked(data: bytes) -> tuple[Explains, Question]:
     """Return what :func:`packed` packed; the bytes come from this program's own other processes."""
     sources, rest = pickle.loads(data)  # noqa: S301
     remember_typed(sources)
-    explainer, options = pickle.loads(rest)  # noqa: S301
-    return explainer, options
+    explainer, question = pickle.loads(rest)  # noqa: S301
+    return explainer, question

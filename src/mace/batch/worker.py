@@ -12,7 +12,8 @@ from functools import cache
 from typing import Any
 
 from mace.answer.explanation import Explanation
-from mace.batch.protocol import Explains, Options
+from mace.answer.question import Question
+from mace.batch.protocol import Explains
 from mace.batch.transport import Carrier, receive
 from mace.errors import MaceError
 from mace.problem import INTERRUPTED, Status
@@ -44,17 +45,17 @@ Part = Sequence[tuple[int, Point]]
 """Some rows with their numbers."""
 
 
-def answer(explainer: Explains, options: Options, number: int, point: Point, until: float) -> Answered:
+def answer(explainer: Explains, question: Question, number: int, point: Point, until: float) -> Answered:
     """Answer one row; ``until`` is the end of the batch by ``time.time()``."""
-    left, own = until - time.time(), options["time_limit"]
+    left, own = until - time.time(), question.time_limit
     if left <= 0:
-        return Answered(number, not_asked(explainer.space, point, options, TOO_LATE), is_final=False)
+        return Answered(number, not_asked(explainer.space, point, question, TOO_LATE), is_final=False)
     is_shortened = own is None or left < own
     seconds = own if left == math.inf else left if own is None else min(left, own)
     try:
-        explanation = explainer.explain(explainer.space.values_of(point), **{**options, "time_limit": seconds})
+        explanation = explainer._answer(explainer.space.values_of(point), question.but(time_limit=seconds))
     except Exception as error:  # one bad row must never lose the others
-        return Answered(number, failed(explainer.space.values_of(point), options, error), is_final=True)
+        return Answered(number, failed(explainer.space.values_of(point), question, error), is_final=True)
     is_decided = explanation.status in (Status.OPTIMAL, Status.INFEASIBLE)
     is_cut = INTERRUPTED in explanation.reason or (is_shortened and until < math.inf)
     return Answered(number, explanation, is_final=is_decided or not is_cut)
@@ -72,30 +73,25 @@ def _thread_pools() -> Any:
     return ThreadpoolController()
 
 
-def not_asked(space: FeatureSpace, point: Point, options: Options, reason: str) -> Explanation:
+def not_asked(space: FeatureSpace, point: Point, question: Question, reason: str) -> Explanation:
     """Return the explanation of a row that was not asked."""
-    return Explanation((), Status.UNKNOWN, space.values_of(point), None, *_asked(options), lower=0.0, reason=reason)
+    return Explanation((), Status.UNKNOWN, space.values_of(point), None, *question.in_words, lower=0.0, reason=reason)
 
 
-def failed(factual: dict[str, Scalar], options: Options, error: Exception | str) -> Explanation:
+def failed(factual: dict[str, Scalar], question: Question, error: Exception | str) -> Explanation:
     """Return the explanation of a row that cannot be explained, and why."""
     if isinstance(error, MaceError):
         error = f"{type(error).__name__}: {error}"
     text = error if isinstance(error, str) else f"internal error: {error!r}"
-    return Explanation((), Status.ERROR, factual, None, *_asked(options), lower=0.0, error=text)
-
-
-def _asked(options: Options) -> tuple[str, str]:
-    target = options["target"]
-    return ("any other outcome" if target is None else str(target)), str(options["distance"])
+    return Explanation((), Status.ERROR, factual, None, *question.in_words, lower=0.0, error=text)
 
 
 def perform(carrier: Carrier, part: Part, until: float) -> list[Answered]:
     """Answer some rows in a worker, on one thread."""
     end_with(carrier.parent)
-    explainer, options = receive(carrier)
+    explainer, question = receive(carrier)
     with one_thread():
-        return [answer(explainer, options, number, point, until) for number, point in part]
+        return [answer(explainer, question, number, point, until) for number, point in part]
 
 
 SECONDS_BETWEEN_LOOKS = 0.5

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from mace.batch.protocol import Explains, Options
+from mace.answer.question import Question
+from mace.batch.protocol import Explains
 from mace.batch.transport import carrier, packed
 from mace.batch.worker import Answered, end_with, failed, perform
 from mace.space import Point
@@ -29,12 +30,12 @@ class Workers:
     is an answer of status ``error``.
     """
 
-    def __init__(self, explainer: Explains, options: Options, n_jobs: int | None) -> None:
+    def __init__(self, explainer: Explains, question: Question, n_jobs: int | None) -> None:
         self.explainer = explainer
-        self.options = options
+        self.question = question
         self.n_jobs = n_jobs
         self._part = 1
-        self._data = packed(explainer, options)
+        self._data = packed(explainer, question)
         self._stack = ExitStack()
         self._parallel: Any = None
 
@@ -54,7 +55,7 @@ class Workers:
             yield from self._round(alone := {number: point}, 1, until)
             if alone:
                 died = "the worker died, also when it had this row alone: killed, or out of memory"
-                explanation = failed(self.explainer.space.values_of(point), self.options, died)
+                explanation = failed(self.explainer.space.values_of(point), self.question, died)
                 yield Answered(number, explanation, is_final=True)
 
     def _round(self, missing: dict[int, Point], size: int, until: float) -> Iterator[Answered]:

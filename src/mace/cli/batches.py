@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mace.answer.explanation import Explanation
+from mace.answer.question import Question
 from mace.batch.sinks import check_sink, save
 from mace.batch.stream import Stream
 from mace.batch.table import Table
@@ -41,7 +41,7 @@ def run_batch(
     explainer: Explainer,
     data: Path,
     out: Path,
-    question: dict[str, Any],
+    question: Question,
     *,
     jobs: int,
     total_time_limit: float | None,
@@ -58,7 +58,7 @@ def run_batch(
         raise InvalidOption(f"{checkpoint} is left from an earlier run: go on with --resume, or remove it.")
     stream = Stream(
         explainer,
-        explainer.question(**question),
+        question,
         total_time_limit=total_time_limit,
         n_jobs=jobs,
         checkpoint=checkpoint,

@@ -215,6 +215,7 @@ def batch(
     trust: Trust = False,
 ) -> int:
     """Explain every row of a CSV file; a run that was killed goes on with --resume."""
+    from mace.answer.question import Question
     from mace.cli.batches import run_batch
     from mace.cli.files import label_of, read_causes, read_space
     from mace.explainer import Explainer
@@ -222,15 +223,16 @@ def batch(
 
     features = read_space(space)
     explainer = Explainer(load_model(model, trust=trust), features, read_causes(cause, constraints))
-    question = {
-        "target": None if target is None else label_of(explainer, target),
-        "distance": distance,
-        "constraints": _constraints(features, fix, increase, decrease, rule, constraints),
-        "count": count,
-        "accuracy": accuracy,
-        "time_limit": time_limit,
-        "solver": solver,
-    }
+    question = Question(
+        features,
+        None if target is None else label_of(explainer, target),
+        distance,
+        _constraints(features, fix, increase, decrease, rule, constraints),
+        count=count,
+        accuracy=accuracy,
+        time_limit=time_limit,
+        solver=solver,
+    )
     made = run_batch(explainer, data, out, question, jobs=jobs, total_time_limit=total_time_limit, is_resumed=resume)
     PlainConsole(soft_wrap=True, stderr=made.is_interrupted).print(made.text)
     return UNDECIDED if made.is_open else ANSWERED

@@ -1,0 +1,170 @@
+"""The question: the options of ``Explainer.explain`` but the row, checked once and handed to whatever answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any, TypedDict
+
+from mace.certify.statement import Statement, as_target
+from mace.constraints import Constraint, as_constraints
+from mace.constraints.causal import Causal
+from mace.constraints.differ import Differ, differ
+from mace.distances import as_distance
+from mace.errors import InvalidOption, did_you_mean
+from mace.models import Reading
+from mace.problem import Limits, Problem, Progress
+from mace.space import FeatureSpace, Point, Real
+from mace.targets import as_goal, goal_of
+
+MOST_ANSWERS = 10_000
+"""The most counterfactuals of one row: each is searched for, and must differ from all before."""
+
+MOST_SECONDS = 1e9
+
+
+class Options(TypedDict, total=False):
+    """The options of a question for a type checker; names, types and defaults are those of :class:`Question`."""
+
+    target: object
+    distance: object
+    constraints: Iterable[Constraint | str] | Constraint | str | None
+    count: int
+    diversity: Differ | None
+    accuracy: float
+    time_limit: float | None
+    solver: str
+    certify: bool
+    digits: int | Mapping[str, int] | None
+
+
+class Question:
+    """What is asked of a row of a space; the parameters are documented at :meth:`mace.Explainer.explain`.
+
+    Raises
+    ------
+    InvalidOption, InvalidDistance, InvalidConstraint
+        An option is outside of what is accepted.
+    """
+
+    def __init__(
+        self,
+        space: FeatureSpace,
+        target: object = None,
+        distance: object = "l1",
+        constraints: Iterable[Constraint | str] | Constraint | str | None = (),
+        *,
+        count: int = 1,
+        diversity: Differ | None = None,
+        accuracy: float = 1e-6,
+        time_limit: float | None = None,
+        solver: str = "auto",
+        certify: bool = False,
+        digits: int | Mapping[str, int] | None = None,
+        on_progress: Progress | None = None,
+    ) -> None:
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_ANSWERS:
+            given = "a number of many digits" if isinstance(count, int) and count.bit_length() > 99 else repr(count)
+            raise InvalidOption(f"count={given:.40}; it must be a whole number from 1 to {MOST_ANSWERS:,}.")
+        if isinstance(accuracy, bool) or not isinstance(accuracy, int | float) or not 1e-15 <= accuracy <= 1e6:
+            raise InvalidOption(f"accuracy={accuracy!r}; it must be a number from 1e-15 to 1e6, e.g. 1e-6.")
+        if not is_seconds(time_limit):
+            raise InvalidOption(
+                f"time_limit={time_limit!r}; it must be a positive number of seconds (at most 1e9), or None."
+            )
+        if not isinstance(certify, bool):
+            raise InvalidOption(f"certify={certify!r}; it must be True or False.")
+        if not isinstance(solver, str):
+            raise InvalidOption(f"solver={solver!r}; give a name, e.g. 'auto'.")
+        if diversity is not None and not isinstance(diversity, Differ):
+            raise InvalidOption(f"diversity={diversity!r}; make it with mace.differ(...).")
+        if on_progress is not None and not callable(on_progress):
+            raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
+        self.space, self.target, self.distance = space, target, as_distance(distance)
+        self.constraints, self.count, self.diversity = as_constraints(constraints), count, diversity or differ()
+        self.accuracy, self.time_limit, self.solver = float(accuracy), time_limit, solver
+        self.certify, self.digits, self.on_progress = certify, digits, on_progress
+        _ = self.decimals
+
+    def but(self, **changes: Any) -> Question:
+        """Return the question with some options changed."""
+        return Question(**{**vars(self), **changes})
+
+    @property
+    def decimals(self) -> dict[int, int]:
+        """How many decimals the answers of real features shall have, by position."""
+        if self.digits is None:
+            return {}
+        space, digits = self.space, self.digits
+        given: dict[str, Any] = dict(digits) if isinstance(digits, Mapping) else dict.fromkeys(space, digits)
+        for name, number in given.items():
+            if name not in space:
+                raise InvalidOption(f"digits names {name!r}, which is not a feature.{did_you_mean(name, space)}")
+            if isinstance(number, bool) or not isinstance(number, int) or not -300 <= number <= 300:
+                raise InvalidOption(f"digits={number!r}; give a whole number of decimals, e.g. digits=2.")
+        return {space.index(name): number for name, number in given.items() if isinstance(space[name], Real)}
+
+    @property
+    def in_words(self) -> tuple[str, str]:
+        """Target and distance as an explanation names them."""
+        return "any other outcome" if self.target is None else str(self.target), str(self.distance)
+
+    def limits(self, since: float) -> Limits:
+        """Return what bounds the search of an answer whose clock started at a moment of ``time.monotonic``."""
+        return Limits.of(self.time_limit, self.on_progress, record=self.certify, since=since)
+
+    def problem(self, reading: Reading, factual: Point, current: Fraction, *, may_be_there: bool = False) -> Problem:
+        """Return the problem of a row.
+
+        Parameters
+        ----------
+        reading : Reading
+            The model.
+        factual : Point
+            The row.
+        current : Fraction
+            The model's outcome of the row itself.
+        may_be_there : bool
+            Whether a row that is at the target already is taken, rather than refused with :class:`~mace.AlreadyThere`.
+        """
+        goal, ask = (
+            goal_of(self.target, reading, current) if may_be_there else as_goal(self.target, reading, factual, current)
+        )
+        return Problem(
+            space=self.space,
+            form=reading.form,
+            ask=ask,
+            goal=goal,
+            factual=factual,
+            metric=self.distance.from_factual(self.space, factual),
+            conditions=tuple(constraint.bind(self.space, factual) for constraint in self.constraints),
+            accuracy=Fraction(self.accuracy),
+        )
+
+    def statement(self, model: dict[str, str], factual: Point, causes: Causal | None) -> Statement:
+        """Return the question about a row as a certificate states it; ``model`` is the model's fingerprint."""
+        return Statement(
+            model=model,
+            space=self.space,
+            factual=factual,
+            target=as_target(self.target),
+            distance=self.distance,
+            constraints=self.constraints,
+            diversity=self.diversity,
+            earlier=(),
+            accuracy=self.accuracy,
+            causes=causes,
+        )
+
+    def to_dict(self, statement: Statement) -> dict[str, Any]:
+        """Return the question of a batch as plain data, by which a checkpoint tells it from others; ``statement`` is that of any row."""
+        stated = statement.to_dict()
+        del stated["factual"], stated["earlier"]
+        stated["diversity"] = str(self.diversity) if self.count > 1 else None
+        return stated | {name: getattr(self, name) for name in ("count", "time_limit", "solver", "certify", "digits")}
+
+
+def is_seconds(limit: object) -> bool:
+    """Return whether a time limit is a positive number of seconds, or ``None``."""
+    is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
+    return limit is None or (is_number and 0 < limit <= MOST_SECONDS)  # type: ignore[operator]
