@@ -11,7 +11,8 @@ __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
     from mace import datasets, testing
-    from mace.answer.explanation import Change, Counterfactual, Explanation
+    from mace.answer.counterfactual import Change, Counterfactual
+    from mace.answer.explanation import Explanation
     from mace.audits import Audit, audit
     from mace.batch import Batch
     from mace.certify import Certificate, Verdict, verify
@@ -107,7 +108,8 @@ _HOMES = {
         "UnsupportedModel",
     ),
     "mace.explainer": ("Explainer",),
-    "mace.answer.explanation": ("Change", "Counterfactual", "Explanation"),
+    "mace.answer.counterfactual": ("Change", "Counterfactual"),
+    "mace.answer.explanation": ("Explanation",),
     "mace.models.files.load": ("load_model",),
     "mace.models.wrapped": ("wrap",),
     "mace.constraints.near_data": ("near_data",),

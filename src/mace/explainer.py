@@ -10,8 +10,9 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from mace.answer.conflicts import Undecided
+from mace.answer.counterfactual import Counterfactual
 from mace.answer.driver import Search
-from mace.answer.explanation import Counterfactual, Explanation
+from mace.answer.explanation import Explanation
 from mace.answer.interventions import Interventions
 from mace.answer.levers import Levers, menu
 from mace.answer.nearest import Rows

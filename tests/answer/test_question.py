@@ -58,7 +58,7 @@ def test_what_a_type_checker_sees_of_a_batch_is_what_it_takes() -> None:
 
 
 def test_the_command_line_has_the_defaults_of_a_question() -> None:
-    commands = importlib.import_module("mace.cli.main")
+    commands = importlib.import_module("mace.cli.commands")
 
     for command in (commands.explain, commands.batch, commands.audit):
         for name, given in parameters(command).items():

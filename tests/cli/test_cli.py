@@ -141,7 +141,7 @@ def test_a_trusted_pickle_is_loaded(folder: Path) -> None:
 def test_an_internal_error_exits_70_and_never_1(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("mace.explainer.Explainer.explain", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("mace.explainer.Explainer._answer", lambda *_, **__: 1 / 0)
     assert explain(folder) == 70
     assert "ZeroDivisionError" in capsys.readouterr().err
 

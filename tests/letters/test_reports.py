@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import mace
-from mace.answer.explanation import Change, Explanation
+from mace.answer.counterfactual import Change
+from mace.answer.explanation import Explanation
 from mace.letters.letter import words_of
 from mace.plots import (
     BoundaryDisplay,

@@ -49,7 +49,7 @@ def said(explainer: mace.Explainer, lane: str, row: int, *, certify: bool = Fals
     made = explainer.explain(people()[0].iloc[row], solver=solver, certify=certify, time_limit=300, **options)
     verdicts = [mace.verify(each.certificate, explainer.model).outcome for each in made] if certify else []
     timeless = replace(
-        made, counterfactuals=tuple(replace(each, seconds=0.0, widen=None) for each in made), seconds=0.0
+        made, counterfactuals=tuple(replace(each, seconds=0.0, _widen=None) for each in made), seconds=0.0
     )
     return timeless.to_dict(), verdicts
 

@@ -10,7 +10,8 @@ from itertools import islice
 from typing import Any
 
 from mace.answer.conflicts import Undecided, smallest_conflict
-from mace.answer.explanation import Counterfactual, Explanation
+from mace.answer.counterfactual import Counterfactual
+from mace.answer.explanation import Explanation
 from mace.answer.nearest import Find, Found
 from mace.answer.question import Question
 from mace.answer.region import RecourseRegion
@@ -154,7 +155,7 @@ class Search:
             solver=found.lanes[0].name,
             seconds=found.seconds,
             calls=found.bounds.calls,
-            widen=self.widen,
+            _widen=self.widen,
         )
         return replace(made, actions=found.actions([change.feature for change in made.changes]))
 

@@ -3,191 +3,27 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from mace.answer.region import RecourseRegion
+from mace.answer.counterfactual import Counterfactual, real_dtype, show_value
+from mace.answer.plain import part, plain, scalars, status_of
 from mace.certify.certificate import Certificate
+from mace.disk import parse_json
 from mace.errors import InvalidOption
 from mace.problem import Status
 from mace.registry import resolve
-from mace.space import Feature, FeatureSpace, Point, Real, Scalar
-from mace.space.dtypes import FLOATS
+from mace.space import FeatureSpace, Scalar
 
 if TYPE_CHECKING:
     from rich.console import Group
 
 SCHEMA_VERSION = 1
 
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One feature that changes; ``dtype`` is that of a real one where it is not float64."""
-
-    feature: str
-    before: Scalar
-    after: Scalar
-    dtype: str | None = field(default=None, repr=False, compare=False)
-
-    def __setstate__(self, state: list[Any]) -> None:
-        for each, value in zip(fields(self), [*state, None], strict=False):
-            object.__setattr__(self, each.name, value)
-
-    @classmethod
-    def of(cls, space: FeatureSpace, name: str, before: Scalar, after: Scalar) -> Change:
-        """Return the change of a feature of a space."""
-        return cls(name, before, after, _real_dtype(space[name]))
-
-    @property
-    def texts(self) -> tuple[str, str]:
-        """The two values for people, in the decimals of the feature's dtype."""
-        return show_value(self.before, self.dtype), show_value(self.after, self.dtype)
-
-    def __str__(self) -> str:
-        return f"{self.feature}: {' -> '.join(self.texts)}"
-
-    @property
-    def arrow(self) -> str:
-        """Up or down for a number, across for anything else."""
-        if isinstance(self.before, str | bool) or isinstance(self.after, str | bool):
-            return "\u2192"
-        return "\u25b2" if self.after > self.before else "\u25bc" if self.after < self.before else "\u2192"
-
-
-@dataclass(frozen=True, slots=True)
-class Counterfactual:
-    """A row that the real model puts in the target, with proven bounds.
-
-    Attributes
-    ----------
-    values : dict
-        The row in the original features, Python scalars, NaN where missing.
-    changes : tuple of Change
-        What differs from the factual.
-    distance : float
-        Its distance from the factual, rounded up.
-    lower : float
-        Proved: nothing nearer than this reaches the target. Rounded down.
-    status : Status
-        ``optimal`` or ``feasible``.
-    prediction : label
-        What the real model says of the row.
-    solver : str
-        Which lane answered.
-    seconds : float
-        Wall time inside the solver.
-    calls : int
-        Questions that the lane asked its oracle.
-    certificate : Certificate, optional
-        The answer with its proof, for :func:`~mace.verify`; only with ``certify=True``.
-    actions : tuple of str, optional
-        With causes: the features that are acted upon; the other changes are effects of these.
-    widen : callable, optional
-        How :meth:`region` asks the explainer that made this answer; left behind where the answer is pickled.
-    """
-
-    values: dict[str, Scalar]
-    changes: tuple[Change, ...]
-    distance: float
-    lower: float
-    status: Status
-    prediction: Scalar
-    solver: str
-    seconds: float
-    calls: int = 0
-    certificate: Certificate | None = field(default=None, repr=False)
-    actions: tuple[str, ...] | None = None
-    widen: Callable[..., RecourseRegion] | None = field(default=None, repr=False, compare=False)
-
-    @classmethod
-    def of(cls, space: FeatureSpace, factual: Point, row: Point, **known: Any) -> Counterfactual:
-        """Return a row of a space as an answer about a factual; ``known`` are the other attributes."""
-        values, before = space.values_of(row), space.values_of(factual)
-        changed = [name for name, new, old in zip(space, row, factual, strict=True) if new != old]
-        changes = tuple(Change.of(space, name, before[name], values[name]) for name in changed)
-        return cls(values=values, changes=changes, **known)
-
-    def __getstate__(self) -> list[Any]:
-        return [None if each.name == "widen" else getattr(self, each.name) for each in fields(self)]
-
-    def __setstate__(self, state: list[Any]) -> None:
-        for each, value in zip(fields(self), state, strict=True):
-            object.__setattr__(self, each.name, value)
-
-    def region(
-        self, features: Iterable[str] | None = None, *, time_limit: float | None = None, solver: str = "auto"
-    ) -> RecourseRegion:
-        """Widen the answer into a region in which every plausible row is proved to be predicted like it.
-
-        See :meth:`mace.Explainer.region`, which also takes an answer that was pickled or copied from elsewhere.
-        """
-        if self.widen is None:
-            raise InvalidOption(
-                "region: this answer was pickled, and has left its explainer behind. Use explainer.region(answer)."
-            )
-        return self.widen(self, features, time_limit=time_limit, solver=solver)
-
-    def __str__(self) -> str:
-        rows = [("feature", "now", "instead")]
-        rows += [(self.named(c), *c.texts) for c in self.changes]
-        widths = [max(len(row[column]) for row in rows) for column in range(3)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([*lines, self.summary()])
-
-    def named(self, change: Change) -> str:
-        """Return the feature of a change, and whether it is an effect of others."""
-        is_effect = self.actions is not None and change.feature not in self.actions
-        return f"{change.feature} (effect)" if is_effect else change.feature
-
-    def summary(self) -> str:
-        """Return the prediction and the bounds in one line."""
-        return (
-            f"predicted {show_value(self.prediction)}; distance {self.distance:.6g}, "
-            f"proved at least {self.lower:.6g} ({self.status})"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counterfactual as plain data for JSON; a missing value is ``None``."""
-        return {
-            "values": {name: _plain(value) for name, value in self.values.items()},
-            "changes": [
-                {"feature": c.feature, "before": _plain(c.before), "after": _plain(c.after)}
-                | ({} if c.dtype is None else {"dtype": c.dtype})
-                for c in self.changes
-            ],
-            "distance": self.distance,
-            "lower": self.lower,
-            "status": str(self.status),
-            "prediction": self.prediction,
-            "solver": self.solver,
-            "seconds": self.seconds,
-            "calls": self.calls,
-            **({} if self.actions is None else {"actions": list(self.actions)}),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Counterfactual:
-        """Return the counterfactual that :meth:`to_dict` wrote; it has no certificate."""
-        part = partial(_part, data, "a counterfactual")
-        changes = part("changes", list)
-        actions = None if data.get("actions") is None else part("actions", list)
-        return cls(
-            values=_scalars(part("values", dict)),
-            changes=tuple(_change(each) for each in changes),
-            distance=part("distance", float),
-            lower=part("lower", float),
-            status=_status(part("status", str)),
-            prediction=part("prediction", Scalar),
-            solver=part("solver", str),
-            seconds=part("seconds", float),
-            calls=part("calls", int),
-            actions=None if actions is None else tuple(map(str, actions)),
-        )
+NO_FURTHER = "No further counterfactual exists: proved."
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +94,7 @@ class Explanation(Sequence[Counterfactual]):
     @property
     def factual_texts(self) -> dict[str, str]:
         """The factual's values for people."""
-        dtypes = {} if self.space is None else {name: _real_dtype(feature) for name, feature in self.space.items()}
+        dtypes = {} if self.space is None else {name: real_dtype(feature) for name, feature in self.space.items()}
         return {name: show_value(value, dtypes.get(name)) for name, value in self.factual.items()}
 
     def headline(self) -> str:
@@ -284,38 +120,18 @@ class Explanation(Sequence[Counterfactual]):
             title = [f"{number}."] if len(self) > 1 else []
             blocks.append("\n".join([*title, str(counterfactual)]))
         if self.exhausted and self:
-            blocks.append("No further counterfactual exists: proved.")
+            blocks.append(NO_FURTHER)
         return "\n\n".join(blocks)
 
     def __rich__(self) -> Group:
-        from rich.console import Group
-        from rich.table import Table
-        from rich.text import Text
+        from mace.answer.display import as_rich
 
-        parts: list[Any] = [Text(self.headline(), style="bold")]
-        for counterfactual in self:
-            table = Table("feature", "now", "instead", caption=Text(counterfactual.summary()), caption_justify="left")
-            for change in counterfactual.changes:
-                before, after = map(Text, change.texts)
-                after.stylize("bold green")
-                table.add_row(Text(counterfactual.named(change)), before, after)
-            parts.append(table)
-        if self.exhausted and self:
-            parts.append(Text("No further counterfactual exists: proved."))
-        return Group(*parts)
+        return as_rich(self)
 
     def _repr_html_(self) -> str:
-        parts = [f'<p style="margin:.25em 0"><b>{escape(self.headline())}</b></p>']
-        for counterfactual in self:
-            heads = "".join(f'<th style="text-align:left">{head}</th>' for head in ("feature", "now", "", "instead"))
-            rows = "".join(_html_row(counterfactual.named(change), change) for change in counterfactual.changes)
-            parts.append(
-                f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-                f'<p style="margin:.25em 0">{_badges(counterfactual)} {escape(counterfactual.summary())}</p>'
-            )
-        if self.status == Status.INFEASIBLE:
-            parts.append(_badge("proved: none exists", PROVED_COLOUR))
-        return f"<div>{''.join(parts)}</div>"
+        from mace.answer.display import as_html
+
+        return as_html(self)
 
     def plot(
         self, number: int = 1, *, space: FeatureSpace | None = None, population: Any = None, ax: Any = None
@@ -407,7 +223,7 @@ class Explanation(Sequence[Counterfactual]):
         return {
             "version": SCHEMA_VERSION,
             "status": str(self.status),
-            "factual": {name: _plain(value) for name, value in self.factual.items()},
+            "factual": {name: plain(value) for name, value in self.factual.items()},
             "prediction": self.prediction,
             "target": self.target,
             "distance": self.distance,
@@ -429,106 +245,35 @@ class Explanation(Sequence[Counterfactual]):
         InvalidOption
             Something is not as ``docs/explanation.md`` says; the message names the place.
         """
-        part = partial(_part, data, "an explanation")
-        if part("version", int) != SCHEMA_VERSION:
+        get = partial(part, data, "an explanation")
+        if get("version", int) != SCHEMA_VERSION:
             raise InvalidOption(
                 f"from_dict: version {data['version']!r:.40} of explanations is not known; this MACE reads {SCHEMA_VERSION}."
             )
         return cls(
-            counterfactuals=tuple(Counterfactual.from_dict(each) for each in part("counterfactuals", list)),
-            status=_status(part("status", str)),
-            factual=_scalars(part("factual", dict)),
-            prediction=None if part("prediction", Scalar | None) is None else data["prediction"],
-            target=part("target", str),
-            distance=part("distance", str),
-            lower=part("lower", float),
-            reason=part("reason", str),
-            seconds=part("seconds", float),
-            exhausted=part("exhausted", bool),
-            solver=part("solver", str),
-            error=part("error", str) if "error" in data else "",
+            counterfactuals=tuple(Counterfactual.from_dict(each) for each in get("counterfactuals", list)),
+            status=status_of(get("status", str)),
+            factual=scalars(get("factual", dict)),
+            prediction=None if get("prediction", Scalar | None) is None else data["prediction"],
+            target=get("target", str),
+            distance=get("distance", str),
+            lower=get("lower", float),
+            reason=get("reason", str),
+            seconds=get("seconds", float),
+            exhausted=get("exhausted", bool),
+            solver=get("solver", str),
+            error=get("error", str) if "error" in data else "",
         )
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the explanation as JSON text."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
-
-PROVED_COLOUR, OPEN_COLOUR, CHANGE_COLOUR = "#1f8a5b", "#c77414", "#3d7fd9"
-"""Of middling lightness, so that they are read on white and on black."""
-
-
-def _html_row(name: str, change: Change) -> str:
-    before, after = map(escape, change.texts)
-    arrow = f'<span style="color:{CHANGE_COLOUR}">{change.arrow}</span>'
-    cells = [escape(name), before, arrow, f"<b>{after}</b>"]
-    return "<tr>" + "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells) + "</tr>"
-
-
-def _badges(counterfactual: Counterfactual) -> str:
-    is_proved = counterfactual.status == Status.OPTIMAL
-    made = _badge("proved nearest", PROVED_COLOUR) if is_proved else _badge("not proved nearest", OPEN_COLOUR)
-    return made if counterfactual.certificate is None else f"{made} {_badge('certificate', PROVED_COLOUR)}"
-
-
-def _badge(text: str, colour: str) -> str:
-    style = f"color:{colour};border:1px solid {colour};border-radius:.6em;padding:0 .5em;white-space:nowrap"
-    return f'<span style="{style}">{escape(text)}</span>'
-
-
-def show_value(value: object, dtype: str | None = None) -> str:
-    """Return a value for people: floats short but exact enough to be told apart in their dtype, NaN as 'missing'."""
-    if isinstance(value, float):
-        if math.isnan(value):
-            return "missing"
-        if value.is_integer() and abs(value) < 1e15:
-            return repr(int(value))
-        return str(FLOATS[dtype](value)) if dtype in FLOATS else repr(value)
-    return str(value)
-
-
-def _real_dtype(feature: Feature) -> str | None:
-    return feature.dtype if isinstance(feature, Real) else None
-
-
-def _plain(value: Scalar) -> Scalar | None:
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _part(data: object, what: str, key: str, kind: Any) -> Any:
-    """Return a part of plain data that was read; anything that it should not be is an :class:`InvalidOption`."""
-    if not isinstance(data, Mapping):
-        raise InvalidOption(f"from_dict: {what} is an object of JSON, not {type(data).__name__}.")
-    if key not in data:
-        raise InvalidOption(f"from_dict: {what} without {key!r}. Give what to_dict() made.")
-    value = data[key]
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    kinds = {float: is_number and abs(value) < math.inf, int: is_number and isinstance(value, int)}
-    if not kinds.get(kind, isinstance(value, kind)):
-        raise InvalidOption(
-            f"from_dict: {key!r} of {what} is of type {type(value).__name__}. Give what to_dict() made."
-        )
-    return value
-
-
-def _change(data: object) -> Change:
-    part = partial(_part, data, "a change")
-    before, after = (_scalar(part(name, Scalar | None)) for name in ("before", "after"))
-    dtype = None if not isinstance(data, Mapping) or data.get("dtype") is None else part("dtype", str)
-    return Change(part("feature", str), before, after, dtype)
-
-
-def _status(text: str) -> Status:
-    try:
-        return Status(text)
-    except ValueError as error:
-        raise InvalidOption(f"from_dict: {text!r:.60} is no status. Known: {', '.join(Status)}.") from error
-
-
-def _scalar(value: Any) -> Scalar:
-    scalar: Scalar = math.nan if value is None else value
-    return scalar
-
-
-def _scalars(values: Mapping[str, Any]) -> dict[str, Scalar]:
-    return {name: _scalar(_part(values, "a row", name, Scalar | None)) for name in values}
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Explanation:
+        """Return the explanation that :meth:`to_json` wrote; it has no certificates. Anything else is an :class:`InvalidOption`."""
+        try:
+            data = parse_json(text)
+        except (ValueError, TypeError) as error:
+            raise InvalidOption(f"from_json: not JSON: {str(error)[:200]}. Give what to_json() made.") from error
+        return cls.from_dict(data)

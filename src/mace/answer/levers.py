@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeVar, overload
 
 from mace.answer.conflicts import Undecided
+from mace.answer.counterfactual import Counterfactual
 from mace.answer.driver import Search
-from mace.answer.explanation import Counterfactual
 from mace.constraints import changes, fixed
 
 T = TypeVar("T")

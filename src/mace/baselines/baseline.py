@@ -8,7 +8,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from mace.answer.explanation import Counterfactual, Explanation, show_value
+from mace.answer.counterfactual import Counterfactual, show_value
+from mace.answer.explanation import Explanation
 from mace.answer.question import Question
 from mace.baselines.traits import Traits
 from mace.constraints import Constraint

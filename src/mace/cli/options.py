@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-ModelFile = Annotated[
-    Path, typer.Option(help="The model file: .skops, .onnx, a booster's own file, or .joblib and .pkl with --trust.")
-]
-SpaceFile = Annotated[Path, typer.Option(help="The feature space, as FeatureSpace.to_json() wrote it.")]
+if TYPE_CHECKING:
+    from mace.answer.question import Question
+    from mace.constraints import Constraint
+    from mace.constraints.causal import Causal
+    from mace.explainer import Explainer
+    from mace.space import FeatureSpace
+
 AnyTarget = Annotated[str | None, typer.Option(help="The label to reach; any other class where not given.")]
-Norm = Annotated[str, typer.Option(help="l0, l1, l2 or linf.")]
-Fix = Annotated[str, typer.Option(help="Features that stay, comma-separated.")]
-Increase = Annotated[str, typer.Option(help="Features that may only increase, comma-separated.")]
-Decrease = Annotated[str, typer.Option(help="Features that may only decrease, comma-separated.")]
-Rules = Annotated[
-    list[str] | None, typer.Option(help='A constraint in words, e.g. "age >= old.age"; may be given several times.')
-]
-ConstraintsFile = Annotated[
-    Path | None, typer.Option(help="A TOML file of constraints; equations in its table [causes], as --cause has them.")
-]
 Causes = Annotated[
     list[str] | None,
     typer.Option(
@@ -31,6 +28,81 @@ Causes = Annotated[
 ]
 Accuracy = Annotated[float, typer.Option(help="How far apart the bounds may stay.")]
 SecondsForRow = Annotated[float | None, typer.Option(help="Seconds for a row.")]
-Solver = Annotated[str, typer.Option(help="auto, or a name from `mace list solvers`.")]
 Jobs = Annotated[int, typer.Option(help="Processes; -1 for one a core.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Unpickle the model: runs whatever code the file holds.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What every command that explains is given: the model, its space, and what may change."""
+
+    model: Annotated[
+        Path,
+        typer.Option(help="The model file: .skops, .onnx, a booster's own file, or .joblib and .pkl with --trust."),
+    ]
+    space: Annotated[Path, typer.Option(help="The feature space, as FeatureSpace.to_json() wrote it.")]
+    distance: Annotated[str, typer.Option(help="l0, l1, l2 or linf.")] = "l1"
+    fix: Annotated[str, typer.Option(help="Features that stay, comma-separated.")] = ""
+    increase: Annotated[str, typer.Option(help="Features that may only increase, comma-separated.")] = ""
+    decrease: Annotated[str, typer.Option(help="Features that may only decrease, comma-separated.")] = ""
+    rule: Annotated[
+        list[str] | None, typer.Option(help='A constraint in words, e.g. "age >= old.age"; may be given several times.')
+    ] = None
+    constraints: Annotated[
+        Path | None,
+        typer.Option(help="A TOML file of constraints; its table 'causes' holds equations, as --cause has them."),
+    ] = None
+    solver: Annotated[str, typer.Option(help="auto, or a name from `mace list solvers`.")] = "auto"
+    trust: Trust = False
+
+    def explainer(self, causes: Causal | None = None) -> Explainer:
+        """Return the explainer of the model."""
+        from mace.cli.files import read_space
+        from mace.explainer import Explainer
+        from mace.models.files.load import load_model
+
+        features = read_space(self.space)
+        return Explainer(load_model(self.model, trust=self.trust), features, causes)
+
+    def question(self, explainer: Explainer, target: str | None, **options: Any) -> Question:
+        """Return the question; ``options`` are those that not every command has."""
+        from mace.answer.question import Question
+        from mace.cli.files import label_of
+
+        wanted = None if target is None else label_of(explainer, target)
+        space = explainer.space
+        return Question(space, wanted, self.distance, self.all_constraints(space), solver=self.solver, **options)
+
+    def all_constraints(self, space: FeatureSpace) -> list[Constraint | str]:
+        """Return the constraints: lists of features, texts, and those of a file."""
+        from mace.constraints import decreases, fixed, increases
+        from mace.constraints.files import load_constraints
+
+        makers = (fixed, self.fix), (increases, self.increase), (decreases, self.decrease)
+        return [
+            *(make(*listed(names)) for make, names in makers if listed(names)),
+            *(self.rule or ()),
+            *(load_constraints(self.constraints, space) if self.constraints is not None else ()),
+        ]
+
+
+def asks(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the options of :class:`Asked`, which it receives as its parameter ``asked``."""
+    shared = inspect.signature(Asked, eval_str=True).parameters
+    taken: list[inspect.Parameter] = []
+    for own in inspect.signature(command, eval_str=True).parameters.values():
+        taken += shared.values() if own.name == "asked" else [own]
+
+    @wraps(command)
+    def run(**given: Any) -> int:
+        asked = Asked(**{name: given.pop(name) for name in shared})
+        return command(asked=asked, **given)
+
+    each = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in taken]
+    run.__signature__ = inspect.Signature(each)  # type: ignore[attr-defined]
+    return run
+
+
+def listed(text: str) -> list[str]:
+    """Return the names of a comma-separated list."""
+    return [name.strip() for name in text.split(",") if name.strip()]

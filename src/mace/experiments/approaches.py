@@ -6,7 +6,8 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mace.answer.explanation import Change, Explanation
+from mace.answer.counterfactual import Change
+from mace.answer.explanation import Explanation
 from mace.baselines import BASELINES, Traits
 from mace.constraints import Constraint, fixed, increases
 from mace.distances import NORMS

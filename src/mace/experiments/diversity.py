@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mace.answer.explanation import Explanation, show_value
+from mace.answer.counterfactual import show_value
+from mace.answer.explanation import Explanation
 from mace.constraints import fixed
 from mace.experiments.setting import Setting, setting_of
 from mace.experiments.table import Table

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 
-from mace.answer.explanation import Change, Explanation, show_value
+from mace.answer.counterfactual import Change, show_value
+from mace.answer.explanation import Explanation
 from mace.disk import read_bytes, said
 from mace.errors import InvalidOption
 from mace.letters import filling

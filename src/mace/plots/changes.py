@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.answer.explanation import Change, Explanation, show_value
+from mace.answer.counterfactual import Change, show_value
+from mace.answer.explanation import Explanation
 from mace.errors import InvalidOption
 from mace.plots.display import BLUE, GREY, ORANGE, Display, plain
 from mace.space import FeatureSpace, Integer, Real

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mace.answer.explanation import Counterfactual, Explanation
+from mace.answer.counterfactual import Counterfactual
+from mace.answer.explanation import Explanation
 from mace.answer.levers import Levers
 from mace.errors import InvalidOption
 from mace.plots.display import BLUE, GREY, Display, plain

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.answer.explanation import Explanation, show_value
+from mace.answer.counterfactual import show_value
+from mace.answer.explanation import Explanation
 from mace.distances import as_distance, distance_up
 from mace.errors import InvalidOption
 from mace.plots.display import BLUE, GREEN, ORANGE, Display, plain

@@ -1,0 +1,205 @@
+"""One answer: a row that the real model puts in the target, what it changes, and its proven bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import Any
+
+from mace.answer.plain import part, plain, scalar, scalars, status_of
+from mace.answer.region import RecourseRegion
+from mace.certify.certificate import Certificate
+from mace.errors import InvalidOption
+from mace.problem import Status
+from mace.space import Feature, FeatureSpace, Point, Real, Scalar
+from mace.space.dtypes import FLOATS
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One feature that changes; ``dtype`` is that of a real one where it is not float64."""
+
+    feature: str
+    before: Scalar
+    after: Scalar
+    dtype: str | None = field(default=None, repr=False, compare=False)
+
+    def __setstate__(self, state: list[Any]) -> None:
+        for each, value in zip(fields(self), [*state, None], strict=False):
+            object.__setattr__(self, each.name, value)
+
+    @classmethod
+    def of(cls, space: FeatureSpace, name: str, before: Scalar, after: Scalar) -> Change:
+        """Return the change of a feature of a space."""
+        return cls(name, before, after, real_dtype(space[name]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the change as plain data for JSON."""
+        made = {"feature": self.feature, "before": plain(self.before), "after": plain(self.after)}
+        return made if self.dtype is None else made | {"dtype": self.dtype}
+
+    @classmethod
+    def from_dict(cls, data: object) -> Change:
+        """Return the change that :meth:`to_dict` wrote."""
+        get = partial(part, data, "a change")
+        before, after = (scalar(get(name, Scalar | None)) for name in ("before", "after"))
+        dtype = None if not isinstance(data, Mapping) or data.get("dtype") is None else get("dtype", str)
+        return cls(get("feature", str), before, after, dtype)
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The two values for people, in the decimals of the feature's dtype."""
+        return show_value(self.before, self.dtype), show_value(self.after, self.dtype)
+
+    def __str__(self) -> str:
+        return f"{self.feature}: {' -> '.join(self.texts)}"
+
+    @property
+    def arrow(self) -> str:
+        """Up or down for a number, across for anything else."""
+        if isinstance(self.before, str | bool) or isinstance(self.after, str | bool):
+            return "\u2192"
+        return "\u25b2" if self.after > self.before else "\u25bc" if self.after < self.before else "\u2192"
+
+
+@dataclass(frozen=True, slots=True)
+class Counterfactual:
+    """A row that the real model puts in the target, with proven bounds.
+
+    Attributes
+    ----------
+    values : dict
+        The row in the original features, Python scalars, NaN where missing.
+    changes : tuple of Change
+        What differs from the factual.
+    distance : float
+        Its distance from the factual, rounded up.
+    lower : float
+        Proved: nothing nearer than this reaches the target. Rounded down.
+    status : Status
+        ``optimal`` or ``feasible``.
+    prediction : label
+        What the real model says of the row.
+    solver : str
+        Which lane answered.
+    seconds : float
+        Wall time inside the solver.
+    calls : int
+        Questions that the lane asked its oracle.
+    certificate : Certificate, optional
+        The answer with its proof, for :func:`~mace.verify`; only with ``certify=True``.
+    actions : tuple of str, optional
+        With causes: the features that are acted upon; the other changes are effects of these.
+    """
+
+    values: dict[str, Scalar]
+    changes: tuple[Change, ...]
+    distance: float
+    lower: float
+    status: Status
+    prediction: Scalar
+    solver: str
+    seconds: float
+    calls: int = 0
+    certificate: Certificate | None = field(default=None, repr=False)
+    actions: tuple[str, ...] | None = None
+    _widen: Callable[..., RecourseRegion] | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, space: FeatureSpace, factual: Point, row: Point, **known: Any) -> Counterfactual:
+        """Return a row of a space as an answer about a factual; ``known`` are the other attributes."""
+        values, before = space.values_of(row), space.values_of(factual)
+        changed = [name for name, new, old in zip(space, row, factual, strict=True) if new != old]
+        changes = tuple(Change.of(space, name, before[name], values[name]) for name in changed)
+        return cls(values=values, changes=changes, **known)
+
+    def __getstate__(self) -> list[Any]:
+        return [None if each.name == "_widen" else getattr(self, each.name) for each in fields(self)]
+
+    def __setstate__(self, state: list[Any]) -> None:
+        for each, value in zip(fields(self), state, strict=True):
+            object.__setattr__(self, each.name, value)
+
+    def region(
+        self, features: Iterable[str] | None = None, *, time_limit: float | None = None, solver: str = "auto"
+    ) -> RecourseRegion:
+        """Widen the answer into a region in which every plausible row is proved to be predicted like it.
+
+        See :meth:`mace.Explainer.region`, which also takes an answer that was pickled or copied from elsewhere.
+        """
+        if self._widen is None:
+            raise InvalidOption(
+                "region: this answer was pickled, and has left its explainer behind. Use explainer.region(answer)."
+            )
+        return self._widen(self, features, time_limit=time_limit, solver=solver)
+
+    def __str__(self) -> str:
+        rows = [("feature", "now", "instead")]
+        rows += [(self.named(c), *c.texts) for c in self.changes]
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([*lines, self.summary()])
+
+    def named(self, change: Change) -> str:
+        """Return the feature of a change, and whether it is an effect of others."""
+        is_effect = self.actions is not None and change.feature not in self.actions
+        return f"{change.feature} (effect)" if is_effect else change.feature
+
+    def summary(self) -> str:
+        """Return the prediction and the bounds in one line."""
+        return (
+            f"predicted {show_value(self.prediction)}; distance {self.distance:.6g}, "
+            f"proved at least {self.lower:.6g} ({self.status})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counterfactual as plain data for JSON; a missing value is ``None``."""
+        return {
+            "values": {name: plain(value) for name, value in self.values.items()},
+            "changes": [change.to_dict() for change in self.changes],
+            "distance": self.distance,
+            "lower": self.lower,
+            "status": str(self.status),
+            "prediction": self.prediction,
+            "solver": self.solver,
+            "seconds": self.seconds,
+            "calls": self.calls,
+            **({} if self.actions is None else {"actions": list(self.actions)}),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Counterfactual:
+        """Return the counterfactual that :meth:`to_dict` wrote; it has no certificate."""
+        get = partial(part, data, "a counterfactual")
+        changes = get("changes", list)
+        actions = None if data.get("actions") is None else get("actions", list)
+        return cls(
+            values=scalars(get("values", dict)),
+            changes=tuple(Change.from_dict(each) for each in changes),
+            distance=get("distance", float),
+            lower=get("lower", float),
+            status=status_of(get("status", str)),
+            prediction=get("prediction", Scalar),
+            solver=get("solver", str),
+            seconds=get("seconds", float),
+            calls=get("calls", int),
+            actions=None if actions is None else tuple(map(str, actions)),
+        )
+
+
+def show_value(value: object, dtype: str | None = None) -> str:
+    """Return a value for people: floats short but exact enough to be told apart in their dtype, NaN as 'missing'."""
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "missing"
+        if value.is_integer() and abs(value) < 1e15:
+            return repr(int(value))
+        return str(FLOATS[dtype](value)) if dtype in FLOATS else repr(value)
+    return str(value)
+
+
+def real_dtype(feature: Feature) -> str | None:
+    """Return the dtype of a real feature."""
+    return feature.dtype if isinstance(feature, Real) else None

@@ -1,0 +1,51 @@
+"""Explanations as plain data: the values that JSON has, and reading them back with every part checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from mace.errors import InvalidOption
+from mace.problem import Status
+from mace.space import Scalar
+
+
+def plain(value: Scalar) -> Scalar | None:
+    """Return a value as JSON has it; a missing one is ``None``."""
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def part(data: object, what: str, key: str, kind: Any) -> Any:
+    """Return a part of plain data that was read; anything that it should not be is an :class:`InvalidOption`."""
+    if not isinstance(data, Mapping):
+        raise InvalidOption(f"from_dict: {what} is an object of JSON, not {type(data).__name__}.")
+    if key not in data:
+        raise InvalidOption(f"from_dict: {what} without {key!r}. Give what to_dict() made.")
+    value = data[key]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    kinds = {float: is_number and abs(value) < math.inf, int: is_number and isinstance(value, int)}
+    if not kinds.get(kind, isinstance(value, kind)):
+        raise InvalidOption(
+            f"from_dict: {key!r} of {what} is of type {type(value).__name__}. Give what to_dict() made."
+        )
+    return value
+
+
+def status_of(text: str) -> Status:
+    """Return the status of a text."""
+    try:
+        return Status(text)
+    except ValueError as error:
+        raise InvalidOption(f"from_dict: {text!r:.60} is no status. Known: {', '.join(Status)}.") from error
+
+
+def scalar(value: Any) -> Scalar:
+    """Return a value that JSON had."""
+    read: Scalar = math.nan if value is None else value
+    return read
+
+
+def scalars(values: Mapping[str, Any]) -> dict[str, Scalar]:
+    """Return the values of a row that JSON had."""
+    return {name: scalar(part(values, "a row", name, Scalar | None)) for name in values}
