@@ -42,6 +42,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mace
+from mace import audits
 
 RESULTS = Path(__file__).parent / "results"
 ROWS = 2000
@@ -118,7 +119,7 @@ def region(explainer: mace.Explainer, row: Any, **options: Any) -> Any:
 def audit(explainer: mace.Explainer, row: Any, **options: Any) -> Any:
     """Audit one person, whose limit is that of a row."""
     target = next(label for label in explainer.classes or () if label != explainer.predict(row))
-    return mace.audit(explainer, pd.DataFrame([row]), target=target, resamples=10, **options)
+    return audits.audit(explainer, pd.DataFrame([row]), target=target, resamples=10, **options)
 
 
 def near(frame: pd.DataFrame) -> list[Any]:

@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import mace
 from mace import Explainer, FeatureSpace, InvalidOption, InvalidRow, InvalidTarget, categorical, integer, ordinal, real
+from mace.answer.counterfactual import Change
 
 SPACE = FeatureSpace(
     {
@@ -51,7 +52,7 @@ def test_the_contract_of_an_answer() -> None:
     assert len(explanation) == 1
     best = explanation[0]
     assert best.values == ROW | {"income": 60}
-    assert best.changes == (mace.Change("income", 40, 60),)
+    assert best.changes == (Change("income", 40, 60),)
     assert best.distance == pytest.approx(0.05)
     assert best.lower <= 0.05 <= best.distance
     assert best.status == "optimal"
@@ -294,3 +295,36 @@ def test_float32_trained_and_frame_trained_models_are_asked_as_they_were_fitted(
         explanation = Explainer(model, space).explain([0.1, 0.2])
         assert explanation.status == "optimal"
         assert explanation[0].prediction == 1
+
+
+def test_an_explainer_says_what_it_explains() -> None:
+    space = mace.FeatureSpace({"age": mace.integer(18, 90), "income": mace.integer(0, 100)})
+    tree = DecisionTreeClassifier().fit([[30, 10], [50, 39], [40, 41], [20, 70]], [0, 0, 1, 1])
+    assert (
+        repr(mace.Explainer(tree, space))
+        == "<Explainer: DecisionTreeClassifier, 2 features, predicts one of 2 classes>"
+    )
+    caused = mace.Explainer(tree, space, mace.Causal({"income": "age - 10"}))
+    assert repr(caused).endswith("predicts one of 2 classes, effects: income>")
+
+
+def test_every_to_json_takes_an_indent_that_changes_nothing_else() -> None:
+    space = mace.FeatureSpace({"age": mace.integer(18, 90), "income": mace.integer(0, 100)})
+    tree = DecisionTreeClassifier().fit([[30, 10], [50, 39], [40, 41], [20, 70]], [0, 0, 1, 1])
+    explainer = mace.Explainer(tree, space)
+    made = explainer.explain((35, 25), certify=True)
+    for each in (space, made, made[0].certificate, explainer.explain_many([(35, 25)])):
+        texts = [each.to_json(indent=indent) for indent in (None, 1, 2)]  # type: ignore[union-attr]
+        assert json.loads(texts[0]) == json.loads(texts[1]) == json.loads(texts[2])
+        assert "\n " in texts[1]
+    read = mace.Certificate.from_json(made[0].certificate.to_json(indent=2))  # type: ignore[union-attr]
+    assert mace.verify(read, tree).valid
+    assert mace.Explanation.from_json(made.to_json(indent=None)).to_dict() == made.to_dict()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"version": NaN}', "{'version': 1}", b"\xff", '{"version": 1, "version": 1}']
+)
+def test_a_text_that_is_no_explanation_is_refused(text: str | bytes) -> None:
+    with pytest.raises(mace.InvalidOption, match=r"^from_(json|dict): "):
+        mace.Explanation.from_json(text)

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
-    from mace import datasets, testing
-    from mace.answer.counterfactual import Change, Counterfactual
+    from mace import datasets
+    from mace.answer.counterfactual import Counterfactual
     from mace.answer.explanation import Explanation
-    from mace.audits import Audit, audit
-    from mace.batch import Batch
     from mace.certify import Certificate, Verdict, verify
     from mace.constraints import (
         at_most_change,
@@ -35,10 +33,8 @@ if TYPE_CHECKING:
     )
     from mace.constraints.causal import Causal
     from mace.constraints.differ import differ
-    from mace.constraints.files import load_constraints
     from mace.constraints.near_data import near_data
     from mace.constraints.robust import robust
-    from mace.constraints.suggest import suggest_constraints
     from mace.constraints.typical import typical
     from mace.distances import Distance
     from mace.errors import (
@@ -66,8 +62,6 @@ if TYPE_CHECKING:
     from mace.targets import any_of, at_least, at_most, becomes, between
 
 _HOMES = {
-    "mace.audits": ("Audit", "audit"),
-    "mace.batch": ("Batch",),
     "mace.constraints.causal": ("Causal",),
     "mace.certify": ("Certificate", "Verdict", "verify"),
     "mace.constraints": (
@@ -87,8 +81,6 @@ _HOMES = {
         "transitions",
         "within",
     ),
-    "mace.constraints.files": ("load_constraints",),
-    "mace.constraints.suggest": ("suggest_constraints",),
     "mace.distances": ("Distance",),
     "mace.constraints.differ": ("differ",),
     "mace.errors": (
@@ -108,7 +100,7 @@ _HOMES = {
         "UnsupportedModel",
     ),
     "mace.explainer": ("Explainer",),
-    "mace.answer.counterfactual": ("Change", "Counterfactual"),
+    "mace.answer.counterfactual": ("Counterfactual",),
     "mace.answer.explanation": ("Explanation",),
     "mace.models.files.load": ("load_model",),
     "mace.models.wrapped": ("wrap",),
@@ -122,13 +114,20 @@ _HOMES = {
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
+_MOVED = {
+    "Audit": "mace.audits",
+    "Batch": "mace.batch",
+    "Change": "mace.answer.counterfactual",
+    "audit": "mace.audits",
+    "load_constraints": "mace.constraints.files",
+    "suggest_constraints": "mace.constraints.suggest",
+}
+"""Names of 0.1 that only experts need, and where they are now."""
+
 __all__ = [
     "AlreadyThere",
-    "Audit",
-    "Batch",
     "Causal",
     "Certificate",
-    "Change",
     "Counterfactual",
     "DatasetUnavailable",
     "Distance",
@@ -155,7 +154,6 @@ __all__ = [
     "at_least",
     "at_most",
     "at_most_change",
-    "audit",
     "becomes",
     "between",
     "categorical",
@@ -170,7 +168,6 @@ __all__ = [
     "increases",
     "integer",
     "linear",
-    "load_constraints",
     "load_model",
     "near_data",
     "one_of",
@@ -179,8 +176,6 @@ __all__ = [
     "robust",
     "rule",
     "steps",
-    "suggest_constraints",
-    "testing",
     "together",
     "transitions",
     "typical",
@@ -195,6 +190,12 @@ def __getattr__(name: str) -> Any:
 
     if name in ("datasets", "testing"):
         return importlib.import_module(f"mace.{name}")
+    if name in _MOVED:
+        import warnings
+
+        home = _MOVED[name]
+        warnings.warn(f"mace.{name} has moved: from {home} import {name}.", DeprecationWarning, stacklevel=2)
+        return getattr(importlib.import_module(home), name)
     if name not in _HOME:
         raise AttributeError(f"module 'mace' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME[name]), name)

@@ -101,6 +101,11 @@ class Explainer:
         """The model's labels; ``None`` for a function that returns numbers."""
         return self._reading.classes
 
+    def __repr__(self) -> str:
+        says = "numbers" if self.classes is None else f"one of {len(self.classes)} classes"
+        causes = "" if self.causes is None else f", effects: {', '.join(self._programs)}"
+        return f"<Explainer: {self._reading.family}, {len(self.space)} features, predicts {says}{causes}>"
+
     def __reduce__(self) -> tuple[type[Explainer], tuple[Any, FeatureSpace, Causal | None]]:
         """Pickle the model and the space; the model is read anew, and the same, where it is unpickled."""
         return type(self), (self.model, self.space, self.causes)

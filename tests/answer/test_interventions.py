@@ -27,6 +27,7 @@ import mace
 from mace.cli.main import run
 from mace.constraints.causal import effects_of
 from mace.constraints.condition import GuardCondition
+from mace.constraints.files import load_constraints
 from mace.distances import as_distance, point_values
 from mace.language.monotone import direction
 from mace.language.parse import parse
@@ -721,7 +722,7 @@ def test_causes_of_a_file_and_of_the_command_line(tmp_path: Path, capsys: pytest
         'constraints = ["job stays"]\n[causes]\nsavings = "2.7 * age"\ndebt = "3 - 0.5 * savings"\n'
     )
     explainer = mace.Explainer(model, SPACE, mace.Causal.load(tmp_path / "rules.toml"))
-    wanted = explainer.explain(row, target=1, constraints=mace.load_constraints(tmp_path / "rules.toml", SPACE))
+    wanted = explainer.explain(row, target=1, constraints=load_constraints(tmp_path / "rules.toml", SPACE))
     files = ["--data", "rows.csv", "--model", "model.skops", "--space", "space.json"]
     paths = [each if each.startswith("--") else str(tmp_path / each) for each in files]
     common = [*paths, "--target", "1"]

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
+from mace.audits import audit as make_audit
 from mace.audits.summary import means
 from mace.cli.main import run
 
@@ -46,7 +47,7 @@ MODEL = make_pipeline(mace.Encoder(SPACE, categorical="codes"), DecisionTreeClas
 )
 EXPLAINER = mace.Explainer(MODEL, SPACE)
 PEOPLE = TRAIN.sample(90, random_state=0).assign(region=lambda frame: np.where(frame["age"] > 24, "north", "south"))
-AUDIT = mace.audit(
+AUDIT = make_audit(
     EXPLAINER, PEOPLE, ["sex", "region"], target="yes", constraints=["age stays"], protected=["sex"], resamples=200
 )
 
@@ -130,33 +131,33 @@ def test_the_bootstrap_covers_and_is_seeded() -> None:
     assert (first != other).any()
     assert np.std(first) == pytest.approx(values.std() / 20, rel=0.1)
     options: dict[str, Any] = {"target": "yes", "constraints": ["age stays"], "protected": ["sex"], "resamples": 200}
-    assert mace.audit(EXPLAINER, PEOPLE, ["sex", "region"], **options).to_json() == AUDIT.to_json()
+    assert make_audit(EXPLAINER, PEOPLE, ["sex", "region"], **options).to_json() == AUDIT.to_json()
 
 
 def test_few_people_get_no_interval() -> None:
-    audit = mace.audit(EXPLAINER, PEOPLE.head(12), ["sex"], target="yes", resamples=20)
+    audit = make_audit(EXPLAINER, PEOPLE.head(12), ["sex"], target="yes", resamples=20)
     assert all(math.isnan(each.difference.low) for each in audit.disparities)
     assert not any(each.is_clear for each in audit.disparities)
     assert "(few: " in str(audit)
 
 
 def test_protected_are_the_groups_that_are_features_where_not_given() -> None:
-    audit = mace.audit(EXPLAINER, PEOPLE.head(20), ["sex", "region"], target="yes", resamples=10)
+    audit = make_audit(EXPLAINER, PEOPLE.head(20), ["sex", "region"], target="yes", resamples=10)
     assert audit.protected == ("sex",)
-    assert mace.audit(EXPLAINER, PEOPLE.head(5), target="yes", resamples=10).groups == ()
+    assert make_audit(EXPLAINER, PEOPLE.head(5), target="yes", resamples=10).groups == ()
 
 
 def test_a_bad_row_is_counted_and_loses_no_other() -> None:
     people = PEOPLE.head(20).reset_index(drop=True)
     people.loc[3, "income"] = 999
-    audit = mace.audit(EXPLAINER, people, ["sex"], target="yes", resamples=10)
+    audit = make_audit(EXPLAINER, people, ["sex"], target="yes", resamples=10)
     assert audit.everyone.outcomes["error"] == 1
     assert "999" in audit.people[3].error
     assert audit.everyone.people == 20
 
 
 def test_a_row_out_of_time_is_undecided_and_not_fixed() -> None:
-    audit = mace.audit(EXPLAINER, PEOPLE, ["sex"], target="yes", solver="smt", time_limit=0.001, resamples=10)
+    audit = make_audit(EXPLAINER, PEOPLE, ["sex"], target="yes", solver="smt", time_limit=0.001, resamples=10)
     assert audit.everyone.outcomes["unknown"] > 0
     assert "undecided" in str(audit)
 
@@ -176,7 +177,7 @@ def test_a_row_out_of_time_is_undecided_and_not_fixed() -> None:
 def test_a_wrong_audit_is_refused(options: dict[str, Any], message: str) -> None:
     given: dict[str, Any] = {"frame": PEOPLE, "groups": ["sex"], "target": "yes", **options}
     with pytest.raises(mace.InvalidOption, match=message):
-        mace.audit(EXPLAINER, **given)
+        make_audit(EXPLAINER, **given)
 
 
 class Balanced(HTMLParser):
@@ -213,7 +214,7 @@ def test_the_page_is_whole_and_needs_nothing_else(tmp_path: Path) -> None:
 
 def test_what_people_are_called_is_escaped() -> None:
     people = PEOPLE.head(20).assign(region="<script>alert(1)</script>")
-    page = mace.audit(EXPLAINER, people, ["region"], target="yes", resamples=10).to_html()
+    page = make_audit(EXPLAINER, people, ["region"], target="yes", resamples=10).to_html()
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
 

@@ -132,7 +132,7 @@ def test_an_explanation_survives_json() -> None:
 
     model = DecisionTreeClassifier(random_state=0).fit(rows, rows["b"] > 1)
     explanation = mace.Explainer(model, space).explain({"a": math.nan, "b": 0}, count=2)
-    again = Explanation.from_dict(json.loads(explanation.to_json()))
+    again = Explanation.from_json(explanation.to_json())
     assert again.to_dict() == explanation.to_dict()
     assert math.isnan(again.factual["a"])  # type: ignore[arg-type]
     assert str(again) == str(explanation)

@@ -19,7 +19,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
+from mace.audits import audit
 from mace.cli.console import PlainConsole
+from mace.constraints.files import load_constraints
 
 SECONDS = 20
 """Of processor time: a few on a quiet machine."""
@@ -118,7 +120,7 @@ TOML = {
 def test_a_file_of_constraints_of_any_shape_is_refused_in_words(name: str, tmp_path: Path) -> None:
     (tmp_path / "constraints.toml").write_text(TOML[name])
     with soon(), pytest.raises(mace.InvalidConstraint) as caught:
-        mace.load_constraints(tmp_path / "constraints.toml")
+        load_constraints(tmp_path / "constraints.toml")
     assert len(str(caught.value)) < 1000
 
 
@@ -243,7 +245,7 @@ def test_plots_and_audits_show_names_as_they_are_written(
     named: tuple[mace.Explainer, pd.DataFrame], tmp_path: Path
 ) -> None:
     explainer, frame = named
-    made = mace.audit(explainer, frame.head(44), ["$n_1$ [b]"], target="[bold]$yes$", resamples=10)
+    made = audit(explainer, frame.head(44), ["$n_1$ [b]"], target="[bold]$yes$", resamples=10)
     made.save(tmp_path / "audit.html")
     page = (tmp_path / "audit.html").read_text()
     assert "\\frac" in page

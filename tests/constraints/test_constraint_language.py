@@ -16,6 +16,8 @@ from sklearn.pipeline import make_pipeline
 
 import mace
 from mace.answer.conflicts import Undecided, smallest_conflict
+from mace.constraints.files import load_constraints
+from mace.constraints.suggest import suggest_constraints
 from mace.distances import point_values
 
 SPACE = mace.FeatureSpace(
@@ -491,7 +493,7 @@ def test_a_file_of_constraints(tmp_path: Any) -> None:
         'constraints = ["age stays", "if education changes then age >= old.age + 2"]\n'
         '[[constraint]]\nname = "debt ratio"\nrule = "debt <= 0.4 * income"\n'
     )
-    made = mace.load_constraints(path, SPACE)
+    made = load_constraints(path, SPACE)
     assert [constraint.text for constraint in made] == [
         "age stays",
         "if education changes then age >= old.age + 2",
@@ -508,9 +510,9 @@ def test_a_file_of_constraints(tmp_path: Any) -> None:
     ]:
         path.write_text(content)
         with pytest.raises(mace.InvalidConstraint, match=complaint):
-            mace.load_constraints(path, SPACE)
+            load_constraints(path, SPACE)
     with pytest.raises(mace.InvalidConstraint, match="cannot be read"):
-        mace.load_constraints(tmp_path / "none.toml")
+        load_constraints(tmp_path / "none.toml")
 
 
 # ---- suggestions
@@ -530,7 +532,7 @@ def test_suggestions_are_what_holds_in_the_data() -> None:
             "guarantor": np.where(education == "degree", "yes", "no"),
         }
     )
-    found = {each.constraint.text: each for each in mace.suggest_constraints(frame, SPACE)}  # type: ignore[attr-defined]
+    found = {each.constraint.text: each for each in suggest_constraints(frame, SPACE)}  # type: ignore[attr-defined]
     assert found["debt <= income"].kind == "ordering"
     assert found["debt <= income"].rows == 500
     assert found["if education == 'none' then housing == 'rent'"].kind == "implication"
@@ -546,7 +548,7 @@ def test_suggestions_are_what_holds_in_the_data() -> None:
 def test_pairs_that_move_together_are_suggested() -> None:
     frame = pd.DataFrame({"age": [18 + k % 7 for k in range(200)], "income": [min(k % 7, 5) for k in range(200)]})
     space = mace.FeatureSpace({"age": SPACE["age"], "income": SPACE["income"]})
-    texts = [each.constraint.text for each in mace.suggest_constraints(frame, space)]  # type: ignore[attr-defined]
+    texts = [each.constraint.text for each in suggest_constraints(frame, space)]  # type: ignore[attr-defined]
     assert "if age > old.age then income >= old.income" in texts
     with pytest.raises(mace.InvalidOption):
-        mace.suggest_constraints(frame, space, support=0.2)
+        suggest_constraints(frame, space, support=0.2)

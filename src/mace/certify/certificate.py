@@ -92,9 +92,10 @@ class Certificate:
             raise InvalidCertificate("evidence: 'lane' must name the kind of proof.")
         return cls(version, clean["statement"], clean["claim"], clean["evidence"])
 
-    def to_json(self) -> str:
+    def to_json(self, indent: int | None = None) -> str:
         """Return the certificate as JSON text."""
-        return "".join(self._pieces())
+        text = "".join(self._pieces())
+        return text if indent is None else json.dumps(parse_json(text), indent=indent, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:

@@ -53,7 +53,7 @@ class Causal:
     def load(cls, path: str | Path) -> Causal | None:
         """Return the equations of the table ``[causes]`` of a TOML file, ``savings = "0.3 * income"``; ``None`` where it has none.
 
-        The file may be one of constraints, which :func:`mace.load_constraints` reads.
+        The file may be one of constraints, which :func:`mace.constraints.files.load_constraints` reads.
         """
         table = read_toml(path).get("causes")
         if table is None:

@@ -230,9 +230,9 @@ class FeatureSpace(Mapping[str, Feature]):
             raise InvalidSpace("'features' must be an object from names to features.")
         return cls({name: _from_dict(name, entry) for name, entry in features.items()})
 
-    def to_json(self) -> str:
+    def to_json(self, indent: int | None = 2) -> str:
         """Return the space as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> FeatureSpace:
