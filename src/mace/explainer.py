@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from mace.answer.conflicts import Undecided
 from mace.answer.counterfactual import Counterfactual
-from mace.answer.driver import Search
+from mace.answer.driver import Driver
 from mace.answer.explanation import Explanation
-from mace.answer.interventions import Interventions
+from mace.answer.interventions import NearestInterventions
 from mace.answer.levers import Levers, menu
-from mace.answer.nearest import Rows
+from mace.answer.nearest import NearestRows
 from mace.answer.question import Question
 from mace.answer.region import RecourseRegion, Widening
 from mace.certify.statement import Statement, check_can_state
@@ -212,21 +212,21 @@ class Explainer:
                 self._live.check()
                 statement = self._statement(problem.factual, question)
                 check_can_state(statement)
-            search = self._search(question, problem, started, statement)
-            made = search.run(current, started)
+            driver = self._driver(question, problem, started, statement)
+            made = driver.run(current, started)
             if made.status != Status.INFEASIBLE or not question.constraints:
                 return made
-            return replace(made, reason=search.why_none(), seconds=time.monotonic() - started)
+            return replace(made, reason=driver.why_none(), seconds=time.monotonic() - started)
 
-    def _search(
+    def _driver(
         self, question: Question, problem: Problem, started: float, statement: Statement | None = None
-    ) -> Search:
+    ) -> Driver:
         """Return what finds answers, rows or with causes interventions; preparing the lane is not on the clock."""
         lane = choose(question.solver, problem)
-        rows = Rows(question.solver, problem, lane)
-        find = rows if self.causes is None else Interventions(self._programs, rows)
+        rows = NearestRows(question.solver, problem, lane)
+        find = rows if self.causes is None else NearestInterventions(self._programs, rows)
         limits = question.limits(started + lane.preparing)
-        return Search(self._reading, question, problem, find, limits, self.region, statement)
+        return Driver(self._reading, question, problem, find, limits, self.region, statement)
 
     def explain_many(self, frame: Any, **options: Unpack[BatchOptions]) -> Batch:
         """Explain every row of a frame, in order; a row that cannot be explained is an answer of status ``error``.
@@ -322,7 +322,7 @@ class Explainer:
             solver=solver,
         )
         problem, _ = self._problem(row, question)
-        return menu(self._search(question, problem, started), most)
+        return menu(self._driver(question, problem, started), most)
 
     @_watched
     def region(
@@ -358,7 +358,7 @@ class Explainer:
         question = Question(self.space, distance="linf", time_limit=time_limit, solver=solver)
         problem, _ = self._problem(answer.values, question)
         lane = choose(solver, problem)
-        rows, limits = Rows(solver, problem, lane), question.limits(started + lane.preparing)
+        rows, limits = NearestRows(solver, problem, lane), question.limits(started + lane.preparing)
 
         def is_safe(constraints: list[Constraint]) -> bool:
             conditions = tuple(constraint.bind(self.space, point) for constraint in constraints)

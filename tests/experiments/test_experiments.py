@@ -26,7 +26,7 @@ from mace.experiments.approaches import Cell, applies
 from mace.experiments.figures import distances, save
 from mace.experiments.run import Results, cell_of
 from mace.experiments.setting import DATASETS, MODELS, NORMS, PAPER_MODELS, balanced_split, setting_of
-from mace.experiments.table import Table, beside
+from mace.experiments.table import PaperTable, beside
 
 FIELDS = {"dataset", "model", "norm", "approach", "row", "distance", "lower", "status", "seconds"}
 ROOT = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ def lines(out: Path) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def compas(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Table]]:
+def compas(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[PaperTable]]:
     """Everything that needs no other data set, for 4 people a cell."""
     out = tmp_path_factory.mktemp("compas")
     wanted = ("approaches", "coverage", "distance", "runtime", "checks")
@@ -145,7 +145,7 @@ def test_a_wrong_plan_is_refused(changes: dict[str, Any], message: str, tmp_path
 # ---- runs
 
 
-def test_a_run_leaves_a_line_a_person_tables_and_figures(compas: tuple[Path, list[Table]]) -> None:
+def test_a_run_leaves_a_line_a_person_tables_and_figures(compas: tuple[Path, list[PaperTable]]) -> None:
     out, tables = compas
     found = lines(out)
     assert all(set(line) >= FIELDS for line in found)
@@ -161,7 +161,7 @@ def test_a_run_leaves_a_line_a_person_tables_and_figures(compas: tuple[Path, lis
         assert "<svg" in (out / f"{name}.svg").read_text()
 
 
-def test_every_answer_is_proved_covered_and_not_beaten_by_any_baseline(compas: tuple[Path, list[Table]]) -> None:
+def test_every_answer_is_proved_covered_and_not_beaten_by_any_baseline(compas: tuple[Path, list[PaperTable]]) -> None:
     checks = compas[1][-1]
     assert checks.name == "checks"
     assert {row[3] for row in checks.rows} == {"", "holds"}
@@ -189,7 +189,9 @@ def test_mace_is_not_beaten_on_the_larger_data_sets(dataset: str, tmp_path: Path
         assert [row[0] for row in tables["age"].rows] == ["MACE", "MO"]
 
 
-def test_a_run_that_was_cut_short_continues_where_it_stopped(compas: tuple[Path, list[Table]], tmp_path: Path) -> None:
+def test_a_run_that_was_cut_short_continues_where_it_stopped(
+    compas: tuple[Path, list[PaperTable]], tmp_path: Path
+) -> None:
     whole = (compas[0] / "results.jsonl").read_text().splitlines(keepends=True)
     for name in ("about.json", "settings.jsonl"):
         (tmp_path / name).write_text((compas[0] / name).read_text())
@@ -252,7 +254,7 @@ def test_a_killed_process_leaves_whole_lines_that_the_next_run_takes_up(tmp_path
     assert len({(cell_of(line), line["number"]) for line in found}) == len(found)
 
 
-def test_two_processes_give_the_answers_of_one(compas: tuple[Path, list[Table]], tmp_path: Path) -> None:
+def test_two_processes_give_the_answers_of_one(compas: tuple[Path, list[PaperTable]], tmp_path: Path) -> None:
     reproduce(small(tmp_path, tables=("coverage",), figures=(), models=("tree", "lr"), jobs=2), QUIET)
     earlier = {(cell_of(line), line["number"]): line for line in lines(compas[0])}
     for line in lines(tmp_path):
@@ -262,7 +264,7 @@ def test_two_processes_give_the_answers_of_one(compas: tuple[Path, list[Table]],
         ]
 
 
-def test_packed_lines_are_taken_up(compas: tuple[Path, list[Table]], tmp_path: Path) -> None:
+def test_packed_lines_are_taken_up(compas: tuple[Path, list[PaperTable]], tmp_path: Path) -> None:
     (tmp_path / "results.jsonl.xz").write_bytes(lzma.compress((compas[0] / "results.jsonl").read_bytes()))
     for name in ("about.json", "settings.jsonl"):
         (tmp_path / name).write_text((compas[0] / name).read_text())
@@ -344,7 +346,7 @@ def test_a_baseline_that_beats_mace_fails_the_check() -> None:
 
 
 def test_a_table_is_written_for_markdown_and_latex() -> None:
-    table = Table("x", "50 % of a_b", ("", "ε"), (("a & b", beside("1", 2.0)),), ("A note.",))
+    table = PaperTable("x", "50 % of a_b", ("", "ε"), (("a & b", beside("1", 2.0)),), ("A note.",))
     assert "| a & b | 1 (2) |" in table.markdown()
     assert "- A note." in table.markdown()
     assert r"a \& b & 1 (2) \\" in table.latex()
@@ -360,14 +362,14 @@ def test_table_1_says_what_the_methods_declare() -> None:
 
 
 def test_figures_without_matplotlib_say_what_to_install(
-    compas: tuple[Path, list[Table]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    compas: tuple[Path, list[PaperTable]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(mace.MissingPackage, match="pip install 'mace-xai\\[plot\\]'"):
         distances(Results(compas[0]).records)
 
 
-def test_a_figure_is_the_same_file_every_time(compas: tuple[Path, list[Table]], tmp_path: Path) -> None:
+def test_a_figure_is_the_same_file_every_time(compas: tuple[Path, list[PaperTable]], tmp_path: Path) -> None:
     records = Results(compas[0]).records
     for name in ("one.svg", "two.svg"):
         save(distances(records), tmp_path / name)

@@ -30,7 +30,7 @@ MOST_SECONDS_FOR_A_CONFLICT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Attempt:
     """One search for a (further) answer: the lanes that were asked, what they proved, and the answer, if there is one."""
 
     lanes: tuple[Lane, ...]
@@ -40,7 +40,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class Driver:
     """Asks for answer after answer to a question; each further one differs from all earlier ones, with causes in its actions.
 
     Attributes
@@ -75,17 +75,17 @@ class Search:
         found: list[Counterfactual] = []
         lower, reason, exhausted, certificate = 0.0, "", False, None
         lanes: dict[str, None] = {}
-        for step in islice(self._steps(), question.count):
-            lanes |= dict.fromkeys(f"{lane.name}: {lane.why}" for lane in step.lanes)
+        for attempt in islice(self._attempts(), question.count):
+            lanes |= dict.fromkeys(f"{lane.name}: {lane.why}" for lane in attempt.lanes)
             if not found:
-                lower = float_down(step.bounds.lower)
-            if step.answer is None:
-                exhausted, certificate = step.bounds.is_infeasible, step.certificate
-                reason = reason if exhausted else _which(step.bounds.reason, found, question.count)
+                lower = float_down(attempt.bounds.lower)
+            if attempt.answer is None:
+                exhausted, certificate = attempt.bounds.is_infeasible, attempt.certificate
+                reason = reason if exhausted else _which(attempt.bounds.reason, found, question.count)
                 break
-            found.append(replace(step.answer, certificate=step.certificate))
-            if step.answer.status != Status.OPTIMAL:
-                reason = reason or step.bounds.reason or ("the answer was rounded" if question.decimals else "")
+            found.append(replace(attempt.answer, certificate=attempt.certificate))
+            if attempt.answer.status != Status.OPTIMAL:
+                reason = reason or attempt.bounds.reason or ("the answer was rounded" if question.decimals else "")
         target, distance = question.in_words
         return Explanation(
             counterfactuals=tuple(found),
@@ -103,7 +103,7 @@ class Search:
             space=problem.space,
         )
 
-    def _steps(self) -> Iterator[Step]:
+    def _attempts(self) -> Iterator[Attempt]:
         """Yield answer after answer, until there is none."""
         stated, problem, question = self.statement, self.problem, self.question
         further: tuple[Condition, ...] = ()
@@ -111,12 +111,12 @@ class Search:
             found = self.find(problem, further, self.limits)
             bounds = found.bounds
             if bounds.point is None:
-                yield Step(found.lanes, bounds, certificate=certificate_of(stated, found))
+                yield Attempt(found.lanes, bounds, certificate=certificate_of(stated, found))
                 return
             point = tidy(found.problem, bounds.point, bounds.lower, self.limits)
             point = shortened(found.problem, point, question.decimals, self.limits)
             answer = self._counterfactual(found, point)
-            yield Step(found.lanes, bounds, answer, certificate_of(stated, found, point, answer.actions))
+            yield Attempt(found.lanes, bounds, answer, certificate_of(stated, found, point, answer.actions))
             further = (*further, question.diversity.bind(problem.space, problem.factual, point, question.distance))
             stated = None if stated is None else stated.after(point)
 

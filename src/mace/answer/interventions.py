@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
-from mace.answer.nearest import Found, Rows
+from mace.answer.nearest import Found, NearestRows
 from mace.clock import OutOfTime, until
 from mace.constraints import Condition
 from mace.constraints.causal import effects_of, inputs_of
@@ -23,7 +24,7 @@ from mace.reductions.effects import over_actions
 from mace.solvers import choose
 
 MOST_CASES = 32
-"""How many choices of levels are gone through one by one, so that effects have a single cause in each."""
+"""How many choices of levels are tried one by one, so that effects have a single cause in each."""
 
 MOST_OF_GRID = 1000
 """How many values of an effect with a grid a formula lists."""
@@ -33,11 +34,11 @@ OWN = ("auto", "trees", "network")
 
 
 @dataclass(frozen=True, slots=True)
-class Interventions:
+class NearestInterventions:
     """Finds nearest interventions; ``rows`` answers where nothing follows from the actions."""
 
     programs: Mapping[str, Program]
-    rows: Rows
+    rows: NearestRows
 
     def __call__(self, problem: Problem, further: tuple[Condition, ...], limits: Limits) -> Found:
         """Go through the choices of the effects that are acted upon, the fewest first; ties go to fewer.
@@ -52,26 +53,19 @@ class Interventions:
         for number, effects in enumerate(choices):
             if best.is_stopped:
                 break
-            if limits.remaining() <= 0:
-                best.add(number, asked.too_late(effects))
-                break
-            try:
-                with until(limits.deadline):
-                    made = asked.own_lane(effects)
-            except OutOfTime:
-                made = asked.too_late(effects)
+            is_late = limits.remaining() <= 0
+            made = asked.too_late(effects) if is_late else asked.in_time(asked.own_lane, effects)
             if made is None:
                 waiting.append(number)
             else:
                 best.add(number, made)
+            if is_late:
+                break
         for number in waiting:
             if best.is_stopped:
                 break
-            try:
-                with until(limits.deadline):
-                    made = asked.general_lane(choices[number], best.upper)
-            except OutOfTime:
-                made = asked.too_late(choices[number])
+            made = asked.in_time(partial(asked.general_lane, upper=best.upper), choices[number])
+            assert made is not None
             best.add(number, made)
         found = best.together(len(choices))
         return replace(found, seconds=time.monotonic() - begun, caused=tuple(self.programs))
@@ -141,7 +135,7 @@ class _Asked:
 
     problem: Problem
     further: tuple[Condition, ...]
-    rows: Rows
+    rows: NearestRows
     limits: Limits
 
     @property
@@ -156,6 +150,14 @@ class _Asked:
     def too_late(self, effects: Effects) -> Found:
         """Return that nothing is proved."""
         return Found(Bounds(Fraction(0), reason=LATE), self.through(effects), (), effects=effects)
+
+    def in_time(self, solve: Callable[[Effects], Found | None], effects: Effects) -> Found | None:
+        """Return what a lane answers before the deadline, steps that know of no limits included."""
+        try:
+            with until(self.limits.deadline):
+                return solve(effects)
+        except OutOfTime:
+            return self.too_late(effects)
 
     def own_lane(self, effects: Effects) -> Found | None:
         """Ask a lane of ours about trees or a network with the equations in it; ``None`` where that cannot be done."""
@@ -217,7 +219,7 @@ class _Asked:
         return Found(bounds, asked, (lane,))
 
     def _by_cases(self, effects: Effects) -> Found | None:
-        """Return the best answer over the pieces of the equations, or over the levels of causes that effects have beside others."""
+        """Return the best answer over the pieces of the equations, or over the levels of the causes of which an effect has several."""
         parts = in_pieces(effects)
         if parts is not None:
             asked = [self.through(piece, OfRow(GuardCondition(guard), piece)) for guard, piece in parts]

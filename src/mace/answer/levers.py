@@ -8,7 +8,7 @@ from typing import TypeVar, overload
 
 from mace.answer.conflicts import Undecided
 from mace.answer.counterfactual import Counterfactual
-from mace.answer.driver import Search
+from mace.answer.driver import Driver
 from mace.constraints import changes, fixed
 
 T = TypeVar("T")
@@ -72,14 +72,14 @@ class Levers(Sequence[Lever]):
         return "\n".join(lines)
 
 
-def menu(search: Search, most: int) -> Levers:
-    """Return the menu of a row, of at most so many sets."""
-    space, factual = search.problem.space, search.problem.factual
+def menu(driver: Driver, most: int) -> Levers:
+    """Return the menu of a row, which ends at ``most`` sets."""
+    space, factual = driver.problem.space, driver.problem.factual
 
     def nearest(allowed: Set | None, excluded: Sequence[Set]) -> tuple[Set, Counterfactual] | None:
         stay = () if allowed is None else tuple(name for name in space if name not in allowed)
         made = [*([fixed(*stay)] if stay else ()), *(~changes(*sorted(names)) for names in excluded)]
-        return search.nearest(tuple(each.bind(space, factual) for each in made))
+        return driver.nearest(tuple(each.bind(space, factual) for each in made))
 
     found, insufficient, reason = minimal_sets(nearest, most)
     return Levers(

@@ -42,7 +42,7 @@ class Found:
     caused: Collection[str] = ()
 
     def row(self, point: Point) -> Point:
-        """Return the row that a point stands for: itself, or what its actions lead to."""
+        """Return the row of a point: the point itself, or what its actions lead to."""
         return point if self.effects is None else self.effects.row(point)
 
     def actions(self, changed: Collection[str]) -> tuple[str, ...] | None:
@@ -58,7 +58,7 @@ Find = Callable[[Problem, tuple[Condition, ...], Limits], Found]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class NearestRows:
     """Finds nearest rows; the lane that was chosen for ``problem`` is asked about it, other problems may need another."""
 
     solver: str

@@ -157,7 +157,7 @@ class Question:
         )
 
     def to_dict(self, statement: Statement) -> dict[str, Any]:
-        """Return the question of a batch as plain data, by which a checkpoint tells it from others; ``statement`` is that of any row."""
+        """Return the question of a batch as plain data, by which a checkpoint recognises it; ``statement`` is that of any row."""
         stated = statement.to_dict()
         del stated["factual"], stated["earlier"]
         stated["diversity"] = str(self.diversity) if self.count > 1 else None

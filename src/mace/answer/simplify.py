@@ -15,7 +15,7 @@ from mace.space import Point, Real
 
 
 def tidy(problem: Problem, point: Point, lower: Fraction, limits: Limits) -> Point:
-    """Return a point at most as far, with no single change that could be undone; nothing nearer than ``lower`` needs to be tried.
+    """Return a point at most as far, of which no single change can be reverted; points nearer than ``lower`` are not tried.
 
     The result is plausible, reaches the goal when asked alone, and is robust against the order of summation if ``point`` is.
     """
@@ -52,8 +52,8 @@ def _with_one_undone(problem: Problem, point: Point) -> list[Point]:
 def shortened(problem: Problem, point: Point, digits: Mapping[int, int], limits: Limits) -> Point:
     """Return a point whose changed real values have few decimals, wherever that leaves it valid.
 
-    Each value goes to the nearest number of so many decimals that the model, asked about the row alone, and every condition accept; the two
-    next to it are tried, and one more on either side. A value on a grid of its own stays.
+    Each value goes to the nearest number with that many decimals that every condition and the model, asked about the row alone, accept;
+    the two next to it are tried, and one more on either side. A value on a grid of its own stays.
     """
     features = list(problem.space.values())
     for index, decimals in digits.items():

@@ -63,7 +63,7 @@ def _section(section: Section) -> str:
 
 
 def _figures(audit: Audit) -> dict[str, str]:
-    """Return the plots by the title of the section that they stand under."""
+    """Return the plots by the title of their section."""
     from mace.plots import DistancesDisplay, LeversDisplay, OutcomesDisplay
 
     groups = [audit.everyone, *audit.groups]

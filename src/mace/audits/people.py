@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from mace.answer.explanation import Explanation
@@ -76,23 +76,18 @@ class Person:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the person as plain data for JSON."""
-        return {
-            "row": self.row if isinstance(self.row, int | str) else str(self.row),
-            "groups": self.groups,
-            "outcome": self.outcome,
-            "distance": _finite(self.distance),
-            "lower": self.lower,
-            "changed": list(self.changed),
-            "touches": list(self.touches),
-            "held_outcome": self.held_outcome,
-            "held_distance": _finite(self.held_distance),
-            "held_lower": self.held_lower,
-            "error": self.error,
-        }
+        return plain_fields(self) | {"row": self.row if isinstance(self.row, int | str) else str(self.row)}
 
 
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
+def plain_fields(record: Any) -> dict[str, Any]:
+    """Return the fields of a data class as plain data for JSON: a tuple is a list, a number that is not finite ``None``."""
+    return {each.name: _plain(getattr(record, each.name)) for each in fields(record)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return list(value) if isinstance(value, tuple) else value
 
 
 Explain = Callable[[Any, Question], Batch]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.audits.people import GRANTED, NONE, OUTCOMES, RECOURSE, Person
+from mace.audits.people import GRANTED, NONE, OUTCOMES, RECOURSE, Person, plain_fields
 
 EVERYONE = "everyone"
 CONFIDENCE = 0.95
@@ -66,12 +66,7 @@ class Interval:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the interval as plain data for JSON."""
-        return {
-            "value": _finite(self.value),
-            "low": _finite(self.low),
-            "high": _finite(self.high),
-            "people": self.people,
-        }
+        return plain_fields(self)
 
     def __str__(self) -> str:
         if not self.people or math.isnan(self.value):
@@ -79,10 +74,6 @@ class Interval:
         if math.isnan(self.low):
             return f"{self.value:.4g} (few: {self.people})"
         return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,20 +131,9 @@ class GroupSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the group as plain data for JSON."""
-        return {
-            "column": self.column,
-            "value": self.value,
-            "people": self.people,
-            "outcomes": self.outcomes,
-            "proved_nearest": self.proved_nearest,
-            "measures": {name: interval.to_dict() for name, interval in self.measures.items()},
-            "distances": self.distances,
-            "lowers": self.lowers,
-            "levers": self.levers,
-            "protected": self.protected,
-            "held": self.held,
-            "relative_price": _finite(self.relative_price),
-        }
+        first = {"column": self.column, "value": self.value, "people": self.people}
+        measures = {name: interval.to_dict() for name, interval in self.measures.items()}
+        return first | plain_fields(self) | {"measures": measures}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +156,7 @@ class Disparity:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the disparity as plain data for JSON."""
-        return {
-            "column": self.column,
-            "value": self.value,
-            "reference": self.reference,
-            "measure": self.measure,
-            "difference": self.difference.to_dict(),
-            "is_clear": self.is_clear,
-        }
+        return plain_fields(self) | {"difference": self.difference.to_dict(), "is_clear": self.is_clear}
 
 
 def summary_of(
@@ -220,7 +193,7 @@ def _quantiles(values: list[float]) -> dict[str, float]:
 
 
 def means(values: Values, resamples: int, seed: int) -> Values:
-    """Return the means of so many resamples, the same for the same seed."""
+    """Return the means of bootstrap resamples, the same for the same seed."""
     rng = np.random.default_rng(seed)
     made = [values[rng.integers(0, len(values), len(values))].mean() for _ in range(resamples)]
     return np.array(made)

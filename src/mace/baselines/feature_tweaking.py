@@ -8,6 +8,7 @@ instances that the whole forest puts in the target the nearest is the answer. ε
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -95,12 +96,8 @@ class FeatureTweaking:
 class PlausibleFeatureTweaking(FeatureTweaking):
     """Feature tweaking whose instances are projected into the plausible domain before the nearest is chosen."""
 
-    traits: ClassVar[Traits] = Traits(
-        title="Plausible Feature Tweaking (PFT)",
-        models=("tree", "forest"),
-        data=("heterogeneous",),
-        distances=("l0", "l1", "l2", "linf", "mixtures"),
-        is_plausible=True,
+    traits: ClassVar[Traits] = replace(
+        FeatureTweaking.traits, title="Plausible Feature Tweaking (PFT)", is_plausible=True
     )
 
     def propose(self, problem: Problem, *, raw: bool) -> Point | str:

@@ -42,7 +42,7 @@ class PartTable:
         return self.answers(frame.iloc[:0], [])
 
     def answers(self, frame: pd.DataFrame, explanations: Sequence[Any]) -> pd.DataFrame:
-        """Return the answers to the rows of a frame; a row's index stands at each of its answers."""
+        """Return the answers to the rows of a frame; each has the index of its row."""
         lines = [line for number, each in enumerate(explanations) for line in self.table.cells(number, each)]
         made = self.table.frame(lines)
         rows = frame.iloc[made["row"].to_numpy(dtype=int)]

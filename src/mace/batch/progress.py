@@ -70,7 +70,7 @@ def _clock(seconds: float) -> str:
 
 @contextmanager
 def shown(on_progress: OnProgress | None, *, bar: bool) -> Iterator[OnProgress]:
-    """Give a function that tells the user's function and, on a terminal, a bar on standard error."""
+    """Give a function that reports to the user's function and, on a terminal, to a bar on standard error."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import Progress as Bars
@@ -80,9 +80,9 @@ def shown(on_progress: OnProgress | None, *, bar: bool) -> Iterator[OnProgress]:
     with Bars(*columns, console=console, transient=True, disable=not (bar and console.is_terminal)) as bars:
         task = bars.add_task("", total=None)
 
-        def tell(progress: Progress) -> None:
+        def report(progress: Progress) -> None:
             bars.update(task, completed=progress.done, total=progress.total, description=str(progress))
             if on_progress is not None:
                 on_progress(progress)
 
-        yield tell
+        yield report

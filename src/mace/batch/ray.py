@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ROWS_A_CALL = 64
 
 
-class Part:
+class Actor:
     """An actor that has read the model and answers part after part."""
 
     def __init__(self, sent: Carrier, columns: PartTable) -> None:
@@ -67,5 +67,5 @@ def explain_dataset(
     sent = Carrier(token_of(data), RayBytes(ray.put(data)))
     actors = concurrency or max(1, int(ray.cluster_resources().get("CPU", 1)))
     return dataset.map_batches(
-        Part, fn_constructor_args=(sent, columns), batch_format="pandas", batch_size=ROWS_A_CALL, concurrency=actors
+        Actor, fn_constructor_args=(sent, columns), batch_format="pandas", batch_size=ROWS_A_CALL, concurrency=actors
     )

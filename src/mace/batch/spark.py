@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Unpack
 
 from mace.answer.question import Options
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 TYPES = {"text": "string", "whole": "bigint", "number": "double", "flag": "boolean"}
 
 
+@dataclass(frozen=True, slots=True)
 class PandasFunction:
     """A function from frames to frames of answers; each process reads the model once.
 
@@ -25,10 +27,9 @@ class PandasFunction:
         The columns of the answers, as Spark writes them.
     """
 
-    def __init__(self, sent: Carrier, columns: PartTable, schema: str) -> None:
-        self.sent = sent
-        self.columns = columns
-        self.schema = schema
+    sent: Carrier
+    columns: PartTable
+    schema: str
 
     def __call__(self, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """Yield the answers to each frame."""

@@ -10,7 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from types import FrameType
 from typing import Any
@@ -35,7 +35,7 @@ from mace.problem import INTERRUPTED, Status
 from mace.space import FeatureSpace, Integer, Point, Real
 
 BLOCK = 1024
-"""Rows that are in hand at one time; workers wait for each other at the end of a block."""
+"""Rows that are read before any is answered; workers wait for each other at the end of a block."""
 
 MOST_JOBS = 1024
 
@@ -96,7 +96,7 @@ class Stream:
         """Yield the explanation of each row, in order.
 
         ``remember`` is how many answers are kept for equal rows, ``None`` for all; ``total`` how many rows there are, if known.
-        Ctrl-C is raised once what is answered of the block in hand has been given.
+        Ctrl-C is raised after the answers of the current block have been given.
         """
         rows = rows_of(data, self.explainer.space)
         total = size_of(data) if total is None else total
@@ -110,9 +110,9 @@ class Stream:
             solve: Workers | InProcess = InProcess(self.explainer, self.question)
             if _processes(self.n_jobs) > 1:
                 solve = stack.enter_context(Workers(self.explainer, self.question, self.n_jobs))
-            tell = stack.enter_context(shown(self.on_progress, bar=self.progress))
+            report = stack.enter_context(shown(self.on_progress, bar=self.progress))
             until = math.inf if self.total_time_limit is None else time.time() + self.total_time_limit
-            run = _Run(self.explainer.space, self.question, solve, kept, tell, until, total, remember)
+            run = _Run(self.explainer.space, self.question, solve, kept, report, until, total, remember)
             while first:
                 yield from run.block(first, points)
                 first = list(islice(rows, BLOCK))
@@ -131,12 +131,12 @@ class Stream:
         return made
 
 
+@dataclass(frozen=True, slots=True)
 class InProcess:
     """Answers rows one after the other, in this process."""
 
-    def __init__(self, explainer: Explains, question: Question) -> None:
-        self.explainer = explainer
-        self.question = question
+    explainer: Explains
+    question: Question
 
     def __call__(self, part: Sequence[tuple[int, Point]], until: float) -> Iterator[Answered]:
         """Yield the answers; an interrupt that a solver turned into an answer is raised after it."""
@@ -150,7 +150,7 @@ class InProcess:
 
 @contextmanager
 def noted_interrupts() -> Iterator[list[int]]:
-    """Note each Ctrl-C that comes meanwhile, before it is raised: a solver that is just done may not tell of it.
+    """Note each Ctrl-C that comes meanwhile, before it is raised: a solver that is just done may not report it.
 
     Other signals that end the program in the same way are noted too.
     """
@@ -172,31 +172,25 @@ def noted_interrupts() -> Iterator[list[int]]:
             signal.signal(each, signal.default_int_handler)
 
 
+@dataclass(slots=True)
 class _Run:
     """One pass over the blocks of a stream."""
 
-    def __init__(
-        self,
-        space: FeatureSpace,
-        question: Question,
-        solve: Workers | InProcess,
-        checkpoint: Checkpoint | None,
-        tell: OnProgress,
-        until: float,
-        total: int | None,
-        remember: int | None,
-    ) -> None:
-        self.space = space
-        self.question = question
-        self.solve = solve
-        self.checkpoint = checkpoint
-        self.tell = tell
-        self.until = until
-        self.total = total
-        self.remember = remember
-        self.remembered: OrderedDict[Point, Explanation] = OrderedDict()
-        self.started = time.monotonic()
-        self.begun = self.done = self.proved = self.errors = self.new = 0
+    space: FeatureSpace
+    question: Question
+    solve: Workers | InProcess
+    checkpoint: Checkpoint | None
+    report: OnProgress
+    until: float
+    total: int | None
+    remember: int | None
+    remembered: OrderedDict[Point, Explanation] = field(default_factory=OrderedDict)
+    started: float = field(default_factory=time.monotonic)
+    begun: int = 0
+    done: int = 0
+    proved: int = 0
+    errors: int = 0
+    new: int = 0
 
     def block(self, rows: Sequence[Any], points: Sequence[Point | MaceError]) -> Iterator[Explanation]:
         """Yield the explanations of a block of rows, in order."""
@@ -263,7 +257,7 @@ class _Run:
         self.proved += explanation.status in (Status.OPTIMAL, Status.INFEASIBLE)
         self.errors += explanation.status == Status.ERROR
         seconds = time.monotonic() - self.started
-        self.tell(Progress(self.done, self.total, self.proved, self.errors, self.new, seconds))
+        self.report(Progress(self.done, self.total, self.proved, self.errors, self.new, seconds))
 
 
 def _processes(n_jobs: int | None) -> int:

@@ -56,7 +56,7 @@ class FileBytes:
 
 @dataclass(frozen=True, slots=True)
 class HeldBytes:
-    """Bytes that travel themselves, where something else sees to it that they travel once."""
+    """Bytes that are pickled along; whoever sends them makes sure that they are sent once."""
 
     data: bytes
 
@@ -114,7 +114,7 @@ def token_of(data: bytes) -> str:
 
 
 def carrier(data: bytes, backend: Any, stack: ExitStack) -> Carrier:
-    """Return a carrier for the workers of a joblib back end; what it needs is given free with the stack."""
+    """Return a carrier for the workers of a joblib back end; what it needs is released with the stack."""
     name = token_of(data)
     match type(backend).__name__:
         case "DaskDistributedBackend":

@@ -1,4 +1,4 @@
-"""Workers on one machine or a cluster, through joblib and whatever back end it is told to use."""
+"""Workers on one machine or a cluster, through joblib and whatever back end it is configured with."""
 
 from __future__ import annotations
 

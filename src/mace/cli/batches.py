@@ -19,7 +19,7 @@ from mace.problem import Status
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BatchOutcome:
     """What became of the rows.
 
     Attributes
@@ -46,7 +46,7 @@ def run_batch(
     jobs: int,
     total_time_limit: float | None,
     is_resumed: bool,
-) -> Outcome:
+) -> BatchOutcome:
     """Explain the rows of a CSV file into ``out``.
 
     Each answer goes to ``<out>.checkpoint`` at once, and is given up only when ``out`` is whole and every row was reached. An old
@@ -70,7 +70,7 @@ def run_batch(
     try:
         save(answers, out, Table.of(explainer.space, explainer.classes))
     except KeyboardInterrupt:
-        return Outcome(
+        return BatchOutcome(
             f"Interrupted. The answers so far are in {checkpoint}; go on with --resume.",
             is_open=True,
             is_interrupted=True,
@@ -81,7 +81,7 @@ def run_batch(
     described = ", ".join(f"{count} {status}" for status, count in counts.items()) or "none"
     rest = "" if is_complete else f" Go on with --resume; the answers so far are in {checkpoint}."
     is_open = bool(counts[str(Status.UNKNOWN)] or counts[str(Status.ERROR)] or counts["not reached"])
-    return Outcome(f"{counts.total()} rows: {described}. Answers are in {out}.{rest}", is_open)
+    return BatchOutcome(f"{counts.total()} rows: {described}. Answers are in {out}.{rest}", is_open)
 
 
 def _counted(answers: Iterable[Explanation], counts: Counter[str]) -> Iterator[Explanation]:

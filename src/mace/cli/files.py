@@ -11,7 +11,7 @@ import pandas as pd
 
 from mace.answer.explanation import Explanation
 from mace.batch.sinks import escaped, is_number
-from mace.cli.table import Table, read_table
+from mace.cli.table import CsvTable, read_table
 from mace.constraints.causal import Causal
 from mace.disk import read_bytes, said
 from mace.errors import InvalidOption, InvalidRow, InvalidSpace, did_you_mean
@@ -90,8 +90,8 @@ def _rows(path: Path, space: FeatureSpace, further: Sequence[str]) -> Iterator[t
         yield {name: read(cells[place]) for name, place, read in readers}, [cells[place] for place in others]
 
 
-def _places(table: Table, space: FeatureSpace) -> dict[str, int]:
-    """Return where each feature stands in the lines of a table, under its name or that name as answers are written."""
+def _places(table: CsvTable, space: FeatureSpace) -> dict[str, int]:
+    """Return the column of each feature in a table, by its name or by that name as answer files escape it."""
     at = {name: place for place, name in reversed(list(enumerate(table.columns)))}
     places = {name: at.get(name, at.get(escaped(name), -1)) for name in space}
     absent = [name for name, place in places.items() if place < 0]

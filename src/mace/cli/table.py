@@ -22,7 +22,7 @@ _BROKEN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CsvTable:
     """A CSV file: its columns, and its rows as they are read.
 
     Attributes
@@ -40,7 +40,7 @@ class Table:
     rows: Iterator[list[str]]
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> CsvTable:
     """Return the table of a CSV file in UTF-8, with or without a byte order mark.
 
     Raises
@@ -55,7 +55,7 @@ def read_table(path: Path) -> Table:
     twice = next((name for place, name in enumerate(columns) if name in columns[:place]), None)
     if twice is not None:
         raise InvalidRow(f"{path.name}, line 1: the column {twice!r:.80} stands twice; give each its own name.")
-    return Table(path.name, tuple(columns), _cells(path, lines, len(columns)))
+    return CsvTable(path.name, tuple(columns), _cells(path, lines, len(columns)))
 
 
 def _cells(path: Path, records: Iterator[tuple[int, list[str]]], width: int) -> Iterator[list[str]]:

@@ -8,7 +8,7 @@ from mace.answer.counterfactual import show_value
 from mace.answer.explanation import Explanation
 from mace.constraints import fixed
 from mace.experiments.setting import Setting, setting_of
-from mace.experiments.table import Table
+from mace.experiments.table import PaperTable
 from mace.experiments.tables import paper
 
 JOHN: dict[str, Any] = {
@@ -53,7 +53,7 @@ def suggestions(setting: Setting) -> Explanation:
     )
 
 
-def diversity(_: object = None) -> Table:
+def diversity(_: object = None) -> PaperTable:
     """Return Table 5."""
     setting = setting_of("credit", "lr")
     explanation = suggestions(setting)
@@ -73,7 +73,7 @@ def diversity(_: object = None) -> Table:
         "A further suggestion differs from each earlier one in some feature, a real one by a hundredth of its range.",
     )
     head = ("", "latest bill", "latest payment", "university degree", "other changes", "will default", "distance")
-    return Table(
+    return PaperTable(
         "diversity", "Table 5: diverse suggestions for the paper's borrower (Credit)", head, tuple(rows), notes
     )
 

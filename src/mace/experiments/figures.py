@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +26,9 @@ SALT: Any = {"svg.hashsalt": "mace", "svg.fonttype": "none"}
 
 def distances(records: Sequence[Record]) -> Figure:
     """Return Figure 4: how far the counterfactuals of each approach are."""
-    frame = frame_of(records)
-    models, data = _present(frame)
-    figure, axes = _grid(len(models), len(data), "distance δ")
-    for row, model in zip(axes, models, strict=True):
-        for panel, dataset in zip(row, data, strict=True):
-            _boxes(panel, frame[(frame.model == model) & (frame.dataset == dataset)])
-            panel.set_title(f"{dataset}, {model}", fontsize=9)
+    figure, panels = _grid(records, "distance δ")
+    for panel, frame, _ in panels:
+        _boxes(panel, frame)
     return figure
 
 
@@ -64,20 +61,15 @@ def _distances(frame: pd.DataFrame, norm: str, approach: str) -> pd.Series:
 
 def tradeoff(records: Sequence[Record]) -> Figure:
     """Return Figure 5: distance in hand and time spent against the number of oracle calls, for l1."""
-    frame = frame_of(records)
-    models, data = _present(frame)
-    figure, axes = _grid(len(models), len(data), "δ in hand, lower bound (dotted)")
-    for row, model in zip(axes, models, strict=True):
-        for panel, dataset in zip(row, data, strict=True):
-            here = [r for r in records if r["dataset"] == dataset and r["model"] == model and r["norm"] == "l1"]
-            _curves(panel, here)
-            for name in ("mo", "pft", "ar"):
-                found = _distances(frame[(frame.model == model) & (frame.dataset == dataset)], "l1", name)
-                if len(found):
-                    panel.axhline(found.mean(), color=COLOURS[name], linewidth=0.8, linestyle="--", label=name.upper())
-            panel.set_title(f"{dataset}, {model}", fontsize=9)
-            panel.set_xlabel("oracle calls (SMT) or nodes (ours)", fontsize=7)
-            panel.legend(fontsize=6, frameon=False)
+    figure, panels = _grid(records, "δ in hand, lower bound (dotted)")
+    for panel, frame, here in panels:
+        _curves(panel, [record for record in here if record["norm"] == "l1"])
+        for name in ("mo", "pft", "ar"):
+            found = _distances(frame, "l1", name)
+            if len(found):
+                panel.axhline(found.mean(), color=COLOURS[name], linewidth=0.8, linestyle="--", label=name.upper())
+        panel.set_xlabel("oracle calls (SMT) or nodes (ours)", fontsize=7)
+        panel.legend(fontsize=6, frameon=False)
     return figure
 
 
@@ -106,36 +98,40 @@ def _curves(panel: Axes, records: Sequence[Record]) -> None:
 
 
 def _curve(record: Record) -> list[tuple[int, float, float, float | None]]:
-    """Return what was in hand after each report of progress, and at the end."""
+    """Return the bounds after each report of progress, and at the end."""
     reports = [tuple(point) for point in record.get("curve", ())]
     last = reports[-1][0] if reports else 1
     return [*reports, (max(record["calls"], last, 1), record["seconds"], record["lower"], record["distance"])]
 
 
 def _at(curve: Sequence[Sequence[Any]], calls: int, entry: int) -> float:
-    """Return what a curve held after a number of calls; 1 where nothing was in hand yet."""
-    held = [point for point in curve if point[0] <= calls]
-    value = held[-1][entry] if held else None
+    """Return the entry of a curve after a number of calls; 1 where there was no incumbent yet."""
+    seen = [point for point in curve if point[0] <= calls]
+    value = seen[-1][entry] if seen else None
     return (1.0 if entry == 3 else 1e-6) if value is None else float(value)
 
 
-def _present(frame: pd.DataFrame) -> tuple[list[str], list[str]]:
-    models = [name for name in PAPER_MODELS if (frame.model == name).any()]
-    return models, [name for name in DATASETS if (frame.dataset == name).any()]
-
-
-def _grid(rows: int, columns: int, label: str) -> tuple[Figure, Any]:
+def _grid(records: Sequence[Record], label: str) -> tuple[Figure, list[tuple[Axes, pd.DataFrame, list[Record]]]]:
+    """Return a figure and its panels, a model down and a data set across, each with its lines as a frame and as they are."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingPackage("figures need matplotlib: pip install 'mace-xai[plot]'.") from error
-    figure = Figure(figsize=(3.6 * columns, 2.5 * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
-    for row in axes:
-        row[0].set_ylabel(label, fontsize=7)
-        for panel in row:
-            panel.tick_params(labelsize=7)
-    return figure, axes
+    frame = frame_of(records)
+    models = [name for name in PAPER_MODELS if (frame.model == name).any()]
+    data = [name for name in DATASETS if (frame.dataset == name).any()]
+    figure = Figure(figsize=(3.6 * len(data), 2.5 * len(models)), layout="constrained")
+    axes = figure.subplots(len(models), len(data), squeeze=False)
+    panels = []
+    for (row, model), (column, dataset) in product(enumerate(models), enumerate(data)):
+        panel = axes[row][column]
+        panel.set_title(f"{dataset}, {model}", fontsize=9)
+        panel.tick_params(labelsize=7)
+        if column == 0:
+            panel.set_ylabel(label, fontsize=7)
+        lines = frame[(frame.model == model) & (frame.dataset == dataset)]
+        panels.append((panel, lines, [r for r in records if r["dataset"] == dataset and r["model"] == model]))
+    return figure, panels
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -16,9 +16,9 @@ from mace.experiments.approaches import Cell, applies
 from mace.experiments.diversity import diversity
 from mace.experiments.run import Results, run
 from mace.experiments.setting import DATASETS, NORMS, PAPER_MODELS, family_of, setting_of
-from mace.experiments.table import Table
+from mace.experiments.table import PaperTable
 
-_FROM_LINES: dict[str, Callable[[pd.DataFrame], Table]] = {
+_FROM_LINES: dict[str, Callable[[pd.DataFrame], PaperTable]] = {
     "approaches": made.approaches,
     "coverage": made.coverage,
     "distance": made.distance,
@@ -144,7 +144,7 @@ def _check(kind: str, names: Iterable[str], known: tuple[str, ...]) -> None:
             raise InvalidOption(f"{name!r} is not a {kind}. Known: {', '.join(known)}.{did_you_mean(name, known)}")
 
 
-def reproduce(plan: Plan, console: Console) -> list[Table]:
+def reproduce(plan: Plan, console: Console) -> list[PaperTable]:
     """Run what is missing, write tables and figures into the results folder, and return the tables."""
     cells = [(cell, range(count)) for cell, count in plan.cells().items()]
     for dataset in dict.fromkeys(cell.dataset for cell, _ in cells):
@@ -183,7 +183,7 @@ def _forbidding_age(plan: Plan, results: Results) -> list[tuple[Cell, list[int]]
     return found
 
 
-def _tables(plan: Plan, results: Results) -> list[Table]:
+def _tables(plan: Plan, results: Results) -> list[PaperTable]:
     frame = made.frame_of(results.records)
     frame = frame[frame.dataset.isin(plan.datasets) & (frame.number < plan.samples)]
     wanted = frame[frame.model.isin(plan.models)]
@@ -198,7 +198,7 @@ def _tables(plan: Plan, results: Results) -> list[Table]:
     return found
 
 
-def _write(plan: Plan, results: Results, tables: list[Table]) -> None:
+def _write(plan: Plan, results: Results, tables: list[PaperTable]) -> None:
     (plan.out / "tables.md").write_text("\n".join(table.markdown() for table in tables), encoding="utf-8")
     (plan.out / "tables.tex").write_text("\n\n".join(table.latex() for table in tables) + "\n", encoding="utf-8")
     if not plan.figures:

@@ -24,7 +24,7 @@ CHUNK = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class CellTask:
     """Some people of one cell."""
 
     cell: Cell
@@ -145,7 +145,7 @@ def run(
         Seconds for one answer of the SMT lane.
     """
     tasks = [
-        Task(cell, numbers, limit)
+        CellTask(cell, numbers, limit)
         for cell, wanted in sorted(cells)
         for numbers in _chunks(results.missing(cell, wanted), 1 if cell.approach == "smt" else CHUNK)
     ]
@@ -162,7 +162,7 @@ def _chunks(numbers: list[int], size: int) -> Iterator[tuple[int, ...]]:
     return (tuple(numbers[start : start + size]) for start in range(0, len(numbers), size))
 
 
-def _answers(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Record, list[Record]]]:
+def _answers(tasks: list[CellTask], jobs: int) -> Iterator[tuple[CellTask, Record, list[Record]]]:
     if jobs == 1 or len(tasks) < 2:
         yield from map(perform, tasks)
         return
@@ -171,7 +171,7 @@ def _answers(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Record, list[
     yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed(perform)(task) for task in tasks)
 
 
-def perform(task: Task) -> tuple[Task, Record, list[Record]]:
+def perform(task: CellTask) -> tuple[CellTask, Record, list[Record]]:
     """Explain the people of a task, on one thread; the setting is fitted once in each process."""
     from threadpoolctl import threadpool_limits
 
@@ -179,7 +179,7 @@ def perform(task: Task) -> tuple[Task, Record, list[Record]]:
         return _performed(task)
 
 
-def _performed(task: Task) -> tuple[Task, Record, list[Record]]:
+def _performed(task: CellTask) -> tuple[CellTask, Record, list[Record]]:
     cell = task.cell
     setting = setting_of(cell.dataset, cell.model)
     if cell not in setting.warm:

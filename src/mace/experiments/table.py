@@ -21,7 +21,7 @@ _SIGNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PaperTable:
     """Text cells under a head, with notes.
 
     Attributes

@@ -14,7 +14,7 @@ from mace.baselines import BASELINES
 from mace.experiments.approaches import MACE, traits_of
 from mace.experiments.run import Record
 from mace.experiments.setting import DATASETS, NORMS, PAPER_MODELS
-from mace.experiments.table import Table, beside
+from mace.experiments.table import PaperTable, beside
 
 FINE = 1e-5
 ACCURACIES = (1e-1, 1e-3, 1e-5)
@@ -64,7 +64,7 @@ def _known(table: Any, *keys: str) -> Any:
 # ---- Table 1
 
 
-def approaches(_: pd.DataFrame) -> Table:
+def approaches(_: pd.DataFrame) -> PaperTable:
     """Return Table 1, from what each method declares."""
     known = paper()["approaches"]
     rows = []
@@ -78,7 +78,7 @@ def approaches(_: pd.DataFrame) -> Table:
         rows.append((traits.title, *(beside(cell, theirs) for cell, theirs in zip(cells, said, strict=False)), *marks))
     notes = ("Made from what each method declares in the code; in parentheses what the paper's Table 1 says.",)
     head = ("approach", "models", "data types", "distances", "plausible", "proved nearest")
-    return Table("approaches", "Table 1: approaches compared", head, tuple(rows), notes)
+    return PaperTable("approaches", "Table 1: approaches compared", head, tuple(rows), notes)
 
 
 def _mark(value: bool | None) -> str | None:
@@ -88,7 +88,7 @@ def _mark(value: bool | None) -> str | None:
 # ---- Table 2
 
 
-def coverage(frame: pd.DataFrame) -> Table:
+def coverage(frame: pd.DataFrame) -> PaperTable:
     """Return Table 2: the share of people for whom an approach returns a plausible counterfactual."""
     known, rows = paper()["coverage"], []
     for model in _models(frame):
@@ -113,7 +113,7 @@ def coverage(frame: pd.DataFrame) -> Table:
         "AR covers Adult here and hardly in the paper: with costs in percentiles of the training rows a column of a category is dear, so "
         "numbers move, which stay plausible. The paper's AR, the authors' code, does not keep a category's columns together either.",
     )
-    return Table("coverage", "Table 2: coverage", _head("", frame), tuple(rows), notes)
+    return PaperTable("coverage", "Table 2: coverage", _head("", frame), tuple(rows), notes)
 
 
 def _fine(approach: str) -> dict[str, object]:
@@ -127,7 +127,7 @@ def _head(first: str, frame: pd.DataFrame) -> tuple[str, ...]:
 # ---- Table 3
 
 
-def distance(frame: pd.DataFrame) -> Table:
+def distance(frame: pd.DataFrame) -> PaperTable:
     """Return Table 3: by how many percent MACE's counterfactuals are nearer, 100 E[1 - δ_MACE / δ_other]."""
     known, rows = paper()["distance"], []
     means: dict[str, list[float]] = {}
@@ -160,7 +160,7 @@ def distance(frame: pd.DataFrame) -> Table:
         "Other differences: the random split and the seeds of the models, which the paper does not give; AR's solver and its ties; "
         "PFT's projection.",
     )
-    return Table("distance", "Table 3: improvement in distance", _head("", frame), tuple(rows), notes)
+    return PaperTable("distance", "Table 3: improvement in distance", _head("", frame), tuple(rows), notes)
 
 
 def _coarser(frame: pd.DataFrame) -> float:
@@ -185,7 +185,7 @@ def _gain(frame: pd.DataFrame, data: str, model: str, norm: str, other: str, acc
 # ---- Tables 4 and 7
 
 
-def age(frame: pd.DataFrame) -> Table:
+def age(frame: pd.DataFrame) -> PaperTable:
     """Return Table 4: how often the nearest counterfactual changes age, and what it costs to forbid it."""
     return _age(
         frame,
@@ -195,13 +195,13 @@ def age(frame: pd.DataFrame) -> Table:
     )
 
 
-def age_reduction(frame: pd.DataFrame) -> Table:
+def age_reduction(frame: pd.DataFrame) -> PaperTable:
     """Return Table 7: how often it reduces age, and what it costs to forbid that."""
     title = "Table 7: nearest counterfactuals that reduce age, and the cost of forbidding it (forest, Adult)"
     return _age(frame, "age-reduction", title, "age not reduced")
 
 
-def _age(frame: pd.DataFrame, name: str, title: str, constraint: str) -> Table:
+def _age(frame: pd.DataFrame, name: str, title: str, constraint: str) -> PaperTable:
     known, rows, replaced = paper()[name], [], []
     for approach in ("mace", "mo"):
         cells = []
@@ -231,7 +231,7 @@ def _age(frame: pd.DataFrame, name: str, title: str, constraint: str) -> Table:
         "For l0 and linf many counterfactuals are equally near, so how many of them touch age is the solver's choice among equals, "
         "here and in the paper; linf lets every feature move as far as the farthest for nothing.",
     )
-    return Table(name, title, head, tuple(rows), notes)
+    return PaperTable(name, title, head, tuple(rows), notes)
 
 
 def moves_age(changed: pd.Series, name: str) -> pd.Series:
@@ -250,7 +250,7 @@ def _replacements(norm: str, bound: pd.DataFrame) -> str:
 # ---- Table 6
 
 
-def runtime(frame: pd.DataFrame) -> Table:
+def runtime(frame: pd.DataFrame) -> PaperTable:
     """Return Table 6: mean seconds an answer, and how many times slower the SMT lane is on the same people."""
     known, rows = paper()["runtime"], []
     for model in _models(frame):
@@ -275,7 +275,7 @@ def runtime(frame: pd.DataFrame) -> Table:
         "The last row of each model: how many times longer the SMT lane (the paper's algorithm, Z3) takes on the same people in the "
         "same run; ≥ where its time limit ended it.",
     )
-    return Table("runtime", "Table 6: run time", _head("", frame), tuple(rows), notes)
+    return PaperTable("runtime", "Table 6: run time", _head("", frame), tuple(rows), notes)
 
 
 def _slower(frame: pd.DataFrame, data: str, model: str, norm: str) -> str:
@@ -291,7 +291,7 @@ def _slower(frame: pd.DataFrame, data: str, model: str, norm: str) -> str:
 # ---- what must hold
 
 
-def checks(frame: pd.DataFrame) -> Table:
+def checks(frame: pd.DataFrame) -> PaperTable:
     """Return what must hold of every line: proved, covered, never beaten, the lanes agreeing."""
     frame = frame.astype(dict.fromkeys(("dataset", "model", "norm", "constraint"), str))
     ours = frame[frame.approach == "mace"]
@@ -314,7 +314,7 @@ def checks(frame: pd.DataFrame) -> Table:
         f"MACE at ε {FINE:.0e}: {len(cells)} cells, {cells.sum()} answers, {free.cpu.sum():.0f} s of CPU in all; "
         f"the longest answer {free.cpu.max():.2f} s.",
     )
-    return Table(
+    return PaperTable(
         "checks", "What must hold of every answer", ("", "holds", "of", ""), tuple(rows), notes if len(fine) else ()
     )
 
@@ -333,7 +333,7 @@ def _verdict(good: int, of: int) -> str:
     return "holds" if good == of else f"FAILS for {of - good}"
 
 
-def accuracy(settings: Sequence[Record]) -> Table:
+def accuracy(settings: Sequence[Record]) -> PaperTable:
     """Return the models' accuracies beside those of the paper's Appendix B.1."""
     known = {"mlp": "10,10", "mlp100": "100", "mlp100x100": "100,100"}
     said = paper()["accuracy"]
@@ -347,4 +347,4 @@ def accuracy(settings: Sequence[Record]) -> Table:
         rows.append((about["dataset"], about["model"], *cells, str(about["factuals"])))
     head = ("data", "model", "train %", "test %", "refused, held out")
     notes = ("In parentheses the paper's Appendix B.1, which gives them for Adult's networks only.",)
-    return Table("accuracy", "Appendix B.1: accuracy of the models", head, tuple(rows), notes)
+    return PaperTable("accuracy", "Appendix B.1: accuracy of the models", head, tuple(rows), notes)

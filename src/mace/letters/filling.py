@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 
 def fill(template: str, words: Mapping[str, object], html: bool, most: int) -> str:
-    """Return a Jinja2 template with its words filled in, at most so many characters."""
+    """Return a Jinja2 template with its words filled in, of at most ``most`` characters."""
     from jinja2 import StrictUndefined
     from jinja2.sandbox import SandboxedEnvironment
 
@@ -26,7 +26,7 @@ def fill(template: str, words: Mapping[str, object], html: bool, most: int) -> s
 def _limit(seconds: int, size: int) -> None:
     try:
         import resource
-    except ImportError:  # not a POSIX system: the process that waits for this one sees to the time
+    except ImportError:  # not a POSIX system: the process that waits for this one limits the time
         return
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_AS, (size, size))

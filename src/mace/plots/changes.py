@@ -30,7 +30,7 @@ class Track:
     others : array of float
         The places of other people.
     ticks : tuple of (float, str)
-        What stands where: the ends of a range, or the levels.
+        The labels and where they are: the ends of a range, or the levels.
     """
 
     change: Change

@@ -151,7 +151,7 @@ class LeversDisplay(Display):
 
 
 def _colours(number: int) -> list[Any]:
-    """Return so many colours; the first is dark, for everyone."""
+    """Return ``number`` colours; the first is dark, for everyone."""
     from matplotlib import colormaps
 
     if number <= 1:
