@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -53,6 +54,7 @@ def main() -> None:
     for document in DOCUMENTS:
         document.write_text(with_generated_parts(document.read_text()))
         sys.stdout.write(f"{document.relative_to(ROOT)} is up to date.\n")
+    runpy.run_path(str(ROOT / "docs" / "rooms.py"), run_name="__main__")
 
 
 if __name__ == "__main__":

@@ -32,6 +32,11 @@ def test_links_between_documents_lead_somewhere(path: Path) -> None:
             assert (path.parent / target).exists(), target
 
 
+def test_the_picture_of_the_rooms_is_fresh() -> None:
+    rooms = runpy.run_path(str(ROOT / "docs" / "rooms.py"))
+    assert rooms["PICTURE"].read_text() == rooms["picture"](), "run `make docs`"
+
+
 def test_generated_parts_are_fresh() -> None:
     generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
     for document in generate["DOCUMENTS"]:

@@ -28,8 +28,9 @@ def composites(seed: int) -> tuple[str, str | None]:
 
 
 def examined(case: Any, *, is_finite: bool, solver: str = "auto") -> tuple[str, str | None]:
-    import mace
     from tampering import is_true, outcome_of, parts_of
+
+    import mace
 
     made = None if case is None else _certificates(case, solver=solver)
     if case is None or made is None:

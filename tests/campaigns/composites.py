@@ -16,7 +16,6 @@ def finite(seed: int) -> tuple[str, str | None]:
 
 def mixed(seed: int) -> tuple[str, str | None]:
     import numpy as np
-
     from random_composites import GAP, against_samples, random_composite
 
     case = random_composite(seed, finite=False)

@@ -16,8 +16,9 @@ def mixed(seed: int) -> tuple[str, str | None]:
 
 
 def examine(seed: int, referee: str, seconds: float) -> tuple[str, str | None]:
-    from mace.errors import InvalidConstraint
     from random_constraints import disagreement, random_constrained
+
+    from mace.errors import InvalidConstraint
 
     case = random_constrained(seed, finite=referee == "enumerate")
     if case is None:

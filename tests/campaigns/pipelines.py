@@ -11,9 +11,10 @@ TREES = ("tree", "forest", "extra", "boosting", "hist")
 
 def finite(seed: int) -> tuple[str, str | None]:
     """Examine a finite problem against brute force over all points."""
-    import mace
     from random_pipelines import random_pipeline
     from referee import disagreement
+
+    import mace
 
     case = random_pipeline(seed)
     try:
@@ -24,9 +25,10 @@ def finite(seed: int) -> tuple[str, str | None]:
 
 def raw(seed: int) -> tuple[str, str | None]:
     """Examine trees over real features against brute force over raw values, found by bisecting the real pipeline."""
-    import mace
     from random_pipelines import MODELS, random_pipeline
     from raw_referee import disagreement
+
+    import mace
 
     seed = seed // len(TREES) * len(MODELS) + MODELS.index(TREES[seed % len(TREES)])
     case = random_pipeline(seed, finite=False)
