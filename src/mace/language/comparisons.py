@@ -18,14 +18,6 @@ _NAMES: dict[type[ast.cmpop], syntax.CompareName] = {
     ast.Gt: ">",
     ast.GtE: ">=",
 }
-_TURNED: dict[syntax.CompareName, syntax.CompareName] = {
-    "<": ">",
-    "<=": ">=",
-    "==": "==",
-    "!=": "!=",
-    ">": "<",
-    ">=": "<=",
-}
 
 
 def compare_values(scope: Scope, node: ast.AST, operator: ast.cmpop, left: Value, right: Value) -> syntax.Guard:
@@ -57,7 +49,7 @@ def _compare(scope: Scope, node: ast.AST, name: syntax.CompareName, left: Value,
         case Level(), (Text() | Number() | Test()):
             return _with_constant(scope, node, name, left, right)
         case ((Text() | Number() | Test()), Level()):
-            return _with_constant(scope, node, _TURNED[name], right, left)
+            return _with_constant(scope, node, syntax.MIRRORED[name], right, left)
         case ((Text() | Label()), (Text() | Label())):
             return _between_texts(scope, node, name, left, right)
         case (Items() | Record() | Text() | Label(), _) | (_, Items() | Record() | Text() | Label()):

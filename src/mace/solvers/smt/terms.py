@@ -18,21 +18,13 @@ from pysmt.typing import BOOL, INT, REAL
 from mace.clock import check
 from mace.language import syntax
 from mace.language.roundings import unit
+from mace.language.run import compare
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
 from mace.space.decimals import decimal_of, is_short
 
 Term = Any
 """A pySMT node; pySMT has no types of its own."""
-
-_MIRROR: dict[syntax.CompareName, syntax.CompareName] = {
-    "<": ">",
-    "<=": ">=",
-    "==": "==",
-    "!=": "!=",
-    ">": "<",
-    ">=": "<=",
-}
 
 
 class Encoding(Protocol):
@@ -151,7 +143,7 @@ class Grid:
                 term = m.Not(m.Equals(self.index, m.Int(below))) if up_to > below else m.TRUE()
         if self.own is None:
             return term
-        return m.Ite(self.own, m.Bool(_holds(sign, Fraction(self.own_value), value)), term)
+        return m.Ite(self.own, m.Bool(compare(sign, Fraction(self.own_value), value)), term)
 
     def _count_below(self, value: Fraction, *, strict: bool) -> int:
         """Return how many grid values are below ``value`` (or at most ``value``)."""
@@ -257,7 +249,7 @@ class Translator:
             case syntax.Compare(sign, syntax.Variable(name), syntax.Constant(value)) if name in self.features:
                 return self.features[name].compare(sign, value)
             case syntax.Compare(sign, syntax.Constant(value), syntax.Variable(name)) if name in self.features:
-                return self.features[name].compare(_MIRROR[sign], value)
+                return self.features[name].compare(syntax.MIRRORED[sign], value)
             case syntax.Compare(sign, left, right):
                 return compare_terms(self.manager, sign, self.term(left), self.term(right))
 
@@ -357,14 +349,3 @@ def _addends(expression: syntax.Expression) -> list[syntax.Expression]:
         terms.append(expression.right)
         expression = expression.left
     return [expression, *reversed(terms)]
-
-
-def _holds(sign: syntax.CompareName, left: Fraction, right: Fraction) -> bool:
-    return {
-        "<": left < right,
-        "<=": left <= right,
-        "==": left == right,
-        "!=": left != right,
-        ">": left > right,
-        ">=": left >= right,
-    }[sign]
