@@ -2,7 +2,7 @@
 
 A constant, a percentage, an amount, a radius, a budget and a value of a row, new or old, count as the shortest decimal that prints them
 in their column's dtype: 0.3 is three tenths, 3 % of 100 is 3, and from 0.3 a change of 0.1 reaches 0.4. Inequalities are decided exactly on
-these decimals. An ``==`` or ``!=`` in which a real feature without a step stands compares both sides as floats, after they were
+these decimals. An ``==`` or ``!=`` with a real feature without a step in it compares both sides as floats, after they were
 evaluated on decimals: floats are too coarse to hit an equation otherwise.
 
 Search works on floats. So that it need not know of decimals, a comparison of one feature with a number becomes one of floats, on
@@ -198,7 +198,7 @@ class _Meant:
         return None if solved is None else self.single(*solved)
 
     def _is_free(self, name: str) -> bool:
-        """Return whether a name stands for a real without a step, or for something that a program calculates, beside one."""
+        """Return whether a name is a real feature without a step, or a program's variable in a space that has such a feature."""
         if name in self.space:
             return name in self.inexact and self.inexact[name].size is None
         return any(feature.size is None for feature in self.inexact.values())

@@ -12,10 +12,10 @@ from mace.language.folding import decided, whole
 from mace.language.scope import Scope
 from mace.language.trampoline import Steps, each
 from mace.language.values import (
+    Fields,
     Items,
     Level,
     Number,
-    Record,
     Test,
     Text,
     Value,
@@ -199,7 +199,7 @@ class Expressions:
         return value
 
     def _field(self, node: ast.expr, base: Value, field: str) -> Value:
-        if not isinstance(base, Record):
+        if not isinstance(base, Fields):
             raise self.scope.refuse(
                 node, f"an attribute {field!r} of something that is no row", "Name the value itself, without a dot."
             )
@@ -251,7 +251,7 @@ class Expressions:
             raise self.scope.refuse(node, "a slice of a list", "One entry is accepted, as in w[0]. Name each entry.")
         index: Value = yield self.value(node.slice)
         match base, index:
-            case Record(), Text(field):
+            case Fields(), Text(field):
                 return self._field(node, base, field)
             case Items(items), _:
                 place = whole(self.scope.numeric(node, index))

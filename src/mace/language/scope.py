@@ -13,12 +13,12 @@ from mace.language import syntax
 from mace.language.naming import Fresh
 from mace.language.source import Source
 from mace.language.values import (
+    Fields,
     Items,
     Label,
     Level,
     Number,
     Reads,
-    Record,
     Test,
     Text,
     Value,
@@ -163,7 +163,7 @@ class Scope:
                     "a string is used as a number",
                     "Strings may be compared, assigned and returned. Use a number.",
                 )
-            case Items() | Record():
+            case Items() | Fields():
                 what = "a list" if isinstance(value, Items) else "a whole row"
                 raise self.refuse(
                     node, f"{what} is used as a number", "Numbers are accepted. Name one entry, as in w[0] or row.age."

@@ -26,7 +26,7 @@ def sizes_of(space: FeatureSpace) -> dict[str, Fraction]:
 
 
 def narrowed(guard: syntax.Guard, sizes: Mapping[str, Fraction]) -> syntax.Guard:
-    """Return a guard without roundings that leaves room for them; an equation is taken as it stands without them."""
+    """Return a guard without roundings that leaves room for them; an equation just loses them."""
 
     def change(atom: syntax.Compare) -> syntax.Guard:
         if not any(

@@ -15,7 +15,7 @@ from mace.language import syntax
 from mace.language.roundings import rounded, unit
 from mace.language.run import compare
 from mace.problem import Problem
-from mace.solvers.milp.nodes import ALWAYS, Bound, Differ, Implied, Never, Node, Product, Row, every, some
+from mace.solvers.milp.nodes import ALWAYS, Bound, FormBound, Implied, Never, Node, NotEqual, Product, every, some
 from mace.solvers.milp.quantities import BINARY, Affine, Quantities, domain_of, greatest, least
 from mace.space import Categorical, Integer, Ordinal, Real
 from mace.space.decimals import is_short
@@ -23,11 +23,7 @@ from mace.space.decimals import is_short
 ZERO, ONE = Fraction(0), Fraction(1)
 
 
-class NotLinear(Exception):
-    """A quotient by something that may be 0."""
-
-
-class Translator:
+class MilpTranslator:
     """Translates formulas over the features of one problem.
 
     Attributes
@@ -160,7 +156,7 @@ class Translator:
             return ALWAYS
         low = value if sign in ("==", ">", ">=") else None
         high = value if sign in ("==", "<", "<=") else None
-        return Row(scaled.form, low, high, scaled.remainder, strict=sign in ("<", ">"))
+        return FormBound(scaled.form, low, high, scaled.remainder, strict=sign in ("<", ">"))
 
     def _is_whole(self, column: int) -> bool:
         return column in self._whole or self.quantities.domain[column] is BINARY
@@ -182,7 +178,7 @@ class Translator:
         domain = self.quantities.domain[column]
         if domain is None and not self.quantities.is_feature[column]:
             if sign == "!=":
-                return Differ(column, value)
+                return NotEqual(column, value)
             low = value if sign in ("==", ">", ">=") else None
             high = value if sign in ("==", "<", "<=") else None
             return Bound(column, low, high, strict=sign in ("<", ">"))

@@ -1,6 +1,6 @@
 """From formulas of the core language to pySMT terms.
 
-Levels become Boolean variables (one a level for categories; one a step for ordered levels), integers and grids an integer
+LevelsEncoding become Boolean variables (one a level for categories; one a step for ordered levels), integers and grids an integer
 ``k``, and other reals a real variable. Comparisons of a feature with a constant are made on these directly, and exactly as the
 floats compare; ``min``, ``max`` and ``abs`` become variables with their defining bounds, which linear relaxations profit from.
 """
@@ -42,7 +42,7 @@ class Encoding(Protocol):
         ...
 
 
-class Levels:
+class LevelsEncoding:
     """A feature with levels: Boolean variables."""
 
     def __init__(self, manager: Any, name: str, size: int, *, ordered: bool) -> None:
@@ -87,7 +87,7 @@ class Levels:
         return Fraction(next(k for k in range(self.size) if values.get_py_value(self._is[k])))
 
 
-class Grid:
+class GridEncoding:
     """An integer, or a number on a grid: an integer variable k, and whether the factual's own value off the grid is taken."""
 
     def __init__(self, manager: Any, name: str, feature: Integer | Real, own: Value) -> None:
@@ -165,7 +165,7 @@ class Grid:
         return Fraction(self.feature.value_at(index) if self.size > 1 else self.feature.low)
 
 
-class Line:
+class RealEncoding:
     """A real number in a range."""
 
     def __init__(self, manager: Any, name: str, feature: Real) -> None:
@@ -186,14 +186,14 @@ def encode(manager: Any, name: str, feature: Feature, own: Value) -> Encoding:
     """Return a feature as solver variables."""
     match feature:
         case Ordinal() | Categorical():
-            return Levels(manager, name, feature.size, ordered=isinstance(feature, Ordinal))
+            return LevelsEncoding(manager, name, feature.size, ordered=isinstance(feature, Ordinal))
         case Real() if feature.size is None:
-            return Line(manager, name, feature)
+            return RealEncoding(manager, name, feature)
         case Real() | Integer():
-            return Grid(manager, name, feature, own)
+            return GridEncoding(manager, name, feature, own)
 
 
-class Translator:
+class SmtTranslator:
     """Translates formulas over the features of one problem.
 
     Attributes
@@ -290,7 +290,7 @@ class Translator:
         """Return the decimal of a number on a grid where it is known; else a variable within half an ulp, which allows a little more."""
         m = self.manager
         grid = self.features.get(operand.name) if isinstance(operand, syntax.Variable) else None
-        if isinstance(grid, Grid) and grid.decimal is not None and name != "float":
+        if isinstance(grid, GridEncoding) and grid.decimal is not None and name != "float":
             return grid.decimal
         term = self.term(operand)
         key = (name, term, term)

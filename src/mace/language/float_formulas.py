@@ -9,7 +9,7 @@ from fractions import Fraction
 from mace.exact import TINY, is_float
 from mace.language import syntax
 from mace.language.flatten import flatten
-from mace.language.formula import Reading, characteristic, compact, equal, prepare
+from mace.language.formula import Semantics, characteristic, compact, equal, prepare
 from mace.language.intervals import (
     EPSILON,
     OVERFLOW,
@@ -77,13 +77,13 @@ def floating(
     ):
         return characteristic(program, result=result, prefix=prefix)
     asked = asked_about(flat.body)
-    reading = Reading(
+    semantics = Semantics(
         result,
         rounds.equation,
         rounds.weakened,
         lambda node: rounds.weakened(has_value(node, asked=asked)),
     )
-    return compact(flat.body, reading)
+    return compact(flat.body, semantics)
 
 
 def flattened(program: syntax.Program, *, result: str = "y", prefix: str = "") -> syntax.Program:
@@ -237,7 +237,7 @@ def robust(
     def defined(node: syntax.Expression | syntax.Guard) -> syntax.Guard:
         return syntax.conjunction([margins.strengthened(has_value(node, asked=asked)), *margins.decided(node)])
 
-    return compact(ready.body, Reading(result, equal, margins.strengthened, defined))
+    return compact(ready.body, Semantics(result, equal, margins.strengthened, defined))
 
 
 @dataclass(frozen=True, slots=True)
