@@ -9,7 +9,7 @@ from mace.errors import did_you_mean
 from mace.language import syntax
 from mace.language.comparisons import compare_values, truth
 from mace.language.folding import decided, whole
-from mace.language.scope import Scope
+from mace.language.scope import Scope, describe
 from mace.language.trampoline import Steps, each
 from mace.language.values import (
     Fields,
@@ -81,7 +81,7 @@ class Expressions:
             case _:
                 raise self.scope.refuse(
                     node,
-                    f"{_describe(node)} is not accepted",
+                    f"{describe(node)} is not accepted",
                     "Numbers, names, + - * /, comparisons, and/or/not, conditional expressions, lists and "
                     f"{_ACCEPTED_CALLS}",
                 )
@@ -391,15 +391,3 @@ class Expressions:
                 raise self.scope.refuse(
                     node, "isnan of a calculated value", "Only an input can be missing. Ask isnan(input)."
                 )
-
-
-def _describe(node: ast.AST) -> str:
-    return {
-        ast.Lambda: "a function inside the function",
-        ast.NamedExpr: "an assignment inside an expression",
-        ast.Dict: "a dictionary",
-        ast.JoinedStr: "a formatted string",
-        ast.Starred: "a starred expression",
-        ast.Await: "await",
-        ast.Yield: "yield",
-    }.get(type(node), f"{type(node).__name__} ({ast.unparse(node)})")

@@ -218,3 +218,16 @@ def _holder(value: Value) -> str | None:
             return name
         case _:
             return None
+
+
+def describe(node: ast.AST) -> str:
+    """Return what a piece of Python that is not accepted is called."""
+    return {
+        ast.Lambda: "a function inside the function",
+        ast.NamedExpr: "an assignment inside an expression",
+        ast.Dict: "a dictionary",
+        ast.JoinedStr: "a formatted string",
+        ast.Starred: "a starred expression",
+        ast.Await: "await",
+        ast.Yield: "yield",
+    }.get(type(node), f"{type(node).__name__} ({ast.unparse(node)})")
