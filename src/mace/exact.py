@@ -18,6 +18,9 @@ UNIT = Fraction(1, 2**53)
 TINY = Fraction(1, 2**1074)
 """The smallest positive float64: the absolute error where a result underflows."""
 
+WHOLE = 2**53
+"""Below this every integer is a float64."""
+
 
 def float_up(value: Fraction) -> float:
     """Return the least float64 that is not below ``value``."""
@@ -35,6 +38,14 @@ def float_down(value: Fraction) -> float:
     except OverflowError:
         return -math.inf if value < 0 else math.nextafter(math.inf, 0)
     return nearest if nearest <= value else math.nextafter(nearest, -math.inf)
+
+
+def is_float(value: Fraction) -> bool:
+    """Whether a fraction is exactly a float64."""
+    try:
+        return Fraction(float(value)) == value
+    except OverflowError:
+        return False
 
 
 def decimal_fraction(value: float, dtype: str = "float64") -> Fraction:

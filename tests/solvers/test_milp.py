@@ -33,13 +33,14 @@ from mace.solvers import enumerate as brute
 from mace.solvers.abilities import obstacle
 from mace.solvers.bisection import BAND
 from mace.solvers.milp import relaxation as relaxation_module
-from mace.solvers.milp.contract import Box
+from mace.solvers.milp.builder import Builder, ChoicePart
+from mace.solvers.milp.contract import Contractor
 from mace.solvers.milp.model import build
-from mace.solvers.milp.program import Builder, Choices, Part, Program
+from mace.solvers.milp.program import Choices, MixedProgram
 from mace.solvers.milp.propagate import Propagator
-from mace.solvers.milp.quantities import Grid, Quantities, domain_of, greatest, least
-from mace.solvers.milp.relaxation import Relaxation, Solved
-from mace.solvers.milp.translate import Translator
+from mace.solvers.milp.quantities import GridDomain, Quantities, domain_of, greatest, least
+from mace.solvers.milp.relaxation import LinearRelaxation, Solved
+from mace.solvers.milp.translate import MilpTranslator
 from mace.space import Point
 
 L2 = {seed for seed in range(10_000) if (seed // len(FAMILIES)) % 7 == 6}
@@ -131,7 +132,7 @@ def test_cases_that_ranges_too_small_by_a_tenth_get_wrong(seed: int, monkeypatch
     assert compare(case, "enumerate", 1e-12) is None
     whole = Builder._link
 
-    def too_small(self: Builder, quantity: int, parts: list[Part], ranges: list[tuple[float, float]]) -> None:
+    def too_small(self: Builder, quantity: int, parts: list[ChoicePart], ranges: list[tuple[float, float]]) -> None:
         whole(self, quantity, parts, [(low + 0.1 * (high - low), high - 0.1 * (high - low)) for low, high in ranges])
 
     monkeypatch.setattr(Builder, "_link", too_small)
@@ -144,15 +145,15 @@ def test_a_sloppy_linear_solver_makes_no_bound_wrong(seed: int, monkeypatch: pyt
     case = random_function(seed)
     monkeypatch.setitem(relaxation_module.OPTIONS, "dual_feasibility_tolerance", 0.1)
     assert compare(case, "enumerate", 1e-12) is None
-    repaired = Relaxation.solve
+    repaired = LinearRelaxation.solve
 
-    def trusting(self: Relaxation, low: np.ndarray, high: np.ndarray, limits: Limits) -> Solved:
+    def trusting(self: LinearRelaxation, low: np.ndarray, high: np.ndarray, limits: Limits) -> Solved:
         solved = repaired(self, low, high, limits)
         if solved.point is None:
             return Solved(math.inf, None)
         return Solved(self.highs.getInfo().objective_function_value, solved.point)
 
-    monkeypatch.setattr(Relaxation, "solve", trusting)
+    monkeypatch.setattr(LinearRelaxation, "solve", trusting)
     fault = compare(case, "enumerate", 1e-12)
     assert fault is not None
     assert "above a point" in fault
@@ -179,7 +180,7 @@ def test_no_multipliers_give_a_bound_above_a_point_of_the_program(seed: int) -> 
     row_high = np.array([math.nextafter(float(v) + s, math.inf) for v, s in zip(exact, slack, strict=True)])
     row_low[rng.random(rows) < 0.3] = -math.inf
     row_high[rng.random(rows) < 0.3] = math.inf
-    relaxation = Relaxation(program_of(matrix, row_low, row_high, low, high), int(rng.integers(width)))
+    relaxation = LinearRelaxation(program_of(matrix, row_low, row_high, low, high), int(rng.integers(width)))
     objective = int(np.flatnonzero(relaxation.cost)[0])
     scaled = low / relaxation.scale, high / relaxation.scale
     solved = relaxation.solve(low, high, Limits())
@@ -192,10 +193,10 @@ def test_no_multipliers_give_a_bound_above_a_point_of_the_program(seed: int) -> 
 
 def program_of(
     matrix: sparse.csr_matrix, row_low: np.ndarray, row_high: np.ndarray, low: np.ndarray, high: np.ndarray
-) -> Program:
+) -> MixedProgram:
     none = np.zeros(0, dtype=np.int64)
     choices = Choices(none, none, none, none, none, none, np.zeros(0), np.zeros(0), none)
-    return Program(
+    return MixedProgram(
         low, high, len(low), matrix, row_low, row_high, sparse.csr_matrix((0, len(low))), (), {}, [], choices
     )
 
@@ -207,7 +208,7 @@ def test_the_safe_bound_is_within_a_hair_of_the_optimum(seed: int) -> None:
     matrix = sparse.random(rows, width, 0.3, random_state=seed).tocsr()
     low, high = np.zeros(width), 1 + 100 * rng.random(width)
     row_low, row_high = matrix @ rng.uniform(low, high), np.full(rows, math.inf)
-    relaxation = Relaxation(program_of(matrix, row_low, row_high, low, high), 0)
+    relaxation = LinearRelaxation(program_of(matrix, row_low, row_high, low, high), 0)
     optimum = linprog(np.eye(width)[0], A_ub=-matrix, b_ub=-row_low, bounds=list(zip(low, high, strict=True))).fun
     assert relaxation.solve(low, high, Limits()).bound == pytest.approx(optimum, abs=1e-7)
     narrow = high / 1000
@@ -252,7 +253,7 @@ def test_every_valid_point_of_a_ball_is_a_point_of_its_program(seed: int, source
                 fix(model, name, value, low, high)
             assert Propagator(model.program).propagate(low, high)
             width = model.program.width
-            solved = Relaxation(model.program, model.distance).solve(low[:width], high[:width], Limits())
+            solved = LinearRelaxation(model.program, model.distance).solve(low[:width], high[:width], Limits())
             assert solved.bound <= distance
 
 
@@ -274,9 +275,9 @@ def test_contraction_loses_no_point_of_a_formula(seed: int) -> None:
     space = FeatureSpace({"a": real(-4, 4), "b": integer(-3, 9, step=3), "c": categorical([*"xyz"]), "d": real(0, 1)})
     problem = problem_of(Explainer(lambda a, b, c, d: 1 if a > 0 else 0, space), [-1.0, 0, "x", 0.5], {})
     guard = random_guard(rng, 3)
-    translator = Translator(problem)
+    translator = MilpTranslator(problem)
     parts = [*translator.take_definitions(), *translator.parts(guard)]
-    box = Box(translator.quantities)
+    box = Contractor(translator.quantities)
     is_empty = box.contract(parts) is None
     for _ in range(300):
         point = (float(rng.uniform(-4, 4)), int(3 * rng.integers(-1, 4)), int(rng.integers(3)), float(rng.random()))
@@ -330,11 +331,11 @@ def test_expressions_become_sums_that_have_their_value() -> None:
     problem = problem_of(Explainer(lambda a, b, c, d: 1 if a > 0 else 0, space), [-1.0, 0, "x", 0.5], {})
     for _ in range(60):
         expression = random_expression(rng, 3)
-        translator = Translator(problem)
+        translator = MilpTranslator(problem)
         result = Variable("result")
         parts = [*translator.take_definitions(), *translator.parts(Compare("==", result, expression))]
         point = (float(rng.uniform(-4, 4)), int(3 * rng.integers(-1, 4)), int(rng.integers(3)), float(rng.random()))
-        box = Box(translator.quantities)
+        box = Contractor(translator.quantities)
         box.grow()
         for name, value in zip(space, point, strict=True):
             if name in translator.numbers:
@@ -353,7 +354,7 @@ def test_expressions_become_sums_that_have_their_value() -> None:
 @pytest.mark.parametrize("size", [1, 4, 5000])
 def test_a_grid_is_asked_for_its_values(own: float | None, size: int) -> None:
     feature = real(0, 0.1 * (size - 1), step=0.1) if size > 1 else real(0, 0)
-    grid = Grid(feature, own)
+    grid = GridDomain(feature, own)
     values = sorted([*(feature.value_at(k) for k in range(size))] if size > 1 else [0.0])
     expected = sorted([*values, *([] if own is None else [own])])
     assert list(grid[: len(grid)] if False else (grid[k] for k in range(len(grid)))) == expected

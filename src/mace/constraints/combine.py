@@ -31,11 +31,11 @@ class Combinable(ABC):
     def __and__(self, other: object) -> AllOf:
         return AllOf((as_constraint(self), as_constraint(other)))
 
-    def __or__(self, other: object) -> AnyOf:
-        return AnyOf((as_constraint(self), as_constraint(other)))
+    def __or__(self, other: object) -> Either:
+        return Either((as_constraint(self), as_constraint(other)))
 
-    def __invert__(self) -> Negated:
-        return Negated(as_constraint(self))
+    def __invert__(self) -> Negation:
+        return Negation(as_constraint(self))
 
     def __str__(self) -> str:
         return f"rule({self.text!r})"
@@ -89,7 +89,7 @@ class AllOf(Combinable):
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf(Combinable):
+class Either(Combinable):
     """Some part holds."""
 
     parts: tuple[Constraint, ...]
@@ -105,7 +105,7 @@ class AnyOf(Combinable):
 
 
 @dataclass(frozen=True, slots=True)
-class Negated(Combinable):
+class Negation(Combinable):
     """The part does not hold."""
 
     part: Constraint
@@ -193,7 +193,7 @@ def implies(condition: object, consequence: object) -> Implies:
     return Implies(as_constraint(condition), as_constraint(consequence))
 
 
-def either(*constraints: object) -> AnyOf:
+def either(*constraints: object) -> Either:
     """At least one of some constraints holds.
 
     Examples
@@ -203,7 +203,7 @@ def either(*constraints: object) -> AnyOf:
     """
     if not constraints:
         raise InvalidConstraint("either() names no constraint; give at least one.")
-    return AnyOf(tuple(as_constraint(constraint) for constraint in constraints))
+    return Either(tuple(as_constraint(constraint) for constraint in constraints))
 
 
 def together(*features: str) -> Together:

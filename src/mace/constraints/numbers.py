@@ -2,7 +2,7 @@
 
 A constant, a percentage, an amount, a radius, a budget and a value of a row, new or old, count as the shortest decimal that prints them
 in their column's dtype: 0.3 is three tenths, 3 % of 100 is 3, and from 0.3 a change of 0.1 reaches 0.4. Inequalities are decided exactly on
-these decimals. An ``==`` or ``!=`` in which a real feature without a step stands compares both sides as floats, after they were
+these decimals. An ``==`` or ``!=`` with a real feature without a step in it compares both sides as floats, after they were
 evaluated on decimals: floats are too coarse to hit an equation otherwise.
 
 Search works on floats. So that it need not know of decimals, a comparison of one feature with a number becomes one of floats, on
@@ -22,9 +22,11 @@ from mace.errors import InvalidConstraint, did_you_mean
 from mace.exact import decimal_fraction, greatest_float, least_float
 from mace.language import evaluate, syntax
 from mace.language.linear import linear
+from mace.language.partial import folded
 from mace.language.roundings import DECIMALS
-from mace.language.run import apply, calculate, compare
-from mace.language.trampoline import Steps, each, finish
+from mace.language.run import compare
+from mace.language.substitute import Kind
+from mace.language.walk import rewrite
 from mace.space import Categorical, Feature, FeatureSpace, Level, Ordinal, Point, Real
 from mace.space.decimals import decimal_of, dtype_of, float_of, is_exact
 from mace.space.features import Number as PlainNumber
@@ -35,15 +37,6 @@ Number = int | float | Decimal
 
 Given = Level | Decimal
 """A level or a number of a constraint."""
-
-MIRRORED: dict[syntax.CompareName, syntax.CompareName] = {
-    "<": ">",
-    "<=": ">=",
-    "==": "==",
-    "!=": "!=",
-    ">": "<",
-    ">=": "<=",
-}
 
 MOST = Fraction(10**300)
 """Numbers beyond this are compared as they are."""
@@ -153,12 +146,12 @@ def compared(
 
 def meant(guard: syntax.Guard, space: FeatureSpace, factual: Point) -> syntax.Guard:
     """Return a guard in which features stand for decimals as one in which they stand for the floats of a row."""
-    return finish(_Meant(space, factual).guard(guard))
+    return _Meant(space, factual).of(guard)
 
 
 def meant_program(program: syntax.Program, space: FeatureSpace, factual: Point) -> syntax.Program:
     """Return a program in which features stand for decimals as one in which they stand for the floats of a row."""
-    return syntax.Program(program.inputs, finish(_Meant(space, factual).command(program.body)))
+    return syntax.Program(program.inputs, _Meant(space, factual).of(program.body))
 
 
 class _Meant:
@@ -174,99 +167,56 @@ class _Meant:
             and not (is_exact(feature) and (own is None or decimal_of(feature, own) == Fraction(own)))
         }
 
-    def command(self, command: syntax.Command) -> Steps[syntax.Command]:
-        match command:
-            case syntax.Assign(name, value):
-                return syntax.Assign(name, (yield self.expression(value)))
-            case syntax.Return(value):
-                return syntax.Return((yield self.expression(value)))
-            case syntax.Sequence(parts):
-                return syntax.Sequence(tuple((yield each(map(self.command, parts)))))
-            case syntax.If(guard, then, otherwise):
-                return syntax.If((yield self.guard(guard)), (yield self.command(then)), (yield self.command(otherwise)))
-            case syntax.For(name, start, stop, body):
-                return syntax.For(name, start, stop, (yield self.command(body)))
-            case _:
-                return command
+    def of(self, node: Kind) -> Kind:
+        """Return a guard or a command in which the features stand for decimals as one over their floats."""
+        return rewrite(node, self._changed, instead=self._solved)
 
-    def guard(self, guard: syntax.Guard) -> Steps[syntax.Guard]:
-        match guard:
-            case syntax.And(parts):
-                return syntax.conjunction((yield each(map(self.guard, parts))))
-            case syntax.Or(parts):
-                return syntax.disjunction((yield each(map(self.guard, parts))))
-            case syntax.Not(part):
-                inner: syntax.Guard = yield self.guard(part)
-                return syntax.Truth(not inner.value) if isinstance(inner, syntax.Truth) else syntax.Not(inner)
-            case syntax.Compare():
-                made: syntax.Guard = yield self.compare(guard)
-                return made
-            case _:
-                return guard
-
-    def expression(self, expression: syntax.Expression) -> Steps[syntax.Expression]:
-        match expression:
+    def _changed(self, node: syntax.Node) -> syntax.Node:
+        match node:
             case syntax.Variable(name) if name in self.inexact:
-                return syntax.Unary(DECIMALS[dtype_of(self.inexact[name])], expression)
-            case syntax.Unary(name, operand):
-                inner: syntax.Expression = yield self.expression(operand)
-                return (
-                    syntax.Constant(apply(name, inner.value))
-                    if isinstance(inner, syntax.Constant)
-                    else syntax.Unary(name, inner)
-                )
-            case syntax.Binary(name, left, right):
-                first: syntax.Expression = yield self.expression(left)
-                second: syntax.Expression = yield self.expression(right)
-                if (
-                    isinstance(first, syntax.Constant)
-                    and isinstance(second, syntax.Constant)
-                    and (name != "/" or second.value)
-                ):
-                    return syntax.Constant(calculate(name, first.value, second.value))
-                return syntax.Binary(name, first, second)
-            case syntax.Indicator(guard):
-                return syntax.Indicator((yield self.guard(guard)))
+                return syntax.Unary(DECIMALS[dtype_of(self.inexact[name])], node)
+            case syntax.And(parts):
+                return syntax.conjunction(parts)
+            case syntax.Or(parts):
+                return syntax.disjunction(parts)
+            case syntax.Not(syntax.Truth(value)):
+                return syntax.Truth(not value)
+            case syntax.Compare(("==" | "!=") as sign, left, right) if any(map(self._is_free, syntax.variables(node))):
+                return syntax.Compare(sign, syntax.Unary("float", left), syntax.Unary("float", right))
             case _:
-                return expression
+                return folded(node)
 
-    def compare(self, atom: syntax.Compare) -> Steps[syntax.Guard]:
+    def _solved(self, atom: syntax.Node) -> syntax.Guard | None:
+        """Return a comparison of numbers as its truth and one of a feature with a number as one of floats; any other node is not solved."""
+        if not isinstance(atom, syntax.Compare):
+            return None
         names = syntax.variables(atom)
         if not names:
             return syntax.Truth(compare(atom.name, evaluate(atom.left, {}), evaluate(atom.right, {})))
         known = len(names) == 1 and next(iter(names)) in self.space
-        solved = self._solved(atom) if known else None
-        if solved is not None:
-            return self.single(*solved)
-        left: syntax.Expression = yield self.expression(atom.left)
-        right: syntax.Expression = yield self.expression(atom.right)
-        if atom.name in ("==", "!=") and any(self._is_free(name) for name in names):
-            left, right = syntax.Unary("float", left), syntax.Unary("float", right)
-        return syntax.Compare(atom.name, left, right)
+        solved = self._as_single(atom) if known else None
+        return None if solved is None else self.single(*solved)
 
     def _is_free(self, name: str) -> bool:
-        """Return whether a name stands for a real without a step, or for something that a program calculates, beside one."""
+        """Return whether a name is a real feature without a step, or a program's variable in a space that has such a feature."""
         if name in self.space:
             return name in self.inexact and self.inexact[name].size is None
         return any(feature.size is None for feature in self.inexact.values())
 
-    def _solved(self, atom: syntax.Compare) -> tuple[str, syntax.CompareName, Fraction] | None:
+    def _as_single(self, atom: syntax.Compare) -> tuple[str, syntax.CompareName, Fraction] | None:
         """Return a comparison of one feature as ``feature sign number``; ``None`` where it is not linear, or is an equation of floats."""
         match atom:
             case syntax.Compare(sign, syntax.Variable(name), other) if not syntax.variables(other):
                 return name, sign, evaluate(other, {})
             case syntax.Compare(sign, other, syntax.Variable(name)) if not syntax.variables(other):
-                return name, MIRRORED[sign], evaluate(other, {})
-        try:
-            form = linear(atom)
-        except RecursionError:
-            return None
+                return name, syntax.MIRRORED[sign], evaluate(other, {})
+        form = linear(atom)
         if form is None:
             return None
         ((name, share),) = form[0].items()
         if not share or (atom.name in ("==", "!=") and self._is_free(name)):
             return None
-        return name, atom.name if share > 0 else MIRRORED[atom.name], -form[1] / share
+        return name, atom.name if share > 0 else syntax.MIRRORED[atom.name], -form[1] / share
 
     def single(self, name: str, sign: syntax.CompareName, number: Fraction) -> syntax.Guard:
         """Return ``feature sign number``, where the feature stands for a decimal, as a comparison of floats."""

@@ -12,7 +12,7 @@ from typing import Any, cast
 from mace.constraints.combine import Combinable
 from mace.constraints.condition import AtLeast, Condition, Constraint, GuardCondition, feature_of, present
 from mace.constraints.numbers import as_written, meant, meant_program, number_of, old_value
-from mace.constraints.terms import Feature, Joined, Literal, Minus, Term, expression, features, levels_of, term_text
+from mace.constraints.terms import Feature, Literal, Minus, Operation, Term, expression, features, levels_of, term_text
 from mace.constraints.words import name_text
 from mace.errors import InvalidConstraint, InvalidProgram
 from mace.language import Symbol, divides_by_variable, parse, syntax
@@ -206,8 +206,8 @@ def _from_coefficients(coefficients: Any, sign: str | None, bound: float | None)
     for name, value in coefficients.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise InvalidConstraint(f"linear: the coefficient of {name!r} is {value!r}; give a number.")
-        term: Term = Feature(name) if value == 1 else Joined("*", Literal(value), Feature(name))
-        total = term if total is None else Joined("+", total, term)
+        term: Term = Feature(name) if value == 1 else Operation("*", Literal(value), Feature(name))
+        total = term if total is None else Operation("+", total, term)
     assert total is not None
     return Comparison((total, Literal(bound)), (sign,))
 
@@ -218,11 +218,11 @@ def _is_linear(term: Term) -> bool:
             return True
         case Minus(operand):
             return _is_linear(operand)
-        case Joined("+" | "-", left, right):
+        case Operation("+" | "-", left, right):
             return _is_linear(left) and _is_linear(right)
-        case Joined("*", left, right):
+        case Operation("*", left, right):
             return _is_linear(left) and _is_linear(right) and (_is_constant(left) or _is_constant(right))
-        case Joined("/", left, _):
+        case Operation("/", left, _):
             return _is_linear(left)
         case _:
             return _is_constant(term)

@@ -38,7 +38,7 @@ class Minus:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class Operation:
     """Two terms joined by + - * / min or max."""
 
     operator: syntax.BinaryName
@@ -53,7 +53,7 @@ class Absolute:
     operand: Term
 
 
-Term = Literal | Feature | Minus | Joined | Absolute
+Term = Literal | Feature | Minus | Operation | Absolute
 
 
 def features(term: Term) -> Iterator[Feature]:
@@ -63,7 +63,7 @@ def features(term: Term) -> Iterator[Feature]:
             yield term
         case Minus(operand) | Absolute(operand):
             yield from features(operand)
-        case Joined(_, left, right):
+        case Operation(_, left, right):
             yield from features(left)
             yield from features(right)
         case Literal():
@@ -81,16 +81,16 @@ def term_text(term: Term) -> str:
             return f"-{_factor(operand)}"
         case Absolute(operand):
             return f"abs({term_text(operand)})"
-        case Joined(("min" | "max") as name, left, right):
+        case Operation(("min" | "max") as name, left, right):
             return f"{name}({term_text(left)}, {term_text(right)})"
-        case Joined(sign, left, right):
+        case Operation(sign, left, right):
             before = f"({term_text(left)})" if _level(left) < LEVELS[sign] else term_text(left)
             after = f"({term_text(right)})" if _level(right) <= LEVELS[sign] else term_text(right)
             return f"{before} {sign} {after}"
 
 
 def _level(term: Term) -> int:
-    return LEVELS.get(term.operator, 3) if isinstance(term, Joined) else 3
+    return LEVELS.get(term.operator, 3) if isinstance(term, Operation) else 3
 
 
 def _factor(term: Term) -> str:
@@ -122,7 +122,7 @@ def expression(term: Term, space: FeatureSpace, factual: Point, constraint: str)
             return syntax.Unary("neg", _number(operand, space, factual, constraint))
         case Absolute(operand):
             return syntax.Unary("abs", _number(operand, space, factual, constraint))
-        case Joined(operator, left, right):
+        case Operation(operator, left, right):
             divisor = _number(right, space, factual, constraint)
             if operator == "/" and (not isinstance(divisor, syntax.Constant) or divisor.value == 0):
                 raise InvalidConstraint(

@@ -22,64 +22,33 @@ feature      a plain name, or any name between back quotes; level: 'between quot
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 from mace.constraints.budget import changes_at_most
-from mace.constraints.combine import AllOf, AnyOf, Changes, Implies, Negated, Together
+from mace.constraints.combine import AllOf, Changes, Either, Implies, Negation, Together
 from mace.constraints.condition import Constraint
 from mace.constraints.fixed import Fixed
 from mace.constraints.monotone import decreases, increases
 from mace.constraints.moves import at_most_change, steps, transitions
-from mace.constraints.numbers import Given, Number, read_number
+from mace.constraints.numbers import Given, Number
 from mace.constraints.one_of import one_of
 from mace.constraints.rule import SIGNS, Comparison, IsMissing
-from mace.constraints.terms import Absolute, Feature, Joined, Literal, Minus, Term
+from mace.constraints.terms import Absolute, Feature, Literal, Minus, Operation, Term
+from mace.constraints.tokens import TokenReader
 from mace.constraints.within import within
-from mace.constraints.words import KEYWORDS
 from mace.errors import InvalidConstraint
 from mace.language import syntax
-from mace.space.features import MOST_LEVELS
 
 MOST_DEPTH = 50
 """How deep parentheses, ``not`` and minus signs may nest."""
 
-MOST_CHARACTERS = 100_000
-
 MOST_TERMS, MOST_OF_ALL = 200, 5000
 """How many terms one comparison may have, and all comparisons of a constraint together."""
-
-MOST_LETTERS = 1000
-"""How long a plain name may be; between back quotes it may be longer."""
 
 MOST_MOVES = 500
 """How many levels may have moves of their own."""
 
-SHOWN = 60
-"""Characters of the text that an error shows to either side of the place."""
-
-_TOKENS = re.compile(
-    r"""\s*(?:
-        (?P<number>(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
-      | (?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
-      | (?P<name>`(?:[^`]|``)+`)
-      | (?P<word>[^\W\d]\w*)
-      | (?P<sign><=|>=|==|!=|<|>|=|[-+*/(),;.%\[\]])
-    )""",
-    re.VERBOSE,
-)
-
 _ONE_BY_ONE = {"stays": "stay", "changes": "change", "increases": "increase", "decreases": "decrease"}
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A piece of the text: its kind, what it stands for, and where it begins."""
-
-    kind: str
-    text: str
-    at: int
 
 
 def read(text: str) -> Constraint:
@@ -90,64 +59,16 @@ def read(text: str) -> Constraint:
     InvalidConstraint
         With the text and a caret under the place.
     """
-    return _Reader(text).whole()
+    return _Grammar(text).whole()
 
 
-class _Reader:
-    """One text, and how far it has been read."""
+class _Grammar(TokenReader):
+    """One text, read by the rules of the grammar."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.position = 0
+        super().__init__(text)
         self.depth = 0
         self.terms = self.all_terms = 0
-        if len(text) > MOST_CHARACTERS:
-            raise InvalidConstraint(f"a constraint of {len(text):,} characters; at most {MOST_CHARACTERS:,} are read.")
-        self.tokens = self._cut()
-
-    def _cut(self) -> list[Token]:
-        tokens: list[Token] = []
-        at, end = 0, len(self.text.rstrip())
-        while at < end:
-            match = _TOKENS.match(self.text, at)
-            if match is None:
-                place = at + len(self.text[at:]) - len(self.text[at:].lstrip())
-                self._refuse(f"{self.text[place]!r} is not part of a constraint", place)
-            kind = cast(str, match.lastgroup)
-            tokens.append(Token(kind, match.group(kind), match.start(kind)))
-            at = match.end()
-        tokens.append(Token("end", "", len(self.text)))
-        return tokens
-
-    # ---- the place in the text
-
-    def _refuse(self, what: str, at: int | None = None) -> NoReturn:
-        place = self.tokens[self.position].at if at is None else at
-        begin = self.text.rfind("\n", 0, place) + 1
-        line = self.text[begin:].partition("\n")[0]
-        cut = max(place - begin - SHOWN, 0)
-        before, after = "..." if cut else "", "..." if len(line) > cut + 2 * SHOWN else ""
-        shown = f"{before}{line[cut : cut + 2 * SHOWN]}{after}"
-        raise InvalidConstraint(f"{what}:\n  {shown}\n  {' ' * (len(before) + place - begin - cut)}^")
-
-    @property
-    def _token(self) -> Token:
-        return self.tokens[self.position]
-
-    def _is(self, *words: str, ahead: int = 0) -> bool:
-        where = min(self.position + ahead, len(self.tokens) - 1)
-        token = self.tokens[where]
-        return token.kind in ("word", "sign") and token.text.lower() in words
-
-    def _take(self, *words: str) -> bool:
-        if self._is(*words):
-            self.position += 1
-            return True
-        return False
-
-    def _need(self, *words: str) -> None:
-        if not self._take(*words):
-            self._refuse(f"expected {' or '.join(map(repr, words))}")
 
     # ---- constraints
 
@@ -167,13 +88,13 @@ class _Reader:
         consequence = self._choice()
         if not self._take("else"):
             return Implies(condition, consequence)
-        return AllOf((Implies(condition, consequence), Implies(Negated(condition), self._choice())))
+        return AllOf((Implies(condition, consequence), Implies(Negation(condition), self._choice())))
 
     def _choice(self) -> Constraint:
         parts = [self._both()]
         while self._take("or"):
             parts.append(self._both())
-        return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
+        return parts[0] if len(parts) == 1 else Either(tuple(parts))
 
     def _both(self) -> Constraint:
         parts = [self._single()]
@@ -185,7 +106,7 @@ class _Reader:
         self._go_down()
         try:
             if self._take("not"):
-                return Negated(self._single())
+                return Negation(self._single())
             if self._is("("):
                 grouped = self._grouped()
                 if grouped is not None:
@@ -293,7 +214,7 @@ class _Reader:
         if self._take("is"):
             negated = self._take("not")
             self._need("missing")
-            return Negated(IsMissing(name)) if negated else IsMissing(name)
+            return Negation(IsMissing(name)) if negated else IsMissing(name)
         negated = self._is("not") and self._is("in", ahead=1)
         if negated:
             self.position += 1
@@ -301,7 +222,7 @@ class _Reader:
             self._need("[")
             listed = one_of(name, self._values())
             self._need("]")
-            return Negated(listed) if negated else listed
+            return Negation(listed) if negated else listed
         return None
 
     def _moves(self, name: str) -> Constraint:
@@ -356,7 +277,7 @@ class _Reader:
         while self._is("+", "-"):
             sign = cast(syntax.BinaryName, self._token.text)
             self.position += 1
-            made = Joined(sign, made, self._product())
+            made = Operation(sign, made, self._product())
         return made
 
     def _product(self) -> Term:
@@ -364,7 +285,7 @@ class _Reader:
         while self._is("*", "/"):
             sign = cast(syntax.BinaryName, self._token.text)
             self.position += 1
-            made = Joined(sign, made, self._factor())
+            made = Operation(sign, made, self._factor())
         return made
 
     def _factor(self) -> Term:
@@ -404,51 +325,6 @@ class _Reader:
         made = self._term()
         if name != "abs":
             self._need(",")
-            made = Joined(cast(syntax.BinaryName, name), made, self._term())
+            made = Operation(cast(syntax.BinaryName, name), made, self._term())
         self._need(")")
         return Absolute(made) if name == "abs" else made
-
-    # ---- words
-
-    def _name(self) -> str:
-        token = self._token
-        if token.kind == "name":
-            self.position += 1
-            return token.text[1:-1].replace("``", "`")
-        if token.kind != "word" or token.text.lower() in KEYWORDS:
-            self._refuse("expected a feature")
-        if len(token.text) > MOST_LETTERS:
-            self._refuse(f"a name of {len(token.text):,} letters; at most {MOST_LETTERS:,} characters are read")
-        self.position += 1
-        return token.text
-
-    def _value(self) -> Given:
-        negative = self._take("-")
-        token = self._token
-        if token.kind == "number":
-            number = self._number()
-            return -number if negative else number
-        if negative or not (token.kind == "quoted" or self._is("true", "false")):
-            self._refuse("expected a number or a 'level'")
-        self.position += 1
-        if token.kind == "quoted":
-            return re.sub(r"\\(.)", r"\1", token.text[1:-1], flags=re.DOTALL)
-        return token.text.lower() == "true"
-
-    def _values(self) -> list[Given]:
-        values = [self._value()]
-        while self._take(","):
-            values.append(self._value())
-            if len(values) > MOST_LEVELS:
-                self._refuse(f"a list of more than {MOST_LEVELS:,} values")
-        return list(dict.fromkeys(values))
-
-    def _number(self) -> Number:
-        token = self._token
-        if token.kind != "number":
-            self._refuse("expected a number")
-        self.position += 1
-        try:
-            return read_number(token.text.replace("_", ""))
-        except ValueError:
-            self._refuse("the number is too large, or too small", token.at)

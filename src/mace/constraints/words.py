@@ -54,7 +54,7 @@ def number_text(value: int | float | Decimal) -> str:
 
 def in_parentheses(text: str, part: object, only: type | None = None) -> str:
     """Return a part of a longer constraint, in parentheses where it would be read otherwise without."""
-    from mace.constraints.combine import AllOf, AnyOf, Implies
+    from mace.constraints.combine import AllOf, Either, Implies
 
-    kinds = (AllOf, AnyOf, Implies) if only is None else (only,)
+    kinds = (AllOf, Either, Implies) if only is None else (only,)
     return f"({text})" if isinstance(part, kinds) else text

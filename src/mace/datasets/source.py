@@ -14,11 +14,11 @@ from pathlib import Path
 import pandas as pd
 
 from mace.errors import DatasetUnavailable, MissingPackage
+from mace.exact import WHOLE
 
 Column = type[int] | type[float] | type[str] | tuple[str, ...] | tuple[int, ...]
 """What a published column holds: ``int``, ``float`` (may be missing), ``str``, or one of these values."""
 
-_LARGEST = 2**53  # up to here every whole number is a float
 
 _REMEDY = "docs/datasets.md says which files are read, and where to get them."
 
@@ -167,7 +167,7 @@ def _checked(values: pd.Series, column: Column, origin: str) -> pd.Series:
         return numbers
     if isinstance(column, tuple):
         _refuse(values, ~numbers.isin(column), accepted, origin)
-    _refuse(values, (numbers % 1 != 0) | (numbers.abs() > _LARGEST), "a whole number", origin)
+    _refuse(values, (numbers % 1 != 0) | (numbers.abs() > WHOLE), "a whole number", origin)
     return numbers.astype("int64")
 
 

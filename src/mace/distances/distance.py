@@ -162,7 +162,7 @@ class Distance:
         return (named[0] if named else mixed) + (", weighted" if self.weights else "")
 
 
-class Costs(NamedTuple):
+class FloatParts(NamedTuple):
     """What a change of each feature contributes, as in :class:`Parts`, in floats."""
 
     jump: NDArray[np.float64]
@@ -187,7 +187,7 @@ class NormMetric:
     norms: Shares
     weights: tuple[Fraction, ...]
     parts: tuple[Parts, ...]
-    costs: Costs
+    costs: FloatParts
     power: int = 1
 
     def measure(self, point: Point, *, written: bool = False) -> Fraction:
@@ -243,7 +243,7 @@ class NormMetric:
 @lru_cache(maxsize=64)
 def _shape(
     shares: tuple[tuple[str, float | Fraction], ...], weights: tuple[float | Fraction, ...]
-) -> tuple[Shares, tuple[Fraction, ...], tuple[Parts, ...], Costs]:
+) -> tuple[Shares, tuple[Fraction, ...], tuple[Parts, ...], FloatParts]:
     """Return the norms with their exact shares, the exact weights, and what each feature's change contributes."""
     whole = sum(Fraction(share) for _, share in shares)
     norms = tuple((NORMS.load(name)(), Fraction(share) / whole) for name, share in shares if share)
@@ -252,7 +252,7 @@ def _shape(
         if share and name != "l2" and any(part.square for part in NORMS.load(name)().parts(exact)):
             raise InvalidDistance(f"the norm {name!r} has squares; of these only l2 is known, alone.")
     parts = _mixed([(norm.parts(exact), share) for norm, share in norms], len(exact))
-    costs = Costs(*(np.array([float(getattr(part, name)) for part in parts]) for name in Costs._fields))
+    costs = FloatParts(*(np.array([float(getattr(part, name)) for part in parts]) for name in FloatParts._fields))
     return norms, exact, parts, costs
 
 

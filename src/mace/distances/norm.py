@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Protocol
 
 import numpy as np
@@ -27,22 +28,37 @@ class Parts:
 
 
 class Norm(Protocol):
-    """A norm of the changes, as a number, as an expression of the core language, and for one feature alone."""
+    """A norm of the changes: what each feature contributes, and from that a number and an expression of the core language."""
 
-    def value(self, deltas: Sequence[Fraction], weights: Sequence[Fraction]) -> Fraction:
-        """Return the norm of ``deltas``, exactly."""
+    def parts(self, weights: Sequence[Fraction]) -> list[Parts]:
+        """Return what each feature's change contributes."""
         ...
 
     def floats(self, deltas: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the norm of many rows of changes at once, in floats."""
         ...
 
+    def value(self, deltas: Sequence[Fraction], weights: Sequence[Fraction]) -> Fraction:
+        """Return the norm of ``deltas``, exactly."""
+        pairs = [(d, part) for d, part in zip(deltas, self.parts(weights), strict=True) if d]
+        total = sum((part.jump + (part.slope + part.square * d) * d for d, part in pairs), Fraction(0))
+        return total + max((part.peak * d for d, part in pairs), default=Fraction(0))
+
     def expression(
         self, deltas: Sequence[syntax.Expression], changed: Sequence[syntax.Guard], weights: Sequence[Fraction]
     ) -> syntax.Expression:
-        """Return the same as an expression over the changes, and over whether there is any."""
-        ...
+        """Return the norm as an expression over the changes, and over whether there is any."""
+        terms: list[syntax.Expression] = []
+        peaks: list[syntax.Expression] = []
+        for delta, guard, part in zip(deltas, changed, self.parts(weights), strict=True):
+            of_sum = [(part.jump, syntax.Indicator(guard)), (part.slope, delta), (part.square, _times(delta, delta))]
+            terms += [_times(syntax.constant(factor), term) for factor, term in of_sum if factor]
+            if part.peak:
+                peaks.append(delta if part.peak == 1 else _times(syntax.constant(part.peak), delta))
+        if peaks:
+            terms.append(reduce(lambda left, right: syntax.Binary("max", left, right), peaks))
+        return syntax.total(terms)
 
-    def parts(self, weights: Sequence[Fraction]) -> list[Parts]:
-        """Return what each feature's change contributes."""
-        ...
+
+def _times(left: syntax.Expression, right: syntax.Expression) -> syntax.Expression:
+    return syntax.Binary("*", left, right)

@@ -1,6 +1,6 @@
 """What a read model is: a tree ensemble, a network, several of these, or a function."""
 
-from mace.forms.composite import Composite, Curved, Part, Scored, Voting, Weighted
+from mace.forms.composite import Composite
 from mace.forms.decision import (
     Alternatives,
     Goal,
@@ -19,6 +19,7 @@ from mace.forms.form import PREFIX, RESULT, Box, Form
 from mace.forms.function import FunctionForm
 from mace.forms.network import Network
 from mace.forms.oblique import ObliqueTrees
+from mace.forms.parts import Curved, Part, Scored, Voting, Weighted
 from mace.forms.polyline import Polyline
 from mace.forms.trees import TreeEnsemble
 

@@ -9,14 +9,12 @@ from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
 from mace.exact import gamma
 from mace.forms.decision import Alternatives, Goal, Interval, Outcomes, clearance, grain_of, reaches, separated, winner
 from mace.forms.form import PREFIX, RESULT, Box
-from mace.forms.network import Network
-from mace.forms.polyline import Polyline, sigmoid
+from mace.forms.parts import Curved, Floats, Part, Scored, Voting
 from mace.forms.scoring import pick_class
 from mace.forms.trees import TreeEnsemble
 from mace.language import characteristic, syntax
@@ -24,49 +22,12 @@ from mace.language.naming import assigned
 from mace.language.substitute import rename, substitute
 from mace.space import RESERVED, FeatureSpace, Point
 
-Floats = NDArray[np.float64]
-Scored = Network | TreeEnsemble
-
-SIGMOID = 64
-"""In units of roundoff of 1: what a computed probability may be off beside the error of its score."""
-
 _EACH = Interval(None, None, 0, None, None)
 """A goal that asks for each score by itself."""
 
 _FORMULAS: WeakKeyDictionary[Scored, dict[tuple[int, bool], tuple[syntax.Guard, tuple[syntax.Expression, ...]]]] = (
     WeakKeyDictionary()
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Weighted:
-    """A model whose scores are added: ``factors`` (outputs x scores) times its scores."""
-
-    form: Scored
-    factors: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Voting:
-    """A model that votes: the class that it predicts adds its row of ``added`` (classes x outputs)."""
-
-    form: Scored
-    added: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Curved:
-    """A model of one score that goes through a curve before it is multiplied by ``factors`` (one an output) and added.
-
-    ``curve`` is ``None`` for the sigmoid, the one curve that is not piecewise linear.
-    """
-
-    form: Scored
-    curve: Polyline | None
-    factors: Floats
-
-
-Part = Weighted | Voting | Curved
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +86,7 @@ class Composite:
             return Fraction(0)
         error, size = Fraction(0), Fraction(float(np.abs(self.base).max()))
         for part in self.parts:
-            wrong, largest = _error(part, box)
+            wrong, largest = part.error(box)
             error, size = error + wrong, size + largest
         return 2 * (error + gamma(len(self.parts) + 8, self.unit) * (error + size)) * (1 + Fraction(1, 2**20))
 
@@ -148,7 +109,7 @@ class Composite:
             )
         commands, terms = [command for command, _ in self._computed], []
         for number, part in enumerate(self.parts):
-            command, added = self._added(number, part)
+            command, added = part.commands(self._computed[number][1], f"{RESERVED}{number}")
             commands.append(command)
             terms.append(added)
         names = _output_names(self.outputs)
@@ -164,31 +125,6 @@ class Composite:
             return syntax.Return(syntax.Indicator(syntax.Compare(">", syntax.Variable(names[0]), syntax.ZERO)))
         return pick_class(names)
 
-    def _added(self, number: int, part: Part) -> tuple[syntax.Command, list[syntax.Expression]]:
-        """Return the commands that compute what a part adds, and that, one expression an output."""
-        scores = self._computed[number][1]
-        match part:
-            case Weighted():
-                return syntax.sequence([]), [_weighted(part, scores, k) for k in range(self.outputs)]
-            case Voting():
-                name = f"{RESERVED}{number} votes for"
-                command: syntax.Command = syntax.Assign(name, syntax.constant(_classes(part.form) - 1))
-                for c in reversed(range(_classes(part.form) - 1)):
-                    ahead = reaches(scores, _wins(part.form, c), Fraction(0))
-                    command = syntax.If(ahead, syntax.Assign(name, syntax.constant(c)), command)
-                return command, [_chosen(part, syntax.Variable(name), k) for k in range(self.outputs)]
-            case Curved():
-                assert part.curve is not None
-                name = f"{RESERVED}{number} curved"
-                *inner, last = part.curve.pieces
-                command = syntax.Assign(name, _line(last.slope, scores[0], last.shift))
-                for piece in reversed(inner):
-                    value = syntax.Assign(name, _line(piece.slope, scores[0], piece.shift))
-                    command = syntax.If(
-                        syntax.Compare("<=", scores[0], syntax.Constant(piece.high or Fraction(0))), value, command
-                    )
-                return command, [_times(float(factor), syntax.Variable(name)) for factor in part.factors]
-
     def definitions(self, goal: Goal) -> syntax.Guard:
         """Return the characteristic formulas of every model's scores."""
         return syntax.conjunction({id(formula): formula for formula, _ in self._formulas}.values())
@@ -200,7 +136,7 @@ class Composite:
 
     @cached_property
     def _formulas(self) -> tuple[tuple[syntax.Guard, tuple[syntax.Expression, ...]], ...]:
-        """For each part the formula of its model's scores, and these; models are told apart by number, one that comes again is not."""
+        """For each part the formula of its model's scores, and these; a model that occurs twice has the same variables."""
         numbers: dict[tuple[int, bool], int] = {}
         found = []
         for part in self.parts:
@@ -209,13 +145,9 @@ class Composite:
             found.append(_formula(part.form, number, is_folded))
         return tuple(found)
 
-    def _scores(self, number: int) -> tuple[syntax.Expression, ...]:
-        """Return the scores of a part's model in the variables of the definitions."""
-        return self._formulas[number][1]
-
     @cached_property
     def _computed(self) -> list[tuple[syntax.Command, tuple[syntax.Expression, ...]]]:
-        """The commands of each model, its variables told apart from the others', and its scores."""
+        """The commands of each model, its variables renamed apart from the others', and its scores."""
         found = []
         for number, part in enumerate(self.parts):
             command, scores = part.form.computed(_asked(isinstance(part, Voting)))
@@ -237,25 +169,14 @@ class Composite:
         return syntax.conjunction([*parts, reaches(outputs, separated(self._alternatives(goal), self._grain), slack)])
 
     def _sums(self, box: Box, widen: int) -> tuple[list[syntax.Guard], list[syntax.Expression]]:
-        """Return what holds of what the parts add, and the outputs; a vote is widened by so many times its model's rounding."""
+        """Return guards on what the parts add, and the outputs; a vote may differ by ``widen`` times its model's rounding."""
         guards: list[syntax.Guard] = []
         terms: list[list[syntax.Expression]] = [[syntax.constant(float(start))] if start else [] for start in self.base]
         for number, part in enumerate(self.parts):
-            scores = self._scores(number)
-            match part:
-                case Weighted():
-                    for k in range(self.outputs):
-                        terms[k].append(_weighted(part, scores, k))
-                case Voting():
-                    names = [f"{PREFIX}{number} votes {k}" for k in range(self.outputs)]
-                    guards.append(_votes(part, scores, names, widen * _own_rounding(part.form, box)))
-                    for k, name in enumerate(names):
-                        terms[k].append(syntax.Variable(name))
-                case Curved():
-                    name = f"{PREFIX}{number} curved"
-                    guards.append(_on_curve(part, scores[0], name))
-                    for k, factor in enumerate(part.factors):
-                        terms[k].append(_times(float(factor), syntax.Variable(name)))
+            guard, added = part.formula(self._formulas[number][1], f"{PREFIX}{number}", box, widen)
+            guards.append(guard)
+            for each, term in zip(terms, added, strict=True):
+                each.append(term)
         return guards, [syntax.total(each) for each in terms]
 
     def _alternatives(self, goal: Goal) -> Alternatives:
@@ -267,7 +188,7 @@ class Composite:
         """Return the outputs in exact arithmetic, but for sigmoids, which are computed in floats."""
         sums = [Fraction(float(start)) for start in self.base]
         for part in self.parts:
-            for k, added in enumerate(_contribution(part, point)):
+            for k, added in enumerate(part.contribution(point)):
                 sums[k] += added
         return tuple(sums)
 
@@ -295,7 +216,7 @@ class Composite:
     def is_robust(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return whether every vote, and the goal, are farther from changing than rounding can move them."""
         votes = [part for part in self.parts if isinstance(part, Voting)]
-        if not all(_is_sure(part, point, box) for part in votes):
+        if not all(part.is_sure(point, box) for part in votes):
             return False
         band = self.rounding(box) + goal.slack
         return abs(clearance(self.exact_scores(point), self._alternatives(goal))) > band or (band == 0)
@@ -303,10 +224,6 @@ class Composite:
 
 def _output_names(outputs: int) -> tuple[str, ...]:
     return (f"{RESERVED}score",) if outputs == 1 else tuple(f"{RESERVED}score_{k}" for k in range(outputs))
-
-
-def _classes(form: Scored) -> int:
-    return max(2, len(form.biases[-1]) if isinstance(form, Network) else form.outputs)
 
 
 def _asked(is_folded: bool) -> Goal:
@@ -329,120 +246,6 @@ def _formula(form: Scored, number: int, is_folded: bool) -> tuple[syntax.Guard, 
             ),
         )
     return made[number, is_folded]
-
-
-def _wins(form: Scored, c: int) -> Alternatives:
-    outputs = len(form.biases[-1]) if isinstance(form, Network) else form.outputs
-    return Outcomes(frozenset([Fraction(c)])).alternatives(outputs, ties_last=form.ties_last)
-
-
-def _own_rounding(form: Scored, box: Box) -> Fraction:
-    return form.rounding(box) if isinstance(form, Network) else form.band(Outcomes(frozenset([Fraction(0)])))
-
-
-def _error(part: Part, box: Box) -> tuple[Fraction, Fraction]:
-    """Return by how much rounding may change what a part adds to an output, and how large that may be."""
-    match part:
-        case Voting(_, added):
-            return Fraction(0), Fraction(float(np.abs(added).max()))
-        case Weighted(form, factors):
-            weight = Fraction(float(np.abs(factors).sum(axis=1).max()))
-            low, high = form.score_bounds(box)
-            largest = Fraction(float(max(np.abs(low).max(), np.abs(high).max())))
-            return weight * (_rounding_of(form, box) + 8 * form.unit * largest), weight * largest
-        case Curved(form, curve, factors):
-            weight = Fraction(float(np.abs(factors).max()))
-            slope = Fraction(1, 4) if curve is None else curve.steepest
-            greatest = Fraction(1) if curve is None else Fraction(curve.greatest)
-            return weight * (slope * _rounding_of(form, box) + SIGMOID * form.unit * (1 + greatest)), weight * greatest
-
-
-def _rounding_of(form: Scored, box: Box) -> Fraction:
-    return form.rounding(box) if isinstance(form, Network) else form.rounding
-
-
-def _weighted(part: Weighted, scores: tuple[syntax.Expression, ...], k: int) -> syntax.Expression:
-    return syntax.total(
-        [_times(float(factor), score) for factor, score in zip(part.factors[k], scores, strict=True) if factor]
-    )
-
-
-def _times(factor: float, expression: syntax.Expression) -> syntax.Expression:
-    return syntax.Binary("*", syntax.constant(factor), expression)
-
-
-def _line(slope: Fraction, z: syntax.Expression, shift: Fraction) -> syntax.Expression:
-    return (
-        syntax.Binary("+", syntax.Binary("*", syntax.Constant(slope), z), syntax.Constant(shift))
-        if slope
-        else syntax.Constant(shift)
-    )
-
-
-def _chosen(part: Voting, choice: syntax.Expression, k: int) -> syntax.Expression:
-    terms = [
-        _times(float(row[k]), syntax.Indicator(syntax.Compare("==", choice, syntax.constant(c))))
-        for c, row in enumerate(part.added)
-        if row[k]
-    ]
-    return syntax.total(terms)
-
-
-def _votes(part: Voting, scores: tuple[syntax.Expression, ...], names: list[str], slack: Fraction) -> syntax.Guard:
-    """Return that a model votes for some class that it may predict, and what the vote adds."""
-    return syntax.disjunction(
-        syntax.conjunction(
-            [
-                reaches(scores, _wins(part.form, c), slack),
-                *(
-                    syntax.Compare("==", syntax.Variable(name), syntax.constant(float(row[k])))
-                    for k, name in enumerate(names)
-                ),
-            ]
-        )
-        for c, row in enumerate(part.added)
-    )
-
-
-def _on_curve(part: Curved, z: syntax.Expression, name: str) -> syntax.Guard:
-    assert part.curve is not None, "a sigmoid has no formula"
-    cases = []
-    for piece in part.curve.pieces:
-        within: list[syntax.Guard] = [syntax.Compare("==", syntax.Variable(name), _line(piece.slope, z, piece.shift))]
-        if piece.low is not None:
-            within.append(syntax.Compare(">=", z, syntax.Constant(piece.low)))
-        if piece.high is not None:
-            within.append(syntax.Compare("<=", z, syntax.Constant(piece.high)))
-        cases.append(syntax.conjunction(within))
-    return syntax.disjunction(cases)
-
-
-def _contribution(part: Part, point: Point) -> list[Fraction]:
-    scores = part.form.exact_scores(point)
-    match part:
-        case Weighted(_, factors):
-            return [
-                sum((Fraction(float(f)) * score for f, score in zip(row, scores, strict=True) if f), Fraction(0))
-                for row in factors
-            ]
-        case Voting(form, added):
-            return [Fraction(float(value)) for value in added[_predicted(form, scores)]]
-        case Curved(_, curve, factors):
-            height = Fraction(sigmoid(float(scores[0]))) if curve is None else curve.value(scores[0])
-            return [Fraction(float(factor)) * height for factor in factors]
-
-
-def _predicted(form: Scored, scores: tuple[Fraction, ...]) -> int:
-    if len(scores) > 1:
-        return winner(scores)
-    return int(scores[0] > 0 or (form.ties_last and scores[0] == 0))
-
-
-def _is_sure(part: Voting, point: Point, box: Box) -> bool:
-    band = _own_rounding(part.form, box)
-    scores = part.form.exact_scores(point)
-    ahead = _wins(part.form, _predicted(part.form, scores))
-    return band == 0 or clearance(scores, ahead) > band
 
 
 def _around(point: Point) -> Box:

@@ -22,7 +22,7 @@ from mace.language import syntax
 class Margin:
     """score[plus] - score[minus] + shift is at least 0 (above 0 where ``strict``); a missing side counts 0.
 
-    ``slack`` is how far these scores may be off beside the rounding of the form.
+    ``slack`` is how far these scores may be off, in addition to the rounding of the form.
     """
 
     plus: int | None
@@ -59,7 +59,7 @@ class Goal(Protocol):
 
     @property
     def slack(self) -> Fraction:
-        """How uncertain the boundary is in the unit of the scores, beside the rounding of the scores themselves."""
+        """How uncertain the boundary is in the unit of the scores, in addition to the rounding of the scores themselves."""
         ...
 
     def accepts(self, outcome: Fraction) -> bool:
@@ -67,7 +67,7 @@ class Goal(Protocol):
         ...
 
     def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
-        """Return what the goal says of the scores of a model with so many outputs."""
+        """Return what the goal says of the scores of a model with this many outputs."""
         ...
 
     def of_result(self, result: str) -> syntax.Guard:
@@ -130,7 +130,7 @@ class Lead:
     scale : Fraction
         What the model divides its scores by.
     slack : Fraction
-        How uncertain a difference of scores is, beside their own rounding.
+        How uncertain a difference of scores is, in addition to their own rounding.
     """
 
     codes: frozenset[Fraction]

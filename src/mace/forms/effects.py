@@ -15,7 +15,7 @@ from mace.forms.form import Box, Form
 from mace.forms.function import FunctionForm
 from mace.language import characteristic, run, syntax
 from mace.language.linear import Linear, linear_expression
-from mace.language.substitute import substitute_guard
+from mace.language.substitute import substitute
 from mace.space import RESERVED, FeatureSpace, Integer, Point, Real
 
 FLOATS = Fraction(sys.float_info.max)
@@ -116,7 +116,7 @@ class Effects:
         for equation in self.equations:
             result = f"{RESERVED}equation({equation.name})"
             made = characteristic(equation.program, result=result, prefix=f"{result}.")
-            parts.append(substitute_guard(made, self.named))
+            parts.append(substitute(made, self.named))
             low, high = self.ends(equation.name)
             effect, rounding = self.named[equation.name], max(abs(low), abs(high)) / 2**52
             exact = syntax.Binary("+", syntax.Variable(result), syntax.constant(equation.shift))
@@ -191,7 +191,7 @@ class EffectsForm:
         return self._over_effects(self.inner.certain(goal, self.effects.widened(box)))
 
     def _over_effects(self, guard: syntax.Guard) -> syntax.Guard:
-        return substitute_guard(guard, self.effects.named)
+        return substitute(guard, self.effects.named)
 
     def ranges(self, box: Box) -> dict[str, tuple[Fraction | float, Fraction | float]]:
         """Return the ends of the variables of a function's formulas."""

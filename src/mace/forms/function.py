@@ -47,7 +47,7 @@ class FunctionForm:
         return ranges_of(self.code, ranges=self._ranges(box), integers=self._integers, result=RESULT, prefix=PREFIX)
 
     def certain(self, goal: Goal, box: Box) -> syntax.Guard:
-        """Return the function's formula with every rounded comparison held by a margin."""
+        """Return the function's formula, in which every comparison of rounded values holds by a margin."""
         widest = max((max(abs(low), abs(high)) for low, high in box), default=Fraction(1))
         formula = robust(
             self.code,

@@ -44,7 +44,7 @@ class Network:
     sizes : tuple of float arrays, optional
         What counts as |bias| in the bound on rounding, where the library computes a layer in more than one step.
     steps : int
-        How many roundings a layer has beside its inner product and its bias.
+        How many roundings a layer has in addition to those of its inner product and its bias.
     unit : Fraction
         The unit roundoff of the library's arithmetic; above float64's, the inputs are rounded too.
     squash : Fraction
@@ -279,7 +279,7 @@ def _filled_name(k: int) -> str:
 
 
 def _fill(space: FeatureSpace, k: int, column: Filled) -> syntax.Command:
-    """Return the assignment of a column: of a number or 0, or of what stands for it where it is missing."""
+    """Return the assignment of a column: of a number or 0, or of its replacement where it is missing."""
     name, filled = space.names[column.feature], _filled_name(k)
     known = syntax.ZERO if column.is_flag else syntax.Variable(name)
     return syntax.If(

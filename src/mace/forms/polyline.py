@@ -10,10 +10,10 @@ from fractions import Fraction
 from itertools import pairwise
 
 PAD = 2.0**-46
-"""More than the heights of a curve beside the sigmoid can be off: they are computed in floats, from numbers of at most 1."""
+"""More than the error of the heights of a curve around the sigmoid: they are computed in floats, from numbers of at most 1."""
 
 FARTHEST = 700.0
-"""Beyond this a sigmoid is not told from 0 or 1."""
+"""Beyond this a sigmoid is taken as 0 or 1."""
 
 
 @dataclass(frozen=True, slots=True)

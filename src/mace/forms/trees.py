@@ -52,11 +52,11 @@ class TreeEnsemble:
     fixed_order : bool
         Whether the library adds the trees in the same order every time.
     is_blockwise : bool
-        Whether the library may add in another order where a row stands among others; such rows are asked one by one.
+        Whether the library may add the leaves in another order when it predicts several rows at once; such a model is asked row by row.
     unit : Fraction
         Unit roundoff of the library's sums: 2^-53, or 2^-24 where it adds in float32.
     squash : Fraction
-        How far apart two sums must be at most for what the library does beside adding leaves (a link function, products) to confuse them.
+        How far apart two sums may be and still be confused by what the library does after adding leaves (a link function, products).
     ties_last : bool
         With one output: whether a score of exactly 0 is the second class.
     link : {"identity", "mean", "logistic", "clip", "none"}

@@ -1,8 +1,8 @@
 """The paper's Appendix A: a small language, read from Python, run exactly, and turned into formulas."""
 
+from mace.language.float_formulas import flattened, floating, ranges_of, robust
 from mace.language.formula import characteristic, literal, path_formulae
 from mace.language.parse import Parsed, parse
-from mace.language.robust_formulas import flattened, floating, ranges_of, robust
 from mace.language.run import evaluate, holds, run
 from mace.language.safety import divides_by_variable
 from mace.language.show import show, show_expression, show_formula

@@ -8,7 +8,7 @@ from fractions import Fraction
 from mace.errors import InvalidProgram, did_you_mean
 from mace.language import syntax
 from mace.language.scope import Scope
-from mace.language.values import Items, Label, Level, Number, Record, Test, Text, Value, is_numeric, position
+from mace.language.values import Fields, Items, Label, Level, Number, Test, Text, Value, is_numeric, position
 
 _NAMES: dict[type[ast.cmpop], syntax.CompareName] = {
     ast.Lt: "<",
@@ -17,14 +17,6 @@ _NAMES: dict[type[ast.cmpop], syntax.CompareName] = {
     ast.NotEq: "!=",
     ast.Gt: ">",
     ast.GtE: ">=",
-}
-_TURNED: dict[syntax.CompareName, syntax.CompareName] = {
-    "<": ">",
-    "<=": ">=",
-    "==": "==",
-    "!=": "!=",
-    ">": "<",
-    ">=": "<=",
 }
 
 
@@ -57,10 +49,10 @@ def _compare(scope: Scope, node: ast.AST, name: syntax.CompareName, left: Value,
         case Level(), (Text() | Number() | Test()):
             return _with_constant(scope, node, name, left, right)
         case ((Text() | Number() | Test()), Level()):
-            return _with_constant(scope, node, _TURNED[name], right, left)
+            return _with_constant(scope, node, syntax.MIRRORED[name], right, left)
         case ((Text() | Label()), (Text() | Label())):
             return _between_texts(scope, node, name, left, right)
-        case (Items() | Record() | Text() | Label(), _) | (_, Items() | Record() | Text() | Label()):
+        case (Items() | Fields() | Text() | Label(), _) | (_, Items() | Fields() | Text() | Label()):
             raise scope.refuse(
                 node,
                 "values of different kinds are compared",

@@ -9,13 +9,13 @@ from mace.errors import did_you_mean
 from mace.language import syntax
 from mace.language.comparisons import compare_values, truth
 from mace.language.folding import decided, whole
-from mace.language.scope import Scope
+from mace.language.scope import Scope, describe
 from mace.language.trampoline import Steps, each
 from mace.language.values import (
+    Fields,
     Items,
     Level,
     Number,
-    Record,
     Test,
     Text,
     Value,
@@ -81,7 +81,7 @@ class Expressions:
             case _:
                 raise self.scope.refuse(
                     node,
-                    f"{_describe(node)} is not accepted",
+                    f"{describe(node)} is not accepted",
                     "Numbers, names, + - * /, comparisons, and/or/not, conditional expressions, lists and "
                     f"{_ACCEPTED_CALLS}",
                 )
@@ -199,7 +199,7 @@ class Expressions:
         return value
 
     def _field(self, node: ast.expr, base: Value, field: str) -> Value:
-        if not isinstance(base, Record):
+        if not isinstance(base, Fields):
             raise self.scope.refuse(
                 node, f"an attribute {field!r} of something that is no row", "Name the value itself, without a dot."
             )
@@ -251,7 +251,7 @@ class Expressions:
             raise self.scope.refuse(node, "a slice of a list", "One entry is accepted, as in w[0]. Name each entry.")
         index: Value = yield self.value(node.slice)
         match base, index:
-            case Record(), Text(field):
+            case Fields(), Text(field):
                 return self._field(node, base, field)
             case Items(items), _:
                 place = whole(self.scope.numeric(node, index))
@@ -391,15 +391,3 @@ class Expressions:
                 raise self.scope.refuse(
                     node, "isnan of a calculated value", "Only an input can be missing. Ask isnan(input)."
                 )
-
-
-def _describe(node: ast.AST) -> str:
-    return {
-        ast.Lambda: "a function inside the function",
-        ast.NamedExpr: "an assignment inside an expression",
-        ast.Dict: "a dictionary",
-        ast.JoinedStr: "a formatted string",
-        ast.Starred: "a starred expression",
-        ast.Await: "await",
-        ast.Yield: "yield",
-    }.get(type(node), f"{type(node).__name__} ({ast.unparse(node)})")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mace.exact import is_float
 from mace.language import syntax
-from mace.language.intervals import is_float
 from mace.language.naming import Fresh, all_names
 from mace.language.safety import asked_about, has_value
 from mace.language.trampoline import Steps, each, finish

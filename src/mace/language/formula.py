@@ -30,7 +30,7 @@ def path_formulae(program: syntax.Program, result: str = "y") -> tuple[syntax.Gu
     ['x1 > 1 ∧ y = 0', 'x1 ≤ 1 ∧ y = x2']
     """
     ready = prepare(program, result=result)
-    return finish(_paths(ready.body, exact_reading(ready, result)))
+    return finish(_paths(ready.body, exact_semantics(ready, result)))
 
 
 def literal(program: syntax.Program, result: str = "y") -> syntax.Guard:
@@ -58,11 +58,11 @@ def characteristic(program: syntax.Program, *, result: str = "y", prefix: str = 
     '(x1 > 1 ∧ y = 0) ∨ (x1 ≤ 1 ∧ y = x2)'
     """
     ready = prepare(program, result=result, prefix=prefix)
-    return compact(ready.body, exact_reading(ready, result))
+    return compact(ready.body, exact_semantics(ready, result))
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Semantics:
     """How the parts of a program become parts of its formula.
 
     Parameters
@@ -88,10 +88,10 @@ def equal(name: str, value: syntax.Expression) -> syntax.Guard:
     return syntax.TRUE if value == syntax.Variable(name) else syntax.Compare("==", syntax.Variable(name), value)
 
 
-def exact_reading(program: syntax.Program, result: str) -> Reading:
-    """Return the reading in exact arithmetic."""
+def exact_semantics(program: syntax.Program, result: str) -> Semantics:
+    """Return the semantics in exact arithmetic."""
     asked = asked_about(program.body)
-    return Reading(result, equal, lambda guard: guard, lambda node: has_value(node, asked=asked))
+    return Semantics(result, equal, lambda guard: guard, lambda node: has_value(node, asked=asked))
 
 
 def prepare(program: syntax.Program, *, result: str = "y", prefix: str = "") -> syntax.Program:
@@ -120,30 +120,30 @@ def _returned(program: syntax.Program) -> str | None:
     return name if name in assigned(program.body) else None
 
 
-def compact(body: syntax.Command, reading: Reading) -> syntax.Guard:
+def compact(body: syntax.Command, semantics: Semantics) -> syntax.Guard:
     """Return the formula of a single-assignment command: one conjunct a command, one disjunction a conditional."""
-    return finish(_compact(body, reading, frozenset()))
+    return finish(_compact(body, semantics, frozenset()))
 
 
-def _compact(command: syntax.Command, reading: Reading, known: frozenset[str]) -> Steps[syntax.Guard]:
+def _compact(command: syntax.Command, semantics: Semantics, known: frozenset[str]) -> Steps[syntax.Guard]:
     match command:
         case syntax.Skip():
             return syntax.TRUE
         case syntax.Assign(name, value):
-            return _equation(name, value, reading, known)
+            return _equation(name, value, semantics, known)
         case syntax.Return(value):
-            return _equation(reading.result, value, reading, known)
+            return _equation(semantics.result, value, semantics, known)
         case syntax.Sequence(parts):
             formulas: list[syntax.Guard] = []
             for part in parts:
-                formulas.append((yield _compact(part, reading, known)))
+                formulas.append((yield _compact(part, semantics, known)))
                 known |= _present(formulas[-1])
             return syntax.conjunction(formulas)
         case syntax.If(guard, then, otherwise):
-            defined, known = _defined(guard, reading, known)
-            yes, no = reading.test(guard), reading.test(syntax.negation(guard))
-            first: syntax.Guard = yield _compact(then, reading, known | _present(yes))
-            second: syntax.Guard = yield _compact(otherwise, reading, known | _present(no))
+            defined, known = _defined(guard, semantics, known)
+            yes, no = semantics.test(guard), semantics.test(syntax.negation(guard))
+            first: syntax.Guard = yield _compact(then, semantics, known | _present(yes))
+            second: syntax.Guard = yield _compact(otherwise, semantics, known | _present(no))
             return syntax.conjunction(
                 [defined, syntax.disjunction([syntax.conjunction([yes, first]), syntax.conjunction([no, second])])]
             )
@@ -151,38 +151,38 @@ def _compact(command: syntax.Command, reading: Reading, known: frozenset[str]) -
             raise AssertionError("a loop outlived unrolling")
 
 
-def _paths(command: syntax.Command, reading: Reading) -> Steps[tuple[syntax.Guard, ...]]:
+def _paths(command: syntax.Command, semantics: Semantics) -> Steps[tuple[syntax.Guard, ...]]:
     match command:
         case syntax.Sequence(parts):
             paths: tuple[syntax.Guard, ...] = (syntax.TRUE,)
             for part in parts:
-                last: tuple[syntax.Guard, ...] = yield _paths(part, reading)
+                last: tuple[syntax.Guard, ...] = yield _paths(part, semantics)
                 paths = tuple(syntax.conjunction([path, step]) for path in paths for step in last)
             return paths
         case syntax.If(guard, then, otherwise):
-            defined = reading.defined(guard)
-            first: tuple[syntax.Guard, ...] = yield _paths(then, reading)
-            second: tuple[syntax.Guard, ...] = yield _paths(otherwise, reading)
-            yes, no = reading.test(guard), reading.test(syntax.negation(guard))
+            defined = semantics.defined(guard)
+            first: tuple[syntax.Guard, ...] = yield _paths(then, semantics)
+            second: tuple[syntax.Guard, ...] = yield _paths(otherwise, semantics)
+            yes, no = semantics.test(guard), semantics.test(syntax.negation(guard))
             return (
                 *(syntax.conjunction([defined, yes, path]) for path in first),
                 *(syntax.conjunction([defined, no, path]) for path in second),
             )
         case _:
-            formula: syntax.Guard = yield _compact(command, reading, frozenset())
+            formula: syntax.Guard = yield _compact(command, semantics, frozenset())
             return (formula,)
 
 
-def _equation(name: str, value: syntax.Expression, reading: Reading, known: frozenset[str]) -> syntax.Guard:
-    defined, _ = _defined(value, reading, known)
-    return syntax.conjunction([defined, reading.equation(name, value)])
+def _equation(name: str, value: syntax.Expression, semantics: Semantics, known: frozenset[str]) -> syntax.Guard:
+    defined, _ = _defined(value, semantics, known)
+    return syntax.conjunction([defined, semantics.equation(name, value)])
 
 
 def _defined(
-    node: syntax.Expression | syntax.Guard, reading: Reading, known: frozenset[str]
+    node: syntax.Expression | syntax.Guard, semantics: Semantics, known: frozenset[str]
 ) -> tuple[syntax.Guard, frozenset[str]]:
     """Return the condition of ``node``, without the presences already known; and what is known after it."""
-    condition = reading.defined(node)
+    condition = semantics.defined(node)
     parts = condition.parts if isinstance(condition, syntax.And) else (condition,)
     new = [part for part in parts if not (_presence(part) & known)]
     return syntax.conjunction(new), known | _present(condition)

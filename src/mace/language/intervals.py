@@ -10,24 +10,22 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TypeAlias
 
+from mace.exact import TINY, UNIT, WHOLE, is_float
 from mace.language import syntax
 from mace.language.naming import commands
 from mace.language.roundings import ROUNDINGS, unit
-from mace.language.trampoline import Steps, finish
+from mace.language.walk import fold
 
 End: TypeAlias = Fraction | float
 Ranges: TypeAlias = Mapping[str, tuple[Fraction, Fraction]]
 
-UNIT = Fraction(1, 2**52)
+EPSILON = 2 * UNIT
 """Twice the relative error of one float64 operation."""
-TINY = Fraction(1, 2**1074)
-"""The smallest float64: the absolute error of an operation that underflows."""
-LARGEST = Fraction(2**1023)
+OVERFLOW = Fraction(2**1023)
 """Beyond this an overflow is not excluded."""
-WHOLE = Fraction(2**53)
-"""Below this every integer is a float64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +77,6 @@ def _size(end: End) -> End:
 ANYTHING = Fact(-math.inf, math.inf, is_exact=False, is_number=False)
 
 
-def is_float(value: Fraction) -> bool:
-    """Whether a fraction is exactly a float64."""
-    try:
-        return Fraction(float(value)) == value
-    except OverflowError:
-        return False
-
-
 def facts_of(program: syntax.Program, *, ranges: Ranges, integers: frozenset[str]) -> dict[str, Fact]:
     """Return a fact for each name of a single-assignment program; an input without a range is any float64."""
     facts = {name: _input(name, ranges, integers) for name in program.inputs}
@@ -98,7 +88,7 @@ def facts_of(program: syntax.Program, *, ranges: Ranges, integers: frozenset[str
 
 
 def _input(name: str, ranges: Ranges, integers: frozenset[str]) -> Fact:
-    low, high = ranges.get(name, (-2 * LARGEST, 2 * LARGEST))
+    low, high = ranges.get(name, (-2 * OVERFLOW, 2 * OVERFLOW))
     return Fact(Fraction(low), Fraction(high), is_integer=name in integers)
 
 
@@ -115,25 +105,24 @@ def hull(first: Fact, second: Fact) -> Fact:
 
 def fact_of(expression: syntax.Expression, facts: Mapping[str, Fact]) -> Fact:
     """Return what is known of the float64 value of ``expression``."""
-    return finish(_fact(expression, facts))
+    found: Fact = fold(expression, partial(_fact, facts), into=syntax.operands)
+    return found
 
 
-def _fact(expression: syntax.Expression, facts: Mapping[str, Fact]) -> Steps[Fact]:
+def _fact(facts: Mapping[str, Fact], expression: syntax.Expression, below: list[Fact]) -> Fact:
     match expression:
         case syntax.Variable(name):
             return facts[name]
         case syntax.Constant(value):
             return _constant(value)
-        case syntax.Unary(name, operand):
-            inner: Fact = yield _fact(operand, facts)
+        case syntax.Unary(name, _):
+            (inner,) = below
             if name in ROUNDINGS:
                 low, high = _widened(inner.low, inner.high, 2 * unit(name)[0] * inner.size)
                 return replace(inner, low=low, high=high, is_exact=False)
             return _negative(inner) if name == "neg" else _absolute(inner)
-        case syntax.Binary(name, left, right):
-            first: Fact = yield _fact(left, facts)
-            second: Fact = yield _fact(right, facts)
-            return operation(name, first, second)
+        case syntax.Binary(name, _, _):
+            return operation(name, *below)
         case syntax.Indicator():
             return Fact(Fraction(0), Fraction(1), is_integer=True)
 
@@ -162,8 +151,8 @@ def operation(name: syntax.BinaryName, left: Fact, right: Fact) -> Fact:
         return ANYTHING
     exact = is_exact(name, left, right, bounds)
     low, high = bounds if exact else _widened(*bounds, _conversions(name, left, right))
-    low = low if low >= -LARGEST else -math.inf
-    high = high if high <= LARGEST else math.inf
+    low = low if low >= -OVERFLOW else -math.inf
+    high = high if high <= OVERFLOW else math.inf
     return Fact(
         low,
         high,
@@ -180,7 +169,7 @@ def slack(name: syntax.BinaryName, left: Fact, right: Fact) -> End:
 def _conversions(name: syntax.BinaryName, left: Fact, right: Fact) -> End:
     if name not in ("+", "-"):
         return Fraction(0)
-    return sum((UNIT * fact.size for fact in (left, right) if fact.is_integer and fact.size >= WHOLE), Fraction(0))
+    return sum((EPSILON * fact.size for fact in (left, right) if fact.is_integer and fact.size >= WHOLE), Fraction(0))
 
 
 def _widened(low: End, high: End, extra: End) -> tuple[End, End]:
@@ -190,12 +179,12 @@ def _widened(low: End, high: End, extra: End) -> tuple[End, End]:
 def _widen(end: End, sign: int, extra: End) -> End:
     if isinstance(end, float) or isinstance(extra, float):
         return sign * math.inf
-    return _outward(end + sign * (abs(end) * 4 * UNIT + TINY + extra), sign)
+    return _outward(end + sign * (abs(end) * 4 * EPSILON + TINY + extra), sign)
 
 
 def _outward(end: Fraction, sign: int) -> End:
     """Return a float64 beyond ``end``: the ends of a long calculation must not grow digits at each step."""
-    if abs(end) >= LARGEST:
+    if abs(end) >= OVERFLOW:
         return sign * math.inf if (end > 0) == (sign > 0) else end
     return Fraction(math.nextafter(float(end), sign * math.inf))
 
@@ -207,7 +196,7 @@ def is_exact(name: syntax.BinaryName, left: Fact, right: Fact, bounds: tuple[End
     match name:
         case "min" | "max":
             return True
-        case _ if result > LARGEST:
+        case _ if result > OVERFLOW:
             return False
         case "+" | "-":
             return (whole and result < WHOLE) or _is(right, 0) or _is(left, 0)

@@ -46,15 +46,7 @@ def commands(command: syntax.Command) -> Iterator[syntax.Command]:
             check()
         current = pending.pop()
         yield current
-        match current:
-            case syntax.Sequence(parts):
-                pending.extend(reversed(parts))
-            case syntax.If(_, then, otherwise):
-                pending += (otherwise, then)
-            case syntax.For(_, _, _, body):
-                pending.append(body)
-            case syntax.Skip() | syntax.Assign() | syntax.Return():
-                pass
+        pending.extend(reversed(syntax.subcommands(current)))
 
 
 def assigned(command: syntax.Command) -> tuple[str, ...]:
@@ -64,21 +56,8 @@ def assigned(command: syntax.Command) -> tuple[str, ...]:
 
 def all_names(program: syntax.Program) -> frozenset[str]:
     """Return every name of ``program``: inputs, variables read or assigned, loop variables."""
-    found = set(program.inputs)
-    for command in commands(program.body):
-        match command:
-            case syntax.Assign(name, value):
-                found.add(name)
-                found.update(syntax.names(value))
-            case syntax.Return(value):
-                found.update(syntax.names(value))
-            case syntax.If(guard, _, _):
-                found.update(syntax.names(guard))
-            case syntax.For(name, _, _, _):
-                found.add(name)
-            case syntax.Skip() | syntax.Sequence():
-                pass
-    return frozenset(found)
+    named = syntax.Variable | syntax.Missing | syntax.Assign | syntax.For
+    return frozenset([*program.inputs, *(node.name for node in syntax.nodes(program.body) if isinstance(node, named))])
 
 
 def has_return(command: syntax.Command) -> bool:

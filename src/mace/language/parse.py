@@ -13,7 +13,7 @@ from mace.language.scope import Scope
 from mace.language.source import Source, find_source
 from mace.language.statements import Statements
 from mace.language.trampoline import finish
-from mace.language.values import Label, Level, Number, Reads, Record, Symbol, Text, Value, from_object, from_symbol
+from mace.language.values import Fields, Label, Level, Number, Reads, Symbol, Text, Value, from_object, from_symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def _parameters(
         raise source.refuse(
             source.node, f"{len(free)} parameters", f"Exactly {len(records)} are accepted here. Name each row once."
         )
-    return bound | {argument.arg: Record(fields) for argument, fields in zip(free, records, strict=True)}
+    return bound | {argument.arg: Fields(fields) for argument, fields in zip(free, records, strict=True)}
 
 
 def _meaning(source: Source, argument: ast.arg, symbols: Mapping[str, Symbol] | None) -> Value:
@@ -203,7 +203,7 @@ def _reads(value: Value) -> set[str]:
     match value:
         case Number(expression) | Level(expression, _, _):
             return set(syntax.names(expression))
-        case Record(fields):
+        case Fields(fields):
             return {name for symbol in fields.values() for name in syntax.names(symbol.expression)}
         case _:
             return set()

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 from mace.language import syntax
 from mace.language.run import apply, calculate, compare
-from mace.language.substitute import substitute, substitute_command
+from mace.language.substitute import substitute
 from mace.language.unroll import unroll
+from mace.language.walk import rewrite
 
 
 def given(program: syntax.Program, values: Mapping[str, Fraction]) -> syntax.Program:
@@ -24,7 +25,7 @@ def given(program: syntax.Program, values: Mapping[str, Fraction]) -> syntax.Pro
     Return(value=Variable(name='a'))
     """
     known = {name: syntax.Constant(value) for name, value in values.items()}
-    body = _command(substitute_command(unroll(program).body, known))
+    body = _command(substitute(unroll(program).body, known))
     return syntax.Program(program.inputs, _as_one(body))
 
 
@@ -36,9 +37,9 @@ def _as_one(body: syntax.Command) -> syntax.Command:
     for part in body.parts:
         match part:
             case syntax.Assign(name, value):
-                values[name] = _expression(substitute(value, values))
+                values[name] = rewrite(substitute(value, values), _decided)
             case syntax.Return(value):
-                return syntax.Return(_expression(substitute(value, values)))
+                return syntax.Return(rewrite(substitute(value, values), _decided))
             case _:
                 return body
     return body
@@ -47,13 +48,13 @@ def _as_one(body: syntax.Command) -> syntax.Command:
 def _command(command: syntax.Command) -> syntax.Command:
     match command:
         case syntax.Return(value):
-            return syntax.Return(_expression(value))
+            return syntax.Return(rewrite(value, _decided))
         case syntax.Assign(name, value):
-            return syntax.Assign(name, _expression(value))
+            return syntax.Assign(name, rewrite(value, _decided))
         case syntax.Sequence(parts):
             return syntax.sequence(map(_command, parts))
         case syntax.If(guard, then, otherwise):
-            left = _guard(guard)
+            left = rewrite(guard, _decided)
             if isinstance(left, syntax.Truth):
                 return _command(then if left.value else otherwise)
             return syntax.If(left, _command(then), _command(otherwise))
@@ -61,37 +62,28 @@ def _command(command: syntax.Command) -> syntax.Command:
             return command
 
 
-def _expression(expression: syntax.Expression) -> syntax.Expression:
-    match expression:
-        case syntax.Indicator(guard):
-            left = _guard(guard)
-            return syntax.Constant(Fraction(left.value)) if isinstance(left, syntax.Truth) else syntax.Indicator(left)
-        case syntax.Unary(name, operand):
-            inner = _expression(operand)
-            if isinstance(inner, syntax.Constant):
-                return syntax.Constant(apply(name, inner.value))
-            return syntax.Unary(name, inner)
-        case syntax.Binary(name, left, right):
-            a, b = _expression(left), _expression(right)
-            if isinstance(a, syntax.Constant) and isinstance(b, syntax.Constant) and (name != "/" or b.value):
-                return syntax.Constant(calculate(name, a.value, b.value))
-            return syntax.Binary(name, a, b)
+def folded(node: syntax.Node) -> syntax.Node:
+    """Return a calculation with numbers as its result, and any other node as it is; a division by 0 stays."""
+    match node:
+        case syntax.Unary(name, syntax.Constant(value)):
+            return syntax.Constant(apply(name, value))
+        case syntax.Binary(name, syntax.Constant(left), syntax.Constant(right)) if name != "/" or right:
+            return syntax.Constant(calculate(name, left, right))
         case _:
-            return expression
+            return node
 
 
-def _guard(guard: syntax.Guard) -> syntax.Guard:
-    match guard:
-        case syntax.Compare(name, left, right):
-            a, b = _expression(left), _expression(right)
-            if isinstance(a, syntax.Constant) and isinstance(b, syntax.Constant):
-                return syntax.Truth(compare(name, a.value, b.value))
-            return syntax.Compare(name, a, b)
+def _decided(node: syntax.Node) -> syntax.Node:
+    match node:
+        case syntax.Indicator(syntax.Truth(value)):
+            return syntax.Constant(Fraction(value))
+        case syntax.Compare(name, syntax.Constant(left), syntax.Constant(right)):
+            return syntax.Truth(compare(name, left, right))
         case syntax.And(parts):
-            return syntax.conjunction(map(_guard, parts))
+            return syntax.conjunction(parts)
         case syntax.Or(parts):
-            return syntax.disjunction(map(_guard, parts))
+            return syntax.disjunction(parts)
         case syntax.Not(part):
-            return syntax.negation(_guard(part))
+            return syntax.negation(part)
         case _:
-            return guard
+            return folded(node)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from mace.language import syntax
-from mace.language.linear import Linear, add
+from mace.language.linear import Linear, add, calculated, times
+from mace.language.run import compare
 from mace.language.unroll import unroll
 
 MOST_PIECES = 64
@@ -17,7 +18,7 @@ Piece = tuple[syntax.Guard, Linear]
 Values = dict[str, Linear]
 
 
-class _NotLinear(Exception):
+class _NotPiecewiseLinear(Exception):
     """The program multiplies variables, or is very long."""
 
 
@@ -39,7 +40,7 @@ def pieces(program: syntax.Program) -> list[Piece] | None:
             if len(made) > MOST_PIECES:
                 return None
         return made
-    except (_NotLinear, RecursionError):
+    except (_NotPiecewiseLinear, RecursionError):
         return None
 
 
@@ -63,7 +64,7 @@ def _run(command: syntax.Command, values: Values) -> Iterator[tuple[Guards, Line
         case syntax.Skip():
             yield (), values
         case _:
-            raise _NotLinear
+            raise _NotPiecewiseLinear
 
 
 def _run_all(parts: tuple[syntax.Command, ...], values: Values) -> Iterator[tuple[Guards, Linear | Values]]:
@@ -90,40 +91,28 @@ def _form(expression: syntax.Expression, values: Values) -> Iterator[tuple[Guard
         case syntax.Unary(("neg" | "abs") as name, operand):
             for guards, form in _form(operand, values):
                 if name == "neg":
-                    yield guards, _times(form, Fraction(-1))
+                    yield guards, times(form, Fraction(-1))
                     continue
                 for more, is_kept in _sign(">=", form):
-                    yield (*guards, *more), form if is_kept else _times(form, Fraction(-1))
+                    yield (*guards, *more), form if is_kept else times(form, Fraction(-1))
         case syntax.Binary(name, left, right):
             for guards, a in _form(left, values):
                 for more, b in _form(right, values):
                     for last, form in _joined(name, a, b):
                         yield (*guards, *more, *last), form
         case syntax.Unary():
-            raise _NotLinear
+            raise _NotPiecewiseLinear
 
 
 def _joined(name: str, a: Linear, b: Linear) -> Iterator[tuple[Guards, Linear]]:
-    match name:
-        case "+":
-            yield (), add(a, b, Fraction(1))
-        case "-":
-            yield (), add(a, b, Fraction(-1))
-        case "max" | "min":
-            for guards, first_is_more in _sign(">=", add(a, b, Fraction(-1))):
-                yield guards, a if first_is_more == (name == "max") else b
-        case "*" if not a[0]:
-            yield (), _times(b, a[1])
-        case "*" if not b[0]:
-            yield (), _times(a, b[1])
-        case "/" if not b[0] and b[1]:
-            yield (), _times(a, 1 / b[1])
-        case _:
-            raise _NotLinear
-
-
-def _times(form: Linear, share: Fraction) -> Linear:
-    return add(({}, Fraction(0)), form, share)
+    if name in ("max", "min"):
+        for guards, first_is_more in _sign(">=", add(a, b, Fraction(-1))):
+            yield guards, a if first_is_more == (name == "max") else b
+        return
+    form = calculated(name, a, b)
+    if form is None:
+        raise _NotPiecewiseLinear
+    yield (), form
 
 
 def _truth(guard: syntax.Guard, values: Values) -> Iterator[tuple[Guards, bool]]:
@@ -141,7 +130,7 @@ def _truth(guard: syntax.Guard, values: Values) -> Iterator[tuple[Guards, bool]]
                     for last, holds in _sign(sign, add(a, b, Fraction(-1))):
                         yield (*guards, *more, *last), holds
         case syntax.Missing():
-            raise _NotLinear
+            raise _NotPiecewiseLinear
 
 
 def _all(parts: tuple[syntax.Guard, ...], values: Values, decisive: bool) -> Iterator[tuple[Guards, bool]]:
@@ -157,31 +146,15 @@ def _all(parts: tuple[syntax.Guard, ...], values: Values, decisive: bool) -> Ite
             yield (*guards, *more), last
 
 
-_MIRRORED: dict[syntax.CompareName, syntax.CompareName] = {
-    "<": ">",
-    "<=": ">=",
-    ">": "<",
-    ">=": "<=",
-    "==": "==",
-    "!=": "!=",
-}
-
-
 def _sign(sign: syntax.CompareName, form: Linear) -> Iterator[tuple[Guards, bool]]:
     """Yield whether a form compares so with 0: one answer where that is known, else both with what they need."""
     shares = {name: share for name, share in form[0].items() if share}
     if not shares:
-        number = form[1]
-        yield (
-            (),
-            {"<": number < 0, "<=": number <= 0, ">": number > 0, ">=": number >= 0}.get(
-                sign, (number == 0) == (sign == "==")
-            ),
-        )
+        yield (), compare(sign, form[1], Fraction(0))
         return
     first = next(iter(shares.values()))
     if first < 0:
-        sign = _MIRRORED[sign]
+        sign = syntax.MIRRORED[sign]
     terms: list[syntax.Expression] = [
         syntax.Variable(name)
         if share == first

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -54,7 +55,7 @@ def evaluate(expression: syntax.Expression, values: Values) -> Fraction:
 
     Examples
     --------
-    >>> evaluate(Binary("/", Constant(Fraction(1)), Variable("x")), {"x": Fraction(3)})
+    >>> evaluate(syntax.Binary("/", syntax.ONE, syntax.Variable("x")), {"x": Fraction(3)})
     Fraction(1, 3)
     """
     return finish(_value(expression, values), is_timed=False)
@@ -65,7 +66,7 @@ def holds(guard: syntax.Guard, values: Values) -> bool:
 
     Examples
     --------
-    >>> holds(Compare("<", Variable("x"), Constant(Fraction(2))), {"x": Fraction(1)})
+    >>> holds(syntax.Compare("<", syntax.Variable("x"), syntax.ONE), {"x": Fraction(0)})
     True
     """
     return finish(_truth(guard, values), is_timed=False)
@@ -158,19 +159,17 @@ def apply(name: syntax.UnaryName, value: Fraction) -> Fraction:
 
 def calculate(name: syntax.BinaryName, left: Fraction, right: Fraction) -> Fraction:
     """Return the exact result of a binary function."""
-    match name:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "/":
-            return left / right
-        case "min":
-            return min(left, right)
-        case "max":
-            return max(left, right)
+    return _CALCULATE[name](left, right)
+
+
+_CALCULATE: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "min": min,
+    "max": max,
+}
 
 
 def _truth(guard: syntax.Guard, values: Values) -> Steps[bool]:
@@ -197,16 +196,14 @@ def _truth(guard: syntax.Guard, values: Values) -> Steps[bool]:
 
 def compare(name: syntax.CompareName, left: Fraction, right: Fraction) -> bool:
     """Whether the comparison holds of two numbers."""
-    match name:
-        case "<":
-            return left < right
-        case "<=":
-            return left <= right
-        case "==":
-            return left == right
-        case "!=":
-            return left != right
-        case ">":
-            return left > right
-        case ">=":
-            return left >= right
+    return _COMPARE[name](left, right)
+
+
+_COMPARE: dict[str, Callable[[Fraction, Fraction], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    ">=": operator.ge,
+}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from mace.language import syntax
-from mace.language.naming import commands
 from mace.language.run import evaluate
-from mace.language.trampoline import Steps, each, finish
+from mace.language.walk import fold
 
 Node = syntax.Expression | syntax.Guard
 
@@ -25,66 +25,21 @@ def has_value(node: Node, *, asked: frozenset[str] = frozenset()) -> syntax.Guar
     Examples
     --------
     >>> from mace.language import show_formula
-    >>> show_formula(has_value(Binary("/", Variable("a"), Variable("b"))))
+    >>> show_formula(has_value(syntax.Binary("/", syntax.Variable("a"), syntax.Variable("b"))))
     'b ≠ 0'
     """
-    return syntax.conjunction(_without_repeats(finish(_condition(node, asked))))
+    return syntax.conjunction(_without_repeats(fold(node, partial(_condition, asked))))
 
 
 def asked_about(command: syntax.Command) -> frozenset[str]:
     """Return the inputs of which ``command`` asks whether they are missing."""
-    return frozenset(name for node in _nodes(command) for name in _asked(node))
+    return frozenset(node.name for node in syntax.nodes(command) if isinstance(node, syntax.Missing))
 
 
 def divides_by_variable(program: syntax.Program) -> bool:
     """Return whether some division of ``program`` is by anything but a number other than 0."""
-    divisors = [divisor for node in _nodes(program.body) for divisor in _divisors(node)]
-    return any(syntax.variables(divisor) or not evaluate(divisor, {}) for divisor in divisors)
-
-
-def _divisors(node: Node) -> Iterable[syntax.Expression]:
-    pending: list[Node] = [node]
-    while pending:
-        match pending.pop():
-            case syntax.Binary(name, left, right):
-                pending += (left, right)
-                if name == "/":
-                    yield right
-            case syntax.Compare(_, left, right):
-                pending += (left, right)
-            case syntax.Unary(_, inner) | syntax.Indicator(inner) | syntax.Not(inner):
-                pending.append(inner)
-            case syntax.And(parts) | syntax.Or(parts):
-                pending.extend(parts)
-            case _:
-                continue
-
-
-def _nodes(command: syntax.Command) -> Iterable[Node]:
-    for part in commands(command):
-        match part:
-            case syntax.Assign(_, node) | syntax.Return(node) | syntax.If(node, _, _):
-                yield node
-            case _:
-                continue
-
-
-def _asked(node: Node) -> Iterable[str]:
-    pending: list[Node] = [node]
-    while pending:
-        match pending.pop():
-            case syntax.Missing(name):
-                yield name
-            case syntax.Unary(_, operand):
-                pending.append(operand)
-            case syntax.Binary(_, left, right) | syntax.Compare(_, left, right):
-                pending += (left, right)
-            case syntax.Indicator(guard) | syntax.Not(guard):
-                pending.append(guard)
-            case syntax.And(parts) | syntax.Or(parts):
-                pending.extend(parts)
-            case syntax.Variable() | syntax.Constant() | syntax.Truth():
-                pass
+    quotients = (node for node in syntax.nodes(program.body) if isinstance(node, syntax.Binary) and node.name == "/")
+    return any(syntax.variables(node.right) or not evaluate(node.right, {}) for node in quotients)
 
 
 def _without_repeats(guard: syntax.Guard) -> Iterable[syntax.Guard]:
@@ -98,32 +53,19 @@ def _without_repeats(guard: syntax.Guard) -> Iterable[syntax.Guard]:
         yield part
 
 
-def _condition(node: Node, asked: frozenset[str]) -> Steps[syntax.Guard]:
+def _condition(asked: frozenset[str], node: Node, below: list[syntax.Guard]) -> syntax.Guard:
+    """Return where a node has a value, from where its children have one."""
     match node:
-        case syntax.Constant() | syntax.Truth() | syntax.Missing():
-            return syntax.TRUE
         case syntax.Variable(name):
             return syntax.Not(syntax.Missing(name)) if name in asked else syntax.TRUE
-        case syntax.Unary(_, inner) | syntax.Indicator(inner) | syntax.Not(inner):
-            below: syntax.Guard = yield _condition(inner, asked)
-            return below
-        case syntax.Binary(_, left, right) | syntax.Compare(_, left, right):
-            first: syntax.Guard = yield _condition(left, asked)
-            second: syntax.Guard = yield _condition(right, asked)
-            return syntax.conjunction([first, second, _divisible(node)])
-        case syntax.And(parts) | syntax.Or(parts):
-            conditions: list[syntax.Guard] = yield each(_condition(part, asked) for part in parts)
-            return _short_circuit(node, conditions)
-
-
-def _divisible(node: Node) -> syntax.Guard:
-    match node:
+        case syntax.And() | syntax.Or():
+            return _short_circuit(node, below)
         case syntax.Binary("/", _, syntax.Constant(value)) if value != 0:
-            return syntax.TRUE
+            return syntax.conjunction(below)
         case syntax.Binary("/", _, divisor):
-            return syntax.Compare("!=", divisor, syntax.ZERO)
+            return syntax.conjunction([*below, syntax.Compare("!=", divisor, syntax.ZERO)])
         case _:
-            return syntax.TRUE
+            return syntax.conjunction(below)
 
 
 def _short_circuit(node: syntax.And | syntax.Or, conditions: list[syntax.Guard]) -> syntax.Guard:

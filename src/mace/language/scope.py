@@ -13,12 +13,12 @@ from mace.language import syntax
 from mace.language.naming import Fresh
 from mace.language.source import Source
 from mace.language.values import (
+    Fields,
     Items,
     Label,
     Level,
     Number,
     Reads,
-    Record,
     Test,
     Text,
     Value,
@@ -163,7 +163,7 @@ class Scope:
                     "a string is used as a number",
                     "Strings may be compared, assigned and returned. Use a number.",
                 )
-            case Items() | Record():
+            case Items() | Fields():
                 what = "a list" if isinstance(value, Items) else "a whole row"
                 raise self.refuse(
                     node, f"{what} is used as a number", "Numbers are accepted. Name one entry, as in w[0] or row.age."
@@ -218,3 +218,16 @@ def _holder(value: Value) -> str | None:
             return name
         case _:
             return None
+
+
+def describe(node: ast.AST) -> str:
+    """Return what a piece of Python that is not accepted is called."""
+    return {
+        ast.Lambda: "a function inside the function",
+        ast.NamedExpr: "an assignment inside an expression",
+        ast.Dict: "a dictionary",
+        ast.JoinedStr: "a formatted string",
+        ast.Starred: "a starred expression",
+        ast.Await: "await",
+        ast.Yield: "yield",
+    }.get(type(node), f"{type(node).__name__} ({ast.unparse(node)})")

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
+from mace.exact import is_float
 from mace.language import syntax
 from mace.language.naming import Fresh, all_names, assigned, commands
 from mace.language.trampoline import Steps, each, finish
@@ -44,7 +45,8 @@ def show_formula(guard: syntax.Guard) -> str:
 
     Examples
     --------
-    >>> show_formula(And((Compare("<=", Variable("x"), Constant(Fraction(1))), Not(Missing("x")))))
+    >>> from mace.language import ONE, And, Compare, Missing, Not, Variable
+    >>> show_formula(And((Compare("<=", Variable("x"), ONE), Not(Missing("x")))))
     'x ≤ 1 ∧ ¬missing(x)'
     """
     return finish(_Logic().guard(guard, 0))
@@ -55,7 +57,8 @@ def show_expression(expression: syntax.Expression) -> str:
 
     Examples
     --------
-    >>> show_expression(Binary("*", Constant(Fraction(1, 2)), Variable("x")))
+    >>> from mace.language import Binary, Variable, constant
+    >>> show_expression(Binary("*", constant(0.5), Variable("x")))
     '0.5 * x'
     """
     return finish(_Logic().expression(expression, 0))
@@ -65,16 +68,9 @@ def show_number(value: Fraction) -> str:
     """Return an exact number: an integer, the shortest decimal of a float, or a quotient of integers."""
     if value.denominator == 1:
         return str(value.numerator)
-    if _is_float(value):
+    if is_float(value):
         return repr(float(value))
     return f"{value.numerator} / {value.denominator}"
-
-
-def _is_float(value: Fraction) -> bool:
-    try:
-        return Fraction(float(value)) == value
-    except OverflowError:
-        return False
 
 
 def _bare(name: str) -> str:
@@ -131,7 +127,7 @@ class _Expressions(ABC):
 
 
 def _strength(value: Fraction) -> int:
-    if value.denominator != 1 and not _is_float(value):
+    if value.denominator != 1 and not is_float(value):
         return 0
     return _SIGN if value < 0 else _ATOM
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from mace.errors import InvalidProgram, did_you_mean
 from mace.language import syntax
 from mace.language.naming import Fresh, all_names, has_return
-from mace.language.substitute import substitute, substitute_guard
+from mace.language.substitute import Kind, substitute
 from mace.language.trampoline import Steps, each, finish
 from mace.language.unroll import well_formed
 
@@ -45,7 +45,9 @@ def single_assignment(program: syntax.Program) -> syntax.Program:
     """
     shaped = well_formed(program)
     versions = _Versions(Fresh(all_names(shaped)))
-    state = _State(dict.fromkeys(shaped.inputs, 1), {name: syntax.Variable(name) for name in shaped.inputs})
+    current: dict[str, syntax.Expression] = {name: syntax.Variable(name) for name in shaped.inputs}
+    order = {name: place for place, name in enumerate(shaped.inputs)}
+    state = _State(dict.fromkeys(shaped.inputs, 1), current, order)
     return syntax.Program(shaped.inputs, finish(_convert(shaped.body, state, versions)))
 
 
@@ -66,18 +68,42 @@ class _Versions:
 
 @dataclass(slots=True)
 class _State:
-    """How often each variable was assigned so far, and what a variable that has a value is called now."""
+    """How often each variable was assigned so far, and what a variable that has a value is called now; changes can be undone."""
 
     counts: dict[str, int]
     current: dict[str, syntax.Expression]
+    order: dict[str, int]
+    trail: list[tuple[str, int | None, syntax.Expression | None]] = field(default_factory=list)
 
-    def copy(self) -> _State:
-        return _State(dict(self.counts), dict(self.current))
+    def set(self, name: str, count: int, value: syntax.Expression | None) -> None:
+        """Have a variable assigned ``count`` times and called ``value``; ``None`` where it has no value."""
+        self.trail.append((name, self.counts.get(name), self.current.get(name)))
+        self.order.setdefault(name, len(self.order))
+        self._put(name, count, value)
+
+    def undo(self, mark: int) -> dict[str, tuple[int, syntax.Expression | None]]:
+        """Take back what was set since the trail had the length ``mark``; return the variables that it was set for, as they were last."""
+        set_since = dict.fromkeys(name for name, _, _ in self.trail[mark:])
+        last = {name: (self.counts[name], self.current.get(name)) for name in set_since}
+        while len(self.trail) > mark:
+            self._put(*self.trail.pop())
+        return last
+
+    def _put(self, name: str, count: int | None, value: syntax.Expression | None) -> None:
+        if count is None:
+            del self.counts[name], self.order[name]
+        else:
+            self.counts[name] = count
+        if value is None:
+            self.current.pop(name, None)
+        else:
+            self.current[name] = value
 
     def assign(self, name: str, versions: _Versions) -> str:
-        self.counts[name] = self.counts.get(name, 0) + 1
-        new = versions.name(name, self.counts[name])
-        self.current[name] = syntax.Variable(new)
+        """Give a variable its next version; return that version's name."""
+        count = self.counts.get(name, 0) + 1
+        new = versions.name(name, count)
+        self.set(name, count, syntax.Variable(new))
         return new
 
 
@@ -101,44 +127,46 @@ def _convert(command: syntax.Command, state: _State, versions: _Versions) -> Ste
 
 
 def _convert_choice(choice: syntax.If, state: _State, versions: _Versions) -> Steps[syntax.Command]:
-    guard = _read_guard(choice.guard, state.current)
-    first, second = state.copy(), state.copy()
-    then: syntax.Command = yield _convert(choice.then, first, versions)
-    otherwise: syntax.Command = yield _convert(choice.otherwise, second, versions)
+    guard = _read(choice.guard, state.current)
+    mark = len(state.trail)
+    then: syntax.Command = yield _convert(choice.then, state, versions)
+    first = state.undo(mark)
+    otherwise: syntax.Command = yield _convert(choice.otherwise, state, versions)
+    second = state.undo(mark)
     if has_return(choice):  # nothing follows: there is nothing to merge for
         return syntax.If(guard, then, otherwise)
     copies = _merge(state, first, second, versions)
     return syntax.If(guard, syntax.sequence([then, *copies[0]]), syntax.sequence([otherwise, *copies[1]]))
 
 
+Branch = dict[str, tuple[int, syntax.Expression | None]]
+"""The variables that a branch assigns: how often they were assigned after it, and what they are called then."""
+
+
 def _merge(
-    state: _State, first: _State, second: _State, versions: _Versions
+    state: _State, first: Branch, second: Branch, versions: _Versions
 ) -> tuple[list[syntax.Command], list[syntax.Command]]:
     """Join two branches into ``state``; return the copies that each branch must end with."""
     copies: tuple[list[syntax.Command], list[syntax.Command]] = ([], [])
-    for name in first.counts | second.counts:
-        one, two = first.counts.get(name, 0), second.counts.get(name, 0)
-        state.counts[name] = max(one, two)
-        if name not in first.current or name not in second.current:
-            state.current.pop(name, None)  # assigned on one side only: it has no value from here on
+    last = len(state.order)
+    for name in sorted(first | second, key=lambda name: state.order.get(name, last)):
+        before = (state.counts.get(name, 0), state.current.get(name))
+        (one, own), (two, other) = first.get(name, before), second.get(name, before)
+        if own is None or other is None:
+            state.set(name, max(one, two), None)  # assigned on one side only: it has no value from here on
             continue
         merged = versions.name(name, max(one, two))
-        state.current[name] = syntax.Variable(merged)
+        state.set(name, max(one, two), syntax.Variable(merged))
         if one < two:
-            copies[0].append(syntax.Assign(merged, first.current[name]))
+            copies[0].append(syntax.Assign(merged, own))
         elif two < one:
-            copies[1].append(syntax.Assign(merged, second.current[name]))
+            copies[1].append(syntax.Assign(merged, other))
     return copies
 
 
-def _read(value: syntax.Expression, current: Mapping[str, syntax.Expression]) -> syntax.Expression:
-    _check(syntax.names(value), current)
-    return substitute(value, current)
-
-
-def _read_guard(guard: syntax.Guard, current: Mapping[str, syntax.Expression]) -> syntax.Guard:
-    _check(syntax.names(guard), current)
-    return substitute_guard(guard, current)
+def _read(node: Kind, current: Mapping[str, syntax.Expression]) -> Kind:
+    _check(syntax.names(node), current)
+    return substitute(node, current)
 
 
 def _check(used: tuple[str, ...], current: Mapping[str, syntax.Expression]) -> None:

@@ -9,7 +9,7 @@ from mace.language.expressions import Expressions
 from mace.language.folding import decided
 from mace.language.scope import Scope, merged
 from mace.language.trampoline import Steps
-from mace.language.values import Items, Label, Level, Number, Record, Test, Text, Value
+from mace.language.values import Fields, Items, Label, Level, Number, Test, Text, Value
 
 _INSTEAD: dict[type[ast.stmt], tuple[str, str]] = {
     ast.While: ("a while loop", "Bounded loops are accepted. Write for i in range(n), with a constant n."),
@@ -114,7 +114,7 @@ class Statements(Expressions):
     def _keep(self, node: ast.expr, name: str, value: Value) -> None:
         """Bind ``name`` to ``value``; what the program calculates goes into a variable."""
         match value:
-            case Record():
+            case Fields():
                 self.scope.names[name] = value
             case Items():
                 self.scope.names[name] = self._kept_items(node, name, value)
@@ -144,7 +144,7 @@ class Statements(Expressions):
                     variable = self.scope.fresh(f"{name}_{place}")
                     self.scope.emit(syntax.Assign(variable, expression))
                     kept.append(Level(syntax.Variable(variable), levels, ordered))
-                case Level() | Text() | Record():
+                case Level() | Text() | Fields():
                     kept.append(item)
         return Items(tuple(kept))
 

@@ -15,10 +15,11 @@ A *formula* is a guard: the characteristic formula of a program is a guard over 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from operator import attrgetter
+from typing import Any, Literal
 
 UnaryName = Literal["neg", "abs", "decimal", "decimal32", "decimal16", "float"]
 BinaryName = Literal["+", "-", "*", "/", "min", "max"]
@@ -161,6 +162,8 @@ class Return:
 
 Command = Skip | Assign | Sequence | If | For | Return
 
+Node = Expression | Guard | Command
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -183,51 +186,36 @@ def constant(value: int | float | Fraction) -> Constant:
 
 def conjunction(parts: Iterable[Guard]) -> Guard:
     """Return the conjunction of ``parts``, flattened, without trivial parts."""
-    kept: list[Guard] = []
-    for part in parts:
-        match part:
-            case Truth(True):
-                continue
-            case Truth(False):
-                return FALSE
-            case And(inner):
-                kept.extend(inner)
-            case _:
-                kept.append(part)
-    if not kept:
-        return TRUE
-    return kept[0] if len(kept) == 1 else And(tuple(kept))
+    return _junction(And, parts, neutral=TRUE)
 
 
 def disjunction(parts: Iterable[Guard]) -> Guard:
     """Return the disjunction of ``parts``, flattened, without trivial parts."""
+    return _junction(Or, parts, neutral=FALSE)
+
+
+def _junction(kind: type[And] | type[Or], parts: Iterable[Guard], *, neutral: Truth) -> Guard:
     kept: list[Guard] = []
     for part in parts:
-        match part:
-            case Truth(False):
-                continue
-            case Truth(True):
-                return TRUE
-            case Or(inner):
-                kept.extend(inner)
-            case _:
-                kept.append(part)
+        if isinstance(part, kind):
+            kept.extend(part.parts)
+        elif not isinstance(part, Truth):
+            kept.append(part)
+        elif part.value is not neutral.value:
+            return part
     if not kept:
-        return FALSE
-    return kept[0] if len(kept) == 1 else Or(tuple(kept))
+        return neutral
+    return kept[0] if len(kept) == 1 else kind(tuple(kept))
 
 
 def sequence(parts: Iterable[Command]) -> Command:
     """Return the composition of ``parts``, flattened, without skips."""
     kept: list[Command] = []
     for part in parts:
-        match part:
-            case Skip():
-                continue
-            case Sequence(inner):
-                kept.extend(inner)
-            case _:
-                kept.append(part)
+        if isinstance(part, Sequence):
+            kept.extend(part.parts)
+        elif not isinstance(part, Skip):
+            kept.append(part)
     if not kept:
         return Skip()
     return kept[0] if len(kept) == 1 else Sequence(tuple(kept))
@@ -241,14 +229,11 @@ def total(terms: Iterable[Expression]) -> Expression:
     return ZERO if result is None else result
 
 
-_OPPOSITE: dict[CompareName, CompareName] = {
-    "<": ">=",
-    "<=": ">",
-    "==": "!=",
-    "!=": "==",
-    ">": "<=",
-    ">=": "<",
-}
+OPPOSITE: dict[CompareName, CompareName] = {"<": ">=", "<=": ">", "==": "!=", "!=": "==", ">": "<=", ">=": "<"}
+"""``a OPPOSITE b`` holds where ``a sign b`` does not."""
+
+MIRRORED: dict[CompareName, CompareName] = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
+"""``b MIRRORED a`` is ``a sign b``."""
 
 
 def negation(guard: Guard) -> Guard:
@@ -257,7 +242,7 @@ def negation(guard: Guard) -> Guard:
         case Truth(value):
             return Truth(not value)
         case Compare(name, left, right):
-            return Compare(_OPPOSITE[name], left, right)
+            return Compare(OPPOSITE[name], left, right)
         case Not(part):
             return part
         case And(parts):
@@ -268,29 +253,62 @@ def negation(guard: Guard) -> Guard:
             return Not(guard)
 
 
-def variables(node: Expression | Guard) -> frozenset[str]:
-    """Return the names that occur in an expression or guard."""
+_CHILDREN: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    Unary: lambda node: (node.operand,),
+    Binary: attrgetter("left", "right"),
+    Indicator: lambda node: (node.guard,),
+    Compare: attrgetter("left", "right"),
+    And: attrgetter("parts"),
+    Or: attrgetter("parts"),
+    Not: lambda node: (node.part,),
+    Assign: lambda node: (node.value,),
+    Sequence: attrgetter("parts"),
+    If: attrgetter("guard", "then", "otherwise"),
+    For: lambda node: (node.body,),
+    Return: lambda node: (node.value,),
+}
+_COMMANDS: dict[type, Callable[[Any], tuple[Command, ...]]] = {
+    Sequence: _CHILDREN[Sequence],
+    If: attrgetter("then", "otherwise"),
+    For: _CHILDREN[For],
+}
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """Return the nodes that a node is made of, in the order of the text."""
+    get = _CHILDREN.get(type(node))
+    return get(node) if get else ()
+
+
+def operands(node: Node) -> tuple[Node, ...]:
+    """Return the children of a node that is calculated; an indicator has none, for its guard is no number."""
+    return () if isinstance(node, Indicator) else children(node)
+
+
+def subcommands(node: Node) -> tuple[Command, ...]:
+    """Return the commands among the children of a command."""
+    get = _COMMANDS.get(type(node))
+    return get(node) if get else ()
+
+
+def nodes(node: Node, into: Callable[[Node], tuple[Node, ...]] = children) -> Iterator[Node]:
+    """Yield a node and every node inside it, in the order of the text."""
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        pending.extend(reversed(into(current)))
+
+
+def variables(node: Node) -> frozenset[str]:
+    """Return the names that are read in an expression, guard or command."""
     return frozenset(_names(node))
 
 
-def names(node: Expression | Guard) -> tuple[str, ...]:
-    """Return the names that occur in an expression or guard, each once, in the order of the text."""
+def names(node: Node) -> tuple[str, ...]:
+    """Return the names that are read in an expression, guard or command, each once, in the order of the text."""
     return tuple(dict.fromkeys(_names(node)))
 
 
-def _names(node: Expression | Guard) -> Iterator[str]:
-    pending: list[Expression | Guard] = [node]
-    while pending:
-        match pending.pop():
-            case Variable(name) | Missing(name):
-                yield name
-            case Unary(_, operand):
-                pending.append(operand)
-            case Binary(_, left, right) | Compare(_, left, right):
-                pending += (right, left)
-            case Indicator(guard) | Not(guard):
-                pending.append(guard)
-            case And(parts) | Or(parts):
-                pending.extend(reversed(parts))
-            case Constant() | Truth():
-                pass
+def _names(node: Node) -> Iterator[str]:
+    return (part.name for part in nodes(node) if isinstance(part, Variable | Missing))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from mace.errors import InvalidProgram
 from mace.language import syntax
 from mace.language.definite import surely_assigned
 from mace.language.naming import Fresh, all_names, assigned, commands, has_return
-from mace.language.substitute import substitute_command
-from mace.language.trampoline import Steps, each, finish
+from mace.language.substitute import substitute
+from mace.language.trampoline import Steps, finish
+from mace.language.walk import fold, rewrite
 
-LARGEST = 1_000_000
+MOST_COMMANDS = 1_000_000
 """The most commands that unrolling may produce."""
 
 
@@ -25,47 +24,38 @@ def unroll(program: syntax.Program) -> syntax.Program:
     """
     if not any(isinstance(part, syntax.For) for part in commands(program.body)):
         return program
-    size = finish(_size(program.body))
-    if size > LARGEST:
+    size = fold(program.body, _size, into=syntax.subcommands)
+    if size > MOST_COMMANDS:
         raise InvalidProgram(
-            f"the loops unroll to {size:,} commands. At most {LARGEST:,} are accepted. Shorten the ranges."
+            f"the loops unroll to {size:,} commands. At most {MOST_COMMANDS:,} are accepted. Shorten the ranges."
         )
-    return syntax.Program(program.inputs, finish(_unroll(program.body)))
+    return syntax.Program(program.inputs, rewrite(program.body, _unrolled))
 
 
-def _size(command: syntax.Command) -> Steps[int]:
+def _size(command: syntax.Command, below: list[int]) -> int:
+    """Return how many commands a command unrolls to, from those of its parts."""
+    match command:
+        case syntax.Sequence():
+            return sum(below)
+        case syntax.For(_, start, stop, _):
+            return max(0, stop - start) * below[0]
+        case _:
+            return 1 + sum(below)
+
+
+def _unrolled(command: syntax.Node) -> syntax.Node:
     match command:
         case syntax.Sequence(parts):
-            sizes: list[int] = yield each(map(_size, parts))
-            return sum(sizes)
-        case syntax.If(_, then, otherwise):
-            branches: list[int] = yield each([_size(then), _size(otherwise)])
-            return 1 + sum(branches)
-        case syntax.For(_, start, stop, body):
-            turn: int = yield _size(body)
-            return max(0, stop - start) * turn
-        case syntax.Skip() | syntax.Assign() | syntax.Return():
-            return 1
-
-
-def _unroll(command: syntax.Command) -> Steps[syntax.Command]:
-    match command:
-        case syntax.Skip() | syntax.Assign() | syntax.Return():
-            return command
-        case syntax.Sequence(parts):
-            flat: list[syntax.Command] = yield each(map(_unroll, parts))
-            return syntax.sequence(flat)
-        case syntax.If(guard, then, otherwise):
-            return syntax.If(guard, (yield _unroll(then)), (yield _unroll(otherwise)))
+            return syntax.sequence(parts)
         case syntax.For(name, start, stop, body):
             if name in assigned(body):
                 raise InvalidProgram(
                     f"the loop over {name!r} assigns its own variable. A loop variable only counts. "
                     "Assign to another name."
                 )
-            turn: syntax.Command = yield _unroll(body)
-            counts = (syntax.Constant(Fraction(count)) for count in range(start, stop))
-            return syntax.sequence([substitute_command(turn, {name: count}) for count in counts])
+            return syntax.sequence(substitute(body, {name: syntax.constant(turn)}) for turn in range(start, stop))
+        case _:
+            return command
 
 
 def is_well_formed(program: syntax.Program) -> bool:
@@ -164,22 +154,14 @@ def _store(command: syntax.Command, done: str, out: str) -> Steps[syntax.Command
 
 def falls_through(command: syntax.Command) -> bool:
     """Whether some path through the loop-free ``command`` reaches its end without a return."""
-    return finish(_falls(command))
+    return fold(command, _falls, into=syntax.subcommands)
 
 
-def _falls(command: syntax.Command) -> Steps[bool]:
+def _falls(command: syntax.Command, below: list[bool]) -> bool:
     match command:
         case syntax.Return():
             return False
-        case syntax.Sequence(parts):
-            for part in parts:
-                falls: bool = yield _falls(part)
-                if not falls:
-                    return False
-            return True
-        case syntax.If(_, then, otherwise):
-            first: bool = yield _falls(then)
-            second: bool = yield _falls(otherwise)
-            return first or second
-        case syntax.Skip() | syntax.Assign() | syntax.For():
-            return True
+        case syntax.If():
+            return any(below)
+        case _:
+            return isinstance(command, syntax.For) or all(below)

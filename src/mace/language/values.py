@@ -81,13 +81,13 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Fields:
     """A row: its fields are looked up by name."""
 
     fields: Mapping[str, Symbol]
 
 
-Value = Number | Test | Level | Text | Label | Items | Record
+Value = Number | Test | Level | Text | Label | Items | Fields
 
 
 def from_symbol(symbol: Symbol) -> Value:

@@ -17,7 +17,7 @@ from mace.language import syntax
 from mace.language.linear import Linear
 from mace.language.partial import given
 from mace.language.pieces import pieces
-from mace.language.substitute import substitute_guard
+from mace.language.substitute import substitute
 from mace.problem import Problem
 from mace.space import FeatureSpace, Integer, Point, Real, Value
 
@@ -137,7 +137,7 @@ class OfRow(Condition):
 
     def formula(self, prefix: str) -> syntax.Guard:
         """Return the condition over the variables of the effects."""
-        return substitute_guard(self.condition.formula(prefix), self.effects.named)
+        return substitute(self.condition.formula(prefix), self.effects.named)
 
 
 @dataclass(frozen=True, eq=False)

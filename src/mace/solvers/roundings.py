@@ -8,10 +8,11 @@ from fractions import Fraction
 from mace.language import syntax
 from mace.language.linear import room, unrounded
 from mace.language.roundings import ROUNDINGS
+from mace.language.walk import map_comparisons
 from mace.space import FeatureSpace, Integer, Real
 
 TIMES = 8
-"""So many times the room that roundings need is left: a witness becomes floats first."""
+"""How many times the room that roundings need is left: the numbers of a witness are rounded to floats, too."""
 
 
 def sizes_of(space: FeatureSpace) -> dict[str, Fraction]:
@@ -25,35 +26,21 @@ def sizes_of(space: FeatureSpace) -> dict[str, Fraction]:
 
 
 def narrowed(guard: syntax.Guard, sizes: Mapping[str, Fraction]) -> syntax.Guard:
-    """Return a guard without roundings that leaves room for them; an equation is taken as it stands without them."""
-    match guard:
-        case syntax.And(parts):
-            return syntax.conjunction(narrowed(part, sizes) for part in parts)
-        case syntax.Or(parts):
-            return syntax.disjunction(narrowed(part, sizes) for part in parts)
-        case syntax.Not(syntax.Missing()) | syntax.Missing() | syntax.Truth():
-            return guard
-        case syntax.Not(part):
-            return narrowed(syntax.negation(part), sizes)
-        case syntax.Compare(sign, left, right):
-            if not (_rounds(left) or _rounds(right)):
-                return guard
-            first, second = unrounded(left), unrounded(right)
-            if sign == "==" or not syntax.variables(guard) <= set(sizes):
-                return syntax.Compare(sign, first, second)
-            margin = syntax.Constant(TIMES * room(guard, sizes))
-            below = syntax.Compare("<=", syntax.Binary("+", first, margin), second)
-            above = syntax.Compare(">=", first, syntax.Binary("+", second, margin))
-            if sign == "!=":
-                return syntax.disjunction([below, above])
-            return below if sign in ("<", "<=") else above
+    """Return a guard without roundings that leaves room for them; an equation just loses them."""
 
+    def change(atom: syntax.Compare) -> syntax.Guard:
+        if not any(
+            isinstance(node, syntax.Unary) and node.name in ROUNDINGS for node in syntax.nodes(atom, syntax.operands)
+        ):
+            return atom
+        first, second = unrounded(atom.left), unrounded(atom.right)
+        if atom.name == "==" or not syntax.variables(atom) <= set(sizes):
+            return syntax.Compare(atom.name, first, second)
+        margin = syntax.Constant(TIMES * room(atom, sizes))
+        below = syntax.Compare("<=", syntax.Binary("+", first, margin), second)
+        above = syntax.Compare(">=", first, syntax.Binary("+", second, margin))
+        if atom.name == "!=":
+            return syntax.disjunction([below, above])
+        return below if atom.name in ("<", "<=") else above
 
-def _rounds(expression: syntax.Expression) -> bool:
-    match expression:
-        case syntax.Unary(name, operand):
-            return name in ROUNDINGS or _rounds(operand)
-        case syntax.Binary(_, left, right):
-            return _rounds(left) or _rounds(right)
-        case _:
-            return False
+    return map_comparisons(guard, change)

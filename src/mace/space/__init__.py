@@ -1,21 +1,8 @@
 """Features, feature spaces and their encodings (:mod:`mace.space.encoder` needs scikit-learn; nothing else here does)."""
 
 from mace.space.columns import Column, Filled, encoded_columns, numeric_columns
-from mace.space.features import (
-    Categorical,
-    Feature,
-    Integer,
-    Level,
-    Number,
-    Ordinal,
-    Real,
-    Value,
-    categorical,
-    grid_values,
-    integer,
-    ordinal,
-    real,
-)
+from mace.space.features import Categorical, Feature, Integer, Level, Number, Ordinal, Real, Value, grid_values
+from mace.space.making import categorical, integer, ordinal, real
 from mace.space.space import RESERVED, FeatureSpace, Point, Row, Scalar
 
 __all__ = [

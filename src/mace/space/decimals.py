@@ -8,7 +8,7 @@ from mace.exact import nearest_float
 from mace.space.features import Feature, Number, Real
 
 DIGITS = {"float64": 15, "float32": 6, "float16": 3}
-"""Decimals of so many digits are told apart by a dtype."""
+"""How many digits a decimal may have so that no two of them are the same float of a dtype."""
 
 
 def dtype_of(feature: Feature) -> str:

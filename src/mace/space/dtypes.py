@@ -46,7 +46,7 @@ LEVELS = (
     *ARROW,
     *FLOATS,
 )
-"""The dtypes of features with levels, beside ``"category"``."""
+"""The dtypes of features with levels, apart from ``"category"``."""
 
 
 @dataclass(frozen=True, slots=True)

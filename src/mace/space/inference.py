@@ -79,7 +79,7 @@ def _refuse_identifier(name: str, column: pd.Series[Any]) -> None:
 
 
 MANY = 20
-"""A column of at least so many different values, one a row, looks like an identifier."""
+"""A column of at least this many different values, one a row, looks like an identifier."""
 
 
 def _suggestion(name: str, feature: Feature, column: pd.Series[Any]) -> str:

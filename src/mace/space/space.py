@@ -14,18 +14,14 @@ from mace.space.features import (
     Categorical,
     Feature,
     Integer,
-    Level,
-    Number,
     Ordinal,
     Real,
     Value,
-    categorical,
-    is_missing,
-    plain_scalar,
-    position_of,
     shown_level,
     with_dtype,
 )
+from mace.space.making import categorical
+from mace.space.rows import as_mapping, number_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -178,7 +174,7 @@ class FeatureSpace(Mapping[str, Feature]):
     def point(self, row: Row) -> Point:
         """Return ``row`` as numbers: numeric features their value, levels their position, missing ``None``."""
         cells = self._cells(row)
-        return tuple(_number(name, feature, cells[name]) for name, feature in self.items())
+        return tuple(number_of(name, feature, cells[name]) for name, feature in self.items())
 
     def values_of(self, point: Point) -> dict[str, Scalar]:
         """Return the plain row of a point."""
@@ -200,7 +196,7 @@ class FeatureSpace(Mapping[str, Feature]):
         return any(feature.dtype is not None for feature in self.values())
 
     def _cells(self, row: Row) -> dict[str, object]:
-        cells = _as_mapping(row, self.names)
+        cells = as_mapping(row, self.names)
         unknown = [name for name in cells if name not in self._features]
         if unknown:
             raise InvalidRow(
@@ -247,103 +243,6 @@ class FeatureSpace(Mapping[str, Feature]):
 def _listed(space: FeatureSpace) -> str:
     names = list(map(repr, space))
     return ", ".join(names if len(names) <= 30 else [*names[:30], f"... ({len(names)} in all)"])
-
-
-def _as_mapping(row: Row, names: tuple[str, ...]) -> dict[str, object]:
-    if isinstance(row, Mapping):
-        return dict(row)
-    if hasattr(row, "columns") and not hasattr(row, "iloc"):
-        from mace.space.frames import as_pandas
-
-        row = as_pandas(row)
-    if hasattr(row, "columns") and hasattr(row, "iloc"):
-        if len(row) != 1:
-            raise InvalidRow(f"A frame of {len(row)} rows; explain one row at a time, e.g. frame.iloc[[0]].")
-        if not row.columns.is_unique:
-            raise InvalidRow("A column stands twice in the frame; each feature once.")
-        return {name: row[name].iloc[0] for name in row.columns}
-    if hasattr(row, "to_dict") and hasattr(row, "index"):
-        labels: Any = row.index
-        if not labels.is_unique:
-            raise InvalidRow("A label stands twice in the series; each feature once.")
-        return dict(row.to_dict())
-    if isinstance(row, str | bytes) or not hasattr(row, "__getitem__") or getattr(row, "ndim", 1) == 0:
-        raise InvalidRow(f"A row is a dict, a Series, a one-row frame or a sequence, not {type(row).__name__}.")
-    cells: Any = row[0] if getattr(row, "ndim", 1) == 2 and len(row) == 1 else row
-    if len(cells) != len(names):
-        raise InvalidRow(f"A sequence of {len(cells)} values for {len(names)} features, in order: {', '.join(names)}.")
-    return dict(zip(names, cells, strict=True))
-
-
-def _number(name: str, feature: Feature, value: object) -> Value:
-    value = plain_scalar(value)
-    if is_missing(value):
-        if feature.missing:
-            return None
-        if isinstance(feature, Categorical) and feature.missing_level is not None:
-            return feature.missing_level
-        raise InvalidRow(
-            f"{name!r} is missing (NaN), and the feature has no missing state. {_missing_advice(name, feature)}"
-        )
-    match feature:
-        case Ordinal(levels) | Categorical(levels):
-            return _position(name, levels, value)
-        case Real() | Integer():
-            return _in_range(name, feature, value)
-
-
-def _missing_advice(name: str, feature: Feature) -> str:
-    match feature:
-        case Real():
-            return f"Fill it, or allow it: {_replacement(name, f'real({feature.low}, {feature.high}, missing=True)')}."
-        case Integer():
-            return (
-                f"Fill it, or allow it: {_replacement(name, f'integer({feature.low}, {feature.high}, missing=True)')}."
-            )
-        case Categorical(levels):
-            return f"Fill it, or allow it: {_replacement(name, f'categorical({list(levels)}, missing=True)')}."
-        case Ordinal():
-            return "Fill it, or add a level for it, e.g. 'missing'."
-
-
-def _replacement(name: str, feature: str) -> str:
-    if name.isidentifier():
-        return f"FeatureSpace.replace({name}={feature})"
-    return f"FeatureSpace.replace({{{name!r}: {feature}}})"
-
-
-def _position(name: str, levels: tuple[Level, ...], value: object) -> int:
-    position = position_of(levels, value) if isinstance(value, str | int | float) else None
-    if position is not None:
-        return position
-    shown = ", ".join(map(repr, levels[:20])) + (", ..." if len(levels) > 20 else "")
-    raise InvalidRow(f"{name!r} is {value!r}, which is not one of its levels: {shown}.{did_you_mean(value, levels)}")
-
-
-def _in_range(name: str, feature: Real | Integer, value: object) -> Number:
-    kind = "real" if isinstance(feature, Real) else "integer"
-    try:
-        number = value if isinstance(value, int) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = math.nan
-    if isinstance(value, str | bytes) or number != number:
-        raise InvalidRow(f"{name!r} is {value!r}, a {type(value).__name__}; a number is needed ({kind}).")
-    if isinstance(feature, Real) and feature.is_single and abs(number) < 1e300:
-        number = feature.nearest(float(number))
-    if isinstance(number, float) and math.isinf(number):
-        raise InvalidRow(f"{name!r} is {number}; a finite number is needed ({kind}).")
-    if isinstance(feature, Integer) and number != number // 1:
-        raise InvalidRow(
-            f"{name!r} is {number}, a fraction; whole numbers only (integer). Round it, or make the feature real: "
-            f"{_replacement(name, f'real({feature.low}, {feature.high})')}."
-        )
-    if not feature.low <= number <= feature.high:
-        low, high = min(feature.low, number), max(feature.high, number)
-        raise InvalidRow(
-            f"{name!r} is {number}, outside its range [{feature.low}, {feature.high}]. "
-            f"Widen it with {_replacement(name, f'{kind}({low}, {high})')} if this is real."
-        )
-    return int(number) if isinstance(feature, Integer) else float(number)
 
 
 def _scalar(feature: Feature, value: Value) -> Scalar:

@@ -13,13 +13,13 @@ import numpy as np
 
 from mace.exact import float_down, float_up
 from mace.problem import LATE
-from mace.solvers.milp.branching import Change, Children, Gains, branches, is_missing, settled, split
-from mace.solvers.milp.incumbent import Hand
+from mace.solvers.milp.branching import Change, Children, PseudoCosts, branches, is_missing, settled, split
+from mace.solvers.milp.incumbent import MilpIncumbent
 from mace.solvers.milp.model import Model, build
 from mace.solvers.milp.polish import nudge, polish, short
 from mace.solvers.milp.program import Floats
 from mace.solvers.milp.propagate import Propagator, propagate_exactly
-from mace.solvers.milp.relaxation import Relaxation
+from mace.solvers.milp.relaxation import LinearRelaxation
 from mace.solvers.milp.seek import pull
 from mace.space import Point
 
@@ -27,7 +27,7 @@ FULL = "memory limit reached"
 MOST_OPEN = 200_000
 
 SHRINK = Fraction(1, 2)
-"""When the point in hand is nearer than this share of the ball, and the search is not about to end, a smaller ball is worth its program."""
+"""The search starts again with a smaller ball when the incumbent is nearer than this share of the radius and many nodes are open."""
 
 FEW = 8
 """With fewer open nodes than this the search is about to end."""
@@ -39,7 +39,7 @@ GRAIN = Fraction(1, 10**12)
 """More than what separates a proved bound from the distance that it is about, where distances are multiples of a step."""
 
 
-class Outcome(Enum):
+class Ending(Enum):
     """How the search of a ball ended: it was searched; a smaller one is better; time or memory ran out."""
 
     DONE = auto()
@@ -48,7 +48,7 @@ class Outcome(Enum):
 
 
 @dataclass(slots=True)
-class Node:
+class SearchNode:
     """A part of the ball: how it differs from its parent, and what is proved of it.
 
     Attributes
@@ -61,26 +61,26 @@ class Node:
         The choice that the parent was cut at, or -1, and which side this is.
     """
 
-    parent: Node | None
+    parent: SearchNode | None
     changes: tuple[Change, ...]
     bound: float
     polished: float = -math.inf
     cut: tuple[int, int] = (-1, 0)
 
 
-class Ball:
+class BallSearch:
     """The search of one ball.
 
     Parameters
     ----------
-    hand : Hand
+    incumbent : MilpIncumbent
         What is known so far, and what is found is put in.
     radius : Fraction, optional
         The ball's; the whole space where there is none.
     certain : bool
         Search only for points that stay in the goal whatever the rounding; nothing is proved then.
     most : int, optional
-        End as soon as there is a point in hand, or after so many nodes.
+        End as soon as there is an incumbent, or after this many nodes.
 
     Attributes
     ----------
@@ -88,35 +88,37 @@ class Ball:
         The least bound of a region that rounding leaves undecided; infinite where there is none.
     """
 
-    def __init__(self, hand: Hand, radius: Fraction | None, *, certain: bool = False, most: int | None = None) -> None:
-        self.hand = hand
-        self.problem = hand.problem
+    def __init__(
+        self, incumbent: MilpIncumbent, radius: Fraction | None, *, certain: bool = False, most: int | None = None
+    ) -> None:
+        self.incumbent = incumbent
+        self.problem = incumbent.problem
         self.radius = radius
         self.certain = certain
-        self._last = None if most is None else hand.nodes + most
+        self._last = None if most is None else incumbent.nodes + most
         self.undecided = math.inf
         self._closed = math.inf
-        self._open: list[tuple[float, int, Node]] = []
+        self._open: list[tuple[float, int, SearchNode]] = []
         self._ties = itertools.count()
-        self._gains = Gains()
+        self._gains = PseudoCosts()
         self._next_glance = 0
 
-    def search(self) -> Outcome:
+    def search(self) -> Ending:
         """Search the ball."""
-        hand = self.hand
-        model = build(self.problem, lower=hand.lower, radius=self.radius, certain=self.certain)
-        hand.programs += 1
-        hand.calls += 1
+        incumbent = self.incumbent
+        model = build(self.problem, lower=incumbent.lower, radius=self.radius, certain=self.certain)
+        incumbent.programs += 1
+        incumbent.calls += 1
         if model is None:
             self._prove(self._limit())
-            return Outcome.DONE
+            return Ending.DONE
         self._model: Model = model
         self._propagator = Propagator(model.program)
-        self._relaxation = Relaxation(model.program, model.distance)
-        self._push(Node(None, (), float_down(hand.lower)))
+        self._relaxation = LinearRelaxation(model.program, model.distance)
+        self._push(SearchNode(None, (), float_down(incumbent.lower)))
         while self._open:
             bound, _, node = heapq.heappop(self._open)
-            if bound >= hand.cutoff():
+            if bound >= incumbent.cutoff():
                 self._close(bound)
                 continue
             self._prove(min(bound, self._closed, self.undecided))
@@ -124,36 +126,36 @@ class Ball:
             if outcome is not None:
                 return outcome
         self._prove(min(self._closed, self.undecided))
-        return Outcome.DONE
+        return Ending.DONE
 
     def _prove(self, bound: float) -> None:
         if not self.certain:
-            self.hand.prove(bound)
+            self.incumbent.prove(bound)
 
-    def _dive(self, node: Node) -> Outcome | None:
+    def _dive(self, node: SearchNode) -> Ending | None:
         """Go from a node down to where it ends, the other children left open."""
-        current: Node | None = node
+        current: SearchNode | None = node
         while current is not None:
-            reason = LATE if self.hand.limits.remaining() <= 0 else FULL if len(self._open) > MOST_OPEN else ""
+            reason = LATE if self.incumbent.limits.remaining() <= 0 else FULL if len(self._open) > MOST_OPEN else ""
             if reason:
-                self.hand.reason = reason
+                self.incumbent.reason = reason
                 still_open = [current.bound, *(bound for bound, _, _ in self._open)]
                 self._prove(min(*still_open, self._closed, self.undecided))
-                return Outcome.STOPPED
+                return Ending.STOPPED
             current = self._step(current)
-            if self._last is not None and (self.hand.upper is not None or self.hand.nodes >= self._last):
-                return Outcome.DONE
+            if self._last is not None and (self.incumbent.upper is not None or self.incumbent.nodes >= self._last):
+                return Ending.DONE
             if self._is_smaller():
-                return Outcome.SMALLER
+                return Ending.SMALLER
         return None
 
     def _is_smaller(self) -> bool:
-        upper = self.hand.upper
+        upper = self.incumbent.upper
         if upper is None or len(self._open) < FEW:
             return False
         return self.radius is None or upper < SHRINK * self.radius
 
-    def _push(self, node: Node) -> None:
+    def _push(self, node: SearchNode) -> None:
         heapq.heappush(self._open, (node.bound, next(self._ties), node))
 
     def _close(self, bound: float) -> None:
@@ -161,23 +163,23 @@ class Ball:
 
     def _limit(self) -> float:
         """Return the distance up to which a node without points of the program is proved to have no points at all."""
-        cutoff = self.hand.cutoff()
+        cutoff = self.incumbent.cutoff()
         return cutoff if self.radius is None else min(cutoff, float_down(self.radius))
 
     # ---- one node
 
-    def _step(self, node: Node) -> Node | None:
+    def _step(self, node: SearchNode) -> SearchNode | None:
         """Bound a node; return the child to go on with, if any."""
-        hand, program = self.hand, self._model.program
-        hand.nodes += 1
+        incumbent, program = self.incumbent, self._model.program
+        incumbent.nodes += 1
         low, high = self._box(node)
         if (low > high).any() or not self._propagator.propagate(low, high):
             self._end(node, math.inf)
             return None
-        solved = self._relaxation.solve(low[: program.width], high[: program.width], hand.limits)
-        hand.calls += 1
+        solved = self._relaxation.solve(low[: program.width], high[: program.width], incumbent.limits)
+        incumbent.calls += 1
         bound = max(node.bound, self._attained(max(solved.bound, float(low[self._model.distance]))))
-        if bound >= hand.cutoff():
+        if bound >= incumbent.cutoff():
             self._end(node, bound)
             return None
         self._learn(node, bound)
@@ -196,25 +198,25 @@ class Ball:
         self._leaf(node, low, high)
         return None
 
-    def _box(self, node: Node) -> tuple[Floats, Floats]:
+    def _box(self, node: SearchNode) -> tuple[Floats, Floats]:
         """Return the bounds of a node's columns and forms."""
         low, high = self._model.program.low.copy(), self._model.program.high.copy()
-        current: Node | None = node
+        current: SearchNode | None = node
         while current is not None:
             for column, least, most in current.changes:
                 low[column], high[column] = max(low[column], least), min(high[column], most)
             current = current.parent
         distance = self._model.distance
         low[distance] = max(low[distance], node.bound)
-        high[distance] = min(high[distance], self.hand.cutoff())
+        high[distance] = min(high[distance], self.incumbent.cutoff())
         return low, high
 
-    def _end(self, node: Node, bound: float) -> None:
+    def _end(self, node: SearchNode, bound: float) -> None:
         """Close a node whose points, if any, are no nearer than ``bound``."""
         self._learn(node, bound)
         self._close(self._limit() if math.isinf(bound) else bound)
 
-    def _learn(self, node: Node, bound: float) -> None:
+    def _learn(self, node: SearchNode, bound: float) -> None:
         choice, side = node.cut
         reached = min(bound, self._limit())
         if choice >= 0 and math.isfinite(reached):
@@ -226,9 +228,10 @@ class Ball:
             return bound
         return max(bound, float_down(self.problem.metric.next_above(Fraction(bound) - GRAIN)))
 
-    def _branch(self, node: Node, children: Children, choice: int = -1) -> Node:
+    def _branch(self, node: SearchNode, children: Children, choice: int = -1) -> SearchNode:
         first, *others = (
-            Node(node, changes, node.bound, node.polished, (choice, side)) for side, changes in enumerate(children)
+            SearchNode(node, changes, node.bound, node.polished, (choice, side))
+            for side, changes in enumerate(children)
         )
         for other in others:
             self._push(other)
@@ -238,39 +241,39 @@ class Ball:
 
     def _glance(self, point: Floats, low: Floats, high: Floats) -> None:
         """Now and then, ask the real model about the point of a relaxation, rounded."""
-        hand = self.hand
-        if hand.nodes < self._next_glance:
+        incumbent = self.incumbent
+        if incumbent.nodes < self._next_glance:
             return
-        self._next_glance = hand.nodes + GLANCE
+        self._next_glance = incumbent.nodes + GLANCE
         row = self._model.point(point, low, high)
-        if hand.accept(row):
-            hand.accept(pull(self.problem, row, hand.limits))
+        if incumbent.accept(row):
+            incumbent.accept(pull(self.problem, row, incumbent.limits))
 
-    def _look_closely(self, node: Node, point: Floats, low: Floats, high: Floats) -> bool:
-        """Look for a valid row beside a point that the relaxation allows; return whether the node is closed by it."""
-        hand = self.hand
+    def _look_closely(self, node: SearchNode, point: Floats, low: Floats, high: Floats) -> bool:
+        """Look for a valid row near a point that the relaxation allows; return whether the node is closed by it."""
+        incumbent = self.incumbent
         row = self._model.point(point, *settled(self._model.program, self._propagator, point, low, high))
-        if not (hand.accept(row) or hand.accept(short(self.problem, row))) and node.bound > node.polished:
+        if not (incumbent.accept(row) or incumbent.accept(short(self.problem, row))) and node.bound > node.polished:
             self._polish(node, row)
-        if node.bound < hand.cutoff():
+        if node.bound < incumbent.cutoff():
             return False
         self._close(node.bound)
         return True
 
-    def _polish(self, node: Node, row: Point) -> None:
-        """Look for a valid row inside, beside one on the edge."""
-        hand = self.hand
+    def _polish(self, node: SearchNode, row: Point) -> None:
+        """Look for a valid row inside the region, near one on its edge."""
+        incumbent = self.incumbent
         step = self.problem.accuracy / 4
         node.polished = node.bound + float(step)
-        hand.polished += 1
+        incumbent.polished += 1
         radius = Fraction(max(node.bound, 0.0)) + 2 * step
-        if any(hand.accept(other) for other in nudge(self.problem, row, radius)):
+        if any(incumbent.accept(other) for other in nudge(self.problem, row, radius)):
             return
-        moved = polish(self.problem, row, radius, hand.limits)
+        moved = polish(self.problem, row, radius, incumbent.limits)
         if moved is not None:
-            hand.accept(moved)
+            incumbent.accept(moved)
 
-    def _leaf(self, node: Node, low: Floats, high: Floats) -> None:
+    def _leaf(self, node: SearchNode, low: Floats, high: Floats) -> None:
         """End a node with nothing left to cut: a single row, part of a cell, or a region that rounding leaves undecided."""
         problem, model = self.problem, self._model
         exact = propagate_exactly(model.program, model.translator.quantities, low, high)
@@ -286,11 +289,11 @@ class Ball:
             for name, column in model.translator.numbers.items()
         )
         if is_single and (not problem.is_plausible(row) or problem.form.is_settled(row, problem.goal)):
-            self.hand.accept(row)
-            self.hand.ruled_out.append(row)
+            self.incumbent.accept(row)
+            self.incumbent.ruled_out.append(row)
             return
         cell = problem.form.cell(row)
         if cell is not None and not problem.goal.accepts(problem.ask([row])[0]) and model.holds_of_all(cell, low, high):
-            self.hand.ruled_out.append(row)
+            self.incumbent.ruled_out.append(row)
             return
         self.undecided = min(self.undecided, node.bound)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from mace.solvers.milp.model import Model
-from mace.solvers.milp.program import Floats, Program
+from mace.solvers.milp.program import Floats, MixedProgram
 from mace.solvers.milp.propagate import Propagator
 from mace.solvers.milp.quantities import BINARY, Domain, greatest, least
 
@@ -21,7 +21,7 @@ BROKEN = 1e-7
 """By what share of a quantity's range a disjunction, or a value, must be missed to count as broken."""
 
 
-class Gains:
+class PseudoCosts:
     """By how much a cut at a choice has raised the bound so far, on either side: what another cut there can be hoped to bring."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Gains:
 
 
 def branches(
-    program: Program, propagator: Propagator, gains: Gains, point: Floats, low: Floats, high: Floats
+    program: MixedProgram, propagator: Propagator, gains: PseudoCosts, point: Floats, low: Floats, high: Floats
 ) -> tuple[int, Children]:
     """Return the choice to cut at, and the children; -1 where it is a value, and no children where the point breaks nothing."""
     choice = _broken_choice(program, propagator, gains, point, low, high)
@@ -62,7 +62,7 @@ def branches(
     return -1, _at_value(place, domain, float(point[place]), float(low[place]), float(high[place]))
 
 
-def broken(program: Program, propagator: Propagator, point: Floats, high: Floats) -> Floats:
+def broken(program: MixedProgram, propagator: Propagator, point: Floats, high: Floats) -> Floats:
     """Return by how much a point breaks each part of each choice, as a share of the ranges; infinite for parts that are out."""
     choices = program.choices
     value = point[choices.quantity]
@@ -79,7 +79,7 @@ def broken(program: Program, propagator: Propagator, point: Floats, high: Floats
 
 
 def _broken_choice(
-    program: Program, propagator: Propagator, gains: Gains, point: Floats, low: Floats, high: Floats
+    program: MixedProgram, propagator: Propagator, gains: PseudoCosts, point: Floats, low: Floats, high: Floats
 ) -> int | None:
     choices = program.choices
     if not len(choices.starts):
@@ -90,7 +90,7 @@ def _broken_choice(
     return max(map(int, open_choices), key=lambda choice: gains.score(choice, float(missed[choice])), default=None)
 
 
-def _at_choice(program: Program, propagator: Propagator, choice: int, point: Floats, high: Floats) -> Children:
+def _at_choice(program: MixedProgram, propagator: Propagator, choice: int, point: Floats, high: Floats) -> Children:
     """Return two children, each with some of the choice's parts: as even a cut of the relaxed point's weights as there is."""
     columns = program.choices.columns[program.choices.starts[choice] : propagator.end(choice)]
     alive = columns[high[columns] > 0]
@@ -162,7 +162,7 @@ def is_missing(model: Model, name: str, low: Floats) -> bool:
 
 
 def settled(
-    program: Program, propagator: Propagator, point: Floats, low: Floats, high: Floats
+    program: MixedProgram, propagator: Propagator, point: Floats, low: Floats, high: Floats
 ) -> tuple[Floats, Floats]:
     """Return the bounds with those of the parts that the point fulfils best."""
     choices = program.choices

@@ -12,13 +12,13 @@ from fractions import Fraction
 
 from mace.clock import check
 from mace.exact import float_down, float_up
-from mace.solvers.milp.nodes import All, Bound, Differ, Implied, Never, Node, Product, Row, Some, every
+from mace.solvers.milp.nodes import All, Bound, FormBound, Implied, Never, Node, NotEqual, Product, Some, every
 from mace.solvers.milp.quantities import Quantities, greatest, least
 
 Values = tuple[Fraction, ...]
 
 MOST_VALUES = 64
-"""A column is known by its values, beside its bounds, while they are at most so many."""
+"""A column is known by its values, and not only by its bounds, while there are at most this many."""
 
 MOST_PASSES = 12
 
@@ -28,11 +28,11 @@ GAIN = 1e-3
 ROUND = 2.0**-51
 """More than the relative error of one float operation and of a coefficient that was rounded, together."""
 
-TINY = 1e-300
+UNDERFLOW = 1e-300
 """More than what the terms of a sum can lose by underflow."""
 
 
-class Box:
+class Contractor:
     """Bounds on all quantities, with a trail to undo."""
 
     def __init__(self, quantities: Quantities) -> None:
@@ -76,9 +76,9 @@ class Box:
                 return None
             case Bound():
                 return node if self._narrow_bound(node) else None
-            case Row():
+            case FormBound():
                 return node if self._narrow_row(node) else None
-            case Differ(column, value):
+            case NotEqual(column, value):
                 return node if self._narrow_differ(column, value) else None
             case Product():
                 return self._narrow_product(node)
@@ -194,7 +194,7 @@ class Box:
         low, high = self.low[column], self.high[column]
         return self._set_values(column, tuple(v for v in values if low <= v <= high))
 
-    def _narrow_row(self, row: Row) -> bool:
+    def _narrow_row(self, row: FormBound) -> bool:
         slack = sum(d * max(abs(self.low[c]), abs(self.high[c])) for c, d in row.remainder)
         low, high = (_down(row.least - slack), _up(row.most + slack)) if slack else (row.least, row.most)
         if row.low is not None and row.low == row.high and not row.remainder and not self._share_values(row):
@@ -230,7 +230,7 @@ class Box:
             largest.add(a * (high if a > 0 else low))
         return smallest, largest
 
-    def _share_values(self, row: Row) -> bool:
+    def _share_values(self, row: FormBound) -> bool:
         """Where all columns of an equation but one have few values, so has that one."""
         exact = self.quantities.exact[row.form]
         assert exact is not None
@@ -293,7 +293,7 @@ class Box:
         for value in values:
             if value:
                 scaled = self.quantities.form({column: Fraction(1), other: -value})
-                relation: Node = Row(scaled.form, Fraction(0), Fraction(0), scaled.remainder)
+                relation: Node = FormBound(scaled.form, Fraction(0), Fraction(0), scaled.remainder)
             else:
                 relation = Bound(column, Fraction(0), Fraction(0))
             parts.append(every([Bound(factor, value, value), relation]))
@@ -331,21 +331,21 @@ class _Sum:
     def value(self) -> float:
         if self.infinite:
             return self.side * math.inf
-        return self.finite + self.side * (self.count * ROUND * self.size + TINY)
+        return self.finite + self.side * (self.count * ROUND * self.size + UNDERFLOW)
 
     def without(self, term: float) -> float:
         """Return the sum without one of its terms."""
         if self.infinite - math.isinf(term):
             return self.side * math.inf
         rest = self.finite if math.isinf(term) else self.finite - term
-        return rest + self.side * ((self.count + 2) * ROUND * self.size + TINY)
+        return rest + self.side * ((self.count + 2) * ROUND * self.size + UNDERFLOW)
 
 
 def _quotient(value: float, divisor: float, side: int) -> float:
     if math.isinf(value):
         return value if divisor > 0 else -value
     result = value / divisor
-    return result + side * (abs(result) * 4 * ROUND + TINY)
+    return result + side * (abs(result) * 4 * ROUND + UNDERFLOW)
 
 
 def _times(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What a search has in hand: the nearest valid point, the bound proved so far, and what it has cost."""
+"""The incumbent: the nearest valid point, the bound proved so far, and what the search has cost."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mace.solvers.dtypes import held
 from mace.space import Point
 
 SHARE = Fraction(3, 4)
-"""The share of the accuracy by which a node may be nearer than the point in hand and still be closed."""
+"""The share of the accuracy by which a node may be nearer than the incumbent and still be pruned."""
 
 
-class Hand:
-    """The state that outlives a ball."""
+class MilpIncumbent:
+    """What the searches of successive balls share."""
 
     def __init__(self, problem: Problem, limits: Limits) -> None:
         self.problem = problem
@@ -41,7 +41,7 @@ class Hand:
         return self._valid[point]
 
     def accept(self, point: Point) -> bool:
-        """Take a point, or a row beside it that its columns hold, where it is valid and nearer; return whether one is."""
+        """Take a point, rounded to the dtypes of its columns, where it is valid and nearer; return whether it is."""
         return any(map(self._accept, held(self.problem, point)))
 
     def _accept(self, point: Point) -> bool:

@@ -10,14 +10,14 @@ from mace.constraints.condition import AtLeast
 from mace.constraints.differ import CountDifferent
 from mace.constraints.near_data import Neighbours
 from mace.distances import NormMetric
-from mace.forms import Box as Ranges
-from mace.forms import EffectsForm, FunctionForm
+from mace.forms import Box, EffectsForm, FunctionForm
 from mace.language import characteristic, ranges_of, syntax
 from mace.problem import Problem
-from mace.solvers.milp.contract import Box
+from mace.solvers.milp.builder import Builder, Room
+from mace.solvers.milp.contract import Contractor
 from mace.solvers.milp.nodes import Bound, Node
-from mace.solvers.milp.program import Builder, Floats, Program, Room
-from mace.solvers.milp.translate import Translator
+from mace.solvers.milp.program import Floats, MixedProgram
+from mace.solvers.milp.translate import MilpTranslator
 from mace.solvers.roundings import narrowed, sizes_of
 from mace.space import RESERVED, Integer, Point, Real, Value
 
@@ -39,8 +39,8 @@ class Model:
     """
 
     problem: Problem
-    translator: Translator
-    program: Program
+    translator: MilpTranslator
+    program: MixedProgram
     distance: int
     room: int | None = None
 
@@ -80,7 +80,7 @@ class Model:
     def holds_of_all(self, region: syntax.Guard, low: Floats, high: Floats) -> bool:
         """Return whether a guard over the features holds of every point within the bounds."""
         refused = self.translator.node(syntax.negation(region))
-        box = Box(self.translator.quantities)
+        box = Contractor(self.translator.quantities)
         for quantity, place in self.program.place.items():
             if quantity < len(self.translator.quantities):
                 box.low[quantity], box.high[quantity] = float(low[place]), float(high[place])
@@ -94,7 +94,7 @@ class Near:
     point: Point
     spread: tuple[Fraction, ...]
 
-    def parts(self, problem: Problem, translator: Translator) -> list[Node]:
+    def parts(self, problem: Problem, translator: MilpTranslator) -> list[Node]:
         """Return the bounds of the box."""
         nodes: list[Node] = []
         one, zero = Fraction(1), Fraction(0)
@@ -135,7 +135,7 @@ def build(
     near : Near, optional
         Only points in this box, with a column for the room that they leave at the inequalities.
     """
-    translator = Translator(problem)
+    translator = MilpTranslator(problem)
     parts = translator.take_definitions()
     upward = DISTANCE if isinstance(problem.metric, NormMetric) else ""
     metric = problem.metric.program()
@@ -151,7 +151,7 @@ def build(
             translator.know(_exact_ranges(problem, condition.program, result=f"{prefix}result", prefix=prefix))
         formula = condition.formula(prefix)
         parts += translator.parts(narrowed(formula, sizes_of(problem.space)) if certain else formula)
-    box = Box(translator.quantities)
+    box = Contractor(translator.quantities)
     contracted = box.contract(parts)
     if contracted is None:
         return None
@@ -182,7 +182,7 @@ def _exact_ranges(
     return ranges_of(program, ranges=ranges, integers=integers, result=result, prefix=prefix)
 
 
-def feature_ranges(problem: Problem, translator: Translator, box: Box) -> Ranges:
+def feature_ranges(problem: Problem, translator: MilpTranslator, box: Contractor) -> Box:
     """Return the ranges of the features' numbers in a box of columns."""
     ranges = []
     for name in problem.space:

@@ -28,7 +28,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FormBound:
     """A form, with a small remainder Σ ±d·x added to it, lies between two numbers."""
 
     form: int
@@ -43,13 +43,13 @@ class Row:
         _round_ends(self)
 
 
-def _round_ends(node: Bound | Row) -> None:
+def _round_ends(node: Bound | FormBound) -> None:
     object.__setattr__(node, "least", -math.inf if node.low is None else float_down(node.low))
     object.__setattr__(node, "most", math.inf if node.high is None else float_up(node.high))
 
 
 @dataclass(frozen=True, slots=True)
-class Differ:
+class NotEqual:
     """A column is not this number; of use only where it is known to take finitely many."""
 
     column: int
@@ -92,7 +92,7 @@ class Never:
     """Nothing holds."""
 
 
-Node = Bound | Row | Differ | Product | All | Some | Implied | Never
+Node = Bound | FormBound | NotEqual | Product | All | Some | Implied | Never
 
 ALWAYS = All(())
 

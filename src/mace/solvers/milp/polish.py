@@ -19,7 +19,7 @@ SPREAD = Fraction(1, 1000)
 
 
 def short(problem: Problem, point: Point) -> Point:
-    """Return a point with few digits beside ``point``: where an equality must hold, an exact value beats a near one."""
+    """Return a point with few digits near ``point``: where an equality must hold, an exact value beats a near one."""
     return tuple(
         min(max(float(f"{value:.10g}"), feature.low), feature.high)
         if isinstance(feature, Real) and feature.size is None and value is not None and value != own

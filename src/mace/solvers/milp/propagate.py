@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from mace.solvers.milp.contract import ROUND, TINY
-from mace.solvers.milp.program import Floats, Ints, Program
+from mace.solvers.milp.contract import ROUND, UNDERFLOW
+from mace.solvers.milp.program import Floats, Ints, MixedProgram
 from mace.solvers.milp.quantities import BINARY, Quantities, greatest, least
 
 MOST_PASSES = 4
@@ -17,7 +17,7 @@ GAIN = 0.1
 
 
 def propagate_exactly(
-    program: Program, quantities: Quantities, low: Floats, high: Floats
+    program: MixedProgram, quantities: Quantities, low: Floats, high: Floats
 ) -> tuple[list[Fraction], list[Fraction]] | None:
     """Return bounds of the columns in exact arithmetic; ``None`` where no point is left.
 
@@ -44,7 +44,7 @@ def propagate_exactly(
 class Propagator:
     """Propagates the bounds of one program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: MixedProgram) -> None:
         self.program = program
         forms = program.forms
         self.count = forms.shape[0]
@@ -87,7 +87,7 @@ class Propagator:
         least_term = self.value * np.where(self.is_plus, column_low, column_high)
         most_term = self.value * np.where(self.is_plus, column_high, column_low)
         size = np.add.reduceat(np.maximum(np.abs(least_term), np.abs(most_term)), self.starts)
-        room = self.error * size + TINY
+        room = self.error * size + UNDERFLOW
         smallest = np.add.reduceat(least_term, self.starts)
         largest = np.add.reduceat(most_term, self.starts)
         np.maximum(low[width:], smallest - room, out=low[width:])
@@ -95,8 +95,8 @@ class Propagator:
         at_most = high[self.form] - (smallest[self.row] - least_term) + room[self.row]
         at_least = low[self.form] - (largest[self.row] - most_term) - room[self.row]
         first, second = at_least / self.value, at_most / self.value
-        first -= np.where(self.is_plus, 1, -1) * (np.abs(first) * 4 * ROUND + TINY)
-        second += np.where(self.is_plus, 1, -1) * (np.abs(second) * 4 * ROUND + TINY)
+        first -= np.where(self.is_plus, 1, -1) * (np.abs(first) * 4 * ROUND + UNDERFLOW)
+        second += np.where(self.is_plus, 1, -1) * (np.abs(second) * 4 * ROUND + UNDERFLOW)
         np.maximum.at(low, self.column, np.where(self.is_plus, first, second))
         np.minimum.at(high, self.column, np.where(self.is_plus, second, first))
         return True

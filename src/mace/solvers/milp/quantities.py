@@ -16,7 +16,7 @@ from mace.exact import float_down
 from mace.space import Integer, Real, Value
 
 KEY_BITS = 40
-"""Forms whose coefficients agree to so many bits count as one; what they differ by stands beside it."""
+"""Forms whose coefficients agree to this many bits count as one; what they differ by is kept as a remainder."""
 
 MOST_LISTED = 4096
 
@@ -48,7 +48,7 @@ class Affine:
         return Affine({column: factor * a for column, a in self.terms.items()}, factor * self.shift)
 
 
-class Grid(Sequence[float]):
+class GridDomain(Sequence[float]):
     """The values of a feature on a grid, and the factual's own value where that lies off it."""
 
     def __init__(self, feature: Integer | Real, own: float | None) -> None:
@@ -74,7 +74,7 @@ def domain_of(feature: Integer | Real, own: Value) -> Domain | None:
     """Return the values that a numeric feature can take; ``None`` where it can take every float of its range."""
     if feature.size is None:
         return None
-    grid = Grid(feature, None if own is None or feature.has(own) else float(own))
+    grid = GridDomain(feature, None if own is None or feature.has(own) else float(own))
     return tuple(grid) if len(grid) <= MOST_LISTED else grid
 
 

@@ -20,8 +20,8 @@ import numpy as np
 from scipy import sparse
 
 from mace.problem import Limits
-from mace.solvers.milp.contract import ROUND, TINY
-from mace.solvers.milp.program import Floats, Program
+from mace.solvers.milp.contract import ROUND, UNDERFLOW
+from mace.solvers.milp.program import Floats, MixedProgram
 from mace.solvers.milp.quantities import BINARY
 
 TOLERANCE = 1e-9
@@ -62,10 +62,10 @@ class Solved:
     point: Floats | None
 
 
-class Relaxation:
+class LinearRelaxation:
     """One HiGHS instance that holds a program's rows; the columns' bounds come and go."""
 
-    def __init__(self, program: Program, objective: int, sense: float = 1.0) -> None:
+    def __init__(self, program: MixedProgram, objective: int, sense: float = 1.0) -> None:
         self.program = program
         self.width = program.width
         self.scale = _column_scale(program)
@@ -123,13 +123,13 @@ class Relaxation:
         total = float(from_rows.sum() + from_columns.sum() - (error * size).sum())
         terms = len(y) + 2 * self.width + 8
         size_of_all = float(np.abs(from_rows).sum() + np.abs(from_columns).sum() + 2 * (error * size).sum())
-        bound = total - terms * ROUND * size_of_all - TINY
+        bound = total - terms * ROUND * size_of_all - UNDERFLOW
         return bound if math.isfinite(bound) else -math.inf
 
 
-def maximise(program: Program, objective: int, limits: Limits) -> Floats | None:
+def maximise(program: MixedProgram, objective: int, limits: Limits) -> Floats | None:
     """Return a point of a program, parts chosen and all, with as much as possible of one column, as HiGHS's own search finds it."""
-    relaxation = Relaxation(program, objective, sense=-1.0)
+    relaxation = LinearRelaxation(program, objective, sense=-1.0)
     highs = relaxation.highs
     whole = [place for place, domain in program.discrete if domain is BINARY]
     columns = np.array([*program.choices.columns, *whole], dtype=np.int32)
@@ -144,7 +144,7 @@ def maximise(program: Program, objective: int, limits: Limits) -> Floats | None:
     return values * relaxation.scale if is_found and len(values) == program.width else None
 
 
-def _column_scale(program: Program) -> Floats:
+def _column_scale(program: MixedProgram) -> Floats:
     """Return a power of two for each column, near the size of its range: scaling by it rounds nothing."""
     low, high = program.low[: program.width], program.high[: program.width]
     size = np.maximum(high - low, FINEST * np.maximum(np.abs(low), np.abs(high)))
@@ -152,7 +152,7 @@ def _column_scale(program: Program) -> Floats:
     return scale
 
 
-def _open(relaxation: Relaxation) -> Any:
+def _open(relaxation: LinearRelaxation) -> Any:
     highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     for name, value in OPTIONS.items():
         highs.setOptionValue(name, value)

@@ -1,4 +1,4 @@
-"""The search of one question: a first point, then balls around the factual, each made anew when the point in hand has come much nearer."""
+"""The search of one question: a first point, then balls around the factual, each smaller than the last."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from mace.clock import OutOfTime
 from mace.forms import FunctionForm
 from mace.problem import INTERRUPTED, LATE, Bounds, Limits, Problem
 from mace.solvers.bisection import BAND
-from mace.solvers.milp.ball import Ball, Outcome
-from mace.solvers.milp.incumbent import SHARE, Hand
+from mace.solvers.milp.ball import BallSearch, Ending
+from mace.solvers.milp.incumbent import SHARE, MilpIncumbent
 from mace.solvers.milp.polish import polish
 from mace.solvers.milp.seek import seek
 
@@ -19,59 +19,63 @@ FIRST_NODES = 200
 
 def search(problem: Problem, limits: Limits) -> Bounds:
     """Search until lower and upper are within ε, or time or memory runs out."""
-    hand = Hand(problem, limits)
+    incumbent = MilpIncumbent(problem, limits)
     try:
-        return _search(hand)
+        return _search(incumbent)
     except OutOfTime:
-        hand.reason = LATE
+        incumbent.reason = LATE
     except KeyboardInterrupt:
-        hand.reason = INTERRUPTED
+        incumbent.reason = INTERRUPTED
     except OverflowError:
-        hand.reason = "numbers are too large for a linear program"
-    return hand.bounds()
+        incumbent.reason = "numbers are too large for a linear program"
+    return incumbent.bounds()
 
 
-def _search(hand: Hand) -> Bounds:
-    if hand.limits.remaining() <= 0:
+def _search(incumbent: MilpIncumbent) -> Bounds:
+    if incumbent.limits.remaining() <= 0:
         raise OutOfTime
-    first = seek(hand.problem, hand.limits)
+    first = seek(incumbent.problem, incumbent.limits)
     if first is not None:
-        hand.accept(first)
+        incumbent.accept(first)
     else:
-        Ball(hand, None, certain=True, most=FIRST_NODES).search()
+        BallSearch(incumbent, None, certain=True, most=FIRST_NODES).search()
     while True:
-        ball = Ball(hand, hand.upper)
+        ball = BallSearch(incumbent, incumbent.upper)
         match ball.search():
-            case Outcome.SMALLER:
+            case Ending.SMALLER:
                 continue
-            case Outcome.STOPPED:
-                return hand.bounds()
-            case Outcome.DONE:
-                if hand.upper is None and ball.undecided == math.inf:
-                    return hand.bounds(is_infeasible=True)
-                if hand.is_closed():
-                    _settle(hand)
+            case Ending.STOPPED:
+                return incumbent.bounds()
+            case Ending.DONE:
+                if incumbent.upper is None and ball.undecided == math.inf:
+                    return incumbent.bounds(is_infeasible=True)
+                if incumbent.is_closed():
+                    _settle(incumbent)
                 else:
-                    _come_nearer(hand)
-                hand.reason = "" if hand.is_closed() else hand.reason or BAND
-                return hand.bounds()
+                    _come_nearer(incumbent)
+                incumbent.reason = "" if incumbent.is_closed() else incumbent.reason or BAND
+                return incumbent.bounds()
 
 
-def _come_nearer(hand: Hand) -> None:
+def _come_nearer(incumbent: MilpIncumbent) -> None:
     """Where rounding leaves a region undecided, look for the nearest point that it cannot disturb."""
-    while Ball(hand, hand.upper, certain=True).search() is Outcome.SMALLER:
+    while BallSearch(incumbent, incumbent.upper, certain=True).search() is Ending.SMALLER:
         pass
 
 
-def _settle(hand: Hand) -> None:
+def _settle(incumbent: MilpIncumbent) -> None:
     """Move a point that another order of summation might disturb inside, where that costs less than ε."""
-    problem = hand.problem
-    if hand.point is None or hand.upper is None or isinstance(problem.form, FunctionForm):
+    problem = incumbent.problem
+    if incumbent.point is None or incumbent.upper is None or isinstance(problem.form, FunctionForm):
         return
-    if problem.form.cell(hand.point) is not None:
+    if problem.form.cell(incumbent.point) is not None:
         return
-    if problem.form.is_robust(hand.point, problem.goal, problem.box(hand.upper)):
+    if problem.form.is_robust(incumbent.point, problem.goal, problem.box(incumbent.upper)):
         return
-    moved = polish(problem, hand.point, hand.lower + SHARE * problem.accuracy, hand.limits)
-    if moved is not None and hand.is_valid(moved) and problem.distance(moved) <= hand.lower + problem.accuracy:
-        hand.point, hand.upper = moved, problem.distance(moved)
+    moved = polish(problem, incumbent.point, incumbent.lower + SHARE * problem.accuracy, incumbent.limits)
+    if (
+        moved is not None
+        and incumbent.is_valid(moved)
+        and problem.distance(moved) <= incumbent.lower + problem.accuracy
+    ):
+        incumbent.point, incumbent.upper = moved, problem.distance(moved)

@@ -13,28 +13,17 @@ from mace.clock import check
 from mace.exact import decimal_fraction, float_down, float_up
 from mace.language import syntax
 from mace.language.roundings import rounded, unit
+from mace.language.run import compare
 from mace.problem import Problem
-from mace.solvers.milp.nodes import ALWAYS, Bound, Differ, Implied, Never, Node, Product, Row, every, some
+from mace.solvers.milp.nodes import ALWAYS, Bound, FormBound, Implied, Never, Node, NotEqual, Product, every, some
 from mace.solvers.milp.quantities import BINARY, Affine, Quantities, domain_of, greatest, least
 from mace.space import Categorical, Integer, Ordinal, Real
 from mace.space.decimals import is_short
 
-_MIRROR: dict[syntax.CompareName, syntax.CompareName] = {
-    "<": ">",
-    "<=": ">=",
-    "==": "==",
-    "!=": "!=",
-    ">": "<",
-    ">=": "<=",
-}
 ZERO, ONE = Fraction(0), Fraction(1)
 
 
-class NotLinear(Exception):
-    """A quotient by something that may be 0."""
-
-
-class Translator:
+class MilpTranslator:
     """Translates formulas over the features of one problem.
 
     Attributes
@@ -131,7 +120,7 @@ class Translator:
             case syntax.Compare(sign, syntax.Variable(name), syntax.Constant(value)) if name in self.levels:
                 return self._level(name, sign, value)
             case syntax.Compare(sign, syntax.Constant(value), syntax.Variable(name)) if name in self.levels:
-                return self._level(name, _MIRROR[sign], value)
+                return self._level(name, syntax.MIRRORED[sign], value)
             case syntax.Compare(sign, left, right):
                 return self._compare(sign, self.affine(left).plus(self.affine(right), -ONE))
 
@@ -148,26 +137,26 @@ class Translator:
 
     def _level(self, name: str, sign: syntax.CompareName, value: Fraction) -> Node:
         columns = self.levels[name]
-        out = [column for k, column in enumerate(columns) if not compares(sign, Fraction(k), value)]
+        out = [column for k, column in enumerate(columns) if not compare(sign, Fraction(k), value)]
         return Never() if len(out) == len(columns) else every([Bound(column, ZERO, ZERO) for column in out])
 
     def _compare(self, sign: syntax.CompareName, difference: Affine) -> Node:
         """Return ``difference sign 0``."""
         if not difference.terms:
-            return ALWAYS if compares(sign, difference.shift, ZERO) else Never()
+            return ALWAYS if compare(sign, difference.shift, ZERO) else Never()
         if len(difference.terms) == 1:
             ((column, a),) = difference.terms.items()
-            return self._bound(column, sign if a > 0 else _MIRROR[sign], -difference.shift / a)
+            return self._bound(column, sign if a > 0 else syntax.MIRRORED[sign], -difference.shift / a)
         if sign in ("<", ">", "!=") and all(map(self._is_whole, difference.terms)):
             return self._apart(sign, difference)
         scaled = self.quantities.form(difference.terms)
         value = -difference.shift / scaled.factor
-        sign = sign if scaled.factor > 0 else _MIRROR[sign]
+        sign = sign if scaled.factor > 0 else syntax.MIRRORED[sign]
         if sign == "!=":
             return ALWAYS
         low = value if sign in ("==", ">", ">=") else None
         high = value if sign in ("==", "<", "<=") else None
-        return Row(scaled.form, low, high, scaled.remainder, strict=sign in ("<", ">"))
+        return FormBound(scaled.form, low, high, scaled.remainder, strict=sign in ("<", ">"))
 
     def _is_whole(self, column: int) -> bool:
         return column in self._whole or self.quantities.domain[column] is BINARY
@@ -189,7 +178,7 @@ class Translator:
         domain = self.quantities.domain[column]
         if domain is None and not self.quantities.is_feature[column]:
             if sign == "!=":
-                return Differ(column, value)
+                return NotEqual(column, value)
             low = value if sign in ("==", ">", ">=") else None
             high = value if sign in ("==", "<", "<=") else None
             return Bound(column, low, high, strict=sign in ("<", ">"))
@@ -301,7 +290,7 @@ class Translator:
         match guard:
             case syntax.Compare(sign, syntax.Variable(name), syntax.Constant(value)) if name in self.levels:
                 size = len(self.levels[name])
-                return name, frozenset(k for k in range(size) if compares(sign, Fraction(k), value))
+                return name, frozenset(k for k in range(size) if compare(sign, Fraction(k), value))
             case syntax.And(parts) | syntax.Or(parts):
                 each = [self._levels_inside(part) for part in parts]
                 known = [inside for inside in each if inside is not None]
@@ -396,23 +385,6 @@ class Translator:
             self.definitions.append(self._compare("==", result.plus(value, -ONE)))
             self._known[key] = result
         return next(iter(self._known[key].terms))
-
-
-def compares(sign: syntax.CompareName, left: Fraction, right: Fraction) -> bool:
-    """Return whether a comparison of two numbers holds."""
-    match sign:
-        case "<":
-            return left < right
-        case "<=":
-            return left <= right
-        case "==":
-            return left == right
-        case "!=":
-            return left != right
-        case ">":
-            return left > right
-        case ">=":
-            return left >= right
 
 
 def _between(column: int, low: float, high: float) -> Node:

@@ -21,7 +21,7 @@ from mace.language import characteristic, syntax
 from mace.problem import LATE, Answer, Bounds, Limits, Problem, Sat, Unknown, Unsat, timed
 from mace.solvers.bisection import Bisection
 from mace.solvers.roundings import narrowed, sizes_of
-from mace.solvers.smt.terms import Translator
+from mace.solvers.smt.terms import SmtTranslator
 from mace.space import RESERVED, Categorical
 
 DISTANCE = f"{RESERVED}distance"
@@ -66,7 +66,7 @@ class SmtOracle:
         self.limits = limits
         self.back_end = back_end
         environment = Environment()
-        self.translator = Translator(environment, problem)
+        self.translator = SmtTranslator(environment, problem)
         self.solver = _open_solver(environment, back_end)
 
     def begin(self) -> None:

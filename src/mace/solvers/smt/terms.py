@@ -1,6 +1,6 @@
 """From formulas of the core language to pySMT terms.
 
-Levels become Boolean variables (one a level for categories; one a step for ordered levels), integers and grids an integer
+LevelsEncoding become Boolean variables (one a level for categories; one a step for ordered levels), integers and grids an integer
 ``k``, and other reals a real variable. Comparisons of a feature with a constant are made on these directly, and exactly as the
 floats compare; ``min``, ``max`` and ``abs`` become variables with their defining bounds, which linear relaxations profit from.
 """
@@ -18,21 +18,13 @@ from pysmt.typing import BOOL, INT, REAL
 from mace.clock import check
 from mace.language import syntax
 from mace.language.roundings import unit
+from mace.language.run import compare
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
 from mace.space.decimals import decimal_of, is_short
 
 Term = Any
 """A pySMT node; pySMT has no types of its own."""
-
-_MIRROR: dict[syntax.CompareName, syntax.CompareName] = {
-    "<": ">",
-    "<=": ">=",
-    "==": "==",
-    "!=": "!=",
-    ">": "<",
-    ">=": "<=",
-}
 
 
 class Encoding(Protocol):
@@ -50,7 +42,7 @@ class Encoding(Protocol):
         ...
 
 
-class Levels:
+class LevelsEncoding:
     """A feature with levels: Boolean variables."""
 
     def __init__(self, manager: Any, name: str, size: int, *, ordered: bool) -> None:
@@ -95,7 +87,7 @@ class Levels:
         return Fraction(next(k for k in range(self.size) if values.get_py_value(self._is[k])))
 
 
-class Grid:
+class GridEncoding:
     """An integer, or a number on a grid: an integer variable k, and whether the factual's own value off the grid is taken."""
 
     def __init__(self, manager: Any, name: str, feature: Integer | Real, own: Value) -> None:
@@ -151,7 +143,7 @@ class Grid:
                 term = m.Not(m.Equals(self.index, m.Int(below))) if up_to > below else m.TRUE()
         if self.own is None:
             return term
-        return m.Ite(self.own, m.Bool(_holds(sign, Fraction(self.own_value), value)), term)
+        return m.Ite(self.own, m.Bool(compare(sign, Fraction(self.own_value), value)), term)
 
     def _count_below(self, value: Fraction, *, strict: bool) -> int:
         """Return how many grid values are below ``value`` (or at most ``value``)."""
@@ -173,7 +165,7 @@ class Grid:
         return Fraction(self.feature.value_at(index) if self.size > 1 else self.feature.low)
 
 
-class Line:
+class RealEncoding:
     """A real number in a range."""
 
     def __init__(self, manager: Any, name: str, feature: Real) -> None:
@@ -194,14 +186,14 @@ def encode(manager: Any, name: str, feature: Feature, own: Value) -> Encoding:
     """Return a feature as solver variables."""
     match feature:
         case Ordinal() | Categorical():
-            return Levels(manager, name, feature.size, ordered=isinstance(feature, Ordinal))
+            return LevelsEncoding(manager, name, feature.size, ordered=isinstance(feature, Ordinal))
         case Real() if feature.size is None:
-            return Line(manager, name, feature)
+            return RealEncoding(manager, name, feature)
         case Real() | Integer():
-            return Grid(manager, name, feature, own)
+            return GridEncoding(manager, name, feature, own)
 
 
-class Translator:
+class SmtTranslator:
     """Translates formulas over the features of one problem.
 
     Attributes
@@ -257,7 +249,7 @@ class Translator:
             case syntax.Compare(sign, syntax.Variable(name), syntax.Constant(value)) if name in self.features:
                 return self.features[name].compare(sign, value)
             case syntax.Compare(sign, syntax.Constant(value), syntax.Variable(name)) if name in self.features:
-                return self.features[name].compare(_MIRROR[sign], value)
+                return self.features[name].compare(syntax.MIRRORED[sign], value)
             case syntax.Compare(sign, left, right):
                 return compare_terms(self.manager, sign, self.term(left), self.term(right))
 
@@ -298,7 +290,7 @@ class Translator:
         """Return the decimal of a number on a grid where it is known; else a variable within half an ulp, which allows a little more."""
         m = self.manager
         grid = self.features.get(operand.name) if isinstance(operand, syntax.Variable) else None
-        if isinstance(grid, Grid) and grid.decimal is not None and name != "float":
+        if isinstance(grid, GridEncoding) and grid.decimal is not None and name != "float":
             return grid.decimal
         term = self.term(operand)
         key = (name, term, term)
@@ -357,14 +349,3 @@ def _addends(expression: syntax.Expression) -> list[syntax.Expression]:
         terms.append(expression.right)
         expression = expression.left
     return [expression, *reversed(terms)]
-
-
-def _holds(sign: syntax.CompareName, left: Fraction, right: Fraction) -> bool:
-    return {
-        "<": left < right,
-        "<=": left <= right,
-        "==": left == right,
-        "!=": left != right,
-        ">": left > right,
-        ">=": left >= right,
-    }[sign]

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from mace.exact import TINY, is_float
 from mace.language import syntax
 from mace.language.flatten import flatten
-from mace.language.formula import Reading, characteristic, compact, equal, prepare
+from mace.language.formula import Semantics, characteristic, compact, equal, prepare
 from mace.language.intervals import (
-    LARGEST,
-    TINY,
-    UNIT,
+    EPSILON,
+    OVERFLOW,
     End,
     Fact,
     Ranges,
@@ -20,12 +20,12 @@ from mace.language.intervals import (
     fact_of,
     facts_of,
     is_exact,
-    is_float,
     operation,
     slack,
 )
 from mace.language.naming import commands
 from mace.language.safety import asked_about, has_value
+from mace.language.walk import map_comparisons
 
 
 def floating(
@@ -70,16 +70,20 @@ def floating(
     flat = flattened(program, result=result, prefix=prefix)
     facts = facts_of(flat, ranges=ranges, integers=integers)
     rounds = _Rounding(facts)
-    if all(rounds.is_exact(value) for value in _values(flat)):
+    if all(
+        rounds.is_exact(command.value)
+        for command in commands(flat.body)
+        if isinstance(command, syntax.Assign | syntax.Return)
+    ):
         return characteristic(program, result=result, prefix=prefix)
     asked = asked_about(flat.body)
-    reading = Reading(
+    semantics = Semantics(
         result,
         rounds.equation,
         rounds.weakened,
         lambda node: rounds.weakened(has_value(node, asked=asked)),
     )
-    return compact(flat.body, reading)
+    return compact(flat.body, semantics)
 
 
 def flattened(program: syntax.Program, *, result: str = "y", prefix: str = "") -> syntax.Program:
@@ -111,15 +115,6 @@ def ranges_of(
     return {
         name: (fact.low, fact.high) for name, fact in facts.items() if name not in program.inputs and fact.is_number
     }
-
-
-def _values(program: syntax.Program) -> Iterator[syntax.Expression]:
-    for command in commands(program.body):
-        match command:
-            case syntax.Assign(_, value) | syntax.Return(value):
-                yield value
-            case _:
-                continue
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,19 +158,13 @@ class _Rounding:
 
     def weakened(self, guard: syntax.Guard) -> syntax.Guard:
         """Return the guard without the comparisons that infinities or NaN may decide otherwise."""
-        match guard:
-            case syntax.Compare(_, left, right):
-                first, second = self._fact(left), self._fact(right)
-                wild = not (first.is_number and second.is_number) or not (first.is_finite or second.is_finite)
-                return syntax.TRUE if wild else guard
-            case syntax.Not(syntax.Missing()) | syntax.Missing() | syntax.Truth():
-                return guard
-            case syntax.Not(part):
-                return self.weakened(syntax.negation(part))
-            case syntax.And(parts):
-                return syntax.conjunction(map(self.weakened, parts))
-            case syntax.Or(parts):
-                return syntax.disjunction(map(self.weakened, parts))
+
+        def change(comparison: syntax.Compare) -> syntax.Guard:
+            first, second = self._fact(comparison.left), self._fact(comparison.right)
+            wild = not (first.is_number and second.is_number) or not (first.is_finite or second.is_finite)
+            return syntax.TRUE if wild else comparison
+
+        return map_comparisons(guard, change)
 
     def _fact(self, atom: syntax.Expression) -> Fact:
         return fact_of(atom, self.facts)
@@ -194,7 +183,7 @@ class _Rounding:
 
 def _around(name: str, value: syntax.Expression, extra: Fraction, sign: int) -> syntax.Guard:
     """Return that ``name`` lies within the error around ``value``, which has the given sign."""
-    nearer, farther = 1 - 2 * UNIT, 1 + 2 * UNIT
+    nearer, farther = 1 - 2 * EPSILON, 1 + 2 * EPSILON
     least, most = (nearer, farther) if sign > 0 else (farther, nearer)
     lowest = syntax.Binary("-", syntax.Binary("*", syntax.Constant(least), value), syntax.Constant(extra))
     highest = syntax.Binary("+", syntax.Binary("*", syntax.Constant(most), value), syntax.Constant(extra))
@@ -204,10 +193,10 @@ def _around(name: str, value: syntax.Expression, extra: Fraction, sign: int) -> 
 
 
 def _overflows(name: str, value: syntax.Expression, low: End, high: End) -> Iterator[syntax.Guard]:
-    top, bottom = syntax.Constant(LARGEST), syntax.Constant(-LARGEST)
-    if high > LARGEST:
+    top, bottom = syntax.Constant(OVERFLOW), syntax.Constant(-OVERFLOW)
+    if high > OVERFLOW:
         yield syntax.And((syntax.Compare(">=", value, top), syntax.Compare(">=", syntax.Variable(name), top)))
-    if low < -LARGEST:
+    if low < -OVERFLOW:
         yield syntax.And((syntax.Compare("<=", value, bottom), syntax.Compare("<=", syntax.Variable(name), bottom)))
 
 
@@ -248,7 +237,7 @@ def robust(
     def defined(node: syntax.Expression | syntax.Guard) -> syntax.Guard:
         return syntax.conjunction([margins.strengthened(has_value(node, asked=asked)), *margins.decided(node)])
 
-    return compact(ready.body, Reading(result, equal, margins.strengthened, defined))
+    return compact(ready.body, Semantics(result, equal, margins.strengthened, defined))
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,33 +249,24 @@ class _Margins:
 
     def strengthened(self, guard: syntax.Guard) -> syntax.Guard:
         """Return the guard with its inexact comparisons holding by the margin."""
-        match guard:
-            case syntax.Compare(_, left, right):
-                exact = fact_of(left, self.facts).is_exact and fact_of(right, self.facts).is_exact
-                return guard if exact else self._apart(guard)
-            case syntax.Not(syntax.Missing()) | syntax.Missing() | syntax.Truth():
-                return guard
-            case syntax.Not(part):
-                return self.strengthened(syntax.negation(part))
-            case syntax.And(parts):
-                return syntax.conjunction(map(self.strengthened, parts))
-            case syntax.Or(parts):
-                return syntax.disjunction(map(self.strengthened, parts))
+        return map_comparisons(guard, self._apart)
 
     def decided(self, node: syntax.Expression | syntax.Guard) -> Iterator[syntax.Guard]:
         """Yield, for each indicator inside ``node``, that it is decided by the margin."""
-        for guard in _indicated(node):
+        for indicator in syntax.nodes(node):
+            if not isinstance(indicator, syntax.Indicator):
+                continue
+            guard = indicator.guard
             yes, no = self.strengthened(guard), self.strengthened(syntax.negation(guard))
             if yes != guard:
                 yield syntax.disjunction([yes, no])
 
     def _apart(self, comparison: syntax.Compare) -> syntax.Guard:
-        above = syntax.Compare(
-            ">=", syntax.Binary("-", comparison.left, comparison.right), syntax.Constant(self.margin)
-        )
-        below = syntax.Compare(
-            ">=", syntax.Binary("-", comparison.right, comparison.left), syntax.Constant(self.margin)
-        )
+        left, right, margin = comparison.left, comparison.right, syntax.Constant(self.margin)
+        if fact_of(left, self.facts).is_exact and fact_of(right, self.facts).is_exact:
+            return comparison
+        above = syntax.Compare(">=", syntax.Binary("-", left, right), margin)
+        below = syntax.Compare(">=", syntax.Binary("-", right, left), margin)
         match comparison.name:
             case ">" | ">=":
                 return above
@@ -296,21 +276,3 @@ class _Margins:
                 return syntax.Or((above, below))
             case "==":
                 return syntax.FALSE
-
-
-def _indicated(node: syntax.Expression | syntax.Guard) -> Iterator[syntax.Guard]:
-    """Yield the guards of the indicators inside ``node``."""
-    pending: list[syntax.Expression | syntax.Guard] = [node]
-    while pending:
-        match pending.pop():
-            case syntax.Indicator(guard):
-                yield guard
-                pending.append(guard)
-            case syntax.Unary(_, inner) | syntax.Not(inner):
-                pending.append(inner)
-            case syntax.Binary(_, left, right) | syntax.Compare(_, left, right):
-                pending += (right, left)
-            case syntax.And(parts) | syntax.Or(parts):
-                pending.extend(reversed(parts))
-            case syntax.Variable() | syntax.Constant() | syntax.Missing() | syntax.Truth():
-                pass
