@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from batches import EXPLAINER, GERMAN, MODEL, all_of, timeless
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
@@ -29,11 +30,6 @@ from mace.batch.stream import BLOCK, Stream
 from mace.batch.workers import Workers
 from mace.language.source import remember_typed
 
-GERMAN = mace.datasets.load("german")
-MODEL = make_pipeline(
-    mace.Encoder(GERMAN.space, ordinal="codes"), RandomForestClassifier(5, max_depth=4, random_state=0)
-).fit(GERMAN.frame, GERMAN.labels)
-EXPLAINER = mace.Explainer(MODEL, GERMAN.space)
 FRAME = GERMAN.frame.head(40)
 
 
@@ -43,19 +39,6 @@ def decide(age, income):  # type: ignore[no-untyped-def]
 
 PEOPLE = mace.FeatureSpace({"age": mace.integer(18, 90), "income": mace.integer(0, 100)})
 SMALL = mace.Explainer(decide, PEOPLE)
-
-
-def timeless(explanation: Explanation) -> dict[str, Any]:
-    """Return an explanation without what no two runs share: its times."""
-    made = explanation.to_dict()
-    made["seconds"] = 0
-    for counterfactual in made["counterfactuals"]:
-        counterfactual["seconds"] = 0
-    return made
-
-
-def all_of(batch: Any) -> list[dict[str, Any]]:
-    return [timeless(explanation) for explanation in batch]
 
 
 ALONE = [timeless(EXPLAINER.explain(row)) for _, row in FRAME.iterrows()]

@@ -12,7 +12,7 @@ from typing import Any
 import joblib
 import pandas as pd
 import pytest
-from test_batch import EXPLAINER, GERMAN, all_of, timeless
+from batches import EXPLAINER, GERMAN, all_of, timeless
 
 import mace
 from mace.batch import Progress

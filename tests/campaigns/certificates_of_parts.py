@@ -15,7 +15,7 @@ from runner import SKIPPED, Group, run
 
 def gaps(seed: int) -> tuple[str, str | None]:
     """Examine a linear model or network behind an imputer."""
-    from test_missing_before_networks import random_gaps
+    from gaps import random_gaps
 
     return examined(_case(seed, random_gaps, finite=seed % 2 == 0), is_finite=seed % 2 == 0, solver="network")
 

@@ -8,23 +8,23 @@ from runner import SKIPPED, Group, run
 
 
 def functions(seed: int) -> tuple[str, str | None]:
+    from milp_referee import compare
     from random_functions import random_function
-    from test_milp import compare
 
     return "function", compare(random_function(seed), "enumerate", 1e-12)
 
 
 def models(seed: int) -> tuple[str, str | None]:
+    from milp_referee import L2, compare
     from random_problems import random_case
-    from test_milp import L2, compare
 
     case = random_case(seed)
     return case.family, SKIPPED if seed in L2 else compare(case, "enumerate", 1e-12)
 
 
 def mixed(seed: int) -> tuple[str, str | None]:
+    from milp_referee import compare
     from random_functions import random_function
-    from test_milp import compare
 
     return "function", compare(random_function(seed, finite=False), "smt", 1.1e-6)
 

@@ -40,7 +40,7 @@ def raw(seed: int) -> tuple[str, str | None]:
 
 def examine(seed: int, *, finite: bool) -> tuple[str, str | None]:
     from random_ensembles import random_ensemble
-    from test_trees_lane import compare
+    from trees_referee import compare
 
     try:
         case = random_ensemble(seed, finite=finite)

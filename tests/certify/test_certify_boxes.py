@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from box_proofs import proof_of
+from box_questions import MODELS, OLD, QUESTIONS, SPACE, TEXTS, rows
+from problems import problem_of
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from tampering import outcome_of, parts_of
-from test_boxes import MODELS, OLD, QUESTIONS, SPACE, TEXTS, rows
-from test_solvers import problem_of
 
 import mace
 from mace.certify.boxes.cover import check_cover
@@ -27,12 +28,6 @@ from mace.language import holds
 from mace.reductions.regions import Region
 from mace.solvers.boxes import search as across
 from mace.space import Point
-
-
-def proof_of(explanation: mace.Explanation) -> mace.Certificate:
-    made = explanation[0].certificate if len(explanation) else explanation.certificate
-    assert made is not None
-    return mace.Certificate.from_json(made.to_json())
 
 
 @pytest.fixture(scope="module", params=MODELS)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pipeline_cases import training
 from random_composites import random_composite
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
@@ -17,9 +18,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from small_composites import GRID, SPACE, draw, fitted
 from tampering import REFUTED, Data, every_point, is_true, parts_of
-from test_composites import GRID, SPACE, draw, fitted
-from test_pipelines import training
 
 import mace
 from mace import FeatureSpace, categorical, integer, real

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from certified_networks import place, small
+from gaps import FILLERS, SPACE, fitted, gap_filler, random_gaps, split
 from random_problems import Case
 from sklearn.linear_model import LogisticRegression
 from tampering import REFUTED, TRUE_OR_REFUSED, Data, Tampering, every_point, is_true, parts_of
-from test_certify_network import place, small
-from test_missing_before_networks import FILLERS, SPACE, fitted, gap_filler, random_gaps, split
 
 import mace
 from mace import FeatureSpace, integer, real

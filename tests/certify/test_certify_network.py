@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from certified_networks import place, small
 from random_networks import DISTANCES, FAMILIES, SINGLE, asked, random_network
 from random_problems import random_case
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -27,7 +28,7 @@ from mace.certify.network.relaxation import Relaxation
 from mace.certify.verdict import Refuted
 from mace.distances import NormMetric, as_distance
 from mace.exact import UNIT, float_down, float_up
-from mace.forms import Network, Outcomes
+from mace.forms import Network
 from mace.forms.scoring import column_values
 from mace.problem import Bounds, Limits, Problem
 from mace.solvers import network
@@ -271,19 +272,6 @@ def assert_rounding_is_covered(form: Network, point: Point, units: Any) -> None:
             assert abs(Fraction(float(active[i])) - value) <= Fraction(float(units.error[-1][0, i]))
 
 
-def place(rng: np.random.Generator, axis: Any, low: float | None = None, high: float | None = None) -> float:
-    """Return a random place of an axis, often the factual's own or near it."""
-    first = axis.spans[0, 0] if low is None else low
-    last = axis.spans[-1, 1] if high is None else high
-    if first <= axis.home <= last and rng.random() < 0.5:
-        return float(axis.home)
-    if axis.has_levels or axis.is_grid or axis.is_whole:
-        whole = np.arange(np.ceil(first), np.floor(last) + 1) if last - first < 10**5 else np.array([first, last])
-        return float(rng.choice(whole)) if len(whole) else float(axis.home)
-    near = axis.home + rng.normal(0, 0.05) * (axis.spans[-1, 1] - axis.spans[0, 0])
-    return float(np.clip(near if rng.random() < 0.5 else rng.uniform(first, last), first, last))
-
-
 def inside(form: Network, point: Point, units: Any) -> None:
     """Assert that every unit's exact sum lies within its bounds."""
     cut = replace(form, weights=form.weights[:1], biases=form.biases[:1], slopes=(), sizes=None)
@@ -297,11 +285,6 @@ def inside(form: Network, point: Point, units: Any) -> None:
 
 
 # ---- broken solvers
-
-
-def small(form: Network, factual: Point, wanted: int) -> Problem:
-    metric = as_distance("l1").from_factual(form.space, factual)
-    return Problem(form.space, form, asked(form), Outcomes(frozenset([Fraction(wanted)])), factual, metric)
 
 
 def test_a_solver_that_ignores_the_rounding_of_float32_is_refused() -> None:

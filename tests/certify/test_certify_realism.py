@@ -14,21 +14,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from box_proofs import proof_of
+from outliers import NEAR, outlier_forest
+from problems import problem_of
 from random_realism import fault_of, random_realistic, tampered_fault
 from realistic import SPACE, explainer_of, frame_of, rows_of
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from tampering import is_true, outcome_of, parts_of
-from test_certify_boxes import proof_of
-from test_cli import run
-from test_realism import NEAR, outlier_forest
-from test_solvers import problem_of
 
 import mace
 from mace.certify.boxes.cover import Box, check_cover
 from mace.certify.boxes.neighbours import Crowd, Rows
 from mace.certify.boxes.ranges import Piece, Span
 from mace.certify.verdict import Refuted
+from mace.cli.main import run
 from mace.problem import Problem
 from mace.space import Point, grid_values
 

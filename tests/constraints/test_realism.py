@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from outliers import NEAR, outlier_forest
 from realistic import KINDS, SPACE, agrees, brute, every_point, explainer_of, frame_of, outcomes, rows_of
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -96,17 +97,6 @@ def near(rows: Any, k: int, radius: float, distance: str) -> Any:
         return sum(metric.measure(point) <= Fraction(radius) ** metric.power for metric in metrics) >= k
 
     return is_near
-
-
-NEAR = [
-    (1, 0.0, "l1"),
-    (1, 0.05, "l1"),
-    (2, 0.08, "l1"),
-    (4, 0.1, "l1"),
-    (2, 0.1, "linf"),
-    (1, 0.25, "l0"),
-    (3, 0.12, "l2"),
-]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -242,11 +232,6 @@ def test_rows_that_are_read_together_are_what_each_is_alone(seed: int) -> None:
 
 
 # ---- typical rows
-
-
-def outlier_forest(seed: int, **options: Any) -> Any:
-    options = {"n_estimators": 12, "max_samples": 40, "contamination": 0.5, "random_state": seed} | options
-    return make_pipeline(mace.Encoder(SPACE), IsolationForest(**options)).fit(frame_of(seed))
 
 
 @pytest.mark.parametrize("seed", range(4))

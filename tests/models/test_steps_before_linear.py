@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 import raw_referee
 import referee
+from pipeline_cases import on_and_beside, random_points, training
+from problems import problem_of
 from random_problems import Case
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -29,8 +31,6 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 from sklearn.svm import LinearSVC
-from test_pipelines import on_and_beside, random_points, training
-from test_solvers import problem_of
 
 import mace
 from mace import FeatureSpace, UnsupportedModel, categorical, integer, ordinal, real

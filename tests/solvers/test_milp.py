@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 import random_networks
+from milp_referee import L2, compare
+from problems import near, problem_of
 from random_ensembles import random_ensemble
 from random_functions import random_function
 from random_problems import FAMILIES, Case, from_source, random_case
@@ -21,7 +23,6 @@ from referee import disagreement
 from scipy import sparse
 from scipy.optimize import linprog
 from sklearn.neural_network import MLPClassifier
-from test_solvers import near, problem_of
 
 import mace
 from mace import Explainer, FeatureSpace, InvalidOption, categorical, integer, real
@@ -43,33 +44,10 @@ from mace.solvers.milp.relaxation import LinearRelaxation, Solved
 from mace.solvers.milp.translate import MilpTranslator
 from mace.space import Point
 
-L2 = {seed for seed in range(10_000) if (seed // len(FAMILIES)) % 7 == 6}
-"""Seeds of ``random_case`` that ask for l2."""
-
 
 def problem_from(case: Case) -> tuple[Explainer, Problem]:
     explainer = Explainer(case.model, case.space)
     return explainer, problem_of(explainer, case.row, case.question)
-
-
-def compare(case: Case, referee: str, tolerance: float) -> str | None:
-    """Return how the lane and a referee differ; ``None`` where they agree, or the answer closes a gap that the referee left."""
-    explainer = Explainer(case.model, case.space)
-    try:
-        truth = explainer.explain(case.row, solver=referee, time_limit=20, **case.question)
-    except mace.InvalidTarget:
-        return None
-    answer = explainer.explain(case.row, solver="milp", time_limit=60, **case.question)
-    for one, other in ((answer, truth), (truth, answer)):
-        if other and one.lower > other[0].distance:
-            return f"lower {one.lower!r} above a point at {other[0].distance!r}"
-    if truth.reason and truth.status != "infeasible":
-        return None
-    if (answer.status, len(answer), answer.exhausted) != (truth.status, len(truth), truth.exhausted):
-        return f"{answer.status}, {len(answer)} answers ({answer.reason}); {referee}: {truth.status}, {len(truth)}"
-    if truth and abs(answer[0].distance - truth[0].distance) > tolerance * max(1, truth[0].distance):
-        return f"distance {answer[0].distance!r}, {referee} {truth[0].distance!r}"
-    return None
 
 
 # ---- agreement

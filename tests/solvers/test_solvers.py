@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from problems import near, problem_of
 from random_problems import FAMILIES, Case, random_case
 from referee import disagreement
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
@@ -59,40 +60,6 @@ def test_no_sampled_point_below_lower_reaches_the_target_on_mixed_spaces(seed: i
         if problem.goal.accepts(code):
             assert explanation, f"{point} reaches the target, called infeasible"
             assert problem.distance(point) >= Fraction(explanation.lower)
-
-
-def problem_of(explainer: Explainer, row: Any, question: dict[str, Any]) -> Problem:
-    from mace.distances import as_distance
-    from mace.targets import as_goal
-
-    factual = explainer.space.point(row)
-    reading = explainer._reading
-    goal, ask = as_goal(question.get("target"), reading, factual, reading.ask([factual])[0])
-    return Problem(
-        space=explainer.space,
-        form=reading.form,
-        ask=ask,
-        goal=goal,
-        factual=factual,
-        metric=as_distance(question.get("distance", "l1")).from_factual(explainer.space, factual),
-        conditions=tuple(c.bind(explainer.space, factual) for c in question.get("constraints", ())),
-    )
-
-
-def near(rng: np.random.Generator, space: FeatureSpace, factual: Any) -> Any:
-    """Return a random point that mostly keeps the factual's values."""
-    point = []
-    for feature, own in zip(space.values(), factual, strict=True):
-        if rng.random() < 0.4:
-            point.append(own)
-        elif hasattr(feature, "levels"):
-            point.append(int(rng.integers(len(feature.levels))))
-        elif feature.size is not None:
-            point.append(feature.value_at(int(rng.integers(feature.size))))
-        else:
-            scale = float(rng.choice([1.0, 0.1, 0.01]))
-            point.append(float(np.clip(own + scale * rng.normal() * float(feature.range), feature.low, feature.high)))
-    return tuple(point)
 
 
 # ---- ties and boundaries

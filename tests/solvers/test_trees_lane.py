@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import raw_referee
+from problems import problem_of
 from random_ensembles import BOOSTERS, FAMILIES, random_ensemble
-from random_problems import Case
 from sklearn.datasets import make_classification
 from sklearn.ensemble import (
     GradientBoostingRegressor,
@@ -26,7 +26,7 @@ from sklearn.ensemble import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
-from test_solvers import problem_of
+from trees_referee import compare
 
 import mace
 from mace import Explainer, FeatureSpace, categorical, integer, ordinal, real
@@ -34,33 +34,6 @@ from mace.distances import as_distance, distance_up
 from mace.solvers.compiled import is_on_disk
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import make_grid
-
-
-def compare(case: Case, referee: str, tolerance: float) -> str | None:
-    """Return how the tree lane and a referee differ; ``None`` where they agree or there is no question."""
-    explainer = Explainer(case.model, case.space)
-    try:
-        truth = explainer.explain(case.row, solver=referee, time_limit=60, **case.question)
-    except mace.InvalidTarget:
-        return None
-    answer = explainer.explain(case.row, solver="trees", **case.question)
-    if truth.reason and truth.status != "infeasible":
-        # The referee itself left a gap: the answer must lie in it.
-        inside = (
-            bool(answer)
-            and truth.lower - tolerance <= answer[0].distance
-            and (not truth or answer[0].distance <= truth[0].distance + tolerance)
-        )
-        return None if inside else f"outside of the gap that {referee} left: {truth.reason}"
-    if (answer.status, len(answer), answer.exhausted) != (truth.status, len(truth), truth.exhausted):
-        return (
-            f"{answer.status}, {len(answer)} answers, {referee}: {truth.status}, {len(truth)} answers ({truth.reason})"
-        )
-    if truth and abs(answer[0].distance - truth[0].distance) > tolerance:
-        return f"distance {answer[0].distance!r}, {referee} {truth[0].distance!r}"
-    if truth and not answer[0].lower <= answer[0].distance <= answer[0].lower + 1e-12:
-        return f"lower {answer[0].lower!r}, distance {answer[0].distance!r}"
-    return None
 
 
 @pytest.mark.parametrize("seed", range(8 * len(FAMILIES)))

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from problems import problem_of
 from random_ensembles import FAMILIES, random_ensemble
 from sklearn.datasets import make_classification
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
-from test_solvers import problem_of
-from test_trees_lane import compare
+from trees_referee import compare
 
 import mace
 from mace import Explainer, FeatureSpace, differ

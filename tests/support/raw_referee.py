@@ -121,7 +121,7 @@ def nearest(case: Case, problem: Problem, seed: int) -> tuple[Fraction | None, P
 
 def disagreement(case: Case, seed: int) -> str | None:
     """Return how the tree lane and brute force over raw values differ; ``"skipped"`` where there is no question or too much to try."""
-    from test_solvers import problem_of
+    from problems import problem_of
 
     question = {name: value for name, value in case.question.items() if name not in ("count", "diversity")}
     explainer = mace.Explainer(case.model, case.space)
