@@ -7,6 +7,7 @@ import runpy
 import sys
 from pathlib import Path
 
+from mace.certify.trusted import TRUSTED
 from mace.cli.lists import KINDS, listed
 
 ROOT = Path(__file__).parent.parent
@@ -40,7 +41,12 @@ def layers() -> str:
     return "\n".join(f"  - {name}: {', '.join(f'`{room}`' for room in rooms)}" for name, rooms in LAYERS.items())
 
 
-PARTS = {"supported": supported, "documents": documents, "layers": layers}
+def trusted() -> str:
+    """Return what the checker of certificates believes."""
+    return "\n".join(f"- `{name}`: {what}" for name, what in TRUSTED.items())
+
+
+PARTS = {"supported": supported, "documents": documents, "layers": layers, "trusted": trusted}
 
 
 def with_generated_parts(text: str) -> str:

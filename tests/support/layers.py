@@ -29,7 +29,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("choose",),
     ),
     "certify": (
-        ("verdict", "arrays", "certificate", "statement", "enumerate"),
+        ("trusted", "verdict", "arrays", "certificate", "statement", "enumerate"),
         ("trees", "network", "smt"),
         ("boxes",),
         ("curves",),

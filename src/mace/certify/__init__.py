@@ -1,7 +1,6 @@
 """Certificates: what was claimed, of which model, with a proof that is checked without trusting the solver.
 
-This package imports no solver, and nothing that a solver computes with: readers, spaces, constraints, distances and targets are
-shared, every bound is made anew.
+This package imports what :mod:`mace.certify.trusted` lists and nothing of the search; every bound is derived here.
 """
 
 from mace.certify.certificate import Certificate

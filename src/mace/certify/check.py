@@ -9,8 +9,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from mace.certify import effects as actions
 from mace.certify.certificate import Certificate
+from mace.certify.effects import checker as actions
 from mace.certify.robust import checker as robust
 from mace.certify.statement import Statement
 from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict

@@ -18,6 +18,7 @@ from mace.certify.trees.cells import SCALE, Flags, Floats, Ints, change_costs, r
 from mace.certify.verdict import Unchecked
 from mace.constraints.near_data import Neighbours
 from mace.distances import NormMetric
+from mace.distances.change import written_room
 from mace.distances.norm import Parts
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Point
@@ -58,11 +59,11 @@ class Rows:
         self.features: list[Feature] = list(problem.space.values())
         self.parts: tuple[Parts, ...] = metric.parts
         self.numbers = np.array([_floats(row) for row in condition.rows])
-        self.limit = min(math.floor((condition.limit + condition.room) * SCALE), BEYOND)
-        self.condition = condition
+        off = max(map(written_room, self.features)) if condition.written else Fraction(0)
+        self.limit = min(math.floor((condition.radius + off) ** metric.power * SCALE), BEYOND)
         self.way: int | None = None
         if lower is not None and _is_same(problem.metric, metric):
-            self.way = min(math.ceil((lower + condition.radius + condition.off) ** metric.power * SCALE), BEYOND)
+            self.way = min(math.ceil((lower + condition.radius + off) ** metric.power * SCALE), BEYOND)
         self.is_linear = metric.power == 1
         own = np.array([_floats(problem.factual)])
         each = [self._costs(j, own[0, j], None) for j in range(len(self.features))]

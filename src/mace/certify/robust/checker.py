@@ -24,13 +24,12 @@ from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.constraints.condition import GuardCondition
 from mace.constraints.robust import Sturdy
 from mace.distances import as_distance
-from mace.exact import float_down, float_up
+from mace.exact import float_down, float_up, greatest_float, least_float
 from mace.forms import Alternatives, Goal, Margin, TreeEnsemble, negated
 from mace.language import syntax
 from mace.problem import Problem
-from mace.reductions.joint_forest import Joined
 from mace.space import Categorical, Column, Integer, Ordinal, Point, Real, Value, grid_values
-from mace.space.decimals import decimal_of
+from mace.space.decimals import decimal_of, dtype_of
 
 CheckLane = Callable[[Problem, Fraction | None, dict[str, Any], Progress], None]
 Ends = tuple[Fraction, Fraction]
@@ -48,6 +47,24 @@ def without_noise(problem: Problem) -> tuple[Problem, Sturdy | None]:
         raise Unchecked("robust() stands twice")
     rest = tuple(condition for condition in problem.conditions if not isinstance(condition, Sturdy))
     return replace(problem, conditions=rest), noisy[0] if noisy else None
+
+
+def around(sturdy: Sturdy, name: str, low: float, high: float) -> Ends:
+    """Return the least and the greatest number that noise can turn a value of a feature between two others into.
+
+    Noise is a difference of at most the radius, and so the same numbers are those that it can turn into a value between the two.
+    """
+    feature, radius = sturdy.space[name], sturdy.radii[name]
+    least, most = Fraction(low) - radius, Fraction(high) + radius
+    if sturdy.written and isinstance(feature, Real):
+        # The difference is one of decimals, which rise with the floats that they are written for.
+        first = least_float(decimal_of(feature, low) - radius, dtype_of(feature))
+        last = greatest_float(decimal_of(feature, high) + radius, dtype_of(feature))
+        least, most = (
+            (Fraction(first) if math.isfinite(first) else least),
+            (Fraction(last) if math.isfinite(last) else most),
+        )
+    return least, most
 
 
 # ---- the box around an answer
@@ -90,7 +107,7 @@ def _within(name: str, value: Value, sturdy: Sturdy, feature: object) -> syntax.
         return syntax.conjunction(
             [syntax.Not(syntax.Missing(name)), syntax.Compare("==", variable, syntax.constant(value))]
         )
-    low, high = sturdy.reach(name, value, value)
+    low, high = around(sturdy, name, value, value)
     if isinstance(feature, Real):
         low, high = Fraction(float_up(low)), Fraction(float_down(high))
     return syntax.conjunction(
@@ -219,7 +236,7 @@ def _read_place(problem: Problem, sturdy: Sturdy, entry: dict[str, Any]) -> Plac
             if not low <= high or (low < high and not is_value):
                 raise Refuted(f"evidence.places: {name!r:.60} is not from a value of it to another")
             values[j] = (low, high)
-            gate[j] = sturdy.reach(name, low, high) if is_value else (Fraction(low), Fraction(high))
+            gate[j] = around(sturdy, name, low, high) if is_value else (Fraction(low), Fraction(high))
     return Place(values, gate)
 
 
@@ -231,6 +248,23 @@ def _are_values(feature: object, *values: float) -> bool:
 
 
 # ---- copies
+
+
+@dataclass(frozen=True, eq=False)
+class WithCopies(TreeEnsemble):
+    """An ensemble and its copies as one, each with outputs of its own; a margin is one of the ensemble or of a copy, never across."""
+
+    one: TreeEnsemble | None = None
+
+    def band(self, goal: Goal) -> Fraction:
+        """Return how far off a margin of the ensemble, or of a copy, may be."""
+        assert self.one is not None
+        return self.one.band(getattr(goal, "goal", goal))
+
+    @property
+    def _as_difference(self) -> bool:
+        """Two outputs are of different sums here, and not folded into their difference."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,7 +459,7 @@ class _Nodes:
             raise Refuted(f"evidence.places: the model tells values of {column.name!r:.60} in a place apart")
         return ways.pop()
 
-    def joined(self) -> Joined:
+    def joined(self) -> WithCopies:
         """Return all of it as one ensemble."""
         form = self.form
         if len(self.left) * self.outputs > MOST_NUMBERS:
@@ -433,7 +467,7 @@ class _Nodes:
         value = np.zeros((len(self.left), self.outputs))
         for node, begin, numbers in self.values:
             value[node, begin : begin + len(numbers)] = numbers
-        return Joined(
+        return WithCopies(
             space=form.space,
             columns=tuple(self.columns),
             roots=np.array(self.roots, dtype=np.int64),
@@ -453,5 +487,5 @@ class _Nodes:
             ties_last=form.ties_last,
             link=form.link,
             is_regressor=form.is_regressor,
-            first=form,
+            one=form,
         )

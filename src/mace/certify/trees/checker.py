@@ -22,188 +22,61 @@ from typing import Any
 import numpy as np
 
 from mace.certify.trees.cells import Axis, Flags, Floats, Ints, make_axes, threshold
-from mace.certify.trees.leaves import Gains, Leaves, cheapest_of_sets, make_gains, reachable_leaves, split_nodes
+from mace.certify.trees.ensembles import CHUNK, Decisions
+from mace.certify.trees.leaves import Gains, Leaves, Nodes, cheapest_of_sets, reachable_leaves, split_nodes
 from mace.certify.trees.prices import Prices
-from mace.certify.verdict import Progress, Refuted, Unchecked
+from mace.certify.trees.proof import Branching, Part, read
+from mace.certify.verdict import Progress, Refuted
 from mace.constraints.differ import CountDifferent
 from mace.distances import NormMetric
 from mace.forms import TreeEnsemble
 from mace.problem import Problem
-from mace.reductions.joint_forest import joined
 from mace.space import Point, Real
-
-CLOSED, BY_PRICES = -1, -2
-CHUNK = 256
-MOST_NODES = 5_000_000
 
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
     """Be convinced that no plausible point nearer than ``lower`` is in the goal, or raise."""
-    problem = joined(problem)
-    form = problem.form
-    if not isinstance(form, TreeEnsemble) or not isinstance(problem.metric, NormMetric):
+    if not isinstance(problem.form, TreeEnsemble) or not isinstance(problem.metric, NormMetric):
         raise Refuted("evidence: a proof of the tree lane is about tree ensembles and norms")
-    proof = _read(evidence, len(problem.space))
-    axes = make_axes(problem, _cuts(form, proof, len(problem.space)))
-    alternatives = form_alternatives(problem, form)
-    split, limit = split_nodes(form, axes), threshold(problem, lower)
-    asked: list[tuple[int, Point]] = []
+    proof = read(evidence, len(problem.space))
+    decisions = Decisions(problem)
+    nodes, alternatives = decisions.nodes, decisions.alternatives()
+    axes = make_axes(problem, _cuts(nodes, proof, len(problem.space)))
+    split, limit = split_nodes(nodes, axes), threshold(problem, lower)
+    asked: dict[Point, int] = {}
 
     for missing in patterns(axes, limit):
-        for number, margins in enumerate(alternatives):
-            place = proof.parts.get((number, tuple(np.flatnonzero(missing).tolist())))
-            if place is None:
+        for number, gains in enumerate(alternatives):
+            part = proof.parts.get((number, tuple(np.flatnonzero(missing).tolist())))
+            if part is None:
                 lost = [name for name, is_lost in zip(problem.space, missing, strict=True) if is_lost]
                 raise Refuted(
                     f"evidence: no branching for alternative {number} of the target"
                     + (f" with {', '.join(lost)} missing" if lost else "")
                 )
-            gains = make_gains(form, problem.goal, margins)
-            leaves = reachable_leaves(form, split, axes, missing, limit)
-            walk = Walk(problem, axes, missing, leaves, gains, limit)
-            asked += walk.run(proof, place, progress)
+            leaves = reachable_leaves(nodes, split, axes, missing, limit)
+            walk = Walk(problem, axes, missing, leaves, gains, limit, decisions.trees)
+            asked |= walk.run(proof, part, progress)
 
-    _ask_all(problem, asked)
+    for point, is_order in decisions.refuted(list(asked)):
+        shown, node = problem.space.values_of(point), asked[point]
+        raise Refuted(
+            f"claim.lower: the order of summation decides whether {shown} is in the target (node {node})"
+            if is_order
+            else f"claim.lower: the model puts {shown} in the target, which is nearer (node {node})"
+        )
     progress(1.0)
 
 
-def form_alternatives(problem: Problem, form: TreeEnsemble) -> tuple[Any, ...]:
-    """Return what the goal says of the scores; an alternative that asks for nothing cannot be refuted."""
-    alternatives = problem.goal.alternatives(form.outputs, ties_last=form.ties_last)
-    if any(not margins for margins in alternatives):
-        raise Refuted("the target asks for nothing of the model's scores")
-    return alternatives
-
-
-# ---- evidence
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Where the nodes of one branching begin and end, and its prices."""
-
-    begin: int
-    end: int
-    prices: dict[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Branching:
-    """The evidence as read: nodes in the order in which they are met.
-
-    Attributes
-    ----------
-    parts : dict
-        By alternative and the features that are missing.
-    feature : int array
-        -1 at a closed box.
-    by_prices : int array
-        For a box that is closed by prices, the number of such boxes before it in its part; -1 for others.
-    right_first : bool array
-        Whether the right side of a cut comes first.
-    value : float array
-        The greatest value of the left side; for sets, unused.
-    levels : int array
-        The levels of the left side as bits; -1 for a cut at a value.
-    end : int array
-        The node after the last of the subtree that begins here.
-    """
-
-    parts: dict[tuple[int, tuple[int, ...]], Part]
-    feature: Ints
-    by_prices: Ints
-    right_first: Flags
-    value: Floats
-    levels: Ints
-    end: Ints
-
-
-def _read(evidence: dict[str, Any], features: int) -> Branching:
-    """Return the evidence with everything in it checked for shape; what it proves comes later."""
-    code, cut = _integers(evidence, "code"), _integers(evidence, "cut")
-    if len(code) > MOST_NODES:
-        raise Unchecked(f"the branching has {len(code):,} nodes, and at most {MOST_NODES:,} are walked")
-    values, sets = np.asarray(evidence["values"], dtype=np.float64), _integers(evidence, "sets")
-    is_cut = code >= 0
-    feature = np.where(is_cut, code >> 1, -1)
-    if ((code < BY_PRICES) | (feature >= features)).any():
-        raise Refuted("evidence.code: a node is neither closed nor a cut of a feature")
-    if len(cut) != is_cut.sum():
-        raise Refuted("evidence.cut: there is not one entry for each cut")
-    is_set = np.zeros(len(code), dtype=bool)
-    is_set[is_cut] = cut >= len(values)
-    at = np.zeros(len(code), dtype=np.int64)
-    at[is_cut] = cut
-    if (cut < 0).any() or (cut >= len(values) + len(sets)).any() or (sets < 0).any():
-        raise Refuted("evidence.cut: an entry names no cut")
-    tables = np.concatenate([values, [0.0]]), np.concatenate([sets, [-1]])
-    parts: dict[tuple[int, tuple[int, ...]], Part] = {}
-    start = 0
-    for number, part in enumerate(evidence["parts"]):
-        key = (int(part["alternative"]), tuple(int(j) for j in part["missing"]))
-        nodes = int(part["nodes"])
-        if key in parts or nodes < 1:
-            raise Refuted(f"evidence.parts[{number}]: it stands twice, or is empty")
-        parts[key] = Part(start, start + nodes, part.get("prices"))
-        start += nodes
-    if start != len(code):
-        raise Refuted("evidence.parts: they do not have all nodes between them")
-    return Branching(
-        parts,
-        feature,
-        by_prices=_counted(code == BY_PRICES, parts),
-        right_first=is_cut & (code & 1 == 1),
-        value=tables[0][np.where(is_cut & ~is_set, at, -1)],
-        levels=tables[1][np.where(is_set, at - len(values), -1)],
-        end=_ends(is_cut, parts),
-    )
-
-
-def _integers(evidence: dict[str, Any], name: str) -> Ints:
-    array = np.asarray(evidence[name])
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise Refuted(f"evidence.{name}: not a list of whole numbers")
-    return array.astype(np.int64)
-
-
-def _counted(by_prices: Flags, parts: dict[Any, Part]) -> Ints:
-    """Return for each box that is closed by prices how many there are before it in its part; -1 for others."""
-    number = np.full(len(by_prices), -1, dtype=np.int64)
-    for part in parts.values():
-        places = part.begin + np.flatnonzero(by_prices[part.begin : part.end])
-        number[places] = np.arange(len(places))
-    return number
-
-
-def _ends(is_cut: Flags, parts: dict[Any, Part]) -> Ints:
-    """Return where the subtree of each node ends; parts that are not exactly one tree each are refuted."""
-    end = np.zeros(len(is_cut), dtype=np.int64)
-    for part in parts.values():
-        start, stop = part.begin, part.end
-        waiting: list[int] = []
-        for node in range(stop - 1, start - 1, -1):
-            if is_cut[node]:
-                if len(waiting) < 2:
-                    raise Refuted(f"evidence: the branching breaks off; node {node} lacks a side")
-                waiting.pop()
-                end[node] = waiting.pop()
-            else:
-                end[node] = node + 1
-            waiting.append(int(end[node]))
-        if len(waiting) != 1:
-            raise Refuted(f"evidence: nodes {start} to {stop - 1} are not one branching, but {len(waiting)}")
-    return end
-
-
-def _cuts(form: TreeEnsemble, proof: Branching, features: int) -> list[Floats]:
+def _cuts(nodes: Nodes, proof: Branching, features: int) -> list[Floats]:
     """Return every value at which a tree, or a cut of the proof, tells values of a feature apart."""
-    inner = form.left >= 0
-    reads = np.array([column.feature for column in form.columns], dtype=np.int64)[form.column]
+    inner = nodes.left >= 0
+    reads = np.array([column.feature for column in nodes.columns], dtype=np.int64)[nodes.column]
     at_value = (proof.feature >= 0) & (proof.levels < 0)
     return [
         np.unique(
             np.concatenate(
-                [form.edge[inner & (reads == j) & (form.subset < 0)], proof.value[at_value & (proof.feature == j)]]
+                [nodes.edge[inner & (reads == j) & (nodes.subset < 0)], proof.value[at_value & (proof.feature == j)]]
             )
         )
         for j in range(features)
@@ -271,7 +144,14 @@ class Walk:
     """One alternative of the goal and one way of being missing: down its branching, box by box."""
 
     def __init__(
-        self, problem: Problem, axes: list[Axis], missing: Flags, leaves: Leaves, gains: Gains, limit: int
+        self,
+        problem: Problem,
+        axes: list[Axis],
+        missing: Flags,
+        leaves: Leaves,
+        gains: Gains,
+        limit: int,
+        trees: int,
     ) -> None:
         self.problem = problem
         self.axes = axes
@@ -280,15 +160,14 @@ class Walk:
         self.gain = gains.gain[leaves.node]
         self.start, self.need, self.bits = gains.start, gains.need, gains.bits
         self.limit = limit
-        assert isinstance(problem.form, TreeEnsemble)
-        self.trees = len(problem.form.roots)
+        self.trees = trees
         self.at_least = [c.features for c in problem.conditions if isinstance(c, CountDifferent)]
 
-    def run(self, proof: Branching, place: Part, progress: Progress) -> list[tuple[int, Point]]:
+    def run(self, proof: Branching, part: Part, progress: Progress) -> dict[Point, int]:
         """Walk down a branching; return the points, each with its node, that only the real model can refuse."""
-        asked: list[tuple[int, Point]] = []
-        pending: list[tuple[int, Box | None]] = [(place.begin, self._narrow(self._whole()))]
-        prices = None if place.prices is None else self._prices(place.prices)
+        asked: dict[Point, int] = {}
+        pending: list[tuple[int, Box | None]] = [(part.begin, self._narrow(self._whole()))]
+        prices = None if part.prices is None else self._prices(part.prices)
         while pending:
             node, box = pending.pop()
             if node % CHUNK == 0:
@@ -301,7 +180,7 @@ class Walk:
                 continue
             if j < 0:
                 point = self._last(box, node)
-                asked += [] if point is None else [(node, point)]
+                asked |= {} if point is None else {point: node}
                 continue
             if self.missing[j]:
                 raise Refuted(f"evidence: node {node} cuts {self.problem.space.names[j]!r}, which is missing there")
@@ -466,18 +345,3 @@ class Walk:
             )
             point.append(nearest if isinstance(feature, Real) else int(nearest))
         return tuple(point)
-
-
-def _ask_all(problem: Problem, asked: list[tuple[int, Point]]) -> None:
-    """Let the real model refuse the points on which rounding, or a tie, decides."""
-    size = 1 if getattr(problem.form, "is_blockwise", False) else CHUNK
-    for begin in range(0, len(asked), size):
-        chunk = asked[begin : begin + size]
-        for (node, point), outcome in zip(chunk, problem.ask([point for _, point in chunk]), strict=True):
-            shown = problem.space.values_of(point)
-            if problem.goal.accepts(outcome):
-                raise Refuted(f"claim.lower: the model puts {shown} in the target, which is nearer (node {node})")
-            if not problem.form.is_settled(point, problem.goal):
-                raise Refuted(
-                    f"claim.lower: the order of summation decides whether {shown} is in the target (node {node})"
-                )

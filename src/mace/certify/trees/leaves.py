@@ -25,8 +25,23 @@ after a division by their number."""
 
 
 @dataclass(frozen=True, slots=True)
+class Nodes:
+    """The nodes of one or more ensembles in one list, with the meaning that :class:`~mace.forms.TreeEnsemble` gives them."""
+
+    columns: tuple[Column, ...]
+    roots: Ints
+    column: Ints
+    edge: Floats
+    left: Ints
+    right: Ints
+    missing_left: Flags
+    subset: Ints
+    subsets: tuple[Flags, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
-    """The nodes of an ensemble over axes.
+    """What nodes do to the cells of the axes.
 
     Attributes
     ----------
@@ -76,40 +91,40 @@ class Leaves:
         )  # fmt: skip
 
 
-def split_nodes(form: TreeEnsemble, axes: list[Axis]) -> Split:
-    """Return the ensemble's nodes in cells: a node sends every value of a cell the same way."""
-    inner = form.left >= 0
-    reads = np.array([column.feature for column in form.columns], dtype=np.int64)
-    feature = np.where(inner, reads[form.column], -1)
+def split_nodes(nodes: Nodes, axes: list[Axis]) -> Split:
+    """Return the nodes in cells: a node sends every value of a cell the same way."""
+    inner = nodes.left >= 0
+    reads = np.array([column.feature for column in nodes.columns], dtype=np.int64)
+    feature = np.where(inner, reads[nodes.column], -1)
     bound, row = np.zeros(len(feature), dtype=np.int64), np.zeros(len(feature), dtype=np.int64)
     levels: dict[int, Flags] = {}
     for j, axis in enumerate(axes):
-        nodes = np.flatnonzero(feature == j)
+        those = np.flatnonzero(feature == j)
         if axis.is_set:
-            keys = np.column_stack([form.column[nodes], form.edge[nodes], form.subset[nodes]]).astype(np.float64)
+            keys = np.column_stack([nodes.column[those], nodes.edge[those], nodes.subset[those]]).astype(np.float64)
             distinct, which = np.unique(keys, axis=0, return_inverse=True)
-            row[nodes] = which.reshape(-1)
-            sets = [_levels_left(form, form.columns[int(c)], edge, int(s), axis) for c, edge, s in distinct]
+            row[those] = which.reshape(-1)
+            sets = [_levels_left(nodes, nodes.columns[int(c)], edge, int(s), axis) for c, edge, s in distinct]
             levels[j] = np.array(sets, dtype=bool).reshape(len(sets), axis.size)
         else:
-            bound[nodes] = np.searchsorted(axis.high, form.edge[nodes], side="right")
+            bound[those] = np.searchsorted(axis.high, nodes.edge[those], side="right")
     return Split(feature, bound, row, levels)
 
 
-def _levels_left(form: TreeEnsemble, column: Column, edge: float, subset: int, axis: Axis) -> Flags:
+def _levels_left(nodes: Nodes, column: Column, edge: float, subset: int, axis: Axis) -> Flags:
     positions = axis.low.astype(np.intp)
     if subset >= 0:
-        return np.asarray(form.subsets[subset], dtype=bool)[positions]
+        return np.asarray(nodes.subsets[subset], dtype=bool)[positions]
     table = axis.low if column.table is None else np.array(column.table)[positions]
     return np.asarray(table <= edge)
 
 
-def reachable_leaves(form: TreeEnsemble, split: Split, axes: list[Axis], missing: Flags, limit: int) -> Leaves:
+def reachable_leaves(nodes: Nodes, split: Split, axes: list[Axis], missing: Flags, limit: int) -> Leaves:
     """Walk down all trees at once, and keep the leaves that hold a point of the domain with a cost below ``limit``."""
-    trees = len(form.roots)
+    trees = len(nodes.roots)
     start_add, start_top = start_costs(axes, missing)
     at = Leaves(
-        node=np.array(form.roots, dtype=np.int64),
+        node=np.array(nodes.roots, dtype=np.int64),
         tree=np.arange(trees),
         low=np.zeros((trees, len(axes)), dtype=np.int64),
         high=np.tile(np.array([axis.size - 1 for axis in axes]), (trees, 1)),
@@ -119,10 +134,10 @@ def reachable_leaves(form: TreeEnsemble, split: Split, axes: list[Axis], missing
     )
     done: list[Leaves] = []
     while len(at.node):
-        is_leaf = form.left[at.node] < 0
+        is_leaf = nodes.left[at.node] < 0
         done.append(at.taken(is_leaf))
         at = at.taken(~is_leaf)
-        sides = [_side(at, form, split, axes, missing, is_left) for is_left in (True, False)]
+        sides = [_side(at, nodes, split, axes, missing, is_left) for is_left in (True, False)]
         joined = joined_leaves(sides)
         at = joined.taken(joined.add + joined.top < limit)
     found = joined_leaves(done)
@@ -149,11 +164,11 @@ def joined_leaves(each: list[Leaves]) -> Leaves:
     )
 
 
-def _side(at: Leaves, form: TreeEnsemble, split: Split, axes: list[Axis], missing: Flags, is_left: bool) -> Leaves:
+def _side(at: Leaves, nodes: Nodes, split: Split, axes: list[Axis], missing: Flags, is_left: bool) -> Leaves:
     """Return the children on one side that hold a point, with their boxes and costs."""
     node = at.node
     made = Leaves(
-        (form.left if is_left else form.right)[node], at.tree, at.low.copy(), at.high.copy(),
+        (nodes.left if is_left else nodes.right)[node], at.tree, at.low.copy(), at.high.copy(),
         {j: inside.copy() for j, inside in at.inside.items()}, at.add.copy(), at.top.copy(),
     )  # fmt: skip
     alive = np.ones(len(node), dtype=bool)
@@ -161,7 +176,7 @@ def _side(at: Leaves, form: TreeEnsemble, split: Split, axes: list[Axis], missin
     for j in np.unique(features):
         rows, axis = np.flatnonzero(features == j), axes[j]
         if missing[j]:
-            alive[rows] = form.missing_left[node[rows]] == is_left
+            alive[rows] = nodes.missing_left[node[rows]] == is_left
             continue
         if axis.is_set:
             before = made.inside[j][rows]
@@ -191,7 +206,7 @@ def cheapest_of_sets(axis: Axis, inside: Flags) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Gains:
-    """What each node of an ensemble adds to some margins, in whole numbers, and what their sums must reach.
+    """What each node adds to the margins of one alternative of a goal, in whole numbers, and what their sums must reach.
 
     A point that the real model puts in this alternative of the goal has, for every margin, ``start`` plus the gains of its leaves at
     least ``need``. A unit of score is worth ``2**bits``.
@@ -203,18 +218,8 @@ class Gains:
     bits: Ints
 
 
-def make_gains(form: TreeEnsemble, goal: Goal, margins: tuple[Margin, ...]) -> Gains:
-    """Return the gains of one alternative of a goal."""
-    each = [_margin_gains(form, goal, margin) for margin in margins]
-    return Gains(
-        gain=np.column_stack([gain for gain, _, _, _ in each]),
-        start=np.array([start for _, start, _, _ in each]),
-        need=np.array([need for _, _, need, _ in each]),
-        bits=np.array([bits for _, _, _, bits in each]),
-    )
-
-
-def _margin_gains(form: TreeEnsemble, goal: Goal, margin: Margin) -> tuple[Ints, int, int, int]:
+def margin_gains(form: TreeEnsemble, goal: Goal, margin: Margin) -> tuple[Ints, int, int, int]:
+    """Return what each node of an ensemble adds to one margin, where the sum starts, what it must reach, and its bits."""
     leaf, trees, band = form.left < 0, len(form.roots), form.band(goal) + margin.slack
     ahead, behind = _column(form.value, margin.plus), _column(form.value, margin.minus)
     base_ahead, base_behind = _column(form.base[None, :], margin.plus), _column(form.base[None, :], margin.minus)

@@ -1,0 +1,1 @@
+"""The checker of questions about actions, whose effects follow by structural equations."""
