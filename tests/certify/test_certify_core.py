@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from random_problems import from_source, random_case
 from sklearn.pipeline import make_pipeline
@@ -161,6 +162,18 @@ def test_arrays_survive(array: Any, certificate: Certificate) -> None:
     np.testing.assert_array_equal(back, array)
     assert back.shape == array.shape
     assert made.to_dict()["evidence"]["inner"][0]["array"] == pack(array)
+
+
+def test_a_certificate_about_narrow_floats_is_read_back(tmp_path: Path) -> None:
+    """A feature with a dtype is no array."""
+    space = mace.FeatureSpace({"p": mace.real(0, 5, dtype="float32"), "dtype": mace.integer(0, 3)})
+    rows = np.random.default_rng(0).uniform(0, 5, (60, 2)).astype(np.float32)
+    frame = pd.DataFrame({"p": rows[:, 0], "dtype": rows[:, 1].astype(int) % 4})
+    model = make_pipeline(mace.Encoder(space), DecisionTreeClassifier()).fit(frame, (frame.p > 2.5).astype(int))
+    made = mace.Explainer(model, space).explain(dict(frame.iloc[0]), certify=True)[0].certificate
+    assert made is not None
+    made.save(tmp_path / "made.json")
+    assert mace.verify(mace.Certificate.load(tmp_path / "made.json"), model).valid
 
 
 def test_fractions_are_text() -> None:
