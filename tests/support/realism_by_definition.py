@@ -139,8 +139,8 @@ def _robust(rng: np.random.Generator, space: mace.FeatureSpace, row: dict[str, A
     return mace.robust(noise), is_allowed
 
 
-def fault(case: Realistic) -> str | None:
-    """Return what is wrong with the answer or its certificate; ``None`` where nothing is, ``"skipped"`` where it is not decided in time."""
+def nearest(case: Realistic) -> Fraction | None:
+    """Return the least distance of an answer that brute force finds; ``None`` where there is none."""
     space, explainer = case.explainer.space, case.explainer
     points = _points(space, case.row)
     said = dict(zip(points, explainer.predict_many([space.values_of(point) for point in points]), strict=True))
@@ -154,9 +154,20 @@ def fault(case: Realistic) -> str | None:
         and all(condition.holds(point_values(space, point)) for condition in texts)
         and case.is_allowed(point, said)
     ]
+    return min(valid, default=None)
+
+
+def explained(case: Realistic) -> mace.Explanation:
+    """Ask the question, with a certificate."""
     constraints = [case.constraint, *([] if case.text is None else [case.text])]
-    answer = explainer.explain(case.row, distance=case.distance, constraints=constraints, certify=True, time_limit=60)
-    return compared(answer, min(valid, default=None), explainer.model, case.forests)
+    return case.explainer.explain(
+        case.row, distance=case.distance, constraints=constraints, certify=True, time_limit=60
+    )
+
+
+def fault(case: Realistic) -> str | None:
+    """Return what is wrong with the answer or its certificate; ``None`` where nothing is, ``"skipped"`` where it is not decided in time."""
+    return compared(explained(case), nearest(case), case.explainer.model, case.forests)
 
 
 def compared(answer: mace.Explanation, best: Fraction | None, model: Any, forests: tuple[Any, ...] = ()) -> str | None:
@@ -226,13 +237,17 @@ def random_intervention(seed: int) -> Intervened | None:
 
 def fault_of_intervention(case: Intervened) -> str | None:
     """Return what is wrong with the answer or its certificate."""
+    answer = case.explainer.explain(case.row, certify=True, time_limit=60)
+    return compared(answer, nearest_intervention(case), case.model)
+
+
+def nearest_intervention(case: Intervened) -> Fraction | None:
+    """Return the least cost of actions that brute force finds; ``None`` where no actions change the prediction."""
     explainer = case.explainer
     before = explainer.predict(case.row)
     rows = dict(_rows(case))
     said = explainer.predict_many([dict(row) for row in rows])
-    best = min((cost for (_, cost), label in zip(rows.items(), said, strict=True) if label != before), default=None)
-    answer = explainer.explain(case.row, certify=True, time_limit=60)
-    return compared(answer, best, case.model)
+    return min((cost for (_, cost), label in zip(rows.items(), said, strict=True) if label != before), default=None)
 
 
 def _rows(case: Intervened) -> list[tuple[tuple[tuple[str, int], ...], Fraction]]:
