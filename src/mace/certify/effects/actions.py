@@ -29,7 +29,7 @@ MOST_PIECES = 32
 
 
 @dataclass(frozen=True, eq=False)
-class OnRow:
+class OnRow(Condition):
     """A condition on the row that actions lead to."""
 
     condition: Condition
@@ -46,7 +46,7 @@ class OnRow:
 
 
 @dataclass(frozen=True, eq=False)
-class EffectsInRange:
+class EffectsInRange(Condition):
     """Every effect lies in the range of its feature."""
 
     effects: Effects
