@@ -25,7 +25,7 @@ import mace
 from mace import FeatureSpace, categorical, integer, real
 from mace.certify.curves import checker as curves
 from mace.certify.curves.polylines import as_network
-from mace.certify.curves.sigmoid import Line, is_above, is_below, sigmoid_between
+from mace.certify.curves.sigmoid import ExactLine, is_above, is_below, sigmoid_between
 from mace.certify.statement import Statement
 from mace.certify.verdict import Refuted, Unchecked
 from mace.forms import Composite, Curved, Network, Polyline, Weighted
@@ -62,8 +62,8 @@ def test_the_sigmoid_lies_between_its_bounds() -> None:
         assert 0 <= low < high <= 1
 
 
-def exact(line: Polyline) -> Line:
-    return Line(line.knots, tuple(map(Fraction, line.heights)))
+def exact(line: Polyline) -> ExactLine:
+    return ExactLine(line.knots, tuple(map(Fraction, line.heights)))
 
 
 def random_range(rng: np.random.Generator) -> tuple[float, float, list[float]]:
@@ -88,7 +88,7 @@ def test_no_line_that_is_found_above_the_sigmoid_crosses_it() -> None:
         low, high, touching = random_range(rng)
         line = exact(above_sigmoid(touching, low, high))
         moved = rng.normal(0, 10.0 ** rng.integers(-14, -1), len(line.knots)) * (rng.random(len(line.knots)) < 0.3)
-        shifted = Line(line.knots, tuple(h + Fraction(float(m)) for h, m in zip(line.heights, moved, strict=True)))
+        shifted = ExactLine(line.knots, tuple(h + Fraction(float(m)) for h, m in zip(line.heights, moved, strict=True)))
         looked = [low, high, *(k for k in line.knots if low <= k <= high), *rng.uniform(low, high, 20).tolist()]
         is_crossed = any(shifted.value(z) < sigmoid_between(z)[0] for z in looked)
         is_accepted = is_above(shifted, low, high)

@@ -20,7 +20,7 @@ from mace import FeatureSpace, integer, real
 from mace.certify.network import checker
 from mace.certify.network import missing as gaps
 from mace.certify.network.ball import Field, make_ball
-from mace.certify.network.relaxation import Relaxation
+from mace.certify.network.relaxation import BoxRelaxation
 from mace.certify.statement import Statement
 from mace.certify.verdict import Refuted
 from mace.distances import NormMetric
@@ -251,7 +251,7 @@ def test_costs_along_the_axes_of_a_way_are_those_of_the_distance() -> None:
             view = field.view(places[None], places[None])
             assert view.is_open[0]
             assert abs(ball.radius - view.left[0] - float(problem.metric.measure(point))) < 1e-9
-            units = Relaxation(part.form, field, problem.goal.slack).units(view)
+            units = BoxRelaxation(part.form, field, problem.goal.slack).units(view)
             scores = problem.form.exact_scores(point)  # type: ignore[union-attr]
             if len(part.form.weights) == 1:
                 assert np.allclose(units.begin[0], [float(score) for score in scores], rtol=1e-12, atol=1e-12)

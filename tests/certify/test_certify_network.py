@@ -24,7 +24,7 @@ from mace import FeatureSpace, categorical, integer, ordinal, real
 from mace.certify.network import checker
 from mace.certify.network.ball import Field, make_ball
 from mace.certify.network.coordinates import make_axes
-from mace.certify.network.relaxation import Relaxation
+from mace.certify.network.relaxation import BoxRelaxation
 from mace.certify.verdict import Refuted
 from mace.distances import NormMetric, as_distance
 from mace.exact import UNIT, float_down, float_up
@@ -238,7 +238,7 @@ def test_no_point_of_a_box_leaves_the_bounds_on_it(seed: int) -> None:
     axes = make_axes(replace(problem, conditions=()))
     lower = Fraction(float(rng.uniform(0.05, 0.8)))
     field = Field(axes, make_ball(problem.metric, axes, lower))
-    relaxation = Relaxation(problem.form, field, problem.goal.slack)
+    relaxation = BoxRelaxation(problem.form, field, problem.goal.slack)
     ends = np.sort(np.array([[place(rng, axis) for axis in axes] for _ in range(2)]), axis=0)
     view = field.view(ends[:1], ends[1:])
     points = [[place(rng, axis, low, high) for axis, low, high in zip(axes, *ends, strict=True)] for _ in range(40)]

@@ -25,7 +25,7 @@ from tampering import is_true, outcome_of, parts_of
 
 import mace
 from mace.certify.boxes.cover import Box, check_cover
-from mace.certify.boxes.neighbours import Crowd, Rows
+from mace.certify.boxes.neighbours import DataRows, NeighbourSet
 from mace.certify.boxes.ranges import Piece, Span
 from mace.certify.verdict import Refuted
 from mace.cli.main import run
@@ -138,7 +138,7 @@ def test_boxes_cover_exactly_the_rows_with_enough_neighbours() -> None:
 
 
 def _one_too_few(settled: Callable[..., Any]) -> Callable[..., Any]:
-    def careless(self: Rows, piece: Piece, crowd: Crowd) -> Any:
+    def careless(self: DataRows, piece: Piece, crowd: NeighbourSet) -> Any:
         self.least += 1
         try:
             return settled(self, piece, crowd)
@@ -149,7 +149,7 @@ def _one_too_few(settled: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _short_of_the_radius(settled: Callable[..., Any]) -> Callable[..., Any]:
-    def careless(self: Rows, piece: Piece, crowd: Crowd) -> Any:
+    def careless(self: DataRows, piece: Piece, crowd: NeighbourSet) -> Any:
         limit, self.limit = self.limit, self.limit - 1000
         try:
             return settled(self, piece, crowd)
@@ -160,7 +160,7 @@ def _short_of_the_radius(settled: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _without_the_radius(settled: Callable[..., Any]) -> Callable[..., Any]:
-    def careless(self: Rows, piece: Piece, crowd: Crowd) -> Any:
+    def careless(self: DataRows, piece: Piece, crowd: NeighbourSet) -> Any:
         way, self.way = self.way, None if self.way is None else self.way // 2
         try:
             return settled(self, piece, crowd)
@@ -174,7 +174,7 @@ def _without_the_radius(settled: Callable[..., Any]) -> Callable[..., Any]:
 def test_a_checker_that_counts_rows_wrongly_is_found_out(
     broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Rows, "settled", broken(Rows.settled))
+    monkeypatch.setattr(DataRows, "settled", broken(DataRows.settled))
     assert disagreements(range(20))[0] > 0
 
 

@@ -24,7 +24,7 @@ from tampering import every_point, is_true, noise_around, outcome_of, parts_of, 
 import mace
 from mace.answer.question import Question
 from mace.certify.certificate import Certificate
-from mace.certify.robust.checker import _read_place, with_copies
+from mace.certify.robust.copies import read_cell, with_copies
 from mace.certify.statement import Statement
 from mace.certify.verdict import Refuted
 from mace.constraints.robust import Sturdy
@@ -131,7 +131,7 @@ def test_copies_say_what_the_ensemble_says_at_the_places_that_noise_can_reach(se
         {names[j]: None if ends is None else list(ends) for j, ends in zip(place.features, place.ranges, strict=True)}
         for place in chosen[:1]
     ]
-    theirs = with_copies(problem, [_read_place(problem, sturdy, entry) for entry in entries])
+    theirs = with_copies(problem, [read_cell(problem, sturdy, entry) for entry in entries])
     for point in [points[int(k)] for k in rng.integers(len(points), size=12)]:
         near = [place for place in chosen[:1] if place.is_near(point, place.gate(sturdy))]
         rows = [point, *(place.of(point) for place in near)]

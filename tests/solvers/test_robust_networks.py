@@ -19,7 +19,7 @@ from tampering import Data, every_point, is_true, outcome_of, parts_of, without_
 
 import mace
 from mace.certify.certificate import Certificate
-from mace.certify.robust.network import Move, with_moves
+from mace.certify.robust.network import NoiseMove, with_moves
 from mace.certify.statement import Statement
 from mace.solvers.robust import search as sturdy
 from mace.space import grid_values
@@ -111,7 +111,10 @@ def test_copies_score_as_the_network_does_at_the_moved_rows() -> None:
     rng = np.random.default_rng(0)
     for model, certificate in itertools.islice(proved_by_moves(), 4):
         problem, _ = problem_of(certificate, model)
-        moves = [{0: Move(Fraction(3), False), 1: Move(Fraction(-2), True)}, {0: Move(Fraction(7), True)}]
+        moves = [
+            {0: NoiseMove(Fraction(3), False), 1: NoiseMove(Fraction(-2), True)},
+            {0: NoiseMove(Fraction(7), True)},
+        ]
         asked = with_moves(problem, moves)
         points = list(every_point(problem))
         for point in [points[int(k)] for k in rng.integers(len(points), size=10)]:

@@ -29,7 +29,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("choose",),
     ),
     "certify": (
-        ("trusted", "verdict", "arrays", "certificate", "statement", "enumerate"),
+        ("trusted", "verdict", "arrays", "certificate", "entries", "statement", "enumerate"),
         ("trees", "network", "smt"),
         ("boxes",),
         ("curves",),

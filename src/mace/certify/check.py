@@ -13,7 +13,7 @@ from mace.certify.certificate import Certificate
 from mace.certify.effects import checker as actions
 from mace.certify.robust import checker as robust
 from mace.certify.statement import Statement
-from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict
+from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict, silent
 from mace.constraints import Condition
 from mace.constraints.numbers import in_binary
 from mace.constraints.robust import Sturdy
@@ -78,7 +78,7 @@ def verify(
     statement, given = Statement.from_dict(certificate.statement), list(forests)
 
     def checked() -> Verdict:
-        return _checked(certificate, statement, model, given, progress or _silent)
+        return _checked(certificate, statement, model, given, progress or silent)
 
     return _by_both_meanings(statement, checked) if certificate.version == 1 else checked()
 
@@ -129,7 +129,7 @@ def _checked(
                 _check_noise(rest, sturdy, certificate)
             _check_proof(rest, certificate, progress, check_lane)
         else:
-            causal = actions.Question(problem, statement, certificate.claim["actions"])
+            causal = actions.CausalQuestion(problem, statement, certificate.claim["actions"])
             _check_claim(problem, certificate.claim, causal.check_counterfactual)
             _check_proof(problem, certificate, progress, partial(causal.check_proof, check_lane=_check_lane))
     except Refuted as verdict:
@@ -137,10 +137,6 @@ def _checked(
     except Unchecked as verdict:
         return Verdict("unchecked", str(verdict))
     return Verdict("valid")
-
-
-def _silent(share: float) -> None:
-    """Tell nobody."""
 
 
 def _check_claim(
@@ -210,7 +206,7 @@ def _check_proof(problem: Problem, certificate: Certificate, progress: Progress,
 
 
 def _check_noise(problem: Problem, sturdy: Sturdy, certificate: Certificate) -> None:
-    """Be convinced that noise does not undo the counterfactual."""
+    """Be convinced that noise does not take the counterfactual out of the target."""
     row = certificate.claim["counterfactual"]
     if row is None:
         return
@@ -230,7 +226,7 @@ def _following() -> Iterator[None]:
 
 
 def _check_lane(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
-    """Hand a proof to the checker of its lane."""
+    """Have a proof checked by the checker of its lane."""
     lane = evidence["lane"]
     if "missing" in evidence:
         raise Unchecked(f"the {lane!s:.40} lane gave no proof of lower: {evidence['missing']!s:.300}")

@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
-import ast
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from mace.certify.certificate import check_keys, expect
+from mace.certify.entries import (
+    check_reads_back,
+    constraint_dict,
+    differ_dict,
+    distance_dict,
+    read_causes,
+    read_constraint,
+    read_differ,
+    read_distance,
+    read_target,
+    target_dict,
+)
 from mace.certify.verdict import Refuted, Unchecked
-from mace.constraints import CONSTRAINTS, Condition, Constraint
+from mace.constraints import Condition, Constraint
 from mace.constraints.causal import Causal
-from mace.constraints.differ import Differ, differ
+from mace.constraints.differ import Differ
 from mace.constraints.typical import Typical, typical
 from mace.distances import Distance, FunctionDistance
 from mace.errors import (
     InvalidCertificate,
-    InvalidConstraint,
     InvalidDistance,
     InvalidProgram,
-    InvalidTarget,
     MaceError,
     MissingPackage,
 )
-from mace.language.source import find_source
 from mace.models import Reading, read
 from mace.models.fingerprint import fingerprint
 from mace.problem import Problem
 from mace.space import FeatureSpace, Point, Scalar
-from mace.space.features import is_missing, plain_scalar
+from mace.space.features import is_missing
 from mace.targets import AnyOf, Between, as_goal
 
 KEYS = {"model", "space", "factual", "target", "distance", "constraints", "diversity", "earlier", "accuracy"}
-MOST_TEXT = 100_000
-"""Characters of a distance function, or of an equation."""
 
 Row = dict[str, Scalar | None]
 
@@ -85,10 +90,10 @@ class Statement:
             "model": self.model,
             "space": self.space.to_dict(),
             "factual": row_of(self.space, self.factual),
-            "target": _target_dict(self.target),
-            "distance": _distance_dict(self.distance, self.space, self.factual),
-            "constraints": [_constraint_dict(each, self.space, self.factual) for each in self.constraints],
-            "diversity": _differ_dict(self.diversity) if self.earlier else None,
+            "target": target_dict(self.target),
+            "distance": distance_dict(self.distance, self.space, self.factual),
+            "constraints": [constraint_dict(each, self.space, self.factual) for each in self.constraints],
+            "diversity": differ_dict(self.diversity) if self.earlier else None,
             "earlier": [row_of(self.space, point) for point in self.earlier],
             "accuracy": self.accuracy,
             **({} if self.causes is None else {"causes": self.causes.texts(self.space)}),
@@ -115,16 +120,16 @@ class Statement:
             model=model,
             space=space,
             factual=_point(space, data["factual"], "statement.factual"),
-            target=_read_target(data["target"]),
-            distance=_read_distance(data["distance"]),
+            target=read_target(data["target"]),
+            distance=read_distance(data["distance"]),
             constraints=tuple(
-                _read_constraint(entry, f"statement.constraints[{number}]")
+                read_constraint(entry, f"statement.constraints[{number}]")
                 for number, entry in enumerate(expect(data["constraints"], list, "statement.constraints"))
             ),
-            diversity=_read_differ(data["diversity"], is_needed=bool(earlier)),
+            diversity=read_differ(data["diversity"], is_needed=bool(earlier)),
             earlier=tuple(earlier),
             accuracy=float(accuracy),
-            causes=_read_causes(data["causes"], space) if "causes" in data else None,
+            causes=read_causes(data["causes"], space) if "causes" in data else None,
         )
 
     def problem(self, model: Any) -> tuple[Problem, Reading]:
@@ -236,179 +241,13 @@ def row_of(space: FeatureSpace, point: Point) -> Row:
     return {name: None if is_missing(value) else value for name, value in space.values_of(point).items()}
 
 
-def _point(space: FeatureSpace, row: object, place: str) -> Point:
+def _point(space: FeatureSpace, row: object, where: str) -> Point:
     try:
-        return space.point(expect(row, dict, place))
+        return space.point(expect(row, dict, where))
     except InvalidCertificate:
         raise
     except MaceError as error:
-        raise InvalidCertificate(f"{place}: {error}") from error
-
-
-# ---- targets
-
-
-def _target_dict(target: AnyOf | Between | None) -> dict[str, Any]:
-    match target:
-        case None:
-            return {"kind": "other"}
-        case AnyOf(labels, margin):
-            return {"kind": "any_of", "labels": [plain_scalar(label) for label in labels], **_margin_dict(margin)}
-        case Between(low, high, label, margin):
-            return {"kind": "between", "low": low, "high": high, "label": plain_scalar(label), **_margin_dict(margin)}
-
-
-def _margin_dict(margin: float) -> dict[str, float]:
-    return {"margin": margin} if margin else {}
-
-
-def _read_target(entry: object) -> AnyOf | Between | None:
-    place = "statement.target"
-    given = dict(expect(entry, dict, place))
-    margin = float(expect(given.pop("margin", 0.0), (int, float), place))
-    if not 0 <= margin < math.inf or (margin and given.get("kind") == "other"):
-        raise InvalidCertificate(f"{place}: the margin is {margin!r}.")
-    match given:
-        case {"kind": "other", **rest} if not rest:
-            return None
-        case {"kind": "any_of", "labels": list(labels), **rest} if labels and not rest:
-            return AnyOf(tuple(expect(label, (str, int, float, bool), place) for label in labels), margin)
-        case {"kind": "between", "low": low, "high": high, "label": label, **rest} if not rest:
-            if (low, high) == (None, None) or not isinstance(label, str | int | float | None):
-                raise InvalidCertificate(f"{place}: no bound is given, or the label is none.")
-            try:
-                return Between(_end(low), _end(high), label, margin)
-            except InvalidTarget as error:
-                raise InvalidCertificate(f"{place}: {error}") from error
-    raise InvalidCertificate(f"{place}: {entry!r:.80} is not a target of kind other, any_of or between.")
-
-
-def _end(value: object) -> float | None:
-    return None if value is None else float(expect(value, (int, float), "statement.target"))
-
-
-# ---- distances
-
-
-def _distance_dict(distance: Distance | FunctionDistance, space: FeatureSpace, factual: Point) -> dict[str, Any]:
-    if isinstance(distance, FunctionDistance):
-        return {"kind": "function", "text": _text_of(distance, space, factual)}
-    return {"kind": "norms", **distance.to_dict()}
-
-
-def _text_of(distance: FunctionDistance, space: FeatureSpace, factual: Point) -> str:
-    """Return the text of a distance function; it must mean the same without the names around it."""
-    if isinstance(distance.function, str):
-        return distance.function
-    text = ast.unparse(find_source(distance.function).node)
-    try:
-        same = FunctionDistance(text).from_factual(space, factual) == distance.from_factual(space, factual)
-    except MaceError:
-        same = False
-    if not same:
-        raise InvalidDistance(
-            "certify: the distance uses names from outside of it, so its text alone does not say what it is. "
-            "Write the numbers into it, or pass it as text."
-        )
-    return text
-
-
-def _read_distance(entry: object) -> Distance | FunctionDistance:
-    place = "statement.distance"
-    match expect(entry, dict, place):
-        case {"kind": "function", "text": str(text), **rest} if not rest:
-            if len(text) > MOST_TEXT:
-                raise InvalidCertificate(f"{place}: a text of {len(text)} characters is too long.")
-            return FunctionDistance(text)
-        case {"kind": "norms", "l0": l0, "l1": l1, "linf": linf, "l2": l2, "weights": dict(weights), **rest} if (
-            rest.keys() <= {"others"}
-        ):
-            others: Any = rest.get("others", {})
-            try:
-                return Distance(l0, l1, linf, l2, weights, others)
-            except MaceError as error:
-                raise InvalidCertificate(f"{place}: {error}") from error
-    raise InvalidCertificate(f"{place}: {entry!r:.80} is not a distance of kind norms or function.")
-
-
-# ---- constraints
-
-
-def _constraint_dict(constraint: Constraint, space: FeatureSpace, factual: Point) -> dict[str, Any]:
-    """Return a constraint as plain data; a forest is named by its fingerprint."""
-    if isinstance(constraint, Typical):
-        named = {**fingerprint(constraint.bind(space, factual).reading), "shown": str(constraint)}
-        return {"kind": "typical", "arguments": [named]}
-    to_dict = getattr(constraint, "to_dict", None)
-    if to_dict is None:
-        raise InvalidConstraint(f"certify: {constraint!r:.80} has no to_dict(), so a certificate cannot state it.")
-    made: dict[str, Any] = to_dict()
-    return made
-
-
-def _check_reads_back(constraint: Constraint, written: dict[str, Any], space: FeatureSpace, factual: Point) -> None:
-    """Refuse a constraint that does not mean the same when it is read back."""
-    if isinstance(constraint, Typical):
-        return
-    try:
-        read = _read_constraint(written, "here")
-        same = read == constraint or read.bind(space, factual) == constraint.bind(space, factual)
-    except MaceError:
-        same = False
-    if not same:
-        raise InvalidConstraint(
-            f"certify: {constraint!s:.80} does not mean the same when it is written down and read back. Pass it as text."
-        )
-
-
-def _read_constraint(entry: object, place: str) -> Constraint:
-    match expect(entry, dict, place):
-        case {"kind": str(kind), "arguments": list(arguments), **rest} if not rest:
-            try:
-                made: Constraint = CONSTRAINTS.load(kind)(*arguments)
-            except (MaceError, TypeError, ValueError) as error:
-                raise InvalidCertificate(f"{place}: {error}") from error
-            return made
-    raise InvalidCertificate(f"{place}: {entry!r:.80} is not a constraint; its keys are kind and arguments.")
-
-
-# ---- causes
-
-
-def _read_causes(entry: object, space: FeatureSpace) -> Causal:
-    place = "statement.causes"
-    for name, text in expect(entry, dict, place).items():
-        if len(expect(text, str, f"{place}.{name}")) > MOST_TEXT:
-            raise InvalidCertificate(f"{place}.{name}: a text of {len(text)} characters is too long.")
-    try:
-        made = Causal(expect(entry, dict, place))
-        made.programs(space)
-    except MaceError as error:
-        raise InvalidCertificate(f"{place}: {error}") from error
-    return made
-
-
-# ---- diversity
-
-
-def _differ_dict(diversity: Differ) -> dict[str, Any]:
-    if diversity.in_sets:
-        return {"in_sets": True}
-    return {"features": diversity.features, "by": diversity.by, "distance": diversity.distance}
-
-
-def _read_differ(entry: object, *, is_needed: bool) -> Differ:
-    if not is_needed and entry is None:
-        return differ()
-    match entry:
-        case {"in_sets": True, **rest} if not rest:
-            return differ(in_sets=True)
-        case {"features": features, "by": by, "distance": distance, **rest} if not rest:
-            try:
-                return differ(features=features, by=by, distance=distance)
-            except (MaceError, TypeError) as error:
-                raise InvalidCertificate(f"statement.diversity: {error}") from error
-    raise InvalidCertificate(f"statement.diversity: {entry!r:.80} does not say how counterfactuals differ.")
+        raise InvalidCertificate(f"{where}: {error}") from error
 
 
 def check_can_state(statement: Statement) -> None:
@@ -418,4 +257,4 @@ def check_can_state(statement: Statement) -> None:
     except InvalidProgram as error:
         raise InvalidDistance(f"certify: {error}") from error
     for constraint, made in zip(statement.constraints, written, strict=True):
-        _check_reads_back(constraint, made, statement.space, statement.factual)
+        check_reads_back(constraint, made, statement.space, statement.factual)

@@ -1,4 +1,4 @@
-"""What the checker believes: the only modules of the package that it imports beside its own.
+"""What the checker believes: the only modules of the package that it imports apart from its own.
 
 Nothing of the search is among them. A test holds the list against every import, and checks certificates with the search taken away;
 ``docs/guarantees.md`` prints it.

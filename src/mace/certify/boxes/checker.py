@@ -8,7 +8,6 @@ each piece lies in one of them, is too far from the factual, or fails a conditio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -17,7 +16,7 @@ from mace.certify.boxes.cover import Box, check_cover, span_of_levels
 from mace.certify.boxes.ranges import Span
 from mace.certify.network import checker as network
 from mace.certify.trees import checker as trees
-from mace.certify.verdict import Progress, Refuted, Unchecked
+from mace.certify.verdict import CheckLane, Progress, Refuted, Unchecked, silent
 from mace.constraints.condition import GuardCondition
 from mace.constraints.typical import USUAL, Usual
 from mace.distances import NormMetric
@@ -25,7 +24,7 @@ from mace.language import syntax
 from mace.problem import Problem
 from mace.space import Feature, Integer, Ordinal
 
-INNER: dict[str, Callable[[Problem, Fraction | None, dict[str, Any], Progress], None]] = {
+INNER: dict[str, CheckLane] = {
     "trees": trees.check,
     "network": network.check,
 }
@@ -33,7 +32,7 @@ INNER: dict[str, Callable[[Problem, Fraction | None, dict[str, Any], Progress], 
 
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
-    """Be convinced that no plausible point nearer than ``lower`` is in the goal, or raise."""
+    """Raise unless it is shown that no plausible point nearer than ``lower`` is in the goal."""
     if not isinstance(problem.metric, NormMetric):
         raise Refuted("evidence: a proof by boxes is about norms")
     boxes = [read_box(problem, entry["ranges"]) for entry in evidence["boxes"]]
@@ -45,7 +44,7 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
         if proof["lane"] not in INNER:
             raise Unchecked(f"no checker for boxes of the lane {proof['lane']!r:.60}; known: {', '.join(INNER)}")
         about = problem if entry.get("forest") is None else _about_forest(problem, entry["forest"])
-        INNER[proof["lane"]](inside(about, box), lower, proof, _silent)
+        INNER[proof["lane"]](inside(about, box), lower, proof, silent)
         progress((number + 1) / len(boxes))
 
 
@@ -57,10 +56,6 @@ def _about_forest(problem: Problem, number: object) -> Problem:
     reading = forests[number].reading
     rest = tuple(condition for condition in problem.conditions if not isinstance(condition, Usual))
     return replace(problem, form=reading.form, ask=reading.ask, goal=USUAL, conditions=rest)
-
-
-def _silent(share: float) -> None:
-    """Tell nobody: the share of one box is not that of the whole."""
 
 
 # ---- boxes

@@ -1,7 +1,6 @@
 """That boxes leave nothing out: the domain is cut along them until each piece lies in one, is too far, or fails a condition.
 
-A row of the data of ``near_data`` is a neighbour of a point or it is not; the pieces are told apart by that too, until so few rows may be
-neighbours in a piece that none of its points has enough.
+Under ``near_data`` the pieces are also branched on whether a row of the data is a neighbour, until too few rows are left that can be.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from mace.certify.boxes.guards import may_hold
-from mace.certify.boxes.neighbours import Crowd, Rows
+from mace.certify.boxes.neighbours import DataRows, NeighbourSet
 from mace.certify.boxes.ranges import Piece, Span
-from mace.certify.trees.cells import Axis, Flags, Floats, Ints, cell_costs, make_axes, on_grid, threshold
+from mace.certify.trees.cells import CellAxis, Flags, Floats, Ints, cell_costs, make_axes, on_grid, threshold
 from mace.certify.verdict import Refuted, Unchecked
 from mace.constraints.condition import GuardCondition
 from mace.constraints.near_data import Neighbours
@@ -36,7 +35,7 @@ Box = tuple[Span | None, ...]
 
 
 def check_cover(problem: Problem, lower: Fraction | None, boxes: list[Box]) -> None:
-    """Be convinced that every row nearer than ``lower`` that fulfils the conditions lies in a box, or raise."""
+    """Raise unless it is shown that every row nearer than ``lower`` that fulfils the conditions lies in a box."""
     axes = make_axes(problem, [np.empty(0)] * len(problem.space))
     whole = tuple(map(_whole, problem.space.values(), axes))
     if all(not span.is_empty for span in whole):
@@ -49,7 +48,7 @@ def span_of_levels(levels: Iterable[Any], missing: bool) -> Span:
     return Span(1.0, 0.0, frozenset(map(int, levels)), False, missing)
 
 
-def _whole(feature: Feature, axis: Axis) -> Span:
+def _whole(feature: Feature, axis: CellAxis) -> Span:
     """Return all that the domain and the conditions on the feature alone leave."""
     if axis.is_set:
         return span_of_levels(axis.low, axis.may_be_missing)
@@ -98,14 +97,14 @@ class _Boxes:
 class _Cover:
     """Cuts pieces until each is in a box, too far, or fails a condition."""
 
-    def __init__(self, problem: Problem, axes: list[Axis], lower: Fraction | None, boxes: _Boxes) -> None:
+    def __init__(self, problem: Problem, axes: list[CellAxis], lower: Fraction | None, boxes: _Boxes) -> None:
         assert isinstance(problem.metric, NormMetric)
         self.problem, self.lower, self.boxes = problem, lower, boxes
         self.names, self.features = list(problem.space), list(problem.space.values())
         self.factual, self.parts = problem.factual, problem.metric.parts
         self.axes, self.limit = axes, threshold(problem, lower)
         self.guards = [condition.guard for condition in problem.conditions if isinstance(condition, GuardCondition)]
-        self.rows = [Rows(problem, each, lower) for each in problem.conditions if isinstance(each, Neighbours)]
+        self.rows = [DataRows(problem, each, lower) for each in problem.conditions if isinstance(each, Neighbours)]
         # A condition without a formula is known row by row.
         unsaid = any(each.why_not(View.FORMULA, problem.space) for each in problem.conditions)
         self.is_by_row = bool(self.rows) or unsaid
@@ -118,48 +117,50 @@ class _Cover:
         pending = [(whole, every, tuple(rows.start() for rows in self.rows))]
         pieces = distances = 0
         while pending:
-            piece, near, crowds = pending.pop()
+            piece, near, sets = pending.pop()
             pieces += 1
-            distances += len(piece) * sum(len(crowd.alive) for crowd in crowds)
+            distances += len(piece) * sum(len(rows_left.alive) for rows_left in sets)
             if pieces > MOST_PIECES or distances > MOST_DISTANCES:
                 raise Unchecked(f"whether the boxes cover the domain is not clear after {pieces:,} pieces")
             piece = tuple(map(self._on_grid, range(len(piece)), piece))
             if self._cost(piece) >= self.limit or self._fails(piece):
                 continue
-            left = self._with_neighbours(piece, crowds)
+            left = self._with_neighbours(piece, sets)
             if left is None:
                 continue
-            piece, crowds = left
+            piece, sets = left
             near = self.boxes.meeting(piece, near)
             outside = self.boxes.left_out(piece, near)
             if not outside.any(axis=1).all():
                 continue
-            choices = self._choices(crowds)
+            choices = self._choices(sets)
             if choices:
                 pending += [(piece, near, choice) for choice in choices]
                 continue
             cut = self._along_a_box(piece, near, outside) if len(near) else self._somewhere(piece)
-            pending += [(part, near, crowds) for part in cut]
+            pending += [(part, near, sets) for part in cut]
 
     # ---- neighbours
 
-    def _with_neighbours(self, piece: Piece, crowds: tuple[Crowd, ...]) -> tuple[Piece, tuple[Crowd, ...]] | None:
+    def _with_neighbours(
+        self, piece: Piece, sets: tuple[NeighbourSet, ...]
+    ) -> tuple[Piece, tuple[NeighbourSet, ...]] | None:
         """Return what may have enough neighbours of a piece; ``None`` where nothing may."""
         kept = []
-        for rows, crowd in zip(self.rows, crowds, strict=True):
-            settled = rows.settled(piece, crowd)
+        for rows, rows_left in zip(self.rows, sets, strict=True):
+            settled = rows.settled(piece, rows_left)
             if settled is None:
                 return None
             piece, left = settled
             kept.append(left)
         return tuple(map(self._on_grid, range(len(piece)), piece)), tuple(kept)
 
-    def _choices(self, crowds: tuple[Crowd, ...]) -> list[tuple[Crowd, ...]]:
+    def _choices(self, sets: tuple[NeighbourSet, ...]) -> list[tuple[NeighbourSet, ...]]:
         """Return a piece's neighbours with some row among them, and without it; nothing where they are chosen."""
-        for number, (rows, crowd) in enumerate(zip(self.rows, crowds, strict=True)):
-            choices = rows.branch(crowd)
+        for number, (rows, rows_left) in enumerate(zip(self.rows, sets, strict=True)):
+            choices = rows.branch(rows_left)
             if choices is not None:
-                return [(*crowds[:number], choice, *crowds[number + 1 :]) for choice in choices]
+                return [(*sets[:number], choice, *sets[number + 1 :]) for choice in choices]
         return []
 
     # ---- cuts
@@ -259,13 +260,13 @@ class _Cover:
             return self.known[j, span]
         axis = self.axes[j]
         if span.levels is not None:
-            held = np.isin(axis.low, list(span.levels))
-            add, top = axis.add[held], axis.top[held]
+            meets = np.isin(axis.low, list(span.levels))
+            add, top = axis.add[meets], axis.top[meets]
         else:
-            held = (axis.high >= span.low) & (axis.low <= span.high)
-            low, high = np.maximum(axis.low[held], span.low), np.minimum(axis.high[held], span.high)
+            meets = (axis.high >= span.low) & (axis.low <= span.high)
+            low, high = np.maximum(axis.low[meets], span.low), np.minimum(axis.high[meets], span.high)
             add, top = cell_costs(self.features[j], self.factual[j], self.parts[j], low, high)
-        self.known[j, span] = [(int(add.min()), int(top.min()))] if held.any() else []
+        self.known[j, span] = [(int(add.min()), int(top.min()))] if meets.any() else []
         return self.known[j, span]
 
     def _fails(self, piece: Piece) -> bool:

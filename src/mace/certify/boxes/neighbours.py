@@ -35,7 +35,7 @@ LESS = 1 - 2.0**-40
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class NeighbourSet:
     """What is known of the rows of one ``near_data`` on a piece.
 
     Attributes
@@ -50,7 +50,7 @@ class Crowd:
     needed: Ints
 
 
-class Rows:
+class DataRows:
     """The rows of one ``near_data``, and the costs from them to pieces."""
 
     def __init__(self, problem: Problem, condition: Neighbours, lower: Fraction | None) -> None:
@@ -71,21 +71,21 @@ class Rows:
         self.home = own[0]
         self.order = np.argsort(self.home_add.sum(axis=1) + self.home_top.max(axis=1), kind="stable")
 
-    def start(self) -> Crowd:
+    def start(self) -> NeighbourSet:
         """Return what is known before anything is."""
-        return Crowd(self.order, np.empty(0, dtype=np.int64))
+        return NeighbourSet(self.order, np.empty(0, dtype=np.int64))
 
-    def settled(self, piece: Piece, crowd: Crowd) -> tuple[Piece, Crowd] | None:
+    def settled(self, piece: Piece, rows_left: NeighbourSet) -> tuple[Piece, NeighbourSet] | None:
         """Return the part of a piece, or a little more, that may have enough neighbours, and its rows; ``None`` where there is none."""
-        add, top = self._from_rows(piece, crowd.alive)
+        add, top = self._from_rows(piece, rows_left.alive)
         total, peak = add.sum(axis=1), top.max(axis=1)
         near = total + peak <= self.limit
         if self.way is not None:
-            near &= self._ways(piece, crowd.alive, add, top) < self.way
-        alive = crowd.alive[near]
-        if len(alive) < self.least or not np.isin(crowd.needed, alive).all():
+            near &= self._ways(piece, rows_left.alive, add, top) < self.way
+        alive = rows_left.alive[near]
+        if len(alive) < self.least or not np.isin(rows_left.needed, alive).all():
             return None
-        needed = alive if len(alive) == self.least else crowd.needed
+        needed = alive if len(alive) == self.least else rows_left.needed
         budget = self.limit - (total[near][:, None] - add[near])
         groups = [np.flatnonzero(alive == row) for row in needed]
         if len(needed) < self.least:
@@ -96,15 +96,15 @@ class Rows:
                 spans[j] = self._within(j, spans[j], self.numbers[alive[group], j], budget[group, j])
                 if spans[j].is_empty:
                     return None
-        return tuple(spans), Crowd(alive, needed)
+        return tuple(spans), NeighbourSet(alive, needed)
 
-    def branch(self, crowd: Crowd) -> tuple[Crowd, Crowd] | None:
-        """Return the crowd with the row nearest to the factual as a neighbour, and without it; ``None`` once there are enough."""
-        if len(crowd.needed) >= self.least:
+    def branch(self, rows_left: NeighbourSet) -> tuple[NeighbourSet, NeighbourSet] | None:
+        """Return the rows_left with the row nearest to the factual as a neighbour, and without it; ``None`` once there are enough."""
+        if len(rows_left.needed) >= self.least:
             return None
-        row = next(row for row in crowd.alive if row not in crowd.needed)
-        return replace(crowd, needed=np.append(crowd.needed, row)), replace(
-            crowd, alive=crowd.alive[crowd.alive != row]
+        row = next(row for row in rows_left.alive if row not in rows_left.needed)
+        return replace(rows_left, needed=np.append(rows_left.needed, row)), replace(
+            rows_left, alive=rows_left.alive[rows_left.alive != row]
         )
 
     # ---- costs

@@ -1,4 +1,4 @@
-"""The checker of the lane of curves: polylines beside the sigmoids, and a proof of another lane about what they make.
+"""Checking a proof of the lane of curves: polylines above or below the sigmoids, and a proof of another lane about the model with them.
 
 The evidence holds a polyline above (below) each sigmoid. The checker shows that it is one, over all scores that the model can have
 nearer than ``lower``. With polylines that make its sum larger (smaller, where less is what is sought) in place of the sigmoids the model
@@ -19,12 +19,12 @@ import numpy as np
 
 from mace.certify.boxes import checker as boxes
 from mace.certify.curves.polylines import as_network
-from mace.certify.curves.sigmoid import Line, is_above, is_below
+from mace.certify.curves.sigmoid import ExactLine, is_above, is_below
 from mace.certify.enumerate import check as check_every_row
 from mace.certify.network import checker as network
 from mace.certify.smt import checker as smt
 from mace.certify.smt import milp
-from mace.certify.verdict import Progress, Refuted, Unchecked
+from mace.certify.verdict import CheckLane, Progress, Refuted, Unchecked
 from mace.constraints.differ import CountDifferent
 from mace.forms import Alternatives, Box, Composite, Curved, Margin, Part, Polyline, Voting, Weighted
 from mace.language import syntax
@@ -35,17 +35,15 @@ MOST_KNOTS = 20_000
 MOST_CUTS = 4096
 """How many boxes of a network the checker cuts itself: many hinges of one score are bounded less well than other units."""
 
-Checker = Callable[[Problem, Fraction | None, dict[str, Any], Progress], None]
-
-OF_NETWORKS: dict[str, Checker] = {"network": partial(network.check, most_cuts=MOST_CUTS), "boxes": boxes.check}
-OTHERS: dict[str, Checker] = {"milp": milp.check, "smt": smt.check, "enumerate": check_every_row}
+OF_NETWORKS: dict[str, CheckLane] = {"network": partial(network.check, most_cuts=MOST_CUTS), "boxes": boxes.check}
+OTHERS: dict[str, CheckLane] = {"milp": milp.check, "smt": smt.check, "enumerate": check_every_row}
 """The lanes that may prove what the polylines make: of one network, or of the models as they are."""
 
 MOST_EXCLUDED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class StatedMargins:
     """Margins over the outputs of a form; an outcome of 1 counts."""
 
     stated: Alternatives
@@ -65,7 +63,7 @@ class Stated:
 
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
-    """Be convinced that no plausible point nearer than ``lower`` (at any distance, where ``None``) reaches the goal, or raise."""
+    """Raise unless it is shown that no plausible point nearer than ``lower`` (at any distance, where ``None``) reaches the goal."""
     form = problem.form
     if not isinstance(form, Composite) or not form.is_curved:
         raise Refuted("evidence.lane: the model is no mean of sigmoids")
@@ -84,7 +82,7 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
         problem,
         form=as_network(whole, sides, box) if lane in OF_NETWORKS else whole,
         ask=_asked_alone(problem),
-        goal=Stated(stated),
+        goal=StatedMargins(stated),
         conditions=(*problem.conditions, *_excluded(problem, evidence.get("excluded", []))),
     )
     (OF_NETWORKS | OTHERS)[lane](asked, lower, proof, progress)
@@ -167,17 +165,17 @@ def _polylines(form: Composite, sides: tuple[int, ...], box: Box, curves: object
     if not isinstance(curves, list) or len(curves) != len(sigmoids):
         raise Refuted(f"evidence.curves: the model has {len(sigmoids)} sigmoids, and each needs polylines")
     found: dict[tuple[int, int], Polyline] = {}
-    for place, number in enumerate(sigmoids):
+    for position, number in enumerate(sigmoids):
         part = form.parts[number]
         assert isinstance(part, Curved)
         low, high = (float(end[0]) for end in part.form.score_bounds(box))
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
             raise Unchecked("the scores of a model are too large for floats")
         for side in sides:
-            name, is_beside = ("above", is_above) if side * part.factors[0] > 0 else ("below", is_below)
-            where = f"evidence.curves[{place}].{name}"
-            made = _polyline(curves[place].get(name) if isinstance(curves[place], dict) else None, where)
-            if not is_beside(Line(made.knots, tuple(map(Fraction, made.heights))), low, high):
+            name, is_bound = ("above", is_above) if side * part.factors[0] > 0 else ("below", is_below)
+            where = f"evidence.curves[{position}].{name}"
+            made = _polyline(curves[position].get(name) if isinstance(curves[position], dict) else None, where)
+            if not is_bound(ExactLine(made.knots, tuple(map(Fraction, made.heights))), low, high):
                 raise Refuted(f"{where}: it is not {name} the sigmoid everywhere from {low!r} to {high!r}")
             found[number, side] = made
     return found

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.certify.curves.sigmoid import Line, places
+from mace.certify.curves.sigmoid import ExactLine, knots_between
 from mace.certify.verdict import Refuted
 from mace.exact import float_down, float_up
 from mace.forms import Box, Composite, Curved, Network, Weighted
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 def as_network(form: Composite, sides: tuple[int, ...], box: Box) -> Network:
     """Return a composite as a network: the outputs of side 1 are at least, those of side -1 at most those of the composite in ``box``.
 
-    The scores of all models are computed beside each other, then the hinges, then the sums; units of slope 1 pass numbers on.
+    The scores of all models are computed in parallel, then the hinges, then the sums; units of slope 1 pass numbers on.
     """
     models: dict[int, Network] = {}
     for part in form.parts:
@@ -47,7 +47,7 @@ def as_network(form: Composite, sides: tuple[int, ...], box: Box) -> Network:
             continue
         assert part.curve is not None
         assert isinstance(part.form, Network)
-        line = Line(part.curve.knots, tuple(map(Fraction, part.curve.heights)))
+        line = ExactLine(part.curve.knots, tuple(map(Fraction, part.curve.heights)))
         low, high = (float(end[0]) for end in part.form.score_bounds(box))
         hinges += [(first, knot, False) for knot in line.knots]
         each = np.zeros((len(line.knots), len(sides)))
@@ -63,7 +63,7 @@ def as_network(form: Composite, sides: tuple[int, ...], box: Box) -> Network:
     return Network(form.space, tuple(made.columns), tuple(made.weights), tuple(made.biases), tuple(made.slopes))
 
 
-def _hinged(line: Line, factor: Fraction, side: int, low: float, high: float) -> tuple[Floats, Fraction]:
+def _hinged(line: ExactLine, factor: Fraction, side: int, low: float, high: float) -> tuple[Floats, Fraction]:
     """Return what each hinge of a line, times a factor, is multiplied with, and the constant that moves their sum to its side."""
     rises = [Fraction(0)]
     for k in range(len(line.knots) - 1):
@@ -78,20 +78,20 @@ def _hinged(line: Line, factor: Fraction, side: int, low: float, high: float) ->
         total = sum((Fraction(bend) * (Fraction(z) - Fraction(knot)) for knot, bend in reached), Fraction(0))
         return factor * line.value(z) - total
 
-    needed = [short(z) for z in places(line, low, high)]
+    needed = [short(z) for z in knots_between(line, low, high)]
     return np.array(bends), max(needed) if side > 0 else min(needed)
 
 
 class _Layers:
-    """Networks beside each other, all with the depth of the deepest: their scores are the units of the last layer."""
+    """Several networks as one, all with the depth of the deepest: their scores are the units of the last layer."""
 
     def __init__(self, models: list[Network]) -> None:
         self.columns: list[Column] = []
-        place: dict[Hashable, int] = {}
+        position: dict[Hashable, int] = {}
         for model in models:
             for key, column in zip(_keys(model), model.columns, strict=True):
-                if key not in place:
-                    place[key] = len(self.columns)
+                if key not in position:
+                    position[key] = len(self.columns)
                     self.columns.append(column)
         self.weights: list[Floats] = []
         self.biases: list[Floats] = []
@@ -108,7 +108,7 @@ class _Layers:
                 here = slice(start, start + rows[number])
                 inputs = np.arange(width)[sum(below[:number]) : sum(below[: number + 1])]
                 if layer == 0:
-                    inputs = np.array([place[key] for key in _keys(model)], dtype=np.int64)
+                    inputs = np.array([position[key] for key in _keys(model)], dtype=np.int64)
                 if layer < len(model.weights):
                     weight[here, inputs] = model.weights[layer]
                     bias[here] = model.biases[layer]

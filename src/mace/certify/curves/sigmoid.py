@@ -1,4 +1,4 @@
-"""Polylines beside the sigmoid: shown to lie above or below it over a range, in fractions.
+"""Showing that a polyline lies above or below the sigmoid over a range, in fractions.
 
 Below 0 the sigmoid is convex, and lies below the chord between two of its points; from 0 on it is concave, and lies below each of its
 tangents. So a line lies above it from a to b <= 0 where it does at a and b; and from a >= 0 to b where some tangent lies below the line at
@@ -35,7 +35,7 @@ def sigmoid_between(z: float) -> tuple[Fraction, Fraction]:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ExactLine:
     """The line through points, constant before the first and after the last; knots ascend."""
 
     knots: tuple[float, ...]
@@ -50,19 +50,21 @@ class Line:
         first, last = self.heights[k - 1], self.heights[k]
         return first + (last - first) * (Fraction(z) - low) / (high - low)
 
-    def mirrored(self) -> Line:
+    def mirrored(self) -> ExactLine:
         """Return 1 less its value at the opposite number: above the sigmoid where this is below it."""
-        return Line(tuple(-z for z in reversed(self.knots)), tuple(1 - height for height in reversed(self.heights)))
+        return ExactLine(
+            tuple(-z for z in reversed(self.knots)), tuple(1 - height for height in reversed(self.heights))
+        )
 
 
-def places(line: Line, low: float, high: float) -> list[float]:
+def knots_between(line: ExactLine, low: float, high: float) -> list[float]:
     """Return the ends of a range and the knots between, in order."""
     return sorted({low, high, *(knot for knot in line.knots if low < knot < high)})
 
 
-def is_above(line: Line, low: float, high: float) -> bool:
+def is_above(line: ExactLine, low: float, high: float) -> bool:
     """Return whether a line is shown to be at least the sigmoid from ``low`` to ``high``."""
-    ends = places(line, low, high)
+    ends = knots_between(line, low, high)
     if low < 0 < high:
         ends = sorted({*ends, 0.0})
     if any(line.value(z) < sigmoid_between(z)[1] for z in ends):
@@ -70,12 +72,12 @@ def is_above(line: Line, low: float, high: float) -> bool:
     return all(b <= 0 or _is_above_a_tangent(line, a, b) for a, b in pairwise(ends))
 
 
-def is_below(line: Line, low: float, high: float) -> bool:
+def is_below(line: ExactLine, low: float, high: float) -> bool:
     """Return whether a line is shown to be at most the sigmoid from ``low`` to ``high``."""
     return is_above(line.mirrored(), -high, -low)
 
 
-def _is_above_a_tangent(line: Line, a: float, b: float) -> bool:
+def _is_above_a_tangent(line: ExactLine, a: float, b: float) -> bool:
     """Return whether some tangent at 0 <= a <= c <= b lies below a line that has no knot between."""
     first, last = line.value(a), line.value(b)
     slope = (last - first) / (Fraction(b) - Fraction(a))

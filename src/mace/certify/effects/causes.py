@@ -23,7 +23,7 @@ UNDERFLOW = Fraction(1, 2**1022)
 
 
 @dataclass(frozen=True, slots=True)
-class Root:
+class SingleCause:
     """The one feature that an effect follows from.
 
     Attributes
@@ -69,7 +69,7 @@ class Causes:
         self.problem, self.effects, self.space = problem, effects, problem.space
         self.names = {equation.name for equation in effects.equations}
         self.constants: dict[str, Fraction] = {}
-        self.roots: dict[str, Root] = {}
+        self.roots: dict[str, SingleCause] = {}
         self.sums: dict[str, Sum] = {}
         for equation in effects.equations:
             known = {name: self.constants[name] for name in inputs_of(equation.program) & set(self.constants)}
@@ -86,18 +86,18 @@ class Causes:
 
     # ---- one feature
 
-    def _root(self, equation: Equation, causes: list[str]) -> Root | None:
+    def _root(self, equation: Equation, causes: list[str]) -> SingleCause | None:
         """Return the one feature behind all causes of an effect; ``None`` where there are more, or the effect turns back."""
         if any(cause in self.names and cause not in self.roots for cause in causes):
             return None
-        behind = [self.roots.get(cause, Root(cause, direction=1)) for cause in causes]
+        behind = [self.roots.get(cause, SingleCause(cause, direction=1)) for cause in causes]
         names = {root.name for root in behind}
         if len(names) != 1:
             return None
         (name,) = names
         levels = getattr(self.space[name], "levels", None)
         if levels is not None:
-            return Root(name, tuple(self.value(equation.name, name, k) for k in range(len(levels))))
+            return SingleCause(name, tuple(self.value(equation.name, name, k) for k in range(len(levels))))
         signs: set[int] = set()
         if len(causes) == 1:
             ends = sorted(Fraction(self.value(causes[0], name, end)) for end in self.ends(name))
@@ -110,7 +110,7 @@ class Causes:
                 for cause, root in zip(causes, behind, strict=True)
             }
             signs = signs - {0} or {0}
-        return Root(name, direction=signs.pop()) if len(signs) == 1 else None
+        return SingleCause(name, direction=signs.pop()) if len(signs) == 1 else None
 
     def ends(self, name: str) -> tuple[float, float]:
         """Return the least and the greatest value of a number, the factual's own included."""
@@ -156,7 +156,7 @@ class Causes:
     def _sum(self, equation: Equation) -> Sum | None:
         """Return an effect as a sum over actions; ``None`` where it is none.
 
-        Inside of its range an effect is off its equation by at most half a unit in the last place, beside what its causes are off.
+        Inside of its range a computed effect differs from its equation by at most half a unit in the last place, plus what its causes add.
         """
         if equation.sum is None or equation.is_rounded:
             return None

@@ -7,14 +7,13 @@ actions nearer than ``lower`` lead to the target. Where a proof is about a plain
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 from mace.certify.effects.actions import about_actions, cases, few_values, linear_pieces
 from mace.certify.effects.models import over_actions
 from mace.certify.statement import Statement
-from mace.certify.verdict import Progress, Refuted, Unchecked
+from mace.certify.verdict import CheckLane, Progress, Refuted, Unchecked
 from mace.constraints import Condition
 from mace.constraints.causal import effects_of
 from mace.errors import InvalidRow, MaceError
@@ -27,10 +26,8 @@ PLAIN = ("trees", "network", "boxes")
 
 MOST_CASES = 256
 
-CheckLane = Callable[[Problem, Fraction | None, dict[str, Any], Progress], None]
 
-
-class Question:
+class CausalQuestion:
     """A statement with causes, and what the claim says is acted upon."""
 
     def __init__(self, problem: Problem, statement: Statement, actions: list[str] | None) -> None:
@@ -92,7 +89,7 @@ class Question:
         *,
         check_lane: CheckLane,
     ) -> None:
-        """Be convinced that no actions nearer than ``lower`` lead to the target, whatever they act upon, or raise."""
+        """Raise unless it is shown that no actions nearer than ``lower`` lead to the target, whatever they act upon."""
         if evidence["lane"] != "causes" or "missing" in evidence:
             raise Unchecked("the lane gave no proof for every choice of the effects that are acted upon")
         proofs = evidence["choices"]

@@ -26,16 +26,16 @@ from typing import Any
 
 import numpy as np
 
-from mace.certify.network.ball import Field, Places, View, make_ball
-from mace.certify.network.coordinates import Axis, Floats, guard_parts
-from mace.certify.network.missing import Part, Way, may_miss, part_of, ways
-from mace.certify.network.relaxation import Linear, Relaxation, Rows
+from mace.certify.network.ball import BallView, Field, make_ball
+from mace.certify.network.coordinates import CoordinateAxis, Floats
+from mace.certify.network.inequalities import linear_conditions
+from mace.certify.network.missing import MissingPart, Way, may_miss, part_of, ways
+from mace.certify.network.relaxation import BoxRelaxation, GoalRows
+from mace.certify.network.sums import Ints
 from mace.certify.verdict import Progress, Refuted
 from mace.distances import NormMetric
 from mace.exact import float_up
 from mace.forms import Network
-from mace.language import syntax
-from mace.language.roundings import ROUNDINGS, unit
 from mace.problem import Problem
 from mace.space import Real
 
@@ -46,12 +46,11 @@ MOST_CUTS = 256
 """How many boxes the checker cuts itself, where a leaf is not closed at once."""
 
 MORE_CUTS, MOST_MORE = 32, 50_000
-"""So many more for each leaf of a tree, up to so many; and one more for every fourth leaf."""
+"""How many cuts are added for each leaf of a tree, and how many at most; and one more for every fourth leaf."""
 
 MOST_ASKED = 100_000
 """How many rows the real model is asked about at most."""
 
-EXACT = 2**50
 LARGEST = Fraction(10) ** 150
 """Numbers and ranges whose products floats can hold."""
 
@@ -64,7 +63,7 @@ def check(
     *,
     most_cuts: int = MOST_CUTS,
 ) -> None:
-    """Be convinced that no plausible point nearer than ``lower`` (at any distance, where ``None``) reaches the goal, or raise."""
+    """Raise unless it is shown that no plausible point nearer than ``lower`` (at any distance, where ``None``) reaches the goal."""
     form, metric = problem.form, problem.metric
     if not isinstance(form, Network):
         raise Refuted("evidence.lane: the model is not a network")
@@ -92,11 +91,11 @@ def check(
                     f"{where}.parts: the goal has {len(alternatives)} alternatives, and each needs a tree of cuts"
                 )
             proof = _Proof(problem, part_of(problem, missing), metric, lower, work)
-            for place, (margins, part) in enumerate(zip(alternatives, parts, strict=True)):
+            for alternative, (margins, part) in enumerate(zip(alternatives, parts, strict=True)):
                 rows = proof.relaxation.rows(margins, proof.conditions)
-                name = f"{where}.parts[{place}]"
+                name = f"{where}.parts[{alternative}]"
                 proof.check(rows, *_tree(part, name, len(problem.space)), name)
-                progress(min(1.0, (number + (place + 1) / len(parts)) / len(trees)))
+                progress(min(1.0, (number + (alternative + 1) / len(parts)) / len(trees)))
 
 
 def _ways(evidence: dict[str, Any], features: int) -> dict[Way, object]:
@@ -124,7 +123,7 @@ def _is_moderate(feature: Real) -> bool:
     return max(abs(feature.low), abs(feature.high)) <= LARGEST and (feature.range == 0 or feature.range >= 1 / LARGEST)
 
 
-def _tree(part: object, where: str, features: int) -> tuple[Places, Floats]:
+def _tree(part: object, where: str, features: int) -> tuple[Ints, Floats]:
     """Return the arrays of a tree, or raise where they make none."""
     if not isinstance(part, dict):
         raise Refuted(f"{where}: a tree of cuts is a dict with 'feature' and 'at'")
@@ -151,18 +150,20 @@ class _Work:
 class _Proof:
     """One question in one way of being missing, and what is needed to close boxes of it."""
 
-    def __init__(self, problem: Problem, part: Part, metric: NormMetric, lower: Fraction | None, work: _Work) -> None:
+    def __init__(
+        self, problem: Problem, part: MissingPart, metric: NormMetric, lower: Fraction | None, work: _Work
+    ) -> None:
         form = part.form
         self.problem, self.part, self.work = problem, part, work
         self.measure = None if lower is None else lower**metric.power
         self.axes, self.alikes = part.axes, part.alikes
         self.conditions = linear_conditions(problem, part.missing)
         self.field = Field(self.axes, make_ball(metric, self.axes, lower, part.costs))
-        self.relaxation = Relaxation(form, self.field, problem.goal.slack)
+        self.relaxation = BoxRelaxation(form, self.field, problem.goal.slack)
         sums = max(2 * max(len(bias) for bias in form.biases), len(self.conditions) + len(form.biases[-1]))
         self.batch = max(1, min(2048, MOST_NUMBERS // (sums * max(self.relaxation.slots, sums))))
 
-    def check(self, rows: Rows, feature: Places, at: Floats, where: str) -> None:
+    def check(self, rows: GoalRows, feature: Ints, at: Floats, where: str) -> None:
         """Close every leaf of a tree."""
         if any(not len(axis.spans) for axis in self.axes):
             return
@@ -173,7 +174,7 @@ class _Proof:
         for number, lows, highs in _batches(_leaves(self.axes, low, high, feature, at, where), self.batch):
             self._close(rows, np.array(number), np.array(lows), np.array(highs), where)
 
-    def _close(self, rows: Rows, number: Places, low: Floats, high: Floats, where: str) -> None:
+    def _close(self, rows: GoalRows, number: Ints, low: Floats, high: Floats, where: str) -> None:
         """Close boxes, cutting those that a bound does not close; ``number`` is the leaf that each is a part of."""
         while len(number):
             view = self.field.view(low, high)
@@ -205,7 +206,7 @@ class _Proof:
     def _within(self) -> str:
         return "somewhere" if self.measure is None else "nearer than lower"
 
-    def _halves(self, view: View, sums: Floats) -> tuple[Floats, Floats]:
+    def _halves(self, view: BallView, sums: Floats) -> tuple[Floats, Floats]:
         """Return the two halves of boxes, each cut along the feature that moves its bound most."""
         scores = np.zeros_like(view.low)
         for j, axis in enumerate(self.axes):
@@ -217,11 +218,11 @@ class _Proof:
         lows, highs = np.repeat(view.low[None], 2, axis=0), np.repeat(view.high[None], 2, axis=0)
         for n, j in enumerate(scores.argmax(axis=1)):
             axis = self.axes[j]
-            place = _middle(axis, float(view.low[n, j]), float(view.high[n, j]))
-            highs[0, n, j], lows[1, n, j] = place, axis.after(place)
+            coordinate = _middle(axis, float(view.low[n, j]), float(view.high[n, j]))
+            highs[0, n, j], lows[1, n, j] = coordinate, axis.after(coordinate)
         return lows.reshape(-1, len(self.axes)), highs.reshape(-1, len(self.axes))
 
-    def _ask(self, view: View, n: int, where: str) -> None:
+    def _ask(self, view: BallView, n: int, where: str) -> None:
         """Decide a single row: by its distance, the conditions, and the real model."""
         problem = self.problem
         point = self.part.point(problem, view.low[n])
@@ -237,20 +238,20 @@ class _Proof:
             raise Refuted(f"{where}: the model puts {problem.space.values_of(point)}, at {distance!r}, in the target")
 
 
-def _middle(axis: Axis, low: float, high: float) -> float:
-    """Return the last place of the lower half of a range, which has two places at least."""
+def _middle(axis: CoordinateAxis, low: float, high: float) -> float:
+    """Return the last coordinate of the lower half of a range, which has two coordinates at least."""
     if axis.has_levels or axis.is_grid or axis.is_whole:
         if low <= axis.home < high and not axis.has_levels:
             return axis.home
-        place = max(float(math.floor((low + high) / 2)), low)
-        return place if place < high else low
+        coordinate = max(float(math.floor((low + high) / 2)), low)
+        return coordinate if coordinate < high else low
     if low <= axis.home < high:
         return axis.home
     return float(axis.up_to(np.array(min(max(low / 2 + high / 2, low), math.nextafter(high, -math.inf)))))
 
 
 def _leaves(
-    axes: list[Axis], low: Floats, high: Floats, feature: Places, at: Floats, where: str
+    axes: list[CoordinateAxis], low: Floats, high: Floats, feature: Ints, at: Floats, where: str
 ) -> Iterator[tuple[int, Floats, Floats]]:
     """Yield the leaves of a tree in preorder, the lower side first."""
     pending = [(low, high)]
@@ -264,10 +265,10 @@ def _leaves(
             yield number, low, high
             number += 1
             continue
-        place = axes[j].cut(next(cuts))
+        coordinate = axes[j].cut(next(cuts))
         lower_end, upper_start = high.copy(), low.copy()
-        lower_end[j] = min(high[j], place)
-        upper_start[j] = max(low[j], axes[j].after(place))
+        lower_end[j] = min(high[j], coordinate)
+        upper_start[j] = max(low[j], axes[j].after(coordinate))
         pending += [(upper_start, high), (low, lower_end)]
     if pending:
         raise Refuted(f"{where}: {len(pending)} sides of cuts have no leaf")
@@ -290,7 +291,7 @@ def _batches(
         yield number, lows, highs
 
 
-def _shown(problem: Problem, axes: list[Axis], view: View, n: int) -> str:
+def _shown(problem: Problem, axes: list[CoordinateAxis], view: BallView, n: int) -> str:
     """Return a box in words: the features that are not at their own value throughout."""
     parts = []
     for j, (name, axis) in enumerate(zip(problem.space, axes, strict=False)):
@@ -303,119 +304,3 @@ def _shown(problem: Problem, axes: list[Axis], view: View, n: int) -> str:
         else:
             parts.append(f"{name} from {axis.value(low)!r} to {axis.value(high)!r}")
     return "; ".join(parts)
-
-
-# ---- conditions across features
-
-
-def linear_conditions(problem: Problem, missing: Way = frozenset()) -> list[Linear]:
-    """Return the linear inequalities across features that are known; other conditions are left out, which makes the claim to be proved
-    stronger."""
-    found = []
-    unknown = {problem.space.names[j] for j in missing}
-    for part in guard_parts(problem):
-        if len(syntax.variables(part)) > 1 and not syntax.variables(part) & unknown:
-            found += _inequalities(problem, part)
-    return found
-
-
-def _inequalities(problem: Problem, part: syntax.Guard) -> list[Linear]:
-    if not isinstance(part, syntax.Compare) or part.name == "!=":
-        return []
-    left, right = _affine(part.left), _affine(part.right)
-    if left is None or right is None:
-        return []
-    difference = _sum(left, right, Fraction(-1))
-    room = _off(problem, part.left) + _off(problem, part.right)
-    signs = {">=": (1,), ">": (1,), "<=": (-1,), "<": (-1,), "==": (1, -1)}[part.name]
-    return [_inequality(problem, _sum(({}, room), difference, Fraction(sign)), part.name in "<>") for sign in signs]
-
-
-def _off(problem: Problem, expression: syntax.Expression) -> Fraction:
-    """Return how far the roundings in a linear expression may move it: each by half an ulp of the most that it can be."""
-    match expression:
-        case syntax.Unary(name, inner):
-            return _off(problem, inner) + (_half_ulp(name, _most(problem, inner)) if name in ROUNDINGS else 0)
-        case syntax.Binary("*", left, right):
-            return _off(problem, left) * _most(problem, right) + _off(problem, right) * _most(problem, left)
-        case syntax.Binary("/", left, right):
-            divisor = _affine(right)
-            assert divisor is not None
-            return _off(problem, left) / abs(divisor[1])
-        case syntax.Binary(_, left, right):
-            return _off(problem, left) + _off(problem, right)
-        case _:
-            return Fraction(0)
-
-
-def _half_ulp(name: str, size: Fraction) -> Fraction:
-    share, least = unit(name)
-    return share * size + least
-
-
-def _most(problem: Problem, expression: syntax.Expression) -> Fraction:
-    """Return a number that a linear expression does not exceed in size, roundings included."""
-    found = _affine(expression)
-    assert found is not None
-    return 2 * (abs(found[1]) + sum(abs(factor) * _largest(problem.space[name]) for name, factor in found[0].items()))
-
-
-Affine = tuple[dict[str, Fraction], Fraction]
-
-
-def _inequality(problem: Problem, expression: Affine, is_strict: bool) -> Linear:
-    """Return expression >= 0; over whole numbers its constant is moved to the last value that counts."""
-    factors, constant = expression
-    names = list(problem.space)
-    coefficients = {names.index(name): factor for name, factor in factors.items()}
-    features = [problem.space[name] for name in factors]
-    if any(isinstance(feature, Real) for feature in features):
-        return Linear(coefficients, constant)
-    scale = math.lcm(*(factor.denominator for factor in factors.values()))
-    least = math.floor(-constant * scale) + 1 if is_strict else math.ceil(-constant * scale)
-    size = abs(least) + sum(abs(f) * scale * _largest(problem.space[name]) for name, f in factors.items())
-    if size > EXACT:
-        return Linear(coefficients, constant)
-    return Linear({j: factor * scale for j, factor in coefficients.items()}, Fraction(-least))
-
-
-def _largest(feature: Any) -> Fraction:
-    ends = (0, len(feature.levels)) if hasattr(feature, "levels") else (feature.low, feature.high)
-    return max(abs(Fraction(end)) for end in ends)
-
-
-def _affine(expression: syntax.Expression) -> Affine | None:
-    match expression:
-        case syntax.Variable(name):
-            return {name: Fraction(1)}, Fraction(0)
-        case syntax.Constant(value):
-            return {}, value
-        case syntax.Unary(name, inner) if name in ROUNDINGS:
-            return _affine(inner)
-        case syntax.Unary("neg", inner):
-            found = _affine(inner)
-            return None if found is None else _sum(({}, Fraction(0)), found, Fraction(-1))
-        case syntax.Binary(name, left, right):
-            return _joined(name, _affine(left), _affine(right))
-        case _:
-            return None
-
-
-def _joined(name: str, left: Affine | None, right: Affine | None) -> Affine | None:
-    if left is None or right is None:
-        return None
-    if name in "+-":
-        return _sum(left, right, Fraction(1 if name == "+" else -1))
-    if name == "*" and not (left[0] and right[0]):
-        factor, other = (left[1], right) if not left[0] else (right[1], left)
-        return _sum(({}, Fraction(0)), other, factor)
-    if name == "/" and not right[0] and right[1]:
-        return _sum(({}, Fraction(0)), left, 1 / right[1])
-    return None
-
-
-def _sum(first: Affine, second: Affine, factor: Fraction) -> Affine:
-    total: dict[str, Fraction] = dict(first[0])
-    for name, value in second[0].items():
-        total[name] = total.get(name, Fraction(0)) + factor * value
-    return total, first[1] + factor * second[1]

@@ -1,8 +1,8 @@
-"""The features of a question as axes of *places*, so that a box is a range of places on each axis.
+"""The features of a question as axes of *coordinates*, so that a box is a range of coordinates on each axis.
 
-The place of a number is the number itself; on a grid it is the index of its value (a factual's own number between two values of the
-grid stands half way between their places); of a level it is its position, or for a category its rank, the factual's own level first.
-A cut "at most t" and "above t" of places leaves nothing out, whatever t is.
+The coordinate of a number is the number itself; on a grid it is the index of its value (a factual's own number between two values of the
+grid lies half way between their coordinates); of a level it is its position, or for a category its rank, the factual's own level first.
+A cut "at most t" and "above t" of coordinates leaves nothing out, whatever t is.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 Span = tuple[float, float]
-"""A closed range of places."""
+"""A closed range of coordinates."""
 
 NEAR_A_VALUE = 1e-6
 """In steps of a grid: how far a number may be from a value, and count as that value, where a box is rounded outward."""
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class CoordinateAxis:
     """One feature.
 
     Attributes
@@ -45,13 +45,13 @@ class Axis:
     own : float
         The factual's own number (position of the level).
     home : float
-        Its place.
+        Its coordinate.
     is_grid, is_whole, has_levels : bool
-        What the places are: indices, whole numbers, or ranks of levels; otherwise floats.
+        What the coordinates are: indices, whole numbers, or ranks of levels; otherwise floats.
     levels : float array
         The position of the level at each rank.
     spans : float array, n x 2
-        The ranges of places that the domain and the conditions on this feature alone leave.
+        The ranges of coordinates that the domain and the conditions on this feature alone leave.
     """
 
     feature: Feature
@@ -63,49 +63,49 @@ class Axis:
     levels: Floats
     spans: Floats
 
-    def value(self, place: float) -> float:
-        """Return the number at a place (the position of the level)."""
+    def value(self, coordinate: float) -> float:
+        """Return the number at a coordinate (the position of the level)."""
         if self.has_levels:
-            return float(self.levels[int(place)])
+            return float(self.levels[int(coordinate)])
         if not self.is_grid:
-            return place
-        return self.own if place == self.home else _at(self.feature, int(place))
+            return coordinate
+        return self.own if coordinate == self.home else _at(self.feature, int(coordinate))
 
-    def values(self, places: Floats) -> Floats:
-        """Return the numbers at many places."""
+    def values(self, coordinates: Floats) -> Floats:
+        """Return the numbers at many coordinates."""
         if not self.is_grid:
-            return self.levels[places.astype(np.int64)] if self.has_levels else places
-        each, inverse = np.unique(places, return_inverse=True)
-        return np.array([self.value(float(place)) for place in each])[inverse].reshape(places.shape)
+            return self.levels[coordinates.astype(np.int64)] if self.has_levels else coordinates
+        each, inverse = np.unique(coordinates, return_inverse=True)
+        return np.array([self.value(float(coordinate)) for coordinate in each])[inverse].reshape(coordinates.shape)
 
     def up_to(self, number: Floats) -> Floats:
-        """Return a place that no place of a smaller or equal number lies beyond."""
+        """Return a coordinate that is not below that of any value up to ``number``."""
         if not self.is_grid:
             return np.floor(number) if self.is_whole else rounded_in(number, number, self.floats)[1]
-        places = np.floor(self._index(number) + self._room(number))
-        return np.where((self.own <= number) & (self.home > places), self.home, places)
+        coordinates = np.floor(self._index(number) + self._room(number))
+        return np.where((self.own <= number) & (self.home > coordinates), self.home, coordinates)
 
     def from_on(self, number: Floats) -> Floats:
-        """Return a place that no place of a greater or equal number lies before."""
+        """Return a coordinate that is not above that of any value from ``number`` on."""
         if not self.is_grid:
             return np.ceil(number) if self.is_whole else rounded_in(number, number, self.floats)[0]
-        places = np.ceil(self._index(number) - self._room(number))
-        return np.where((self.own >= number) & (self.home < places), self.home, places)
+        coordinates = np.ceil(self._index(number) - self._room(number))
+        return np.where((self.own >= number) & (self.home < coordinates), self.home, coordinates)
 
-    def after(self, place: float) -> float:
-        """Return the next place."""
+    def after(self, coordinate: float) -> float:
+        """Return the next coordinate."""
         if self.has_levels or self.is_whole:
-            return place + 1.0
+            return coordinate + 1.0
         if not self.is_grid:
-            return float(np.nextafter(self.floats(place), self.floats(np.inf)))
-        return self.home if place < self.home < place + 1 else math.floor(place) + 1.0
+            return float(np.nextafter(self.floats(coordinate), self.floats(np.inf)))
+        return self.home if coordinate < self.home < coordinate + 1 else math.floor(coordinate) + 1.0
 
-    def before(self, place: float) -> float:
-        """Return the place before one of a grid."""
-        return self.home if place - 1 < self.home < place else math.ceil(place) - 1.0
+    def before(self, coordinate: float) -> float:
+        """Return the coordinate before one of a grid."""
+        return self.home if coordinate - 1 < self.home < coordinate else math.ceil(coordinate) - 1.0
 
     def cut(self, at: float) -> float:
-        """Return the last place of the lower side of a cut at a number, or at a rank of levels."""
+        """Return the last coordinate of the lower side of a cut at a number, or at a rank of levels."""
         return math.floor(at) if self.has_levels else float(self.up_to(np.array(at)))
 
     @property
@@ -132,11 +132,11 @@ def _at(feature: Feature, index: int) -> float:
 GAP = Categorical(("known", "missing"))
 
 
-def make_axes(problem: Problem, missing: frozenset[int] = frozenset()) -> list[Axis]:
+def make_axes(problem: Problem, missing: frozenset[int] = frozenset()) -> list[CoordinateAxis]:
     """Return an axis a feature; the spans of some are empty where the conditions contradict each other.
 
     A feature that is ``missing`` is a category of two levels, of which only the second is allowed. For each feature that the factual lacks
-    and that is known here, one more such category follows: it stands for the change, and the value itself stands anywhere.
+    and that is known here, one more such category follows: it pays for the change, and the value itself costs nothing wherever it lies.
     """
     parts = list(guard_parts(problem))
     never = any(not syntax.variables(part) and not holds(part, {}) for part in parts)
@@ -154,7 +154,7 @@ def make_axes(problem: Problem, missing: frozenset[int] = frozenset()) -> list[A
     return axes + changes
 
 
-def _gap(own: int) -> Axis:
+def _gap(own: int) -> CoordinateAxis:
     return _axis(
         "gap", GAP, own, [syntax.Compare("==", syntax.Variable("gap"), syntax.Constant(Fraction(1)))], never=False
     )
@@ -169,7 +169,7 @@ def guard_parts(problem: Problem) -> list[syntax.Guard]:
     return found
 
 
-def _axis(name: str, feature: Feature, own: Value, guards: list[syntax.Guard], never: bool) -> Axis:
+def _axis(name: str, feature: Feature, own: Value, guards: list[syntax.Guard], never: bool) -> CoordinateAxis:
     assert own is not None
     levels = np.zeros(0)
     if isinstance(feature, Ordinal | Categorical):
@@ -179,7 +179,9 @@ def _axis(name: str, feature: Feature, own: Value, guards: list[syntax.Guard], n
         levels = np.array(order, dtype=np.float64)
         may = [not never and all(holds(guard, {name: Fraction(k)}) for guard in guards) for k in order]
         spans = [(float(rank), float(rank)) for rank, is_allowed in enumerate(may) if is_allowed]
-        return Axis(feature, float(own), float(order.index(int(own))), False, False, True, levels, _array(spans))
+        return CoordinateAxis(
+            feature, float(own), float(order.index(int(own))), False, False, True, levels, _array(spans)
+        )
     is_whole = isinstance(feature, Integer) and feature.step is None
     is_grid = not is_whole and feature.step is not None and feature.low < feature.high
     home = float(own)
@@ -188,28 +190,28 @@ def _axis(name: str, feature: Feature, own: Value, guards: list[syntax.Guard], n
         home = next((float(k) for k in (index - 1, index, index + 1) if _at(feature, k) == own), math.nan)
         if math.isnan(home):
             home = next(k + 0.5 for k in (index + 1, index, index - 1, index - 2) if _at(feature, k) < own)
-    axis = Axis(feature, float(own), home, is_grid, is_whole, False, levels, np.zeros((0, 2)))
+    axis = CoordinateAxis(feature, float(own), home, is_grid, is_whole, False, levels, np.zeros((0, 2)))
     low, high = min(float(feature.low), float(own)), max(float(feature.high), float(own))
     spans = [] if never else [(low, high)]
     for guard in guards:
         cuts = _compared(guard)
         if cuts is not None:
             spans = [piece for span in spans for piece in _held(name, guard, span, cuts)]
-    places = _array([(float(axis.from_on(np.array(a))), float(axis.up_to(np.array(b)))) for a, b in spans])
+    coordinates = _array([(float(axis.from_on(np.array(a))), float(axis.up_to(np.array(b)))) for a, b in spans])
     if is_grid:
         assert feature.size is not None
         ends = min(0.0, home), max(feature.size - 1.0, home)
-        places = np.clip(places, *ends)
-        places = _array([_shrunk(axis, name, guards, *span) for span in places.tolist()])
-    places = places[places[:, 0] <= places[:, 1]]
-    return Axis(feature, float(own), home, is_grid, is_whole, False, levels, places)
+        coordinates = np.clip(coordinates, *ends)
+        coordinates = _array([_shrunk(axis, name, guards, *span) for span in coordinates.tolist()])
+    coordinates = coordinates[coordinates[:, 0] <= coordinates[:, 1]]
+    return CoordinateAxis(feature, float(own), home, is_grid, is_whole, False, levels, coordinates)
 
 
-def _shrunk(axis: Axis, name: str, guards: list[syntax.Guard], first: float, last: float) -> Span:
-    """Return a range of places of a grid without those at its ends whose values fail a guard: floats may have put one too many there."""
+def _shrunk(axis: CoordinateAxis, name: str, guards: list[syntax.Guard], first: float, last: float) -> Span:
+    """Return a range of coordinates of a grid without those at its ends whose values fail a guard, which rounding may have put there."""
 
-    def fails(place: float) -> bool:
-        value = Fraction(axis.value(place))
+    def fails(coordinate: float) -> bool:
+        value = Fraction(axis.value(coordinate))
         return any(_compared(guard) is not None and not holds(guard, {name: value}) for guard in guards)
 
     while first <= last and fails(first):
@@ -253,20 +255,20 @@ def _held(name: str, guard: syntax.Guard, span: Span, cuts: list[Fraction]) -> l
             found.append((below, below))
         begin = max(begin, math.nextafter(above, math.inf) if above == cut else above)
     found.append((begin, span[1]))
-    held: list[Span] = []
+    kept: list[Span] = []
     for low, high in found:
         if low > high or not holds(guard, {name: (Fraction(low) + Fraction(high)) / 2}):
             continue
-        if held and math.nextafter(held[-1][1], math.inf) >= low:
-            held[-1] = held[-1][0], high
+        if kept and math.nextafter(kept[-1][1], math.inf) >= low:
+            kept[-1] = kept[-1][0], high
         else:
-            held.append((low, high))
-    return held
+            kept.append((low, high))
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """An earlier counterfactual: the range of places that counts as equal on each axis, and how many axes must differ."""
+    """An earlier counterfactual: the range of coordinates that counts as equal on each axis, and how many axes must differ."""
 
     low: Floats
     high: Floats
@@ -281,7 +283,7 @@ class Alike:
 EVERYWHERE, NOWHERE = (-math.inf, math.inf), (math.inf, -math.inf)
 
 
-def make_alikes(problem: Problem, axes: list[Axis], missing: frozenset[int] = frozenset()) -> list[Alike]:
+def make_alikes(problem: Problem, axes: list[CoordinateAxis], missing: frozenset[int] = frozenset()) -> list[Alike]:
     """Return the earlier counterfactuals that a further one must differ from."""
     found = []
     for condition in problem.conditions:
@@ -297,8 +299,8 @@ def make_alikes(problem: Problem, axes: list[Axis], missing: frozenset[int] = fr
     return found
 
 
-def _alike(axis: Axis, earlier: int | float, condition: CountDifferent) -> Span:
-    """Return the places that do not differ from an earlier value: a real number differs by at least a share of its range."""
+def _alike(axis: CoordinateAxis, earlier: int | float, condition: CountDifferent) -> Span:
+    """Return the coordinates that do not differ from an earlier value: a real number differs by at least a share of its range."""
     if axis.has_levels:
         rank = float(np.flatnonzero(axis.levels == earlier)[0])
         return rank, rank
@@ -316,7 +318,9 @@ def _alike(axis: Axis, earlier: int | float, condition: CountDifferent) -> Span:
         last = math.nextafter(last, -math.inf) if last == old + radius else last
     if not axis.is_grid:
         return first, last
-    inside = [place for place in _places_about(axis, first, last) if first <= axis.value(place) <= last]
+    inside = [
+        coordinate for coordinate in _coordinates_about(axis, first, last) if first <= axis.value(coordinate) <= last
+    ]
     return (min(inside), max(inside)) if inside else (math.inf, -math.inf)
 
 
@@ -334,8 +338,12 @@ def _alike_decimals(feature: Real, earlier: float, by: Fraction) -> Span:
     return found[0], found[1]
 
 
-def _places_about(axis: Axis, first: float, last: float) -> list[float]:
-    """Return the places of a grid next to the ends of a range, and the factual's own."""
+def _coordinates_about(axis: CoordinateAxis, first: float, last: float) -> list[float]:
+    """Return the coordinates of a grid next to the ends of a range, and the factual's own."""
     ends = [float(axis.from_on(np.array(first))), float(axis.up_to(np.array(last)))]
     about = {math.floor(end) + step for end in ends for step in (-1.0, 0.0, 1.0, 2.0)}
-    return [place for place in {*about, axis.home} if place == axis.home or 0 <= place < (axis.feature.size or 1)]
+    return [
+        coordinate
+        for coordinate in {*about, axis.home}
+        if coordinate == axis.home or 0 <= coordinate < (axis.feature.size or 1)
+    ]

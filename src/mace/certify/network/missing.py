@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from mace.certify.network.coordinates import Alike, Axis, Floats, guard_parts, make_alikes, make_axes
+from mace.certify.network.coordinates import Alike, CoordinateAxis, Floats, guard_parts, make_alikes, make_axes
 from mace.certify.verdict import Refuted
 from mace.distances import NormMetric
 from mace.distances.norm import Parts
@@ -81,7 +81,7 @@ def _is_allowed(problem: Problem, name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MissingPart:
     """A question in one way of being missing.
 
     Attributes
@@ -90,7 +90,7 @@ class Part:
         The features that are missing.
     form : Network
         The model, its columns over the axes.
-    axes : list of Axis
+    axes : list of CoordinateAxis
         Of the features, and of the changes that fill one.
     alikes : list of Alike
         The earlier counterfactuals.
@@ -100,20 +100,20 @@ class Part:
 
     missing: Way
     form: Network
-    axes: list[Axis]
+    axes: list[CoordinateAxis]
     alikes: list[Alike]
     costs: list[Parts]
 
-    def point(self, problem: Problem, places: Floats) -> Point:
-        """Return the row at places."""
-        values = [axis.value(float(place)) for axis, place in zip(self.axes, places, strict=True)]
+    def point(self, problem: Problem, coordinates: Floats) -> Point:
+        """Return the row at coordinates."""
+        values = [axis.value(float(coordinate)) for axis, coordinate in zip(self.axes, coordinates, strict=True)]
         return tuple(
             None if j in self.missing else value if isinstance(feature, Real) else int(value)
             for j, (feature, value) in enumerate(zip(problem.space.values(), values, strict=False))
         )
 
 
-def part_of(problem: Problem, missing: Way) -> Part:
+def part_of(problem: Problem, missing: Way) -> MissingPart:
     """Return the question in one way of being missing."""
     assert isinstance(problem.form, Network)
     assert isinstance(problem.metric, NormMetric)
@@ -122,7 +122,7 @@ def part_of(problem: Problem, missing: Way) -> Part:
     parts = problem.metric.parts
     costs = [Parts() if j in filled else each for j, each in enumerate(parts)] + [parts[j] for j in filled]
     form = _filled(problem.form, missing)
-    return Part(missing, form, axes, make_alikes(problem, axes, missing), costs)
+    return MissingPart(missing, form, axes, make_alikes(problem, axes, missing), costs)
 
 
 def _filled(form: Network, missing: Way) -> Network:

@@ -19,8 +19,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from mace.certify.network.ball import Field, View
-from mace.certify.network.coordinates import Axis, Flags, Floats
+from mace.certify.network.ball import BallView, Field
+from mace.certify.network.bounds import BoundedBoxes, SumBounds, Units
+from mace.certify.network.coordinates import CoordinateAxis, Flags, Floats
+from mace.certify.network.inequalities import Inequality
 from mace.exact import UNIT, float_up, gamma
 from mace.forms import Margin, Network
 from mace.forms.network import UNDERFLOW, UNDERFLOW_SINGLE
@@ -37,34 +39,7 @@ ATTEMPTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
-    """A condition across features: Σ coefficient·number + constant is at least 0."""
-
-    coefficients: dict[int, Fraction]
-    constant: Fraction
-
-
-@dataclass(slots=True)
-class Units:
-    """Bounds on the sums of the units, what counts as their size, and the error of the deployed arithmetic; a list a layer."""
-
-    low: list[Floats]
-    high: list[Floats]
-    size: list[Floats]
-    error: list[Floats]
-    begin: Floats
-    place: Floats
-
-    def take(self, chosen: Flags) -> Units:
-        """Return some of the boxes."""
-        low, high, size, error = (
-            [layer[chosen] for layer in each] for each in (self.low, self.high, self.size, self.error)
-        )
-        return Units(low, high, size, error, self.begin[chosen], self.place[chosen])
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
+class GoalRows:
     """Inequalities that a point in the goal fulfils: margins of scores, then linear conditions.
 
     ``last`` is what each puts on the activations below the scores (on the scores where there is no layer below), ``slots`` what it puts on
@@ -81,7 +56,7 @@ class Rows:
         return len(self.constant)
 
 
-class Relaxation:
+class BoxRelaxation:
     """A network over the axes of a question, inside a ball."""
 
     def __init__(self, form: Network, field: Field, slack: Fraction) -> None:
@@ -99,7 +74,7 @@ class Relaxation:
         self.terms = max(self.slots, len(form.columns), *(len(bias) for bias in form.biases))
         self.own = 8 * (self.terms + 16) * ROUNDOFF
 
-    def _first_layer(self, axes: list[Axis]) -> tuple[Floats, Floats]:
+    def _first_layer(self, axes: list[CoordinateAxis]) -> tuple[Floats, Floats]:
         """Return what each slot (a number, or a level by its rank) adds to the first layer, and the sum of the absolute values."""
         first = np.zeros((self.slots, len(self.form.biases[0])))
         size = np.zeros_like(first)
@@ -115,7 +90,7 @@ class Relaxation:
 
     # ---- the rows of a question
 
-    def rows(self, margins: Sequence[Margin], conditions: Sequence[Linear]) -> Rows:
+    def rows(self, margins: Sequence[Margin], conditions: Sequence[Inequality]) -> GoalRows:
         """Return the rows of an alternative of the goal."""
         form, count = self.form, len(margins) + len(conditions)
         scores = np.zeros((count, len(form.biases[-1])))
@@ -136,15 +111,15 @@ class Relaxation:
         last = scores if self.depth == 0 else scores @ form.weights[-1]
         if self.depth:
             constant = constant + scores @ form.biases[-1]
-        return Rows(last, slots, constant, margins, slack)
+        return GoalRows(last, slots, constant, margins, slack)
 
     # ---- bounds on units
 
-    def units(self, view: View) -> Units:
+    def units(self, view: BallView) -> Units:
         """Bound every unit over the boxes, layer by layer, and the error of the deployed arithmetic."""
-        place, reach = self._places(view)
-        begin = place @ self.first + self.form.biases[0]
-        made = Units([], [], [], [], begin, place)
+        nearest, reach = self._nearest(view)
+        begin = nearest @ self.first + self.form.biases[0]
+        made = Units([], [], [], [], begin, nearest)
         inputs = self._spread(reach)
         self._note_size(made, 0, inputs + self.sizes[0], (float(self.form.unit) * inputs if self._is_single else 0.0))
         for k in range(self.depth):
@@ -159,19 +134,19 @@ class Relaxation:
     def _is_single(self) -> bool:
         return self.form.unit != UNIT
 
-    def _places(self, view: View) -> tuple[Floats, Floats]:
+    def _nearest(self, view: BallView) -> tuple[Floats, Floats]:
         """Return the nearest points over the slots, and the greatest absolute number at each slot in the boxes."""
         count = len(view.near)
-        place, reach = np.zeros((count, self.slots)), np.zeros((count, self.slots))
+        nearest, reach = np.zeros((count, self.slots)), np.zeros((count, self.slots))
         for j, axis in enumerate(self.field.axes):
             start = self.slot_from[j]
             if axis.has_levels:
-                place[np.arange(count), start + view.near[:, j].astype(np.int64)] = 1.0
+                nearest[np.arange(count), start + view.near[:, j].astype(np.int64)] = 1.0
                 reach[:, start : start + len(axis.levels)] = self.field.inside(j, view.low, view.high)
             else:
-                place[:, start] = view.near[:, j]
+                nearest[:, start] = view.near[:, j]
                 reach[:, start] = np.maximum(np.abs(view.bottom[:, j]), np.abs(view.top[:, j]))
-        return place, reach
+        return nearest, reach
 
     def _spread(self, reach: Floats) -> Floats:
         """Return Σ|w||x| of the first layer's units over the boxes, at most."""
@@ -194,7 +169,7 @@ class Relaxation:
     def _bent(self, k: int, sums: Floats) -> Floats:
         return np.where(sums >= 0, sums, self.form.slopes[k] * sums)
 
-    def _bound_layer(self, made: Units, k: int, view: View) -> None:
+    def _bound_layer(self, made: Units, k: int, view: BallView) -> None:
         """Bound a layer's sums by intervals and, where that leaves a unit bent, by a linear bound over box and ball."""
         size = made.size[k]
         if k == 0:
@@ -232,8 +207,8 @@ class Relaxation:
     # ---- bounds on sums of units
 
     def _bound(
-        self, lam: Floats, top: int, lines: list[Floats], made: Units, view: View, extra: Floats | None
-    ) -> _Bounds:
+        self, lam: Floats, top: int, lines: list[Floats], made: Units, view: BallView, extra: Floats | None
+    ) -> SumBounds:
         """Return upper bounds on Σ lam·activation of layer ``top`` (of the first layer's sums where it is -1)."""
         shape = lam.shape[:2]
         constant, error = np.zeros(shape), np.zeros(shape)
@@ -251,10 +226,10 @@ class Relaxation:
         begin = np.einsum("nqi,ni->nq", mu, made.begin)
         if extra is not None:
             slots = slots + extra
-            begin = begin + np.einsum("nqs,ns->nq", extra, made.place)
+            begin = begin + np.einsum("nqs,ns->nq", extra, made.nearest)
         most, price = self.field.most(self.field.gains(slots, view, self.slot_from), view)
         rounding = 8 * ROUNDOFF * (np.abs(constant) + np.abs(begin) + np.abs(most))
-        return _Bounds(constant + begin + (error + rounding) * WIDER, slots, most, price)
+        return SumBounds(constant + begin + (error + rounding) * WIDER, slots, most, price)
 
     def _step(self, k: int, lam: Floats, line: Floats, made: Units) -> tuple[Floats, Floats]:
         """Return μ and Σκ of one layer."""
@@ -273,30 +248,30 @@ class Relaxation:
 
     # ---- closing boxes
 
-    def closed(self, rows: Rows, view: View) -> tuple[Flags, Floats]:
+    def closed(self, rows: GoalRows, view: BallView) -> tuple[Flags, Floats]:
         """Return which boxes hold no point that may fulfil all rows, and for each the sum over the slots that came nearest to it."""
-        scene = self._scene(rows, view)
+        boxes = self._boxes(rows, view)
         is_closed = np.zeros(len(view.near), dtype=np.bool_)
         nearest = np.zeros((len(view.near), self.slots))
         pending = np.arange(len(view.near))
-        lines = self._adaptive(scene.units, self.depth)
+        lines = self._adaptive(boxes.units, self.depth)
         for attempt in range(ATTEMPTS if self.depth else 1):
-            bounds = self._of_rows(rows, lines, scene)
+            bounds = self._of_rows(rows, lines, boxes)
             is_open = ~(bounds.total.min(axis=1) < 0)
             is_closed[pending[~is_open]] = True
-            pending, scene, bounds = pending[is_open], scene.take(is_open), bounds.take(is_open)
+            pending, boxes, bounds = pending[is_open], boxes.take(is_open), bounds.take(is_open)
             if len(rows) > 1 and len(pending):
-                bounds = self._mixed(bounds, scene)
+                bounds = self._mixed(bounds, boxes)
                 is_open = ~(bounds.total[:, 0] < 0)
                 is_closed[pending[~is_open]] = True
-                pending, scene, bounds = pending[is_open], scene.take(is_open), bounds.take(is_open)
+                pending, boxes, bounds = pending[is_open], boxes.take(is_open), bounds.take(is_open)
             nearest[pending] = bounds.slots[:, 0]
             if not len(pending) or attempt == ATTEMPTS - 1:
                 break
-            lines = self._lines_at(self._point(bounds, scene)[:, 0], scene)
+            lines = self._lines_at(self._point(bounds, boxes)[:, 0], boxes)
         return is_closed, nearest
 
-    def _scene(self, rows: Rows, view: View) -> _Scene:
+    def _boxes(self, rows: GoalRows, view: BallView) -> BoundedBoxes:
         """Return the boxes with the bounds on their units, and by how much each row is widened there."""
         units = self.units(view)
         band = np.empty((len(view.near), len(rows)))
@@ -306,40 +281,40 @@ class Relaxation:
             widened = sum(error[:, side] + self.own * size[:, side] for side in sides)
             band[:, r] = (widened + rows.slack[r] + self.own * abs(float(margin.shift))) * WIDER
         count = len(rows.margins)
-        reach = self._places(view)[1]
+        reach = self._nearest(view)[1]
         sizes = reach @ np.abs(rows.slots[count:]).T + np.abs(rows.constant[count:])
         band[:, count:] = self.own * sizes * WIDER
-        return _Scene(view, units, band)
+        return BoundedBoxes(view, units, band)
 
-    def _of_rows(self, rows: Rows, lines: list[Floats], scene: _Scene) -> _Bounds:
+    def _of_rows(self, rows: GoalRows, lines: list[Floats], boxes: BoundedBoxes) -> SumBounds:
         """Return a bound on each row alone."""
-        count = len(scene.view.near)
+        count = len(boxes.view.near)
         lam = np.broadcast_to(rows.last, (count, *rows.last.shape))
         extra = np.broadcast_to(rows.slots, (count, *rows.slots.shape)) if rows.slots.any() else None
-        bounds = self._bound(lam, self.depth - 1, lines, scene.units, scene.view, extra)
-        bounds.base += rows.constant + scene.band + 8 * ROUNDOFF * np.abs(rows.constant)
+        bounds = self._bound(lam, self.depth - 1, lines, boxes.units, boxes.view, extra)
+        bounds.base += rows.constant + boxes.band + 8 * ROUNDOFF * np.abs(rows.constant)
         return bounds
 
-    def _mixed(self, rows: _Bounds, scene: _Scene) -> _Bounds:
+    def _mixed(self, rows: SumBounds, boxes: BoundedBoxes) -> SumBounds:
         """Return bounds on means of the rows: those that the point of the last bound breaks are mixed in, as much as serves best."""
-        view, field = scene.view, self.field
+        view, field = boxes.view, self.field
         count, number = rows.base.shape
         size = np.abs(rows.base) + np.einsum("nrs,ns->nr", np.abs(rows.slots), self._widths(view))
-        # Rows of like size mix well; powers of two scale without rounding.
+        # Inequalities of like size mix well; powers of two scale without rounding.
         scale = np.exp2(-np.clip(np.frexp(size)[1], -900, 900))
-        rows = _Bounds(rows.base * scale, rows.slots * scale[:, :, None], rows.most * scale, rows.price)
+        rows = SumBounds(rows.base * scale, rows.slots * scale[:, :, None], rows.most * scale, rows.price)
         size = size * scale
         rounding = 4 * (number + self.terms + 8) * ROUNDOFF * size * WIDER
 
-        def mean(weights: Floats) -> _Bounds:
+        def mean(weights: Floats) -> SumBounds:
             slots = np.einsum("nr,nrs->ns", weights, rows.slots)[:, None, :]
             base = (weights * (rows.base + rounding)).sum(axis=1, keepdims=True)
-            return _Bounds(base, slots, *field.most(field.gains(slots, view, self.slot_from), view))
+            return SumBounds(base, slots, *field.most(field.gains(slots, view, self.slot_from), view))
 
         weights = np.eye(number)[rows.total.argmin(axis=1)]
         best = mean(weights)
         for _ in range(2 * number):
-            values = rows.base + np.einsum("nrs,ns->nr", rows.slots, self._point(best, scene)[:, 0])
+            values = rows.base + np.einsum("nrs,ns->nr", rows.slots, self._point(best, boxes)[:, 0])
             # Where the point breaks no row, no mean of them excludes it.
             if not ((values.min(axis=1) < 0) & (best.total[:, 0] >= 0)).any():
                 break
@@ -352,7 +327,7 @@ class Relaxation:
                 is_better = found.total < best.total
                 best = best.where(~is_better[:, 0], found)
                 kept = np.where(is_better, trial, kept)
-                broken = rows.base + np.einsum("nrs,ns->nr", rows.slots, self._point(found, scene)[:, 0])
+                broken = rows.base + np.einsum("nrs,ns->nr", rows.slots, self._point(found, boxes)[:, 0])
                 is_broken = (broken * towards).sum(axis=1, keepdims=True) < 0
                 low, high = np.where(is_broken, share, low), np.where(is_broken, high, share)
             if (kept == weights).all():
@@ -360,7 +335,7 @@ class Relaxation:
             weights = kept
         return best
 
-    def _widths(self, view: View) -> Floats:
+    def _widths(self, view: BallView) -> Floats:
         """Return the greatest difference from the nearest point at each slot."""
         widths = np.zeros((len(view.near), self.slots))
         for j, axis in enumerate(self.field.axes):
@@ -371,54 +346,17 @@ class Relaxation:
                 widths[:, start] = np.maximum(view.top[:, j] - view.near[:, j], view.near[:, j] - view.bottom[:, j])
         return widths
 
-    def _point(self, bounds: _Bounds, scene: _Scene) -> Floats:
+    def _point(self, bounds: SumBounds, boxes: BoundedBoxes) -> Floats:
         """Return where the bounds are attained, as differences from the nearest points over the slots."""
-        gains = self.field.gains(bounds.slots, scene.view, self.slot_from)
-        return gains.point(bounds.price, scene.view, self.slots, self.slot_from)
+        gains = self.field.gains(bounds.slots, boxes.view, self.slot_from)
+        return gains.point(bounds.price, boxes.view, self.slots, self.slot_from)
 
-    def _lines_at(self, moved: Floats, scene: _Scene) -> list[Floats]:
+    def _lines_at(self, moved: Floats, boxes: BoundedBoxes) -> list[Floats]:
         """Return for each unit the line below it that is exact at a point."""
-        sums = scene.units.begin + moved @ self.first
+        sums = boxes.units.begin + moved @ self.first
         lines = []
         for k in range(self.depth):
             if k:
                 sums = self._bent(k - 1, sums) @ self.form.weights[k].T + self.form.biases[k]
             lines.append(np.where(sums >= 0, 1.0, np.broadcast_to(self.form.slopes[k], sums.shape)))
         return lines
-
-
-@dataclass(slots=True)
-class _Scene:
-    """Boxes, the bounds on their units, and by how much each row is widened."""
-
-    view: View
-    units: Units
-    band: Floats
-
-    def take(self, chosen: Flags) -> _Scene:
-        """Return some of the boxes."""
-        return _Scene(self.view.take(chosen), self.units.take(chosen), self.band[chosen])
-
-
-@dataclass(slots=True)
-class _Bounds:
-    """Upper bounds, boxes x sums: base + most, from sums over the slots, at prices."""
-
-    base: Floats
-    slots: Floats
-    most: Floats
-    price: Floats
-
-    @property
-    def total(self) -> Floats:
-        """The bounds."""
-        return np.asarray(self.base + self.most)
-
-    def take(self, chosen: Flags) -> _Bounds:
-        """Return the bounds of some of the boxes."""
-        return _Bounds(*(getattr(self, name)[chosen] for name in _Bounds.__slots__))
-
-    def where(self, keep: Flags, other: _Bounds) -> _Bounds:
-        """Return these bounds where they are to be kept, else the others."""
-        pairs = ((getattr(self, name), getattr(other, name)) for name in _Bounds.__slots__)
-        return _Bounds(*(np.where(keep.reshape(-1, *(1,) * (a.ndim - 1)), a, b) for a, b in pairs))

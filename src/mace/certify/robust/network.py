@@ -1,12 +1,12 @@
-"""Checking that no nearer row of a linear model or network stands the noise: copies of the model whose inputs are moved.
+"""Checking that no nearer row of a linear model or network is robust: copies of the model whose inputs are moved.
 
 The evidence is a list of boxes, which must hold every row nearer than ``lower``. Each has *moves*, ways in which noise can change all its
 rows: a number is added to a feature, or it is set to one. A robust row brings the model to the target as it is and after each of them;
-that no row of the box nearer than ``lower`` does is a proof of the network lane about copies of the model beside each other, whose first
-biases hold the moves. The copies are made here. Moves that noise cannot make of some row of the box are refused; others may prove less.
+that no row of the box nearer than ``lower`` does is a proof of the network lane about all copies of the model in one network, whose
+first biases hold the moves. The copies are made here. A move that leads some row of the box out of its noise is refused.
 
 A value is moved in floats. With ρ the most by which that rounds, a row moved by a number a is one of the noise where |a| + ρ is at most the
-radius. What ρ, and the rounding of the biases to floats, make of the scores widens the goal.
+radius. The goal is widened by how far ρ, and the rounding of the biases to floats, can change the scores.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mace.certify.boxes import checker as boxes
 from mace.certify.boxes.cover import Box, check_cover
 from mace.certify.boxes.ranges import Span
 from mace.certify.network import checker as network
-from mace.certify.verdict import Progress, Refuted, Unchecked
+from mace.certify.verdict import Progress, Refuted, Unchecked, silent
 from mace.constraints.robust import Sturdy
 from mace.distances import NormMetric
 from mace.exact import UNIT, decimal_fraction, float_up
@@ -49,21 +49,21 @@ WIDER = 1 + 2.0**-20
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
-    """What noise makes of one feature: a number is added to it, or (``is_place``) it is set to that number."""
+class NoiseMove:
+    """A change of one feature within the noise: a number is added to it, or (``is_set``) it is set to that number."""
 
     number: Fraction
-    is_place: bool
+    is_set: bool
 
 
-Moves = dict[int, Move]
+Moves = dict[int, NoiseMove]
 """By position of the feature; the others stay."""
 
 
 def check(
     problem: Problem, sturdy: Sturdy, lower: Fraction | None, evidence: dict[str, Any], progress: Progress
 ) -> None:
-    """Be convinced that no plausible point nearer than ``lower`` is in the target with all that noise makes of it, or raise."""
+    """Raise unless it is shown that no plausible point nearer than ``lower`` is in the target with all rows within its noise."""
     form = problem.form
     if not isinstance(form, Network):
         raise Refuted("evidence.proof: the model is not a network")
@@ -81,12 +81,8 @@ def check(
         if proof["lane"] not in INNER:
             raise Unchecked(f"no checker for boxes of the lane {proof['lane']!r:.60}; known: {', '.join(INNER)}")
         moves = [_read_moves(problem, sturdy, box, each) for each in entry["moves"]]
-        INNER[proof["lane"]](boxes.inside(with_moves(problem, moves), box), lower, proof, _silent)
+        INNER[proof["lane"]](boxes.inside(with_moves(problem, moves), box), lower, proof, silent)
         progress((number + 1) / len(spans))
-
-
-def _silent(share: float) -> None:
-    """Tell nobody: the share of one box is not that of the whole."""
 
 
 # ---- moves
@@ -102,14 +98,14 @@ def _read_moves(problem: Problem, sturdy: Sturdy, box: Box, entry: dict[str, Any
             raise Refuted(f"evidence.moves: {name!r:.60} is moved 'by' a number or set 'at' one")
         j = problem.space.index(name)
         ((way, number),) = said.items()
-        move = Move(Fraction(float(number)), way == "at")
+        move = NoiseMove(Fraction(float(number)), way == "at")
         _check_move(problem, j, move, sturdy, box[j])
         found[j] = move
     return found
 
 
-def _check_move(problem: Problem, j: int, move: Move, sturdy: Sturdy, span: Span | None) -> None:
-    """Be convinced that noise can make this of the feature in every row whose value lies in a span, or raise."""
+def _check_move(problem: Problem, j: int, move: NoiseMove, sturdy: Sturdy, span: Span | None) -> None:
+    """Raise unless the move stays within the noise for every row whose value lies in a span."""
     name, own = problem.space.names[j], problem.factual[j]
     feature, radius = problem.space[name], sturdy.radii[name]
     assert isinstance(problem.form, Network)
@@ -123,7 +119,7 @@ def _check_move(problem: Problem, j: int, move: Move, sturdy: Sturdy, span: Span
     low, high = _ends(feature, own, span)
     if low > high:
         return
-    if move.is_place:
+    if move.is_set:
         if not feature.has(float(move.number)):
             raise Refuted(f"evidence.moves: {float(move.number)!r} is no value of {name!r:.60}")
         number = partial(_as_written, feature) if sturdy.written else Fraction
@@ -175,7 +171,7 @@ def _ends(feature: Real | Integer, own: int | float, span: Span | None) -> tuple
     return max(first, Fraction(span.low)), min(last, Fraction(span.high))
 
 
-def _rounding(feature: Feature, low: Fraction, high: Fraction, move: Move) -> Fraction:
+def _rounding(feature: Feature, low: Fraction, high: Fraction, move: NoiseMove) -> Fraction:
     """Return more than a value of a range is rounded by where it is moved, in the floats that it is one of."""
     size = max(abs(low), abs(high)) + abs(move.number)
     if not isinstance(feature, Real) or not feature.is_single:
@@ -188,7 +184,7 @@ def _rounding(feature: Feature, low: Fraction, high: Fraction, move: Move) -> Fr
 
 
 @dataclass(frozen=True, slots=True)
-class Everywhere:
+class AllMoves:
     """A goal of one alternative that every copy reaches. An outcome is 1 where all do, else 0."""
 
     goal: Goal
@@ -217,7 +213,7 @@ def _of_copy(margin: Margin, begin: int) -> Margin:
 
 
 def with_moves(problem: Problem, moves: Sequence[Moves]) -> Problem:
-    """Return the problem of reaching the goal as it is and after each of some moves, which noise can make of all its rows."""
+    """Return the problem of reaching the goal as it is and after each of some moves."""
     form, ask, goal = problem.form, problem.ask, problem.goal
     assert isinstance(form, Network)
     every: list[Moves] = [{}, *moves]
@@ -229,9 +225,9 @@ def with_moves(problem: Problem, moves: Sequence[Moves]) -> Problem:
         rows = [[_moved(point, each, features) for each in every] for point in points]
         return [Fraction(all(goal.accepts(ask([row])[0]) for row in own)) for own in rows]
 
-    stacked, lost = _beside(form, every, problem)
+    stacked, lost = _stacked(form, every, problem)
     slack = goal.slack + lost
-    return replace(problem, form=stacked, ask=ask_all, goal=Everywhere(goal, len(form.biases[-1]), len(every), slack))
+    return replace(problem, form=stacked, ask=ask_all, goal=AllMoves(goal, len(form.biases[-1]), len(every), slack))
 
 
 def _moved(point: Point, moves: Moves, features: Sequence[object]) -> Point:
@@ -241,13 +237,13 @@ def _moved(point: Point, moves: Moves, features: Sequence[object]) -> Point:
         value = point[j]
         assert value is not None
         if isinstance(features[j], Integer):
-            moved[j] = int(move.number) if move.is_place else int(value) + int(move.number)
+            moved[j] = int(move.number) if move.is_set else int(value) + int(move.number)
         else:
-            moved[j] = float(move.number) if move.is_place else float(value) + float(move.number)
+            moved[j] = float(move.number) if move.is_set else float(value) + float(move.number)
     return tuple(moved)
 
 
-def _beside(form: Network, every: Sequence[Moves], problem: Problem) -> tuple[Network, Fraction]:
+def _stacked(form: Network, every: Sequence[Moves], problem: Problem) -> tuple[Network, Fraction]:
     """Return the copies of a network as one; and by how much a margin of a copy may differ from that of the network at the moved row."""
     count = len(every)
     sizes = form.sizes if form.sizes is not None else tuple(np.abs(bias) for bias in form.biases)
@@ -304,11 +300,11 @@ def _first_layer(form: Network, moves: Moves, problem: Problem) -> _First:
         ends = min(box[j][0], Fraction(own)), max(box[j][1], Fraction(own))
         each = np.abs(weight[:, k])
         size += each * float_up(abs(move.number))
-        if not move.is_place:
+        if not move.is_set:
             error += each * float_up(_rounding(list(problem.space.values())[j], *ends, move))
         if form.unit != UNIT:
             # The library rounds what it is given; the copy only what is left of it.
             error += each * float_up(2 * form.unit * (abs(move.number) + max(map(abs, ends))))
-        if move.is_place:
+        if move.is_set:
             weight[:, k] = 0.0
     return _First(weight, bias, size * WIDER, error * WIDER)

@@ -1,6 +1,6 @@
 """Formulas of the core language as an SMT-LIB 2 script, written anew for checking.
 
-A feature is one variable: an integer for levels, whole numbers and grids (the index), a real otherwise, and a Boolean beside it where it
+A feature is one variable: an integer for levels, whole numbers and grids (the index), a real otherwise, and a further Boolean where it
 may be missing. A number of a grid that is no exact decimal lies within half an ulp of it, and is compared with constants on its index, as
 floats compare.
 """
@@ -212,7 +212,7 @@ class Script:
         return self._defined[key]
 
     def _named(self, term: str) -> str:
-        """Return a name for a term that stands in several places."""
+        """Return a name for a term that occurs several times."""
         if term not in self._defined:
             self._defined[term] = f"t{len(self._defined)}"
             self.lines.append(f"(define-fun {self._defined[term]} () Real {term})")

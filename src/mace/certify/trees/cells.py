@@ -41,7 +41,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class CellAxis:
     """One feature.
 
     Attributes
@@ -87,7 +87,7 @@ class Axis:
         return int(np.searchsorted(self.high, value, side="right"))
 
 
-def make_axes(problem: Problem, cuts: list[Floats]) -> list[Axis]:
+def make_axes(problem: Problem, cuts: list[Floats]) -> list[CellAxis]:
     """Return the axes of a problem; ``cuts`` are the values of each feature at which cells must end."""
     metric = problem.metric
     assert isinstance(metric, NormMetric)
@@ -113,7 +113,7 @@ def make_axes(problem: Problem, cuts: list[Floats]) -> list[Axis]:
         lost = np.array([own is not None])
         missing_add, missing_top = change_costs(parts, lost.astype(np.float64), lost)
         axes.append(
-            Axis(
+            CellAxis(
                 low=low,
                 high=high,
                 add=add,

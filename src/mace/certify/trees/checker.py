@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from mace.certify.trees.cells import Axis, Flags, Floats, Ints, make_axes, threshold
+from mace.certify.trees.cells import CellAxis, Flags, Floats, Ints, make_axes, threshold
 from mace.certify.trees.ensembles import CHUNK, Decisions
-from mace.certify.trees.leaves import Gains, Leaves, Nodes, cheapest_of_sets, reachable_leaves, split_nodes
+from mace.certify.trees.leaves import Leaves, NodeGains, Nodes, cheapest_of_sets, reachable_leaves, split_nodes
 from mace.certify.trees.prices import Prices
-from mace.certify.trees.proof import Branching, Part, read
+from mace.certify.trees.proof import ProofPart, ProofTree, read
 from mace.certify.verdict import Progress, Refuted
 from mace.constraints.differ import CountDifferent
 from mace.distances import NormMetric
@@ -35,7 +35,7 @@ from mace.space import Point, Real
 
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
-    """Be convinced that no plausible point nearer than ``lower`` is in the goal, or raise."""
+    """Raise unless it is shown that no plausible point nearer than ``lower`` is in the goal."""
     if not isinstance(problem.form, TreeEnsemble) or not isinstance(problem.metric, NormMetric):
         raise Refuted("evidence: a proof of the tree lane is about tree ensembles and norms")
     proof = read(evidence, len(problem.space))
@@ -68,7 +68,7 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
     progress(1.0)
 
 
-def _cuts(nodes: Nodes, proof: Branching, features: int) -> list[Floats]:
+def _cuts(nodes: Nodes, proof: ProofTree, features: int) -> list[Floats]:
     """Return every value at which a tree, or a cut of the proof, tells values of a feature apart."""
     inner = nodes.left >= 0
     reads = np.array([column.feature for column in nodes.columns], dtype=np.int64)[nodes.column]
@@ -86,7 +86,7 @@ def _cuts(nodes: Nodes, proof: Branching, features: int) -> list[Floats]:
 # ---- ways of being missing
 
 
-def patterns(axes: list[Axis], limit: int) -> Iterator[Flags]:
+def patterns(axes: list[CellAxis], limit: int) -> Iterator[Flags]:
     """Yield every way of being missing that leaves a point with a cost below ``limit``."""
     choices = [list(_choices(axis)) for axis in axes]
     if not all(choices):
@@ -106,7 +106,7 @@ def patterns(axes: list[Axis], limit: int) -> Iterator[Flags]:
             pending.append((add + more, max(top, peak), (*made, is_missing)))
 
 
-def _choices(axis: Axis) -> Iterator[tuple[int, int, bool]]:
+def _choices(axis: CellAxis) -> Iterator[tuple[int, int, bool]]:
     if axis.may_be_missing:
         yield axis.missing_add, axis.missing_top, True
     if axis.size:
@@ -117,7 +117,7 @@ def _choices(axis: Axis) -> Iterator[tuple[int, int, bool]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class LeafBox:
     """A box of cells with the leaves that meet it within the ball.
 
     Attributes
@@ -146,10 +146,10 @@ class Walk:
     def __init__(
         self,
         problem: Problem,
-        axes: list[Axis],
+        axes: list[CellAxis],
         missing: Flags,
         leaves: Leaves,
-        gains: Gains,
+        gains: NodeGains,
         limit: int,
         trees: int,
     ) -> None:
@@ -163,10 +163,10 @@ class Walk:
         self.trees = trees
         self.at_least = [c.features for c in problem.conditions if isinstance(c, CountDifferent)]
 
-    def run(self, proof: Branching, part: Part, progress: Progress) -> dict[Point, int]:
+    def run(self, proof: ProofTree, part: ProofPart, progress: Progress) -> dict[Point, int]:
         """Walk down a branching; return the points, each with its node, that only the real model can refuse."""
         asked: dict[Point, int] = {}
-        pending: list[tuple[int, Box | None]] = [(part.begin, self._narrow(self._whole()))]
+        pending: list[tuple[int, LeafBox | None]] = [(part.begin, self._narrow(self._whole()))]
         prices = None if part.prices is None else self._prices(part.prices)
         while pending:
             node, box = pending.pop()
@@ -195,14 +195,14 @@ class Walk:
         bits, rest = int(self.bits[0]), self.limit - lost
         return Prices(evidence, self.axes, self.all, self.gain, self.start, self.need, bits, rest, self.trees)
 
-    def _check_prices(self, prices: Prices | None, number: int, box: Box, node: int) -> None:
+    def _check_prices(self, prices: Prices | None, number: int, box: LeafBox, node: int) -> None:
         near = self._near(box)
         if prices is None or not prices.closes(number, box.leaves, box.low, box.high, box.inside, near):
             raise Refuted(f"evidence: the box of node {node} is not closed by its prices")
 
-    def _whole(self) -> Box:
+    def _whole(self) -> LeafBox:
         leaves = self.all
-        return Box(
+        return LeafBox(
             low=np.zeros(len(self.axes), dtype=np.int64),
             high=np.array([axis.size - 1 for axis in self.axes]),
             inside={j: np.ones(axis.size, dtype=bool) for j, axis in enumerate(self.axes) if axis.is_set},
@@ -211,7 +211,7 @@ class Walk:
             top=leaves.top,
         )
 
-    def _cut(self, box: Box, j: int, proof: Branching, node: int, *, is_left: bool) -> Box | None:
+    def _cut(self, box: LeafBox, j: int, proof: ProofTree, node: int, *, is_left: bool) -> LeafBox | None:
         """Return one side of a cut with what remains of its leaves; ``None`` where it is closed."""
         axis = self.axes[j]
         if not axis.is_set:
@@ -223,7 +223,7 @@ class Walk:
             chosen = (int(proof.levels[node]) >> axis.low.astype(np.int64)) & 1 == 1
         return self._cut_set(box, j, chosen if is_left else ~chosen)
 
-    def _cut_range(self, box: Box, j: int, bound: int, is_left: bool) -> Box | None:
+    def _cut_range(self, box: LeafBox, j: int, bound: int, is_left: bool) -> LeafBox | None:
         low, high = int(box.low[j]), int(box.high[j])
         new_low, new_high = (low, min(high, bound - 1)) if is_left else (max(low, bound), high)
         if new_low > new_high:
@@ -236,7 +236,7 @@ class Walk:
         lows[j], highs[j] = new_low, new_high
         return self._narrow(self._moved(replace(box, low=lows, high=highs), axis, old, new, a <= b))
 
-    def _cut_set(self, box: Box, j: int, chosen: Flags) -> Box | None:
+    def _cut_set(self, box: LeafBox, j: int, chosen: Flags) -> LeafBox | None:
         kept = box.inside[j] & chosen
         if not kept.any():
             return None
@@ -247,14 +247,14 @@ class Walk:
             self._moved(replace(box, inside={**box.inside, j: kept}), axis, old, new, np.asarray(after.any(axis=1)))
         )
 
-    def _moved(self, box: Box, axis: Axis, old: Ints, new: Ints, meets: Flags) -> Box:
+    def _moved(self, box: LeafBox, axis: CellAxis, old: Ints, new: Ints, meets: Flags) -> LeafBox:
         """Return a box with the costs of its leaves moved from one cell of a feature to another, and those that are too far left out."""
         add = box.add + axis.add[new] - axis.add[old]
         top = np.maximum(box.top, axis.top[new])
         kept = meets & (add + top < self.limit)
         return replace(box, leaves=box.leaves[kept], add=add[kept], top=top[kept])
 
-    def _narrow(self, box: Box) -> Box | None:
+    def _narrow(self, box: LeafBox) -> LeafBox | None:
         """Return a box without the leaves that cannot be part of the goal; ``None`` where it holds no counterfactual at all."""
         if not self._may_differ(box):
             return None
@@ -274,7 +274,7 @@ class Walk:
             return None
         return replace(box, leaves=box.leaves[useful], add=box.add[useful], top=box.top[useful])
 
-    def _may_differ(self, box: Box) -> bool:
+    def _may_differ(self, box: LeafBox) -> bool:
         """Return whether the box leaves room within the ball to differ from every earlier counterfactual, each taken alone."""
         if not self.at_least:
             return True
@@ -283,7 +283,7 @@ class Walk:
             counts += axis.missing_differs if self.missing[j] else (axis.differs & near).any(axis=1)
         return bool((counts >= self.at_least).all())
 
-    def _near(self, box: Box) -> list[Flags]:
+    def _near(self, box: LeafBox) -> list[Flags]:
         """Return the cells of a box that a point within the ball may have; none where a feature is missing."""
         inside = [
             box.inside[j]
@@ -301,7 +301,7 @@ class Walk:
             near.append(inside[j] & within & (not self.missing[j]))
         return near
 
-    def _last(self, box: Box, node: int) -> Point | None:
+    def _last(self, box: LeafBox, node: int) -> Point | None:
         """Return the point to ask the real model about where a box ends with one leaf of each tree; ``None`` where none is left."""
         if len(box.leaves) > self.trees:
             raise Refuted(f"evidence: the box of node {node} is not closed: its leaves may still add up to the target")

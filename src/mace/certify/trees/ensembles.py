@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mace.certify.trees.cells import Flags, Floats, Ints
-from mace.certify.trees.leaves import Gains, Nodes, margin_gains
+from mace.certify.trees.leaves import NodeGains, Nodes, margin_gains
 from mace.certify.verdict import Refuted
 from mace.constraints.typical import USUAL, Usual
 from mace.forms import Goal, Margin, TreeEnsemble
@@ -62,12 +62,12 @@ class Decisions:
         """How many trees there are in all."""
         return len(self.nodes.roots)
 
-    def alternatives(self) -> list[Gains]:
+    def alternatives(self) -> list[NodeGains]:
         """Return what each alternative of the goal, with what the forests ask for, needs of the leaves."""
         each = [one.goal.alternatives(one.form.outputs, ties_last=one.form.ties_last) for one in self.each]
         return [self._gains(chosen) for chosen in itertools.product(*each)]
 
-    def _gains(self, chosen: tuple[tuple[Margin, ...], ...]) -> Gains:
+    def _gains(self, chosen: tuple[tuple[Margin, ...], ...]) -> NodeGains:
         if not any(chosen):
             raise Refuted("the target asks for nothing of the model's scores")
         begins = list(itertools.accumulate((len(one.form.left) for one in self.each), initial=0))
@@ -80,7 +80,7 @@ class Decisions:
                 columns[-1][begins[k] : begins[k + 1]] = own
                 numbers.append((rest[0], rest[1], rest[2]))
         table = np.array(numbers)
-        return Gains(np.column_stack(columns), table[:, 0], table[:, 1], table[:, 2])
+        return NodeGains(np.column_stack(columns), table[:, 0], table[:, 1], table[:, 2])
 
     def refuted(self, points: Sequence[Point]) -> Iterator[tuple[Point, bool]]:
         """Yield the points that no real model surely refuses, and whether only the order of summation decides about them."""

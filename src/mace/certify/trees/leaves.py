@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from mace.certify.trees.cells import Axis, Flags, Floats, Ints
+from mace.certify.trees.cells import CellAxis, Flags, Floats, Ints
 from mace.exact import UNIT
 from mace.forms import Goal, Interval, Margin, TreeEnsemble, innermost
 from mace.space import Column
@@ -40,7 +40,7 @@ class Nodes:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class NodeSplits:
     """What nodes do to the cells of the axes.
 
     Attributes
@@ -66,7 +66,7 @@ class Leaves:
     Attributes
     ----------
     node, tree : int arrays
-        Where each stands.
+        The node of each, and its tree.
     low, high : int arrays, leaves x features
         The range of cells of each; of features with ranges.
     inside : dict of bool arrays, leaves x cells
@@ -91,7 +91,7 @@ class Leaves:
         )  # fmt: skip
 
 
-def split_nodes(nodes: Nodes, axes: list[Axis]) -> Split:
+def split_nodes(nodes: Nodes, axes: list[CellAxis]) -> NodeSplits:
     """Return the nodes in cells: a node sends every value of a cell the same way."""
     inner = nodes.left >= 0
     reads = np.array([column.feature for column in nodes.columns], dtype=np.int64)
@@ -108,10 +108,10 @@ def split_nodes(nodes: Nodes, axes: list[Axis]) -> Split:
             levels[j] = np.array(sets, dtype=bool).reshape(len(sets), axis.size)
         else:
             bound[those] = np.searchsorted(axis.high, nodes.edge[those], side="right")
-    return Split(feature, bound, row, levels)
+    return NodeSplits(feature, bound, row, levels)
 
 
-def _levels_left(nodes: Nodes, column: Column, edge: float, subset: int, axis: Axis) -> Flags:
+def _levels_left(nodes: Nodes, column: Column, edge: float, subset: int, axis: CellAxis) -> Flags:
     positions = axis.low.astype(np.intp)
     if subset >= 0:
         return np.asarray(nodes.subsets[subset], dtype=bool)[positions]
@@ -119,7 +119,7 @@ def _levels_left(nodes: Nodes, column: Column, edge: float, subset: int, axis: A
     return np.asarray(table <= edge)
 
 
-def reachable_leaves(nodes: Nodes, split: Split, axes: list[Axis], missing: Flags, limit: int) -> Leaves:
+def reachable_leaves(nodes: Nodes, split: NodeSplits, axes: list[CellAxis], missing: Flags, limit: int) -> Leaves:
     """Walk down all trees at once, and keep the leaves that hold a point of the domain with a cost below ``limit``."""
     trees = len(nodes.roots)
     start_add, start_top = start_costs(axes, missing)
@@ -144,7 +144,7 @@ def reachable_leaves(nodes: Nodes, split: Split, axes: list[Axis], missing: Flag
     return found.taken(np.argsort(found.tree, kind="stable"))
 
 
-def start_costs(axes: list[Axis], missing: Flags) -> tuple[int, int]:
+def start_costs(axes: list[CellAxis], missing: Flags) -> tuple[int, int]:
     """Return the least cost of any point: its sum and its maximum."""
     add = [axis.missing_add if lost else int(axis.add[axis.own]) for axis, lost in zip(axes, missing, strict=True)]
     top = [axis.missing_top if lost else int(axis.top[axis.own]) for axis, lost in zip(axes, missing, strict=True)]
@@ -164,7 +164,7 @@ def joined_leaves(each: list[Leaves]) -> Leaves:
     )
 
 
-def _side(at: Leaves, nodes: Nodes, split: Split, axes: list[Axis], missing: Flags, is_left: bool) -> Leaves:
+def _side(at: Leaves, nodes: Nodes, split: NodeSplits, axes: list[CellAxis], missing: Flags, is_left: bool) -> Leaves:
     """Return the children on one side that hold a point, with their boxes and costs."""
     node = at.node
     made = Leaves(
@@ -197,7 +197,7 @@ def _side(at: Leaves, nodes: Nodes, split: Split, axes: list[Axis], missing: Fla
     return made.taken(alive)
 
 
-def cheapest_of_sets(axis: Axis, inside: Flags) -> Ints:
+def cheapest_of_sets(axis: CellAxis, inside: Flags) -> Ints:
     """Return the cheapest cell of each set; any cell where a set is empty."""
     cost = np.where(inside, axis.add + axis.top, np.iinfo(np.int64).max)
     found: Ints = cost.argmin(axis=1) if axis.size else np.zeros(len(inside), dtype=np.int64)
@@ -205,7 +205,7 @@ def cheapest_of_sets(axis: Axis, inside: Flags) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class Gains:
+class NodeGains:
     """What each node adds to the margins of one alternative of a goal, in whole numbers, and what their sums must reach.
 
     A point that the real model puts in this alternative of the goal has, for every margin, ``start`` plus the gains of its leaves at

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from mace.certify.trees.cells import Axis, Flags, Floats, Ints
+from mace.certify.trees.cells import CellAxis, Flags, Floats, Ints
 from mace.certify.trees.leaves import Leaves
 from mace.certify.verdict import Refuted
 
 COARSER = 12
-"""By so many bits gains are rounded, in favour of the target, to leave room for sums with prices."""
+"""How many bits of a gain are rounded away, in favour of the target, to leave room for sums with prices."""
 
 MOST = 2**61
 NEVER = -(2**61)
@@ -51,7 +51,7 @@ class Prices:
     def __init__(
         self,
         evidence: dict[str, Any],
-        axes: list[Axis],
+        axes: list[CellAxis],
         leaves: Leaves,
         gain: Ints,
         start: Ints,
@@ -95,11 +95,11 @@ class Prices:
             row = np.full(trees, -1, dtype=np.int64)
             row[tree[chosen]] = np.arange(len(chosen))
             self.row.append(row)
-            places = [
+            positions = [
                 begins[p] + np.minimum(np.searchsorted(upper[begins[p] : begins[p + 1]], axis.high), segments[p] - 1)
                 for p in chosen
             ]
-            self.segment.append(np.array(places, dtype=np.int64).reshape(len(chosen), axis.size))
+            self.segment.append(np.array(positions, dtype=np.int64).reshape(len(chosen), axis.size))
 
     def closes(
         self, number: int, chosen: Ints, low: Ints, high: Ints, inside: dict[int, Flags], near: list[Flags]
@@ -157,7 +157,7 @@ class Prices:
             raise Refuted("evidence.prices: a price is too large")
         return scaled.astype(np.int64)
 
-    def _worth(self, axis: Axis, multiplier: float, peaks: int) -> Ints:
+    def _worth(self, axis: CellAxis, multiplier: float, peaks: int) -> Ints:
         """Return λ times the cost of each cell, rounded down; of a maximum over features at least the mean counts."""
         cost = (axis.add + axis.top // max(peaks, 1)).astype(np.float64)
         worth = np.floor(cost * (multiplier * self.unit / 2.0**58) * (1 - 2.0**-48))
@@ -203,9 +203,9 @@ class Prices:
 
 def _tightened(alive: Flags, first: Ints, last: Ints) -> tuple[Ints, Ints]:
     """Return ranges shrunk to the cells alive, in the wrong order where there is none."""
-    places = np.arange(len(alive))
-    following = np.minimum.accumulate(np.where(alive, places, len(alive))[::-1])[::-1]
-    before = np.maximum.accumulate(np.where(alive, places, -1))
+    positions = np.arange(len(alive))
+    following = np.minimum.accumulate(np.where(alive, positions, len(alive))[::-1])[::-1]
+    before = np.maximum.accumulate(np.where(alive, positions, -1))
     inside = np.clip(first, 0, len(alive) - 1), np.clip(last, 0, len(alive) - 1)
     return np.maximum(first, following[inside[0]]), np.minimum(last, before[inside[1]])
 

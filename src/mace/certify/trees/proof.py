@@ -15,7 +15,7 @@ MOST_NODES = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ProofPart:
     """Where the nodes of one branching begin and end, and its prices."""
 
     begin: int
@@ -24,7 +24,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Branching:
+class ProofTree:
     """The evidence as read: nodes in the order in which they are met.
 
     Attributes
@@ -45,7 +45,7 @@ class Branching:
         The node after the last of the subtree that begins here.
     """
 
-    parts: dict[tuple[int, tuple[int, ...]], Part]
+    parts: dict[tuple[int, tuple[int, ...]], ProofPart]
     feature: Ints
     by_prices: Ints
     right_first: Flags
@@ -54,7 +54,7 @@ class Branching:
     end: Ints
 
 
-def read(evidence: dict[str, Any], features: int) -> Branching:
+def read(evidence: dict[str, Any], features: int) -> ProofTree:
     """Return the evidence with everything in it checked for shape; what it proves comes later."""
     code, cut = _integers(evidence, "code"), _integers(evidence, "cut")
     if len(code) > MOST_NODES:
@@ -73,18 +73,18 @@ def read(evidence: dict[str, Any], features: int) -> Branching:
     if (cut < 0).any() or (cut >= len(values) + len(sets)).any() or (sets < 0).any():
         raise Refuted("evidence.cut: an entry names no cut")
     tables = np.concatenate([values, [0.0]]), np.concatenate([sets, [-1]])
-    parts: dict[tuple[int, tuple[int, ...]], Part] = {}
+    parts: dict[tuple[int, tuple[int, ...]], ProofPart] = {}
     start = 0
     for number, part in enumerate(evidence["parts"]):
         key = (int(part["alternative"]), tuple(int(j) for j in part["missing"]))
         nodes = int(part["nodes"])
         if key in parts or nodes < 1:
             raise Refuted(f"evidence.parts[{number}]: it stands twice, or is empty")
-        parts[key] = Part(start, start + nodes, part.get("prices"))
+        parts[key] = ProofPart(start, start + nodes, part.get("prices"))
         start += nodes
     if start != len(code):
         raise Refuted("evidence.parts: they do not have all nodes between them")
-    return Branching(
+    return ProofTree(
         parts,
         feature,
         by_prices=_counted(code == BY_PRICES, parts),
@@ -102,16 +102,16 @@ def _integers(evidence: dict[str, Any], name: str) -> Ints:
     return array.astype(np.int64)
 
 
-def _counted(by_prices: Flags, parts: dict[Any, Part]) -> Ints:
+def _counted(by_prices: Flags, parts: dict[Any, ProofPart]) -> Ints:
     """Return for each box that is closed by prices how many there are before it in its part; -1 for others."""
     number = np.full(len(by_prices), -1, dtype=np.int64)
     for part in parts.values():
-        places = part.begin + np.flatnonzero(by_prices[part.begin : part.end])
-        number[places] = np.arange(len(places))
+        positions = part.begin + np.flatnonzero(by_prices[part.begin : part.end])
+        number[positions] = np.arange(len(positions))
     return number
 
 
-def _ends(is_cut: Flags, parts: dict[Any, Part]) -> Ints:
+def _ends(is_cut: Flags, parts: dict[Any, ProofPart]) -> Ints:
     """Return where the subtree of each node ends; parts that are not exactly one tree each are refuted."""
     end = np.zeros(len(is_cut), dtype=np.int64)
     for part in parts.values():
