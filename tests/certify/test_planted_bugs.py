@@ -362,7 +362,11 @@ def biased(true: Any) -> Any:
     return net
 
 
-def half_as_far(found: Any) -> Any:
+def never_nearer(true: Any) -> Any:
+    return lambda self, bound: true(self, bound) if bound is None else False
+
+
+def too_far(found: Any) -> Any:
     add, stays = found
     return add * 2.5, stays
 
@@ -401,7 +405,7 @@ BUGS: dict[str, Bug] = {
     ),
     # Moves
     "moves: a copy is moved too far": Bug(
-        "mace.reductions.shifted_network:_columns", after(half_as_far), realistic("robust", *NETWORKS), (2, 7)
+        "mace.reductions.shifted_network:_columns", after(too_far), realistic("robust", *NETWORKS), (2, 7)
     ),
     # Effects
     "effects: a tree asks for the cause at another edge": Bug(
@@ -484,8 +488,8 @@ BUGS: dict[str, Bug] = {
         "mace.solvers.curves.search:above_sigmoid", after(lowered), voting, (1, 3)
     ),
     # General lanes
-    "bisection: lower is raised": Bug(
-        "mace.solvers.bisection:Bisection._capped", after(lambda lower: lower + Fraction(1, 50)), functions, (0, 1)
+    "bisection: nothing nearer is asked for": Bug(
+        "mace.solvers.bisection:Bisection._possible", never_nearer, functions, (0, 1, 2)
     ),
     "enumerate: the last value of a feature is lost": Bug(
         "mace.solvers.enumerate:_domain", after(no_last), listed, (0, 2)

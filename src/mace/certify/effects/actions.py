@@ -16,7 +16,7 @@ from mace.language import syntax
 from mace.language.linear import Linear
 from mace.language.partial import given
 from mace.language.pieces import pieces
-from mace.language.substitute import substitute_guard
+from mace.language.substitute import substitute
 from mace.models.reading import Ask
 from mace.problem import Problem
 from mace.space import FeatureSpace, Integer, Point, Real
@@ -42,7 +42,7 @@ class OnRow(Condition):
 
     def formula(self, prefix: str) -> syntax.Guard:
         """Return the condition's formula with the effects' variables for the features that follow."""
-        return substitute_guard(self.condition.formula(prefix), self.effects.named)
+        return substitute(self.condition.formula(prefix), self.effects.named)
 
 
 @dataclass(frozen=True, eq=False)
