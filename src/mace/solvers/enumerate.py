@@ -15,7 +15,7 @@ from mace.constraints.views import View
 from mace.distances import distance_down
 from mace.distances.change import change
 from mace.problem import LATE, Bounds, Limits, Problem, timed
-from mace.solvers.bisection import BAND
+from mace.solvers.incumbent import BAND
 from mace.space import Feature, Point, Value, grid_values
 
 TAKES = (View.ROWS,)

@@ -10,7 +10,7 @@ from mace.constraints.condition import compare
 from mace.exact import float_down, float_up
 from mace.language import holds, syntax
 from mace.problem import Problem
-from mace.solvers.dtypes import is_narrow, number_beside
+from mace.solvers.domains import is_narrow, rounded_to_dtype
 from mace.space import Point, Real
 
 MOST_CANDIDATES = 64
@@ -34,7 +34,7 @@ def _roundings(problem: Problem, name: str, value: Fraction | None) -> tuple[int
         return (int(value),)
     up, down = float_up(value), float_down(value)
     if is_narrow(feature):
-        return tuple(dict.fromkeys((number_beside(feature, up, up=True), number_beside(feature, down, up=False))))
+        return tuple(dict.fromkeys((rounded_to_dtype(feature, up, up=True), rounded_to_dtype(feature, down, up=False))))
     return tuple(dict.fromkeys((up,) if up == down else (up, down, float(f"{up:.14g}"))))
 
 

@@ -33,7 +33,6 @@ from mace.language.linear import nearly_linear
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem, timed
 from mace.reductions.regions import Range, Region, guard_of, lies_in, narrow, whole_region, within_reach
 from mace.solvers.abilities import Solver, why_not_taken
-from mace.solvers.bisection import BAND
 from mace.solvers.boxes.branching import (
     active_piece,
     by_missing,
@@ -45,8 +44,8 @@ from mace.solvers.boxes.branching import (
     needed_atoms,
 )
 from mace.solvers.boxes.cuts import Cut, cut_of
-from mace.solvers.domains import values_in
-from mace.solvers.dtypes import is_narrow
+from mace.solvers.domains import is_narrow, values_in
+from mace.solvers.incumbent import BAND
 from mace.space import Integer, Point, Real, Value
 from mace.space.decimals import decimal_of, dtype_of, float_of
 

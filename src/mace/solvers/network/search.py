@@ -17,8 +17,8 @@ from mace.exact import UNIT, float_up
 from mace.forms import Margin, Network
 from mace.forms.decision import Alternatives
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
-from mace.solvers.bisection import BAND
 from mace.solvers.domains import Allowed, Span, alike, on_grid, values_in
+from mace.solvers.incumbent import BAND
 from mace.solvers.network import kernels, proof
 from mace.solvers.network.conditions import Row, linear_rows
 from mace.solvers.network.parts import Part, whole

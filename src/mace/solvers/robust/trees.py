@@ -23,7 +23,7 @@ from mace.forms.scoring import column_values
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
 from mace.reductions.noise_box import Choose, around, beside
 from mace.reductions.tree_copies import Copies, Ends, Place, cell
-from mace.solvers.dtypes import number_beside
+from mace.solvers.domains import rounded_to_dtype
 from mace.space import Integer, Point, Real, Value
 
 FIRST, LEAST, GROWTH = 4, Fraction(1, 512), 8
@@ -239,7 +239,7 @@ def _past(feature: object, end: Fraction, *, up: bool) -> Value:
     else:
         near = float_up(end) if up else float_down(end)
         found = math.nextafter(near, math.inf if up else -math.inf) if near == end else near
-        found = number_beside(feature, found, up=up) if feature.low <= found <= feature.high else found
+        found = rounded_to_dtype(feature, found, up=up) if feature.low <= found <= feature.high else found
     return found if feature.has(found) else None
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mace.distances import distance_down, distance_up
 from mace.exact import UNIT, float_up
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
-from mace.solvers.bisection import BAND
+from mace.solvers.incumbent import BAND
 from mace.solvers.trees import dual, kernels
 from mace.solvers.trees.engines import Engine, Plain, Priced
 from mace.solvers.trees.local import Local
