@@ -117,4 +117,4 @@ class Incumbent:
 
     def infeasible(self, *, notes: dict[str, int] | None = None, evidence: Evidence | None = None) -> Bounds:
         """Return that there is proved to be no valid point at all."""
-        return Bounds(self.lower, is_infeasible=True, calls=self.calls, notes=notes or {}, evidence=evidence)
+        return Bounds(Fraction(0), is_infeasible=True, calls=self.calls, notes=notes or {}, evidence=evidence)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 from mace.exact import float_down
@@ -43,4 +44,6 @@ class MilpIncumbent(Incumbent):
         notes = {"nodes": self.nodes, "programs": self.programs, "polished": self.polished}
         excluded = [list(point) for point in self.ruled_out]
         evidence = {"lane": "milp", "excluded": excluded} if self.limits.record else None
-        return (self.infeasible if is_infeasible else self.bounds)(notes=notes, evidence=evidence)
+        if is_infeasible:
+            return replace(self.infeasible(notes=notes, evidence=evidence), lower=self.lower)
+        return self.bounds(notes=notes, evidence=evidence)
