@@ -1,4 +1,4 @@
-"""Copies of a model beside each other, each with its input moved by some offset: a point must bring all of them to the goal."""
+"""Several copies of a network as one, each with its input moved by some offset: a point must bring all of them to the goal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What is added to a feature's number; or (``is_place``) what it is set to."""
+    """What is added to a feature's number; or, where ``is_place``, what it is set to."""
 
     number: Fraction
     is_place: bool = False
@@ -36,13 +36,13 @@ STAY = Move(Fraction(0))
 
 @dataclass(frozen=True, slots=True)
 class Everywhere:
-    """A goal of one alternative, reached by every copy, by ``firm`` at least. An outcome is 1 where all reach it, else 0."""
+    """A goal of one alternative, reached by every copy, with a margin of at least ``room``. An outcome is 1 where all reach it, else 0."""
 
     goal: Goal
     outputs: int
     copies: int
     slack: Fraction
-    firm: Fraction = Fraction(0)
+    room: Fraction = Fraction(0)
 
     def accepts(self, outcome: Fraction) -> bool:
         """Return whether all copies reached the goal."""
@@ -57,21 +57,21 @@ class Everywhere:
         begin = copy * self.outputs
         plus = None if margin.plus is None else margin.plus + begin
         minus = None if margin.minus is None else margin.minus + begin
-        return replace(margin, plus=plus, minus=minus, shift=margin.shift - self.firm)
+        return replace(margin, plus=plus, minus=minus, shift=margin.shift - self.room)
 
     def of_result(self, result: str) -> syntax.Guard:
         """Return the goal's formula of a result of one copy."""
         return self.goal.of_result(result)
 
 
-def shifted(problem: Problem, moves: Sequence[Moves], firm: Fraction = Fraction(0)) -> Problem:
-    """Return a problem about a network whose answers must reach the goal when moved in each of these ways, all by ``firm``.
+def shifted(problem: Problem, moves: Sequence[Moves], room: Fraction = Fraction(0)) -> Problem:
+    """Return a problem about a network whose answers must reach the goal in each of these moves, with a margin of at least ``room``.
 
     A value is moved in floats: the result is off by a rounding, and the network with it by what its weights make of that, which widens
     the goal.
     """
     every = list(dict.fromkeys(moves))
-    if not firm and all(move == STAY for each in every for move in each):
+    if not room and all(move == STAY for each in every for move in each):
         return problem
     form, ask, goal = problem.form, problem.ask, problem.goal
     assert isinstance(form, Network)
@@ -88,7 +88,7 @@ def shifted(problem: Problem, moves: Sequence[Moves], firm: Fraction = Fraction(
     ]
     wide = tuple((low - more, high + more) for (low, high), more in zip(problem.box(), most, strict=True))
     slack = goal.slack + form.rounding(_clipped(wide, problem)) + _lost(form, wide)
-    wanted = Everywhere(goal, outputs, len(every), slack, firm)
+    wanted = Everywhere(goal, outputs, len(every), slack, room)
     return replace(problem, form=_beside(form, every), ask=ask_all, goal=wanted)
 
 
@@ -219,13 +219,13 @@ def span(feature: Real | Integer) -> tuple[Fraction, Fraction]:
     return Fraction(feature.low), Fraction(high)
 
 
-# ---- rows beside a point
+# ---- rows within the noise of a point
 
 FINE = 256
-"""Into so many parts the noise of a feature is cut where the worst row is looked for."""
+"""The number of values of a feature that are tried at once when the worst row is sought."""
 
 SWEEPS, CLOSER = 3, 32
-"""So many times each feature is looked at, each time in a range that is so much narrower."""
+"""How often each feature is gone through, and how many times narrower the range is each time."""
 
 
 def worst_beside(

@@ -14,7 +14,7 @@ from mace.constraints.condition import GuardCondition
 from mace.constraints.differ import CountDifferent
 from mace.constraints.views import compared_with, conjuncts
 from mace.distances.change import written_range
-from mace.exact import float_down, float_up, greatest_float, least_float, next_float, rounded_in
+from mace.exact import float_above, float_below, greatest_float, least_float, next_float, rounded_in
 from mace.language import holds, syntax
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Point, Real, Value
@@ -144,11 +144,7 @@ def alike(feature: Feature, earlier: Value, condition: CountDifferent) -> Span |
         )
     radius = condition.by * feature.range
     low, high = Fraction(earlier) - radius, Fraction(earlier) + radius
-    first, last = float_up(low), float_down(high)
-    return (
-        math.nextafter(first, math.inf) if first == low else first,
-        math.nextafter(last, -math.inf) if last == high else last,
-    )
+    return float_above(low), float_below(high)
 
 
 def values_in(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
@@ -158,6 +154,15 @@ def values_in(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats
     if isinstance(kind, Integer):
         return np.ceil(lows), np.floor(highs)
     return rounded_in(lows, highs, kind.floats)
+
+
+def values_between(feature: Real | Integer, low: float, high: float, own: Value = None) -> Span | None:
+    """Return the first and the last value of a feature between two numbers, the factual's ``own`` among them; ``None`` without any."""
+    firsts, lasts = values_in(feature, np.array([low]), np.array([high]))
+    first, last = float(firsts[0]), float(lasts[0])
+    if own is not None and low <= own <= high:
+        first, last = min(first, own), max(last, own)
+    return (first, last) if first <= last else None
 
 
 def on_grid(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
-from mace.constraints.typical import Usual
-from mace.distances import point_values
 from mace.exact import float_down, float_up
 from mace.problem import INTERRUPTED, Bounds, Evidence, Limits, Problem
 from mace.solvers.domains import representable
@@ -46,9 +43,6 @@ class Incumbent:
         self.calls = 0
         self.reason = ""
         self._valid: dict[Point, bool] = {}
-        self._forests = [condition for condition in problem.conditions if isinstance(condition, Usual)]
-        others = tuple(condition for condition in problem.conditions if not isinstance(condition, Usual))
-        self._without_forests = replace(problem, conditions=others)
 
     # ---- points
 
@@ -57,16 +51,9 @@ class Incumbent:
         return self.upper is None or self.problem.distance(point) < self.upper
 
     def is_valid(self, point: Point) -> bool:
-        """Return whether a point is plausible and the real model puts it in the goal; each point is asked about once.
-
-        Isolation forests come last: they take longer than most models.
-        """
+        """Return whether a point is plausible and the real model puts it in the goal; each point is asked about once."""
         if point not in self._valid:
-            self._valid[point] = (
-                self._without_forests.is_plausible(point)
-                and self.problem.is_reached(point)
-                and all(forest.holds(point_values(self.problem.space, point)) for forest in self._forests)
-            )
+            self._valid[point] = self.problem.is_valid(point)
         return self._valid[point]
 
     def take(self, point: Point) -> None:

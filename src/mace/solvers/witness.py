@@ -17,7 +17,7 @@ MOST_CANDIDATES = 64
 
 
 def candidates(problem: Problem, values: dict[str, Fraction | None]) -> Iterator[Point]:
-    """Yield rows beside an exact witness: each real that its column does not hold rounded up or down, up first, or to fewer digits.
+    """Yield rows near an exact witness: each real that is no float of its dtype rounded up or down, up first, or to fewer digits.
 
     Up first, because an edge of a tree is a float e with ``x <= e`` on one side: the next float up from a witness lies on the
     witness's side of every edge. Fewer digits, because an oracle knows decimals within half an ulp only, and rules meet at short ones.

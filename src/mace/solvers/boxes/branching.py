@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
-from mace.exact import float_down, float_up, greatest_float, least_float
+from mace.exact import float_above, float_below, greatest_float, least_float
 from mace.problem import Problem
 from mace.reductions.regions import Range, Region
 from mace.space import Integer, Point, Real, Value
@@ -39,14 +39,8 @@ def cut_at(left: Range, at: Fraction) -> list[Range]:
     elif left.is_whole:
         parts = [left.between(at, at), left.between(left.low, at - 1), left.between(at + 1, left.high)]
     else:
-        below, above = math.nextafter(float_down(at), -math.inf), math.nextafter(float_up(at), math.inf)
-        if float_down(at) != at:
-            below, above = float_down(at), float_up(at)
-        parts = [
-            left.between(at, at),
-            left.between(left.low, Fraction(below)),
-            left.between(Fraction(above), left.high),
-        ]
+        below, above = Fraction(float_below(at)), Fraction(float_above(at))
+        parts = [left.between(at, at), left.between(left.low, below), left.between(above, left.high)]
     return [part for part in parts if not part.is_empty]
 
 

@@ -48,7 +48,7 @@ class Cut(Protocol):
         ...
 
     def may_hold(self, point: Point, values: Values) -> bool:
-        """Return whether a point fulfils the condition, as far as that is quickly told."""
+        """Return whether a point fulfils the condition, as far as that is quickly decided."""
         ...
 
     def branch(self, region: Region, point: Point) -> list[Branch] | None:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-import numpy as np
-
 from mace.constraints.condition import Values
 from mace.distances import point_values
 from mace.errors import InvalidProgram
@@ -28,7 +26,7 @@ from mace.solvers.boxes.branching import (
     size_of,
 )
 from mace.solvers.boxes.cuts import Branch, Left
-from mace.solvers.domains import is_narrow, values_in
+from mace.solvers.domains import is_narrow, values_between
 from mace.space import Categorical, Integer, Point, Real, Value
 from mace.space.decimals import decimal_of, float_of
 
@@ -141,11 +139,8 @@ def _on_grid(region: Region, name: str, feature: Real | Integer, own: Value) -> 
     left = region[name]
     if not left.has_values:
         return region
-    first, last = values_in(feature, np.array([float_up(left.low)]), np.array([float_down(left.high)]))
-    low, high = float(first[0]), float(last[0])
-    if own is not None and left.low <= own <= left.high:
-        low, high = min(low, own), max(high, own)
-    kept = left.between(Fraction(low), Fraction(high)) if low <= high else left.nothing_but_missing()
+    ends = values_between(feature, float_up(left.low), float_down(left.high), own)
+    kept = left.nothing_but_missing() if ends is None else left.between(Fraction(ends[0]), Fraction(ends[1]))
     return None if kept.is_empty else region if kept == left else region | {name: kept}
 
 

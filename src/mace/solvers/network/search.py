@@ -17,7 +17,7 @@ from mace.exact import UNIT, float_up
 from mace.forms import Margin, Network
 from mace.forms.decision import Alternatives
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
-from mace.solvers.domains import Allowed, Span, alike, on_grid, values_in
+from mace.solvers.domains import Allowed, Span, alike, values_between
 from mace.solvers.incumbent import BAND
 from mace.solvers.network import kernels, proof
 from mace.solvers.network.conditions import Row, linear_rows
@@ -37,10 +37,10 @@ PAUSE = 0.02
 """Seconds between two looks at the clock."""
 
 ROOM = 1e-4
-"""In steps of a grid: more than the kernels' own values are off, less than a factual beside the grid is."""
+"""In steps of a grid: more than the rounding of the kernels' own values, less than how far a factual off the grid lies from it."""
 
 NODES = 10_000
-"""What a proof without a search may cost, as if the search had had so many boxes."""
+"""The number of boxes of a search that may take as long as a proof without a search."""
 
 REFUSED = "the real model refused a point that its reading puts in the goal"
 
@@ -116,7 +116,7 @@ class Search:
         return self._proved_at(radii, alternatives, self.limits)
 
     def cuts(self, margins: tuple[Margin, ...], limit: float, limits: Limits, most: int) -> dict[str, NDArray[Any]]:
-        """Return the tree of cuts that proves that an alternative is not reached within a cost, of at most so many entries."""
+        """Return the proof tree that an alternative is not reached within a cost, with at most ``most`` entries."""
         desk = self._desk(margins)
         try:
             if self._is_empty(desk):
@@ -286,11 +286,8 @@ class Search:
         """Return a range about the values of a grid that lie in a span, with room for how the kernels round them."""
         feature, own = self.features[j], self.factual[j]
         assert isinstance(feature, Real)
-        low, high = (float(ends[0]) for ends in on_grid(feature, np.array([span[0]]), np.array([span[1]])))
-        if own is not None and span[0] <= own <= span[1]:
-            low, high = min(low, own), max(high, own)
-        room = ROOM * float(feature.step or 0.0)
-        return (low - room, high + room) if low <= high else (math.inf, -math.inf)
+        ends, room = values_between(feature, *span, own), ROOM * float(feature.step or 0.0)
+        return (math.inf, -math.inf) if ends is None else (ends[0] - room, ends[1] + room)
 
     # ---- the search
 
@@ -376,7 +373,7 @@ class Search:
                 return
             self.asked += 1
             point = self._point(desk.log[n], desk)
-            if self.problem.is_plausible(point) and self.problem.is_reached(point):
+            if self.problem.is_valid(point):
                 self.best, self.best_cost = point, cost
                 desk.reals[kernels.BEST] = cost
                 return
@@ -423,7 +420,7 @@ class Search:
         """Confirm the point with the real model, and return what is proved."""
         problem, metric, point = self.problem, self.metric, self.best
         notes = {"nodes": self.nodes, "asked": self.asked}
-        if point is not None and not (problem.is_plausible(point) and problem.is_reached(point)):
+        if point is not None and not problem.is_valid(point):
             return Bounds(Fraction(0), reason=REFUSED, calls=self.nodes, notes=notes)
         if complete and point is None and math.isinf(self.open):
             return Bounds(Fraction(0), is_infeasible=True, calls=self.nodes, notes=notes)
@@ -461,12 +458,4 @@ def _spans(feature: Feature, allowed: Allowed, own: Value) -> list[Span]:
         return []
     if isinstance(feature, Integer) and feature.step is None:
         return [(math.ceil(a), math.floor(b)) for a, b in allowed.spans if math.ceil(a) <= math.floor(b)]
-    spans = []
-    for a, b in allowed.spans:
-        lows, highs = values_in(feature, np.array([a]), np.array([b]))
-        low, high = float(lows[0]), float(highs[0])
-        if own is not None and a <= own <= b:
-            low, high = min(low, own), max(high, own)
-        if low <= high:
-            spans.append((low, high))
-    return spans
+    return [span for a, b in allowed.spans if (span := values_between(feature, a, b, own)) is not None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mace.constraints.robust import Sturdy
 from mace.problem import INTERRUPTED, Bounds, Limits, Problem
-from mace.reductions.noise_box import Choose, beside
+from mace.reductions.noise_box import Choose, refusing
 from mace.solvers.incumbent import Incumbent
 from mace.space import Point
 
@@ -34,4 +34,4 @@ class Asking:
 
     def refusing(self, problem: Problem, noise: Sturdy, point: Point) -> Bounds:
         """Ask for a row within the noise of a point that is not in the target: where there is none, the point is robust."""
-        return self.ask(beside(problem, noise, point), record=True)
+        return self.ask(refusing(problem, noise, point), record=True)

@@ -153,7 +153,7 @@ class RobustSearch:
     # ---- one box
 
     def _examine(self, lower: Fraction, box: NoisyBox) -> None:
-        """Ask about a box; close it, or cut out of it what noise undoes."""
+        """Ask about a box; close it, or cut out of it rows that are not robust."""
         if self._is_cut_at_turns(lower, box):
             return
         near = within_reach(self.problem, box.region, self.incumbent.upper)
@@ -190,7 +190,7 @@ class RobustSearch:
     def _look_around(
         self, lower: Fraction, box: NoisyBox, point: Point, asked: Closed, near: Region, *, is_cut_short: bool
     ) -> None:
-        """Take the nearest point of a box where it is robust; else cut out of the box what is as little robust."""
+        """Take the nearest point of a box where it is robust; else cut out of the box what the same refused row rules out."""
         source = box.source or asked
         worst = self.worst_rows.near(point)
         if worst is None:

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from mace.clock import OutOfTime
 from mace.constraints.robust import Sturdy
 from mace.distances import NormMetric
-from mace.exact import float_down, float_up, rounded_in
+from mace.exact import float_above, float_below, float_down, float_up, rounded_in
 from mace.forms import TreeEnsemble
 from mace.forms.scoring import column_values
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
-from mace.reductions.noise_box import Choose, around, beside
+from mace.reductions.noise_box import Choose, around, refusing
 from mace.reductions.tree_copies import Copies, Ends, Place, cell
 from mace.solvers.domains import rounded_to_dtype
 from mace.solvers.incumbent import Incumbent
@@ -160,7 +160,7 @@ class TreeSearch:
         varies = [name for name, left in region.items() if not left.is_single]
         # Features that noise leaves alone are decided in the narrowed ensemble, without a condition.
         said = {*varies, *(name for name, feature in self.rest.space.items() if feature.missing or not self.narrows)}
-        asked = Copies(beside(self.rest, self.noise, point, said), None, ends if self.narrows else None).at(())
+        asked = Copies(refusing(self.rest, self.noise, point, said), None, ends if self.narrows else None).at(())
         assert isinstance(asked.form, TreeEnsemble)
         inner = {
             self.rest.space.index(each): (float_up(region[each].low), float_down(region[each].high)) for each in varies
@@ -219,8 +219,7 @@ def _past(feature: object, end: Fraction, *, up: bool) -> Value:
     if isinstance(feature, Integer):
         found: int | float = math.floor(end) + 1 if up else math.ceil(end) - 1
     else:
-        near = float_up(end) if up else float_down(end)
-        found = math.nextafter(near, math.inf if up else -math.inf) if near == end else near
+        found = float_above(end) if up else float_below(end)
         found = rounded_to_dtype(feature, found, up=up) if feature.low <= found <= feature.high else found
     return found if feature.has(found) else None
 
