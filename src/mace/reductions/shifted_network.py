@@ -234,7 +234,10 @@ def worst_beside(
     """Return the worst row that is found from a start, feature after feature, and how far in the goal it is, in floats."""
     alternatives = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
     features = list(problem.space.values())
-    best, least = start, float(_margins(form, alternatives, column_values(form.columns, [start]))[0])
+    best, least = (
+        start,
+        float(float_clearance(form.float_scores(column_values(form.columns, [start])), alternatives)[0]),
+    )
     for sweep in range(SWEEPS):
         for j, (low, high) in ranges.items():
             middle, width = float(best[j] or 0), (high - low) / CLOSER**sweep
@@ -252,7 +255,7 @@ def worst_beside(
             for k, column in enumerate(form.columns):
                 if column.feature == j and column.table is None:
                     columns[:, k] = tried
-            found = _margins(form, alternatives, columns)
+            found = float_clearance(form.float_scores(columns), alternatives)
             k = int(found.argmin())
             if found[k] < least:
                 value: Value = int(tried[k]) if is_whole else float(tried[k])
@@ -260,23 +263,20 @@ def worst_beside(
     return best, least
 
 
-def margin_of(problem: Problem, form: Network, point: Point, moves: Moves) -> float:
-    """Return how far in the goal a point is when moved, in floats."""
+def margin_of(problem: Problem, form: Network, point: Point) -> float:
+    """Return how far in the goal a point is, in floats."""
     alternatives = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
-    moved = _moved(point, moves, list(problem.space.values()))
-    return float(_margins(form, alternatives, column_values(form.columns, [moved]))[0])
+    return float(float_clearance(form.float_scores(column_values(form.columns, [point])), alternatives)[0])
 
 
-def _margins(form: Network, alternatives: Alternatives, columns: Floats) -> Floats:
-    """Return how far in the goal rows of columns are, in floats."""
-    scores = form.float_scores(columns).T
-    each = []
+def float_clearance(scores: Floats, alternatives: Alternatives) -> Floats:
+    """Return for rows of scores how far in the goal they are, in floats."""
+
+    def side(output: int | None) -> Floats:
+        return np.zeros(len(scores)) if output is None else scores[:, output]
+
+    found = np.full(len(scores), -np.inf)
     for margins in alternatives:
-        sides = [
-            (scores[m.plus] if m.plus is not None else 0.0)
-            - (scores[m.minus] if m.minus is not None else 0.0)
-            + float(m.shift)
-            for m in margins
-        ]
-        each.append(np.min(np.broadcast_arrays(*sides, np.full(len(columns), np.inf)), axis=0))
-    return np.max(each, axis=0) if each else np.full(len(columns), -np.inf)
+        each = [side(m.plus) - side(m.minus) + float(m.shift) for m in margins]
+        found = np.maximum(found, np.min([*each, np.full(len(scores), np.inf)], axis=0))
+    return found

@@ -102,7 +102,7 @@ class Bisection:
     def _close_in(self) -> None:
         """Halve the interval between lower and ceiling until it is at most the tolerance."""
         tolerance = power_of_two_below(self.problem.accuracy)
-        while self.ceiling is not None and self._gap(self.ceiling) > tolerance:
+        while self.ceiling is not None and self.ceiling - self.incumbent.lower > tolerance:
             middle = (self.incumbent.lower + self.ceiling) / 2
             if not self._possible(middle):
                 self.incumbent.lower = self.problem.metric.next_above(middle)
@@ -199,9 +199,6 @@ class Bisection:
         return region
 
     # ---- the interval
-
-    def _gap(self, high: Fraction) -> Fraction:
-        return high - self.incumbent.lower
 
     def _exact_distance(self, answer: Sat) -> Fraction:
         point = tuple(answer.values[name] for name in self.problem.space)

@@ -16,23 +16,9 @@ BAND = "rounding leaves the points between lower and upper undecided: the model'
 class Incumbent:
     """The best point and the bound of one search.
 
-    Parameters
-    ----------
-    problem, limits
-        The question, and what limits the search.
-    share : Fraction
-        The share of the accuracy by which what is left to search may be nearer than the best point and still be pruned.
-
-    Attributes
-    ----------
-    lower : Fraction
-        Proved: no valid point is nearer.
-    upper, point : Fraction and Point, optional
-        The nearest valid point so far, and its distance.
-    calls : int
-        Questions to the oracle.
-    reason : str
-        Why the search was stopped; empty where it was not.
+    No valid point is nearer than ``lower``; ``point``, at distance ``upper``, is the nearest so far. ``calls`` counts questions to the
+    oracle, ``reason`` says why the search was stopped. What is left to search is pruned where it is nearer than the best point by no more
+    than a ``share`` of the accuracy.
     """
 
     def __init__(self, problem: Problem, limits: Limits, share: Fraction = Fraction(9, 10)) -> None:

@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar
 
 from mace.clock import OutOfTime
 from mace.exact import float_down, float_up
-from mace.problem import INTERRUPTED, LATE
-from mace.reductions.regions import Range, Region, lies_in
+from mace.problem import INTERRUPTED, LATE, Bounds
+from mace.reductions.regions import Region, lies_in
 from mace.solvers.incumbent import Incumbent
 from mace.solvers.witness import is_finite
 
@@ -28,20 +28,8 @@ Item = TypeVar("Item")
 class BestFirst(Generic[Node]):
     """The boxes that are open, the one with the least bound first.
 
-    Parameters
-    ----------
-    incumbent : Incumbent
-        The best point so far; boxes that hold nothing nearer are pruned.
-    examine : callable
-        Takes the bound of a box and the box. It closes the box or pushes its parts, offers points to the incumbent, and sets the
-        incumbent's reason to stop the search.
-
-    Attributes
-    ----------
-    open : list
-        Bound, serial number and node of each open box, as a heap.
-    closed : Fraction, optional
-        The least bound of the boxes that were closed although they may hold points, which are no nearer.
+    ``examine`` takes the bound of a box and the box. It closes the box or pushes its parts, offers points to the incumbent, and sets the
+    incumbent's reason to stop the search. ``closed`` is the least bound of the boxes that were closed but may hold points.
     """
 
     def __init__(self, incumbent: Incumbent, examine: Callable[[Fraction, Node], None]) -> None:
@@ -65,53 +53,42 @@ class BestFirst(Generic[Node]):
         return limit is not None and lower >= limit
 
     def run(self) -> list[Node]:
-        """Examine box after box; return those that are left when the best of them is pruned or the search is stopped.
-
-        The incumbent's lower bound is then what was proved.
-        """
-        left: list[Node] = []
-        while self.open:
+        """Examine box after box; return those that are left when the best of them is pruned or the search is stopped."""
+        incumbent, left = self.incumbent, list[Node]()
+        while self.open and not left:
             lower, _, node = heapq.heappop(self.open)
-            if not self._is_stopped(len(self.open)) and not self.is_beaten(lower):
-                self._examine(lower, node)
-                if not self.incumbent.reason:
+            if incumbent.limits.remaining() <= 0:
+                incumbent.reason = LATE
+            elif len(self.open) > MOST_OPEN:
+                incumbent.reason = "memory limit reached"
+            elif not self.is_beaten(lower):
+                try:
+                    self.examine(lower, node)
+                except KeyboardInterrupt:
+                    incumbent.reason = INTERRUPTED
+                except OutOfTime:
+                    incumbent.reason = LATE
+                if not incumbent.reason:
                     continue
             self.close(lower)
             left = [node, *(other for _, _, other in self.open)]
-            break
-        self._update(lowers=())
+        self._prove()
         return left
-
-    def _is_stopped(self, count: int) -> bool:
-        incumbent = self.incumbent
-        if incumbent.limits.remaining() <= 0:
-            incumbent.reason = LATE
-        elif count > MOST_OPEN:
-            incumbent.reason = "memory limit reached"
-        return bool(incumbent.reason)
-
-    def _examine(self, lower: Fraction, node: Node) -> None:
-        try:
-            self.examine(lower, node)
-        except KeyboardInterrupt:
-            self.incumbent.reason = INTERRUPTED
-        except OutOfTime:
-            self.incumbent.reason = LATE
 
     def report(self) -> None:
         """Report the progress between two boxes."""
-        self._update(lowers=[self.open[0][0]] if self.open else ())
+        self._prove(*(lower for lower, _, _ in self.open[:1]))
         self.incumbent.report()
 
-    def _update(self, lowers: Sequence[Fraction]) -> None:
-        """Set what is proved: there is no point nearer than the nearest of the open and closed boxes, and the incumbent."""
-        known = [*lowers, *(each for each in (self.closed, self.incumbent.upper) if each is not None)]
+    def _prove(self, *lowers: Fraction) -> None:
+        """Set the lower bound: no valid point is nearer than all closed boxes, the incumbent and some further bounds."""
+        known = (each for each in (*lowers, self.closed, self.incumbent.upper) if each is not None)
         self.incumbent.lower = min(known, default=Fraction(0))
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether every box was proved to hold no valid point."""
-        return self.incumbent.upper is None and self.closed is None
+    def bounds(self, doubt: str, notes: dict[str, int] | None = None) -> Bounds:
+        """Return what is proved: where no box was closed with a point in it, that there is none."""
+        is_empty = self.incumbent.upper is None and self.closed is None
+        return self.incumbent.infeasible(notes=notes) if is_empty else self.incumbent.bounds(doubt=doubt, notes=notes)
 
 
 def outermost(items: Sequence[Item], region_of: Callable[[Item], Region], most: int) -> list[Item]:
@@ -127,12 +104,11 @@ def outermost(items: Sequence[Item], region_of: Callable[[Item], Region], most: 
 
 
 def ranges_dict(region: Region, whole: Region) -> dict[str, Any]:
-    """Return for a certificate the ranges of a box that are not the whole domain."""
-    return {name: _range_dict(left) for name, left in region.items() if left != whole[name]}
-
-
-def _range_dict(left: Range) -> dict[str, Any]:
-    """Return a range for a certificate; of a range of numbers its least and greatest float."""
-    if left.levels is not None:
-        return {"levels": sorted(left.levels), "missing": left.missing}
-    return {"low": float_up(left.low), "high": float_down(left.high), "missing": left.missing}
+    """Return for a certificate the ranges of a box that are not the whole domain, of numbers the least and greatest float."""
+    return {
+        name: {"levels": sorted(left.levels), "missing": left.missing}
+        if left.levels is not None
+        else {"low": float_up(left.low), "high": float_down(left.high), "missing": left.missing}
+        for name, left in region.items()
+        if left != whole[name]
+    }

@@ -82,16 +82,12 @@ class GuardsCut:
                 value = at[name]
                 assert value is not None
                 bound = Fraction(value) + shift
-                if len(syntax.variables(atom)) == 1:
-                    cut = (
-                        cut_at(region[name], bound)
-                        if atom.name == "=="
-                        else cut_range(region[name], bound, above=shift > 0)
-                    )
-                elif abs(shift) < FINEST * size_of(self.problem, name):
+                is_alone = len(syntax.variables(atom)) == 1
+                if not is_alone and abs(shift) < FINEST * size_of(self.problem, name):
                     continue
-                else:
-                    cut = cut_range(region[name], (Fraction(value) + bound) / 2, above=shift > 0)
+                at_bound = is_alone and atom.name == "=="
+                middle = bound if is_alone else (Fraction(value) + bound) / 2
+                cut = cut_at(region[name], bound) if at_bound else cut_range(region[name], middle, above=shift > 0)
                 if len(cut) > 1:
                     return [region | {name: part} for part in cut]
         return branch_somewhere(self.problem, region, point, sorted(syntax.variables(failing)))

@@ -64,7 +64,8 @@ def solve(problem: Problem, limits: Limits, lane: Solver) -> Bounds:
     """Find the nearest counterfactual, the lane asked about box after box."""
     made = divided(problem, lane, limits)
     assert made is not None
-    return ConditionSearch(problem, limits, lane, *made).run()
+    asked, guards, cuts = made
+    return ConditionSearch(problem, limits, lane, asked, GuardsCut(problem, guards)).run(cuts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,17 +104,8 @@ class Box:
 class ConditionSearch:
     """One question with conditions that its lane cannot take."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        limits: Limits,
-        lane: Solver,
-        asked: Problem,
-        guards: tuple[syntax.Guard, ...],
-        cuts: tuple[Cut, ...],
-    ) -> None:
-        self.problem, self.limits, self.lane, self.asked = problem, limits, lane, asked
-        self.guards, self.cuts = GuardsCut(problem, guards), cuts
+    def __init__(self, problem: Problem, limits: Limits, lane: Solver, asked: Problem, guards: GuardsCut) -> None:
+        self.problem, self.limits, self.lane, self.asked, self.guards = problem, limits, lane, asked, guards
         self.whole = whole_region(problem.space, problem.factual)
         self.incumbent = Incumbent(problem, limits)
         self.queue: BestFirst[Box] = BestFirst(self.incumbent, self._examine)
@@ -122,16 +114,13 @@ class ConditionSearch:
         self.proofs: dict[int, Proved | None] = {}
         self.seen: set[tuple[Range, ...]] = set()
 
-    def run(self) -> Bounds:
-        """Search, and return what is proved."""
-        self._push(Fraction(0), Box(self.whole, (self.guards, *self.cuts)))
+    def run(self, cuts: tuple[Cut, ...]) -> Bounds:
+        """Search under guards and cuts, and return what is proved."""
+        self._push(Fraction(0), Box(self.whole, (self.guards, *cuts)))
         for box in self.queue.run():
             self._keep(box.proved)
-        notes = {"boxes": self.boxes}
-        if self.queue.is_empty:
-            return self.incumbent.infeasible(notes=notes, evidence=self._evidence(None))
-        evidence = self._evidence(self.incumbent.lower)
-        return self.incumbent.bounds(doubt=self.doubt, notes=notes, evidence=evidence)
+        bounds = self.queue.bounds(self.doubt, {"boxes": self.boxes})
+        return replace(bounds, evidence=self._evidence(None if bounds.is_infeasible else bounds.lower))
 
     def _push(self, lower: Fraction, box: Box) -> None:
         """Open what the conditions leave of a box; ``lower`` bounds the box that it is a part of."""

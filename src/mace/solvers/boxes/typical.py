@@ -146,16 +146,14 @@ class UsualCut:
 
 def _holds_point(region: Region, point: Point) -> bool:
     """Return whether a row lies in a box."""
-    for left, value in zip(region.values(), point, strict=True):
-        if value is None:
-            if not left.missing:
-                return False
-        elif left.levels is not None:
-            if value not in left.levels:
-                return False
-        elif not left.low <= value <= left.high:
-            return False
-    return True
+    return all(
+        left.missing
+        if value is None
+        else value in left.levels
+        if left.levels is not None
+        else left.low <= value <= left.high
+        for left, value in zip(region.values(), point, strict=True)
+    )
 
 
 def usual_cut(condition: Usual, problem: Problem, limits: Limits) -> UsualCut:

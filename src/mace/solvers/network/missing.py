@@ -13,12 +13,11 @@ import numpy as np
 
 from mace.clock import OutOfTime
 from mace.distances import NormMetric
-from mace.forms import Alternatives, Network
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
-from mace.solvers.domains import Allowed
+from mace.solvers.domains import Allowed, allowed_values
 from mace.solvers.missing import TOO_MANY, More, Pattern, Patterns
 from mace.solvers.network import kernels, proof
-from mace.solvers.network.parts import free_values, part_of
+from mace.solvers.network.parts import part_of
 from mace.solvers.network.search import Search
 
 NEAR = 1e-9
@@ -41,18 +40,17 @@ def solve(problem: Problem, limits: Limits) -> Bounds:
 
 def _searched(problem: Problem, limits: Limits) -> tuple[Bounds, Search | None]:
     """Return what is proved, and the search of the last pattern."""
-    alternatives = _alternatives(problem)
-    allowed = free_values(problem)
+    allowed = allowed_values(problem)
     search, is_complete, reason = None, True, ""
     for (floor, pattern), (next_floor, _) in itertools.pairwise(_in_order(problem, allowed)):
         if search is not None and floor >= search.best_cost:
             break
-        reason = TOO_MANY if pattern is None else _late(search, limits)
+        reason = TOO_MANY if pattern is None else LATE if search is not None and limits.remaining() <= 0 else ""
         if pattern is not None and not reason:
             try:
                 search = Search(problem, limits, part_of(problem, allowed, pattern), earlier=search)
                 search.elsewhere = next_floor
-                is_complete = search.search_all(alternatives)
+                is_complete = search.search_all()
             except KeyboardInterrupt:
                 reason = INTERRUPTED
             except OutOfTime:
@@ -69,17 +67,11 @@ def _searched(problem: Problem, limits: Limits) -> tuple[Bounds, Search | None]:
     return (nothing if search is None else search.bounds(complete=is_complete)), search
 
 
-def _alternatives(problem: Problem) -> Alternatives:
-    form = problem.form
-    assert isinstance(form, Network)
-    return problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
-
-
 def _proof(problem: Problem, bounds: Bounds, search: Search | None, limits: Limits) -> Evidence | None:
     """Return the branchings that prove the bound for every pattern that costs less, or why there are none."""
     if not bounds.is_infeasible and bounds.lower <= 0:
         return None
-    alternatives, allowed = _alternatives(problem), free_values(problem)
+    allowed = allowed_values(problem)
 
     def proofs(limit: float, most: int) -> list[dict[str, Any]]:
         made: list[dict[str, Any]] = []
@@ -89,7 +81,7 @@ def _proof(problem: Problem, bounds: Bounds, search: Search | None, limits: Limi
             if pattern is None:
                 raise proof.Unfinished(TOO_MANY)
             part = Search(problem, limits, part_of(problem, allowed, pattern))
-            parts = [part.cuts(margins, limit, limits, most) for margins in alternatives]
+            parts = [part.cuts(margins, limit, limits, most) for margins in part.alternatives]
             made.append({"missing": np.flatnonzero(pattern).tolist(), "parts": parts})
         return made
 
@@ -98,11 +90,6 @@ def _proof(problem: Problem, bounds: Bounds, search: Search | None, limits: Limi
     radii = [kernels.WHOLE] if bounds.is_infeasible else proof.radii(problem.metric, bounds.lower, best, gap)
     found, reason = proof.first_that_ends(radii, nodes, proofs)
     return {"lane": "network", "ways": found} if found is not None else {"lane": "network", "missing": reason}
-
-
-def _late(search: Search | None, limits: Limits) -> str:
-    """Return that time is up, once a first part was searched; empty where it is not."""
-    return LATE if search is not None and limits.remaining() <= 0 else ""
 
 
 def _in_order(problem: Problem, allowed: list[Allowed]) -> Iterator[tuple[float, Pattern | None]]:

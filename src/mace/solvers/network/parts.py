@@ -22,7 +22,7 @@ import numpy as np
 from mace.distances import NormMetric
 from mace.forms import Network
 from mace.problem import Problem
-from mace.solvers.domains import Allowed, allowed_values, whole_domain
+from mace.solvers.domains import Allowed, allowed_values
 from mace.solvers.missing import Pattern
 from mace.solvers.network.prepared import Costs, Prepared, costs, prepared, sort_of
 from mace.space import Categorical, Column, Feature, FeatureSpace, Filled, Integer, Real, Value
@@ -99,13 +99,6 @@ def part_of(problem: Problem, allowed: list[Allowed], pattern: Pattern) -> Part:
         _costs(metric, filled, dummies),
         pattern,
     )
-
-
-def free_values(problem: Problem) -> list[Allowed]:
-    """Return what each feature may be."""
-    if problem.conditions:
-        return allowed_values(problem)
-    return [whole_domain(feature) for feature in problem.space.values()]
 
 
 _NETWORKS: weakref.WeakKeyDictionary[Network, dict[tuple[bytes, int], Network]] = weakref.WeakKeyDictionary()

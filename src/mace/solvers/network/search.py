@@ -15,7 +15,6 @@ from mace.constraints.differ import CountDifferent
 from mace.distances import NormMetric, distance_down, distance_up
 from mace.exact import UNIT, float_up
 from mace.forms import Margin, Network
-from mace.forms.decision import Alternatives
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
 from mace.solvers.domains import Allowed, Span, alike, values_between
 from mace.solvers.incumbent import BAND
@@ -70,33 +69,34 @@ class Search:
         self.asked: int = 0 if earlier is None else earlier.asked
         self.floor = 0.0
         self.elsewhere = math.inf
-        self.is_single = True
+        self.alternatives = problem.goal.alternatives(len(self.form.biases[-1]), ties_last=self.form.ties_last)
+        self.is_single = len(self.alternatives) == 1
         self.is_plain = self.part.is_plain and not any(self._is_stray(j) for j in self.made.stepped)
         self.reason = ""
 
     def run(self) -> Bounds:
         """Search every alternative of the goal, each until its optimum is proved or beaten; then write the proof that is asked for."""
-        alternatives = self.problem.goal.alternatives(len(self.form.biases[-1]), ties_last=self.form.ties_last)
-        if not self.limits.record:
-            return self._run(alternatives)
         whole = self.limits
-        self.limits = whole.first_half()
-        bounds = self._run(alternatives)
-        return replace(bounds, evidence=self._proof(alternatives, bounds, whole))
+        if whole.record:
+            self.limits = whole.first_half()
+        bounds = self.bounds(complete=self.search_all())
+        return replace(bounds, evidence=self._proof(bounds, whole)) if whole.record else bounds
 
-    def _proof(self, alternatives: Alternatives, bounds: Bounds, limits: Limits) -> Evidence | None:
+    def _proof(self, bounds: Bounds, limits: Limits) -> Evidence | None:
         """Return the cuts that prove the bound, or why there are none."""
         if not bounds.is_infeasible and bounds.lower <= 0:
             return None
         radii = [kernels.WHOLE]
         if not bounds.is_infeasible:
             radii = proof.radii(self.metric, bounds.lower, self.best_cost, self.gap)
-        return self._proved_at(radii, alternatives, limits)
+        return self._proved_at(radii, limits)
 
-    def _proved_at(self, radii: list[float], alternatives: Alternatives, limits: Limits) -> Evidence:
+    def _proved_at(self, radii: list[float], limits: Limits) -> Evidence:
         """Return the cuts that prove that there is nothing up to one of some costs, or why there are none."""
         found, reason = proof.first_that_ends(
-            radii, self.nodes, lambda limit, most: [self.cuts(margins, limit, limits, most) for margins in alternatives]
+            radii,
+            self.nodes,
+            lambda limit, most: [self.cuts(margins, limit, limits, most) for margins in self.alternatives],
         )
         return {"lane": "network", "parts": found} if found is not None else {"lane": "network", "missing": reason}
 
@@ -105,7 +105,6 @@ class Search:
 
         Nothing is searched for. Where ``lower`` is ``None``, all distances count; ``upper`` is that of the nearest point that may be there.
         """
-        alternatives = self.problem.goal.alternatives(len(self.form.biases[-1]), ties_last=self.form.ties_last)
         radii = [kernels.WHOLE]
         if lower is not None:
             layout = self.made.layout
@@ -113,7 +112,7 @@ class Search:
             best = math.inf if upper is None else float(upper) ** self.metric.power
             radii = proof.radii(self.metric, lower, best, gap)
         self.nodes = NODES
-        return self._proved_at(radii, alternatives, self.limits)
+        return self._proved_at(radii, self.limits)
 
     def cuts(self, margins: tuple[Margin, ...], limit: float, limits: Limits, most: int) -> dict[str, NDArray[Any]]:
         """Return the proof tree that an alternative is not reached within a cost, with at most ``most`` entries."""
@@ -125,13 +124,9 @@ class Search:
         finally:
             self._give_back(desk, margins)
 
-    def _run(self, alternatives: Alternatives) -> Bounds:
-        return self.bounds(complete=self.search_all(alternatives))
-
-    def search_all(self, alternatives: Alternatives) -> bool:
+    def search_all(self) -> bool:
         """Search every alternative; False where time or memory ran out."""
-        self.is_single = len(alternatives) == 1
-        for margins in alternatives:
+        for margins in self.alternatives:
             desk = self._desk(margins)
             is_done = self._is_empty(desk) or self._search(desk)
             self._give_back(desk, margins)

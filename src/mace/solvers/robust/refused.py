@@ -15,7 +15,7 @@ from mace.problem import Problem
 from mace.reductions.noise_box import around, inside
 from mace.reductions.regions import Range, Region, whole_region
 from mace.reductions.shifted_network import worst_beside
-from mace.solvers.robust.asking import Asking
+from mace.solvers.robust.incumbent import RobustIncumbent
 from mace.solvers.robust.ranges import as_values, only, value_between
 from mace.space import Integer, Point, Real
 
@@ -63,7 +63,7 @@ class WorstRows:
         }
 
 
-def refused_box(problem: Problem, noise: Sturdy, asking: Asking, point: Point, region: Region) -> Region:
+def refused_box(problem: Problem, noise: Sturdy, incumbent: RobustIncumbent, point: Point, region: Region) -> Region:
     """Return a box around a refused row, no row of which is in the target, as wide as the lane can easily prove.
 
     ``region`` is the box from whose rows noise led to the refused one: what noise does not lead to from there does not matter.
@@ -73,7 +73,7 @@ def refused_box(problem: Problem, noise: Sturdy, asking: Asking, point: Point, r
     free = replace(problem, factual=point, metric=metric, conditions=())
 
     def is_refused(tried: Region) -> bool:
-        return asking.incumbent.limits.remaining() > 0 and asking.ask(inside(free, tried)).is_infeasible
+        return incumbent.limits.remaining() > 0 and incumbent.ask(inside(free, tried)).is_infeasible
 
     at = {name: only(whole[name], value) for name, value in zip(whole, point, strict=True)}
     wide = {name: _widest(noise, name, whole[name], region[name], left) for name, left in at.items()}

@@ -26,9 +26,8 @@ from mace.reductions.regions import Region, whole_region, within_reach
 from mace.reductions.shifted_network import STAY, Moves, margin_of, shifted
 from mace.reductions.tree_copies import NoCopies
 from mace.solvers.boxes.best_first import BestFirst, outermost, ranges_dict
-from mace.solvers.incumbent import Incumbent
-from mace.solvers.robust.asking import Asking
 from mace.solvers.robust.copies import ShiftedCopies
+from mace.solvers.robust.incumbent import RobustIncumbent
 from mace.solvers.robust.ranges import only, outside
 from mace.solvers.robust.refused import WorstRows, grain, refused_box
 from mace.solvers.robust.trees import TreeSearch
@@ -75,18 +74,10 @@ Closed = tuple[Region, tuple[Moves, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyBox:
-    """An open box.
+    """An open box, and how long a question about it may take, in seconds.
 
-    Attributes
-    ----------
-    region : Region
-        Its ranges.
-    pinned : tuple of moves
-        Copies that its rows must bring to the goal, since noise leads from all of them to these values.
-    patience : float
-        Seconds that a question about it may take.
-    source : pair, optional
-        The closed box that its bound comes from, where it is not its own distance.
+    Its rows must bring the ``pinned`` copies to the goal, since noise leads from all of them to these values. ``source`` is the closed box
+    that its bound comes from, where it is not its own distance.
     """
 
     region: Region
@@ -103,8 +94,7 @@ class RobustSearch:
     ) -> None:
         self.problem, self.rest, self.noise, self.lane = problem, rest, noise, lane
         self.whole = whole_region(problem.space, problem.factual)
-        self.incumbent = Incumbent(problem, limits)
-        self.asking = Asking(self.incumbent, choose)
+        self.incumbent = RobustIncumbent(problem, limits, choose)
         self.queue: BestFirst[NoisyBox] = BestFirst(self.incumbent, self._examine)
         self.copies = ShiftedCopies(problem, noise)
         self.worst_rows = WorstRows(problem, noise)
@@ -122,8 +112,7 @@ class RobustSearch:
         patience = PATIENCE if isinstance(self.problem.form, Network) else math.inf
         self._push(Fraction(0), NoisyBox(self.whole, (), patience))
         left = self.queue.run()
-        is_empty = self.queue.is_empty
-        bounds = self.incumbent.infeasible() if is_empty else self.incumbent.bounds(doubt=self.doubt or OPEN)
+        bounds = self.queue.bounds(self.doubt or OPEN)
         if not limits.record:
             return bounds
         self.incumbent.limits = limits
@@ -136,6 +125,10 @@ class RobustSearch:
         """Open a box; ``lower`` bounds the box that it is a part of."""
         nearest = self._nearest(box.region)
         self.queue.push(max(lower, nearest), replace(box, source=None) if nearest >= lower else box)
+
+    def _push_parts(self, lower: Fraction, box: NoisyBox, parts: list[Region]) -> None:
+        for part in parts:
+            self._push(lower, replace(box, region=part))
 
     def _nearest(self, region: Region) -> Fraction:
         """Return a distance below which a box has no row."""
@@ -154,7 +147,9 @@ class RobustSearch:
 
     def _examine(self, lower: Fraction, box: NoisyBox) -> None:
         """Ask about a box; close it, or cut out of it rows that are not robust."""
-        if self._is_cut_at_turns(lower, box):
+        parts = self.copies.cut_at_turns(box.region)
+        if len(parts) > 1:
+            self._push_parts(lower, box, parts)
             return
         near = within_reach(self.problem, box.region, self.incumbent.upper)
         if near is None:
@@ -179,14 +174,6 @@ class RobustSearch:
         else:
             self._look_around(lower, box, found.point, asked, near, is_cut_short=is_cut_short)
 
-    def _is_cut_at_turns(self, lower: Fraction, box: NoisyBox) -> bool:
-        """Open the parts of a box on which offsets stay in the domain; return whether there are several."""
-        parts = self.copies.cut_at_turns(box.region)
-        if len(parts) > 1:
-            for part in parts:
-                self._push(lower, replace(box, region=part))
-        return len(parts) > 1
-
     def _look_around(
         self, lower: Fraction, box: NoisyBox, point: Point, asked: Closed, near: Region, *, is_cut_short: bool
     ) -> None:
@@ -194,7 +181,7 @@ class RobustSearch:
         source = box.source or asked
         worst = self.worst_rows.near(point)
         if worst is None:
-            refusing = self.asking.refusing(self.rest, self.noise, point)
+            refusing = self.incumbent.ask_around(self.rest, self.noise, point)
             if refusing.is_infeasible:
                 self._accept(point, refusing.evidence)
                 if is_cut_short and not self.queue.is_beaten(lower):
@@ -208,8 +195,7 @@ class RobustSearch:
                 return
             worst = self.worst_rows.from_refused(refusing.point, point)
         if self.copies.add_offset(point, worst):
-            for part in self.copies.cut_at_turns(box.region):
-                self._push(lower, replace(box, region=part))
+            self._push_parts(lower, box, self.copies.cut_at_turns(box.region))
             return
         if len(asked[1]) > 1:
             self._try_with_room(near, asked[1], point, worst, box.patience)
@@ -234,7 +220,7 @@ class RobustSearch:
         if pinned is None:
             # There is no proof of such boxes.
             self.is_proved_by_copies = False
-            refused = refused_box(self.rest, self.noise, self.asking, worst, box.region)
+            refused = refused_box(self.rest, self.noise, self.incumbent, worst, box.region)
         else:
             index = self.problem.space.index
             refused = {name: only(self.whole[name], worst[index(name)]) for name in self.noise.radii}
@@ -245,8 +231,7 @@ class RobustSearch:
             inner[name] = kept
         if pinned is not None:
             self._push(lower, replace(box, region=inner, pinned=pinned))
-        for part in outer:
-            self._push(lower, replace(box, region=part))
+        self._push_parts(lower, box, outer)
 
     def _accept(self, point: Point, evidence: Evidence | None) -> None:
         """Take a point that is proved robust."""
@@ -258,18 +243,18 @@ class RobustSearch:
         self, region: Region, copies: tuple[Moves, ...], point: Point, worst: Point, patience: float
     ) -> None:
         """Ask for the nearest point that all copies bring to the goal by a margin, that which a point lacks; take it where it is robust."""
-        form, problem, stay = self.problem.form, self.problem, (STAY,) * len(point)
+        form, problem = self.problem.form, self.problem
         assert isinstance(form, Network)
-        lacking = -margin_of(problem, form, worst, stay)
+        lacking = -margin_of(problem, form, worst)
         if lacking > ALMOST * (1 + float(np.abs(form.biases[-1]).max())):
             return
         # What the scores gain on the way from the factual says what a little more of them costs.
-        gained = abs(margin_of(problem, form, problem.factual, stay)) / max(float(problem.distance(point)), 1e-12)
+        gained = abs(margin_of(problem, form, problem.factual)) / max(float(problem.distance(point)), 1e-12)
         margin = max(2 * lacking, float(problem.accuracy) * gained / 20) + grain(form)
         found = self._ask_while_nearer(shifted(inside(self.rest, region), copies, Fraction(margin)), patience)
         if found is None or found.point is None or self.worst_rows.near(found.point) is not None:
             return
-        refusing = self.asking.refusing(self.rest, self.noise, found.point)
+        refusing = self.incumbent.ask_around(self.rest, self.noise, found.point)
         if refusing.is_infeasible:
             self._accept(found.point, refusing.evidence)
 
@@ -281,11 +266,11 @@ class RobustSearch:
         until = time.monotonic() + min(patience, MOST_OF_THE_TIME * self.incumbent.limits.remaining())
         if self.first is None:
             # The only question whose proof is of use: it is about all rows, without any copy.
-            self.first = self.asking.ask(problem, Limits(until, record=self.incumbent.limits.record))
+            self.first = self.incumbent.ask(problem, Limits(until, record=self.incumbent.limits.record))
             return self.first
         cutoff = self.incumbent.cutoff()
         if cutoff is None:
-            return self.asking.ask(problem, Limits(until))
+            return self.incumbent.ask(problem, Limits(until))
         enough = float_up(cutoff) + ROUNDED
 
         def look(lower: float, upper: float, calls: int) -> None:
@@ -293,7 +278,7 @@ class RobustSearch:
                 raise _Beaten
 
         try:
-            return self.asking.ask(problem, Limits(until, look))
+            return self.incumbent.ask(problem, Limits(until, look))
         except _Beaten:
             return None
 
@@ -352,7 +337,7 @@ class RobustSearch:
             proof = network.prove(asked, lower, self.incumbent.upper, limits)
             if proof is not None:
                 return proof
-        found = self.asking.ask(asked, record=True)
+        found = self.incumbent.ask(asked, record=True)
         return found.evidence if found.is_infeasible or (lower is not None and found.lower >= lower) else None
 
     def _written(self, moves: Moves) -> dict[str, dict[str, float]]:

@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from mace.clock import OutOfTime
 from mace.constraints.robust import Sturdy
 from mace.distances import NormMetric
-from mace.exact import float_above, float_below, float_down, float_up, rounded_in
+from mace.exact import float_above, float_below, float_down, float_up
 from mace.forms import TreeEnsemble
 from mace.forms.scoring import column_values
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
 from mace.reductions.noise_box import Choose, around, refusing
+from mace.reductions.shifted_network import float_clearance
 from mace.reductions.tree_copies import Copies, Ends, Place, cell
-from mace.solvers.domains import rounded_to_dtype
-from mace.solvers.incumbent import Incumbent
-from mace.solvers.robust.asking import Asking
+from mace.solvers.domains import rounded_to_dtype, values_in
+from mace.solvers.robust.incumbent import RobustIncumbent
 from mace.space import Integer, Point, Real, Value
 
 FIRST, LEAST, GROWTH = 4, Fraction(1, 512), 8
@@ -67,8 +67,7 @@ class TreeSearch:
         self.noisy = tuple(j for name in noise.radii if (j := rest.space.index(name)) in reads)
         self.places: list[Place] = []
         self.proved = Proved(Fraction(0))
-        self.incumbent = Incumbent(rest, limits)
-        self.asking = Asking(self.incumbent, choose)
+        self.incumbent = RobustIncumbent(rest, limits, choose)
         self.around: Evidence | None = None
         self.copies = Copies(rest, noise)
         self.near: dict[int, Ends] = {}
@@ -80,7 +79,7 @@ class TreeSearch:
         try:
             while is_going_on and limits.remaining() > 0:
                 asked, places = self._question(bound)
-                found = self.asking.ask(asked, record=True)
+                found = self.incumbent.ask(asked, record=True)
                 if found.is_infeasible and bound is None:
                     return self.incumbent.infeasible(
                         evidence=self._evidence(Proved(Fraction(0), places, found.evidence))
@@ -168,7 +167,7 @@ class TreeSearch:
         likely = likely_refused(asked, point, inner) if self.narrows else []
         if likely:
             return likely
-        found = self.asking.ask(asked, record=True)
+        found = self.incumbent.ask(asked, record=True)
         if not found.is_infeasible:
             return found.reason if found.point is None else [found.point]
         self.noise.remember(point)
@@ -234,7 +233,7 @@ def likely_refused(asked: Problem, point: Point, varies: dict[int, Ends]) -> lis
     features = list(form.space.values())
     if len(form.subsets) or any(getattr(features[j], "step", 1) is not None for j in varies):
         return []
-    tried = [_one_a_cell(form, j, ends, point[j], isinstance(features[j], Integer)) for j, ends in varies.items()]
+    tried = [_one_a_cell(form, j, ends, point[j]) for j, ends in varies.items()]
     if not tried or math.prod(map(len, tried)) > MOST_TRIED:
         return []
     numbers = np.array(list(itertools.product(*tried)))
@@ -246,10 +245,7 @@ def likely_refused(asked: Problem, point: Point, varies: dict[int, Ends]) -> lis
                 columns[:, k] = values
         away = np.maximum(away, np.abs(values - float(point[j] or 0)) / max(ends[1] - ends[0], 1e-300))
     sums = form.base + form.value[form.leaves_of_columns(columns)].sum(axis=1)
-    lead = np.full(len(sums), -np.inf)
-    for margins in asked.goal.alternatives(form.outputs, ties_last=form.ties_last):
-        each = [_side(sums, m.plus) - _side(sums, m.minus) + float(m.shift) for m in margins]
-        lead = np.maximum(lead, np.min(each, axis=0))
+    lead = float_clearance(sums, asked.goal.alternatives(form.outputs, ties_last=form.ties_last))
     refused = np.flatnonzero(lead > 2 * float(form.band(asked.goal)) + 1e-9 * (1 + np.abs(sums).max()))
     if not len(refused):
         return []
@@ -263,21 +259,15 @@ def likely_refused(asked: Problem, point: Point, varies: dict[int, Ends]) -> lis
     return found
 
 
-def _side(sums: NDArray[np.float64], output: int | None) -> NDArray[np.float64]:
-    return np.zeros(len(sums)) if output is None else sums[:, output]
-
-
-def _one_a_cell(form: TreeEnsemble, j: int, ends: Ends, own: Value, is_whole: bool) -> NDArray[np.float64]:
+def _one_a_cell(form: TreeEnsemble, j: int, ends: Ends, own: Value) -> NDArray[np.float64]:
     """Return a value in each cell of a feature within a range: the nearest to its own."""
     reads = np.array([column.feature == j for column in form.columns])
     edges = np.unique(form.edge[(form.left >= 0) & reads[form.column]])
     edges = edges[(edges >= ends[0]) & (edges < ends[1])]
     low, high = np.concatenate([[ends[0]], np.nextafter(edges, np.inf)]), np.concatenate([edges, [ends[1]]])
     feature = list(form.space.values())[j]
-    if isinstance(feature, Real):
-        low, high = rounded_in(low, high, feature.floats)
-    elif is_whole:
-        low, high = np.ceil(low), np.floor(high)
+    assert isinstance(feature, Real | Integer)
+    low, high = values_in(feature, low, high)
     kept = low <= high
     found: NDArray[np.float64] = np.clip(0.0 if own is None else float(own), low[kept], high[kept])
     return found

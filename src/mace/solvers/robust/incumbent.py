@@ -1,4 +1,4 @@
-"""Asking a lane, on behalf of a search for robust answers."""
+"""The incumbent of a search for robust answers, which asks lanes: for points, and for refused rows within the noise of a point."""
 
 from __future__ import annotations
 
@@ -9,29 +9,22 @@ from mace.solvers.incumbent import Incumbent
 from mace.space import Point
 
 
-class Asking:
-    """The lanes that answer the questions of one search; each question counts as a call.
+class RobustIncumbent(Incumbent):
+    """The best point and bound; each question to a lane, which ``choose`` gives, is a call."""
 
-    Parameters
-    ----------
-    incumbent : Incumbent
-        Of the search.
-    choose : callable
-        Gives the lane of a question.
-    """
-
-    def __init__(self, incumbent: Incumbent, choose: Choose) -> None:
-        self.incumbent, self.choose = incumbent, choose
+    def __init__(self, problem: Problem, limits: Limits, choose: Choose) -> None:
+        super().__init__(problem, limits)
+        self.choose = choose
 
     def ask(self, problem: Problem, limits: Limits | None = None, *, record: bool = False) -> Bounds:
         """Return a lane's answer within limits, by default the search's own; an interrupt goes on to the search."""
-        own = self.incumbent.limits
-        self.incumbent.calls += 1
-        found = self.choose(problem)(problem, limits or Limits(own.deadline, record=record and own.record))
+        self.calls += 1
+        limits = limits or Limits(self.limits.deadline, record=record and self.limits.record)
+        found = self.choose(problem)(problem, limits)
         if found.reason == INTERRUPTED:
             raise KeyboardInterrupt
         return found
 
-    def refusing(self, problem: Problem, noise: Sturdy, point: Point) -> Bounds:
+    def ask_around(self, problem: Problem, noise: Sturdy, point: Point) -> Bounds:
         """Ask for a row within the noise of a point that is not in the target: where there is none, the point is robust."""
         return self.ask(refusing(problem, noise, point), record=True)
