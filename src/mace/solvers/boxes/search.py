@@ -69,7 +69,7 @@ def solve(problem: Problem, limits: Limits, lane: Solver) -> Bounds:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Proved:
+class ProvedBox:
     """A box, the lower bound that was proved of it (``None``: it holds nothing at all), and the proof.
 
     The proof is about the model, or, where ``forest`` is a number, about that one of the isolation forests.
@@ -85,7 +85,7 @@ class Proved:
         return self.lower is None or (lower is not None and self.lower >= lower)
 
 
-def _better(first: Proved | None, second: Proved | None) -> Proved | None:
+def _better(first: ProvedBox | None, second: ProvedBox | None) -> ProvedBox | None:
     """Return which of two proofs proves more; the first where they prove the same."""
     if first is None or second is None:
         return first or second
@@ -93,12 +93,12 @@ def _better(first: Proved | None, second: Proved | None) -> Proved | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Box:
+class OpenBox:
     """An open box: its ranges, the conditions left to hold on it, guards first, and what is proved of a box around it."""
 
     region: Region
     cuts: tuple[Cut, ...]
-    proved: Proved | None = None
+    proved: ProvedBox | None = None
 
 
 class ConditionSearch:
@@ -108,21 +108,21 @@ class ConditionSearch:
         self.problem, self.limits, self.lane, self.asked, self.guards = problem, limits, lane, asked, guards
         self.whole = whole_region(problem.space, problem.factual)
         self.incumbent = Incumbent(problem, limits)
-        self.queue: BestFirst[Box] = BestFirst(self.incumbent, self._examine)
+        self.queue: BestFirst[OpenBox] = BestFirst(self.incumbent, self._examine)
         self.boxes = 0
         self.doubt = BAND
-        self.proofs: dict[int, Proved | None] = {}
+        self.proofs: dict[int, ProvedBox | None] = {}
         self.seen: set[tuple[Range, ...]] = set()
 
     def run(self, cuts: tuple[Cut, ...]) -> Bounds:
         """Search under guards and cuts, and return what is proved."""
-        self._push(Fraction(0), Box(self.whole, (self.guards, *cuts)))
+        self._push(Fraction(0), OpenBox(self.whole, (self.guards, *cuts)))
         for box in self.queue.run():
             self._keep(box.proved)
         bounds = self.queue.bounds(self.doubt, {"boxes": self.boxes})
         return replace(bounds, evidence=self._evidence(None if bounds.is_infeasible else bounds.lower))
 
-    def _push(self, lower: Fraction, box: Box) -> None:
+    def _push(self, lower: Fraction, box: OpenBox) -> None:
         """Open what the conditions leave of a box; ``lower`` bounds the box that it is a part of."""
         region, proved = box.region, box.proved
         kept: list[Cut] = []
@@ -130,7 +130,7 @@ class ConditionSearch:
             made = cut.narrow(region)
             if made.proof is not None:
                 floor = None if made.region is None else made.floor
-                proved = _better(proved, Proved(region, floor, made.proof, made.forest))
+                proved = _better(proved, ProvedBox(region, floor, made.proof, made.forest))
             if made.region is None:
                 if proved is not None and proved.lower is None:
                     self._keep(proved)
@@ -141,18 +141,18 @@ class ConditionSearch:
         if len(kept) == 1 and tuple(region.values()) in self.seen:
             return
         self.seen.add(tuple(region.values()))
-        self.queue.push(lower, Box(region, tuple(kept), proved))
+        self.queue.push(lower, OpenBox(region, tuple(kept), proved))
 
-    def _close(self, lower: Fraction, proved: Proved | None) -> None:
+    def _close(self, lower: Fraction, proved: ProvedBox | None) -> None:
         self.queue.close(lower)
         self._keep(proved)
 
-    def _keep(self, proved: Proved | None) -> None:
+    def _keep(self, proved: ProvedBox | None) -> None:
         self.proofs[id(proved)] = proved
 
     # ---- one box
 
-    def _examine(self, lower: Fraction, box: Box) -> None:
+    def _examine(self, lower: Fraction, box: OpenBox) -> None:
         """Ask the lane about a box; close it, or branch. ``lower`` is what was proved of a box around it."""
         near = within_reach(self.problem, box.region, self.incumbent.upper)
         region = None if near is None else self.guards.narrow(near).region
@@ -173,7 +173,7 @@ class ConditionSearch:
             self._close(lower, box.proved)
             self.incumbent.reason = found.reason or LATE
             return
-        mine = Proved(region, None if found.is_infeasible else found.lower, found.evidence)
+        mine = ProvedBox(region, None if found.is_infeasible else found.lower, found.evidence)
         lower, proved = max(lower, found.lower), _better(mine, box.proved)
         if found.is_infeasible:
             self._keep(proved)
@@ -185,9 +185,9 @@ class ConditionSearch:
             self._offer(found.point)
             self._close(lower, proved)
         else:
-            self._branch(lower, Box(region, box.cuts, proved), found.point, failing)
+            self._branch(lower, OpenBox(region, box.cuts, proved), found.point, failing)
 
-    def _branch(self, lower: Fraction, box: Box, point: Point, failing: Cut) -> None:
+    def _branch(self, lower: Fraction, box: OpenBox, point: Point, failing: Cut) -> None:
         """Open the parts of a box whose nearest point fails a condition; close the box where it is too narrow to be cut."""
         parts = failing.branch(box.region, point)
         for other in failing.repaired(point):
@@ -198,7 +198,7 @@ class ConditionSearch:
             self._close(lower, box.proved)
             self.doubt = NARROW
         for region, left in parts or ():
-            self._push(lower, Box(region, tuple(left if cut is failing else cut for cut in box.cuts), box.proved))
+            self._push(lower, OpenBox(region, tuple(left if cut is failing else cut for cut in box.cuts), box.proved))
         self.queue.report()
 
     def _failing(self, point: Point, cuts: tuple[Cut, ...]) -> Cut | None:

@@ -45,7 +45,7 @@ ROUNDING = "rounding keeps a row beside a point from being refused or not"
 
 
 @dataclass(frozen=True, slots=True)
-class Proved:
+class ProvedBound:
     """A lower bound, the places whose copies it takes into account, and the lane's proof of it."""
 
     lower: Fraction
@@ -66,7 +66,7 @@ class TreeSearch:
         reads = {column.feature for column in self.form.columns}
         self.noisy = tuple(j for name in noise.radii if (j := rest.space.index(name)) in reads)
         self.places: list[Place] = []
-        self.proved = Proved(Fraction(0))
+        self.proved = ProvedBound(Fraction(0))
         self.incumbent = RobustIncumbent(rest, limits, choose)
         self.around: Evidence | None = None
         self.copies = Copies(rest, noise)
@@ -82,7 +82,7 @@ class TreeSearch:
                 found = self.incumbent.ask(asked, record=True)
                 if found.is_infeasible and bound is None:
                     return self.incumbent.infeasible(
-                        evidence=self._evidence(Proved(Fraction(0), places, found.evidence))
+                        evidence=self._evidence(ProvedBound(Fraction(0), places, found.evidence))
                     )
                 is_going_on, bound = self._take(found, bound, places)
             if is_going_on:
@@ -101,7 +101,7 @@ class TreeSearch:
         reached = bound if found.is_infeasible else found.lower if bound is None else min(found.lower, bound)
         assert reached is not None
         if reached >= self.proved.lower:
-            self.proved = Proved(reached, places, found.evidence)
+            self.proved = ProvedBound(reached, places, found.evidence)
         incumbent.lower = self.proved.lower
         incumbent.report()
         if incumbent.is_closed():
@@ -197,7 +197,7 @@ class TreeSearch:
 
     # ---- evidence
 
-    def _evidence(self, proved: Proved) -> Evidence | None:
+    def _evidence(self, proved: ProvedBound) -> Evidence | None:
         if not self.incumbent.limits.record:
             return None
         names = self.rest.space.names
