@@ -29,12 +29,19 @@ class Incumbent:
         self.calls = 0
         self.reason = ""
         self._valid: dict[Point, bool] = {}
+        self._distances: dict[Point, Fraction] = {}
 
     # ---- points
 
     def is_nearer(self, point: Point) -> bool:
         """Return whether a point is nearer than the best so far."""
-        return self.upper is None or self.problem.distance(point) < self.upper
+        return self.upper is None or self._distance(point) < self.upper
+
+    def _distance(self, point: Point) -> Fraction:
+        """Return the distance of a point, which is computed once."""
+        if point not in self._distances:
+            self._distances[point] = self.problem.distance(point)
+        return self._distances[point]
 
     def is_valid(self, point: Point) -> bool:
         """Return whether a point is plausible and the real model puts it in the goal; each point is asked about once."""
@@ -44,7 +51,7 @@ class Incumbent:
 
     def take(self, point: Point) -> None:
         """Make a point the incumbent that is known to be valid and no farther than the best so far."""
-        self.upper, self.point = self.problem.distance(point), point
+        self.upper, self.point = self._distance(point), point
 
     def offer(self, point: Point) -> bool:
         """Take a point where it is nearer and valid; return whether it is."""
