@@ -365,7 +365,7 @@ def test_the_ball_holds_every_leaf_that_reaches_into_it(seed: int) -> None:
         return
     tables = Tables(problem)
     alternatives = tables.alternatives()
-    part = tables.part(tables.ways.factual, alternatives[0]) if alternatives else None
+    part = tables.part(tables.patterns.factual, alternatives[0]) if alternatives else None
     if part is None:
         return
     costs = sorted(leaf_cost(tables, part, path) for path in leaf_paths(tables.grid))

@@ -253,7 +253,10 @@ class BallSearch:
         """Look for a valid row near a point that the relaxation allows; return whether the node is closed by it."""
         incumbent = self.incumbent
         row = self._model.point(point, *settled(self._model.program, self._propagator, point, low, high))
-        if not (incumbent.offer_rounded(row) or incumbent.offer_rounded(short(self.problem, row))) and node.bound > node.polished:
+        if (
+            not (incumbent.offer_rounded(row) or incumbent.offer_rounded(short(self.problem, row)))
+            and node.bound > node.polished
+        ):
             self._polish(node, row)
         if node.bound < incumbent.float_cutoff():
             return False
