@@ -9,7 +9,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mace.exact import decimal_fraction, float32_edge, float_down, float_up, gamma, root_down, root_up
+from mace.exact import (
+    decimal_fraction,
+    float32_edge,
+    float_above,
+    float_below,
+    float_down,
+    float_up,
+    gamma,
+    root_down,
+    root_up,
+)
 
 fractions = st.fractions(min_value=-(10**9), max_value=10**9)
 thresholds = st.floats(-1e30, 1e30, allow_nan=False).filter(lambda t: t == 0 or abs(t) > 1e-35)
@@ -20,6 +30,13 @@ def test_rounding_up_and_down_encloses_and_is_tight(value: Fraction) -> None:
     low, high = float_down(value), float_up(value)
     assert low <= value <= high
     assert low == high or math.nextafter(low, math.inf) == high
+
+
+@given(fractions | st.floats(-1e9, 1e9).map(Fraction))
+def test_the_floats_next_to_a_number_are_above_and_below_it_and_tight(value: Fraction) -> None:
+    low, high = float_below(value), float_above(value)
+    assert low < value < high
+    assert math.nextafter(low, math.inf) >= value >= math.nextafter(high, -math.inf)
 
 
 @given(thresholds)

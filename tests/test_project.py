@@ -20,7 +20,7 @@ SOURCE = ROOT / "src" / "mace"
 
 ORDER = [room for rooms in LAYERS.values() for room in rooms]
 
-ASKS_FOR_A_LANE = ("solvers", "curves", "incumbent")
+ASKS_FOR_A_LANE = ("solvers", "curves", "questions")
 """The lane of curves asks ``mace.solvers`` for the lane of each question that it makes; it is itself a line of that table."""
 
 

@@ -48,6 +48,18 @@ def is_float(value: Fraction) -> bool:
         return False
 
 
+def float_above(value: Fraction) -> float:
+    """Return the least float64 that is above ``value``."""
+    found = float_up(value)
+    return math.nextafter(found, math.inf) if found == value else found
+
+
+def float_below(value: Fraction) -> float:
+    """Return the greatest float64 that is below ``value``."""
+    found = float_down(value)
+    return math.nextafter(found, -math.inf) if found == value else found
+
+
 def decimal_fraction(value: float, dtype: str = "float64") -> Fraction:
     """Return the fraction that a person means by a float: the shortest decimal that prints it in its dtype.
 

@@ -79,6 +79,15 @@ class Problem:
         """Ask the real model about this row alone; a point whose outcome is not fixed does not count."""
         return self.goal.accepts(self.ask([point])[0]) and self.form.is_settled(point, self.goal)
 
+    def is_valid(self, point: Point) -> bool:
+        """Return whether a point is plausible and the real model puts it in the goal; slow conditions come last."""
+        slow = [condition for condition in self.conditions if condition.is_slow]
+        if not slow:
+            return self.is_plausible(point) and self.is_reached(point)
+        quick = replace(self, conditions=tuple(each for each in self.conditions if not each.is_slow))
+        values = point_values(self.space, point)
+        return quick.is_valid(point) and all(condition.holds(values) for condition in slow)
+
     def distance(self, point: Point) -> Fraction:
         """Return the distance of a point, exactly (l2: rounded up)."""
         return distance_up(self.metric, self.metric.measure(point))

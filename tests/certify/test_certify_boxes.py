@@ -26,7 +26,7 @@ from mace.certify.verdict import Refuted
 from mace.distances import point_values
 from mace.language import holds
 from mace.reductions.regions import Region
-from mace.solvers.boxes import search as across
+from mace.solvers.boxes import guards
 from mace.space import Point
 
 
@@ -173,7 +173,7 @@ def test_a_damaged_box_is_refuted_and_no_crash(ranges: Any) -> None:
 
 def test_the_wrong_answers_of_a_broken_solver_are_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where narrowing loses rows, some bounds are above the truth, and no such bound has a valid proof."""
-    honest = across.narrow
+    honest = guards.narrow
 
     def careless(guard: Any, region: Region) -> Region | None:
         left = honest(guard, region)
@@ -181,7 +181,7 @@ def test_the_wrong_answers_of_a_broken_solver_are_refuted(monkeypatch: pytest.Mo
             return left
         return left | {"a": left["a"].between(left["a"].low + 1, left["a"].high)}
 
-    monkeypatch.setattr(across, "narrow", careless)
+    monkeypatch.setattr(guards, "narrow", careless)
     wrong = 0
     for seed in range(40):
         explainer, row, text = finite_case(seed)

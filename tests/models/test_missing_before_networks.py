@@ -32,7 +32,7 @@ from mace import FeatureSpace, UnsupportedModel, categorical, integer, real
 from mace.forms import Network
 from mace.forms.form import box_at
 from mace.models import read
-from mace.solvers.network import missing as gaps
+from mace.solvers import missing
 from mace.testing import check_model
 
 CURVE = ColumnTransformer(
@@ -162,12 +162,12 @@ def test_a_time_limit_is_kept_between_many_quick_ways() -> None:
 def test_more_ways_than_can_be_tried_are_an_honest_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     space = FeatureSpace({"a": real(0, 10, missing=True), "z": real(-3, 5)})
     explainer = mace.Explainer(gap_filler(), space)
-    monkeypatch.setattr(gaps, "MOST_WAYS", 1)
+    monkeypatch.setattr(missing, "MOST_PATTERNS", 1)
     explanation = explainer.explain({"a": 4.0, "z": 0.0}, solver="network")
     assert explanation.status == "unknown"
-    assert explanation.reason == gaps.TOO_MANY
+    assert explanation.reason == missing.TOO_MANY
     assert explanation.lower == pytest.approx(0.5, abs=1e-6)
-    monkeypatch.setattr(gaps, "MOST_WAYS", 0)
+    monkeypatch.setattr(missing, "MOST_PATTERNS", 0)
     assert explainer.explain({"a": 4.0, "z": 0.0}, solver="network").lower == 0
 
 

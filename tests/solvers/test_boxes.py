@@ -109,6 +109,21 @@ def test_the_explanation_says_how() -> None:
     assert "conditions across features by cutting boxes" in answer.solver
 
 
+@pytest.mark.parametrize("distance", ["l1", "linf"])
+def test_progress_never_reports_a_bound_above_the_answer(explainer: mace.Explainer, distance: str) -> None:
+    """The bound of the box that was just asked about was reported, though boxes with a lower bound were open."""
+    for constraints in QUESTIONS:
+        lowers = [0.0]
+        answer = explainer.explain(
+            OLD,
+            target=1,
+            constraints=constraints,
+            distance=distance,
+            on_progress=lambda lower, upper, calls, lowers=lowers: lowers.append(lower),
+        )
+        assert max(lowers) <= answer[0].distance
+
+
 def test_a_deadline_leaves_honest_bounds() -> None:
     explainer = MODELS["forest"]()
     trees.prepare()

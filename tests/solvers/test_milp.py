@@ -32,7 +32,7 @@ from mace.problem import Limits, Problem, Status
 from mace.solvers import choose, milp
 from mace.solvers import enumerate as brute
 from mace.solvers.abilities import obstacle
-from mace.solvers.bisection import BAND
+from mace.solvers.incumbent import BAND
 from mace.solvers.milp import relaxation as relaxation_module
 from mace.solvers.milp.builder import Builder, ChoicePart
 from mace.solvers.milp.contract import Contractor

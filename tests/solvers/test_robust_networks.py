@@ -21,7 +21,7 @@ import mace
 from mace.certify.certificate import Certificate
 from mace.certify.robust.network import NoiseMove, with_moves
 from mace.certify.statement import Statement
-from mace.solvers.robust import search as sturdy
+from mace.solvers.robust.copies import ShiftedCopies
 from mace.space import grid_values
 
 pytestmark = pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
@@ -61,10 +61,14 @@ def answered(seed: int) -> tuple[Any, Certificate] | None:
         # Off the grid, where noise does not bring other rows.
         row["b"] += 1 if row["b"] < 6 else -1
     constraints = [mace.robust(noise), *(["a + b <= 11"] if seed % 3 == 2 else [])]
+    lowers = [0.0]
     try:
-        answer = mace.Explainer(model, SPACE).explain(row, target, constraints=constraints, certify=True)
+        answer = mace.Explainer(model, SPACE).explain(
+            row, target, constraints=constraints, certify=True, on_progress=lambda lower, *_: lowers.append(lower)
+        )
     except mace.AlreadyThere:
         return None
+    assert not len(answer) or max(lowers) <= answer[0].distance
     assert answer.status in ("optimal", "infeasible"), answer.reason
     certificate = answer[0].certificate if len(answer) else answer.certificate
     assert certificate is not None
@@ -247,8 +251,8 @@ def test_more_noise_than_was_proved_is_not_valid_unless_true() -> None:
 
 def test_a_search_that_moves_too_far_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies moved beyond the noise ask too much, so that nearer answers are overlooked."""
-    honest = sturdy._Search._steps
-    monkeypatch.setattr(sturdy._Search, "_steps", lambda self: tuple(3 * step for step in honest(self)))
+    honest = ShiftedCopies._steps
+    monkeypatch.setattr(ShiftedCopies, "_steps", lambda self: tuple(3 * step for step in honest(self)))
     answered.cache_clear()
     found = []
     for seed in (0, 3, 4, 7):

@@ -255,7 +255,7 @@ def test_many_features_that_may_be_missing_are_no_explosion() -> None:
 def test_a_search_that_cannot_try_every_way_of_being_missing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     case = random_ensemble(232)
     explainer = Explainer(case.model, case.space)
-    monkeypatch.setattr("mace.solvers.trees.search.MOST_PARTS", 0)
+    monkeypatch.setattr("mace.solvers.missing.MOST_PATTERNS", 0)
     explanation = explainer.explain(case.row, solver="trees")
     assert explanation.status == "unknown"
     assert "ways of being missing" in explanation.reason
@@ -365,7 +365,7 @@ def test_the_ball_holds_every_leaf_that_reaches_into_it(seed: int) -> None:
         return
     tables = Tables(problem)
     alternatives = tables.alternatives()
-    part = tables.part(tables.ways.factual, alternatives[0]) if alternatives else None
+    part = tables.part(tables.patterns.factual, alternatives[0]) if alternatives else None
     if part is None:
         return
     costs = sorted(leaf_cost(tables, part, path) for path in leaf_paths(tables.grid))

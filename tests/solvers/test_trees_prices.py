@@ -79,7 +79,7 @@ def priced_ball(explainer: Explainer, row: pd.Series, distance: object, radius: 
     """Return the engine with prices at the start of one ball."""
     problem = problem_of(explainer, row, {"distance": distance})
     tables = Tables(problem)
-    part = tables.part(tables.ways.factual, tables.alternatives()[0])
+    part = tables.part(tables.patterns.factual, tables.alternatives()[0])
     assert part is not None
     radius = float(Fraction(radius) ** problem.metric.power)
     local = Local(tables.grid, tables.view, radius, part.cells, part.lo, part.hi, part.mask, part.trees, part.values)

@@ -108,7 +108,7 @@ class PlausibleFeatureTweaking(FeatureTweaking):
         order = np.argsort(_measures(problem, changes(self._space, numbers, problem.factual)), kind="stable")
         for position in self._in_target(problem, encode_numbers(columns, numbers), order):
             point = as_point(self._space, numbers[position])
-            if problem.is_plausible(point) and problem.is_reached(point):
+            if problem.is_valid(point):
                 return point
         return (
             f"none of the {len(instances)} tweaked instances, projected, is in the target and fulfils the constraints"

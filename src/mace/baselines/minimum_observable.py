@@ -42,7 +42,7 @@ class MinimumObservable:
         there = np.flatnonzero(self._is_there(problem))
         for position in there[np.argsort(self._measures(problem, there), kind="stable")]:
             point = self._points[position]
-            if problem.is_plausible(point) and problem.is_reached(point):
+            if problem.is_valid(point):
                 return point
         return f"none of the {len(self._points)} rows is in the target and fulfils the constraints"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from mace.constraints.views import View, why_not_domains, why_not_inequalities
 from mace.errors import InvalidConstraint, did_you_mean
@@ -20,6 +20,9 @@ class Condition(Protocol):
     """A condition on a counterfactual. A class that inherits from it has, unless it says otherwise, a formula and is asked about rows."""
 
     __slots__ = ()
+
+    is_slow: ClassVar[bool] = False
+    """Whether a row is quicker asked of most models than of this condition."""
 
     def formula(self, prefix: str) -> syntax.Guard:
         """Return the condition as a formula; its own variables begin with ``prefix``."""

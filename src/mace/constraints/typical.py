@@ -41,6 +41,7 @@ class Usual(Condition):
     reading: Reading
     said: dict[Point, bool] = field(default_factory=dict, repr=False, compare=False)
     cut: ClassVar[str] = "typical"
+    is_slow: ClassVar[bool] = True
 
     @property
     def form(self) -> TreeEnsemble:

@@ -1,4 +1,4 @@
-"""The question whether noise undoes an answer: is there a row beside it that is not in the target?"""
+"""The question whether a point is robust: is there a row within its noise that is not in the target?"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def inside(problem: Problem, region: Region) -> Problem:
 
 
 def around(problem: Problem, sturdy: Sturdy, point: Point) -> Region:
-    """Return what noise makes of a point."""
+    """Return the box of rows to which noise can lead from a point."""
     whole = whole_region(problem.space, problem.factual)
     return {name: _around(whole[name], value, sturdy, name) for name, value in zip(whole, point, strict=True)}
 
@@ -40,10 +40,10 @@ def _around(whole: Range, value: Value, sturdy: Sturdy, name: str) -> Range:
     return left.between(low, high) if sturdy.radii.get(name) else replace(left, low=low, high=high)
 
 
-def beside(problem: Problem, sturdy: Sturdy, point: Point, varies: Iterable[str] | None = None) -> Problem:
-    """Return the question for a row within the noise of a point that is not in the target.
+def refusing(problem: Problem, sturdy: Sturdy, point: Point, varies: Iterable[str] | None = None) -> Problem:
+    """Return the question for the nearest row within the noise of a point that is not in the target.
 
-    Where it is known which features vary there, only these are kept to the noise.
+    Where ``varies`` names the features that vary there, only these are kept to the noise.
     """
     asked = replace(
         problem,

@@ -1,4 +1,4 @@
-"""Copies of a model beside each other, each with its input moved by some offset: a point must bring all of them to the goal."""
+"""Several copies of a network as one, each with its input moved by some offset: a point must bring all of them to the goal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What is added to a feature's number; or (``is_place``) what it is set to."""
+    """What is added to a feature's number; or, where ``is_place``, what it is set to."""
 
     number: Fraction
     is_place: bool = False
@@ -36,13 +36,13 @@ STAY = Move(Fraction(0))
 
 @dataclass(frozen=True, slots=True)
 class Everywhere:
-    """A goal of one alternative, reached by every copy, by ``firm`` at least. An outcome is 1 where all reach it, else 0."""
+    """A goal of one alternative, reached by every copy, with a margin of at least ``room``. An outcome is 1 where all reach it, else 0."""
 
     goal: Goal
     outputs: int
     copies: int
     slack: Fraction
-    firm: Fraction = Fraction(0)
+    room: Fraction = Fraction(0)
 
     def accepts(self, outcome: Fraction) -> bool:
         """Return whether all copies reached the goal."""
@@ -57,21 +57,21 @@ class Everywhere:
         begin = copy * self.outputs
         plus = None if margin.plus is None else margin.plus + begin
         minus = None if margin.minus is None else margin.minus + begin
-        return replace(margin, plus=plus, minus=minus, shift=margin.shift - self.firm)
+        return replace(margin, plus=plus, minus=minus, shift=margin.shift - self.room)
 
     def of_result(self, result: str) -> syntax.Guard:
         """Return the goal's formula of a result of one copy."""
         return self.goal.of_result(result)
 
 
-def shifted(problem: Problem, moves: Sequence[Moves], firm: Fraction = Fraction(0)) -> Problem:
-    """Return a problem about a network whose answers must reach the goal when moved in each of these ways, all by ``firm``.
+def shifted(problem: Problem, moves: Sequence[Moves], room: Fraction = Fraction(0)) -> Problem:
+    """Return a problem about a network whose answers must reach the goal in each of these moves, with a margin of at least ``room``.
 
     A value is moved in floats: the result is off by a rounding, and the network with it by what its weights make of that, which widens
     the goal.
     """
     every = list(dict.fromkeys(moves))
-    if not firm and all(move == STAY for each in every for move in each):
+    if not room and all(move == STAY for each in every for move in each):
         return problem
     form, ask, goal = problem.form, problem.ask, problem.goal
     assert isinstance(form, Network)
@@ -88,7 +88,7 @@ def shifted(problem: Problem, moves: Sequence[Moves], firm: Fraction = Fraction(
     ]
     wide = tuple((low - more, high + more) for (low, high), more in zip(problem.box(), most, strict=True))
     slack = goal.slack + form.rounding(_clipped(wide, problem)) + _lost(form, wide)
-    wanted = Everywhere(goal, outputs, len(every), slack, firm)
+    wanted = Everywhere(goal, outputs, len(every), slack, room)
     return replace(problem, form=_beside(form, every), ask=ask_all, goal=wanted)
 
 
@@ -219,13 +219,13 @@ def span(feature: Real | Integer) -> tuple[Fraction, Fraction]:
     return Fraction(feature.low), Fraction(high)
 
 
-# ---- rows beside a point
+# ---- rows within the noise of a point
 
 FINE = 256
-"""Into so many parts the noise of a feature is cut where the worst row is looked for."""
+"""The number of values of a feature that are tried at once when the worst row is sought."""
 
 SWEEPS, CLOSER = 3, 32
-"""So many times each feature is looked at, each time in a range that is so much narrower."""
+"""How often each feature is gone through, and how many times narrower the range is each time."""
 
 
 def worst_beside(
@@ -234,7 +234,10 @@ def worst_beside(
     """Return the worst row that is found from a start, feature after feature, and how far in the goal it is, in floats."""
     alternatives = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
     features = list(problem.space.values())
-    best, least = start, float(_margins(form, alternatives, column_values(form.columns, [start]))[0])
+    best, least = (
+        start,
+        float(float_clearance(form.float_scores(column_values(form.columns, [start])), alternatives)[0]),
+    )
     for sweep in range(SWEEPS):
         for j, (low, high) in ranges.items():
             middle, width = float(best[j] or 0), (high - low) / CLOSER**sweep
@@ -252,7 +255,7 @@ def worst_beside(
             for k, column in enumerate(form.columns):
                 if column.feature == j and column.table is None:
                     columns[:, k] = tried
-            found = _margins(form, alternatives, columns)
+            found = float_clearance(form.float_scores(columns), alternatives)
             k = int(found.argmin())
             if found[k] < least:
                 value: Value = int(tried[k]) if is_whole else float(tried[k])
@@ -260,23 +263,20 @@ def worst_beside(
     return best, least
 
 
-def margin_of(problem: Problem, form: Network, point: Point, moves: Moves) -> float:
-    """Return how far in the goal a point is when moved, in floats."""
+def margin_of(problem: Problem, form: Network, point: Point) -> float:
+    """Return how far in the goal a point is, in floats."""
     alternatives = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
-    moved = _moved(point, moves, list(problem.space.values()))
-    return float(_margins(form, alternatives, column_values(form.columns, [moved]))[0])
+    return float(float_clearance(form.float_scores(column_values(form.columns, [point])), alternatives)[0])
 
 
-def _margins(form: Network, alternatives: Alternatives, columns: Floats) -> Floats:
-    """Return how far in the goal rows of columns are, in floats."""
-    scores = form.float_scores(columns).T
-    each = []
+def float_clearance(scores: Floats, alternatives: Alternatives) -> Floats:
+    """Return for rows of scores how far in the goal they are, in floats."""
+
+    def side(output: int | None) -> Floats:
+        return np.zeros(len(scores)) if output is None else scores[:, output]
+
+    found = np.full(len(scores), -np.inf)
     for margins in alternatives:
-        sides = [
-            (scores[m.plus] if m.plus is not None else 0.0)
-            - (scores[m.minus] if m.minus is not None else 0.0)
-            + float(m.shift)
-            for m in margins
-        ]
-        each.append(np.min(np.broadcast_arrays(*sides, np.full(len(columns), np.inf)), axis=0))
-    return np.max(each, axis=0) if each else np.full(len(columns), -np.inf)
+        each = [side(m.plus) - side(m.minus) + float(m.shift) for m in margins]
+        found = np.maximum(found, np.min([*each, np.full(len(scores), np.inf)], axis=0))
+    return found

@@ -1,6 +1,6 @@
-"""Tree ensembles that must reach their goal wherever noise brings a row: copies of the ensemble at places, each behind a gate.
+"""Tree ensembles that must reach their goal wherever noise leads from a row: copies of the ensemble at places, each behind a gate.
 
-A *place* is a range of values of each noisy feature on which no node tells values apart. Wherever noise can bring a row into the place, the
+A *place* is a range of each noisy feature in which no node distinguishes values. For every row from which noise leads into the place, the
 ensemble with the noisy features set to it must reach the goal: trees over the other features, since nodes about noisy ones are decided,
 behind nodes that ask whether the row is that near. Elsewhere a copy says yes. So a robust row brings all copies to the goal, at any places.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.constraints.robust import Sturdy
-from mace.exact import float_down, rounded_in
+from mace.exact import float_below, float_down, rounded_in
 from mace.forms import Alternatives, Goal, Margin, TreeEnsemble
 from mace.language import syntax
 from mace.models.reading import Ask
@@ -57,7 +57,7 @@ class Place:
     ranges: tuple[Ends | None, ...]
 
     def gate(self, noise: Sturdy) -> tuple[tuple[Fraction, Fraction] | None, ...]:
-        """Return between what each noisy feature lies in rows that noise can bring here; ``None`` where it is missing."""
+        """Return the range of each noisy feature from which noise leads into the place; ``None`` where it is missing."""
         pairs = zip(self.features, self.ranges, strict=True)
         return tuple(None if ends is None else _around(noise.space.names[j], ends, noise) for j, ends in pairs)
 
@@ -70,14 +70,14 @@ class Place:
         )
 
     def may_be_near(self, within: Mapping[int, Ends], gate: Sequence[tuple[Fraction, Fraction] | None]) -> bool:
-        """Return whether a row may pass the gate whose features lie within ranges."""
+        """Return whether some row whose features lie within ranges may pass the gate."""
         return all(
             j not in within or (ends is not None and ends[0] <= within[j][1] and within[j][0] <= ends[1])
             for j, ends in zip(self.features, gate, strict=True)
         )
 
     def of(self, point: Point) -> Point:
-        """Return the row of the place that noise brings a row to which is near."""
+        """Return the row of the place that is nearest to a row from which noise leads there."""
         moved: list[Value] = list(point)
         for j, ends in zip(self.features, self.ranges, strict=True):
             value = point[j]
@@ -87,7 +87,7 @@ class Place:
 
 
 def _around(name: str, ends: Ends, noise: Sturdy) -> tuple[Fraction, Fraction]:
-    """Return what noise can bring into a range. A value off the feature's grid is only itself there, not what noise makes of another."""
+    """Return the values from which noise leads into a range; to a value off the feature's grid it leads from that value only."""
     feature = noise.space[name]
     if isinstance(feature, Real | Integer) and not (feature.has(ends[0]) and feature.has(ends[1])):
         if ends[0] != ends[1]:
@@ -153,7 +153,7 @@ class Copies:
     problem : Problem
         About the ensemble alone.
     noise : Sturdy, optional
-        The noise; there are no places without.
+        The noise; without it there are no places.
     within : mapping of positions to pairs of numbers, optional
         Features whose values lie between two numbers (``None``: are missing): nodes that these decide are left out, and what is asked says
         nothing about other rows.
@@ -187,12 +187,12 @@ class Copies:
         return self.made[place]
 
     def at(self, places: Sequence[Place]) -> Problem:
-        """Return the problem whose answers also reach the goal at each place that noise can bring them to.
+        """Return the problem whose answers also reach the goal at each place to which noise leads from them.
 
         Raises
         ------
         NoCopies
-            A node tells values of a place apart, the goal has too many alternatives, or all is too large.
+            A node distinguishes values of a place, the goal has too many alternatives, or all is too large.
         """
         if not places:
             return (
@@ -227,7 +227,7 @@ class Copies:
 
 
 def cell(form: TreeEnsemble, j: int, value: float) -> Ends:
-    """Return the values around one of an ordered feature from which no node of an ensemble tells it."""
+    """Return the range of an ordered feature around a value in which no node of an ensemble distinguishes values."""
     feature = form.space[form.space.names[j]]
     if not isinstance(feature, Real | Integer):
         return value, value
@@ -260,8 +260,8 @@ def _as_values(feature: Real | Integer, low: float, high: float, value: float) -
 # ---- ensembles with fewer nodes
 
 
-class _Told:
-    """What is known of a row: which way it goes at the nodes of an ensemble."""
+class _Decided:
+    """Which way rows within some ranges go at the nodes of an ensemble."""
 
     def __init__(self, form: TreeEnsemble, within: Mapping[int, Ends | None]) -> None:
         self.form = form
@@ -313,12 +313,12 @@ def _values(column: Column, ends: Ends | None) -> Ends:
 
 def narrowed(form: TreeEnsemble, within: Mapping[int, Ends | None]) -> TreeEnsemble:
     """Return an ensemble without the nodes that are decided where features lie within ranges, or (``None``) are missing."""
-    told = _Told(form, within)
+    decided = _Decided(form, within)
     following = np.full(len(form.left), -1, dtype=np.int64)
     level = form.roots
     met = []
     while len(level):
-        following[level] = told.undecided(level)
+        following[level] = decided.undecided(level)
         level = following[level]
         met.append(level)
         inner = level[form.left[level] >= 0]
@@ -377,9 +377,7 @@ def _nodes(form: TreeEnsemble, place: Place, gate: Sequence[tuple[Fraction, Frac
             # No number is above the edge: only what is missing is let on.
             made.append(_Node(column, math.inf, on_left=False, missing_left=False))
             continue
-        below = float_down(ends[0])
-        below = math.nextafter(below, -math.inf) if below == ends[0] else below
-        made.append(_Node(column, below, on_left=False, missing_left=True))
+        made.append(_Node(column, float_below(ends[0]), on_left=False, missing_left=True))
         made.append(_Node(column, float_down(ends[1]), on_left=True, missing_left=False))
     return made
 

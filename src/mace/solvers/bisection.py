@@ -25,13 +25,11 @@ from typing import Protocol
 
 from mace.clock import OutOfTime
 from mace.distances import distance_down
-from mace.exact import float_down, float_up
 from mace.language import syntax
 from mace.problem import LATE, Answer, Bounds, Limits, Problem, Sat, Unknown, Unsat
+from mace.solvers.incumbent import Incumbent
 from mace.solvers.witness import can_exclude, candidates, exclusion, implausible, is_finite, point_region
 from mace.space import Point
-
-BAND = "rounding leaves the points between lower and upper undecided: the model's own arithmetic is too coarse there"
 
 
 class Oracle(Protocol):
@@ -60,41 +58,35 @@ class Bisection:
     def __init__(self, problem: Problem, oracle: Oracle, limits: Limits) -> None:
         self.problem = problem
         self.oracle = oracle
-        self.limits = limits
-        self.lower = Fraction(0)
+        self.incumbent = Incumbent(problem, limits)
         self.ceiling: Fraction | None = None
-        self.upper: Fraction | None = None
-        self.point: Point | None = None
         self.accepted: Point = problem.factual
         self.excluded: list[Point] = []
-        self.calls = self.refused = self.settling = self.allowed = 0
+        self.refused = self.settling = self.allowed = 0
 
     def run(self) -> Bounds:
         """Search until lower and upper are within ε, or the oracle gives up."""
-        reason = ""
+        incumbent = self.incumbent
         try:
             self._first()
             if self.ceiling is None:
-                return Bounds(self.lower, is_infeasible=True, calls=self.calls, notes=self._notes())
+                return incumbent.infeasible(notes=self._notes())
             tolerance = power_of_two_below(self.problem.accuracy)
             self.allowed = 2 + max(0, math.ceil(math.log2(max(self.ceiling, Fraction(1)) / tolerance)))
-            self.lower = self.problem.metric.next_above(Fraction(0))
+            incumbent.lower = self.problem.metric.next_above(Fraction(0))
             self._close_in()
             self._settle()
             self._sharpen()
             assert self._spent() <= self.allowed, "Algorithm 1 asked more often than it may"
-            reason = "" if self.upper is not None and self._gap(self.upper) <= self.problem.accuracy else BAND
         except Stopped as stop:
-            reason = str(stop)
+            incumbent.reason = str(stop)
         except OutOfTime:
-            reason = LATE
-        return Bounds(self._capped(), self.upper, self.point, reason=reason, calls=self.calls, notes=self._notes())
-
-    def _capped(self) -> Fraction:
-        """Return lower, but not above the distance of the point in hand, which ``upper`` rounds up where it is a root."""
-        if self.point is None:
-            return self.lower
-        return min(self.lower, distance_down(self.problem.metric, self.problem.metric.measure(self.point)))
+            incumbent.reason = LATE
+        if incumbent.point is not None:
+            # Where the distance is a root, ``upper`` is that root rounded up, and ``lower`` may lie between the two.
+            measure = self.problem.metric.measure(incumbent.point)
+            incumbent.lower = min(incumbent.lower, distance_down(self.problem.metric, measure))
+        return incumbent.bounds(notes=self._notes())
 
     # ---- the three steps
 
@@ -102,7 +94,7 @@ class Bisection:
         """Ask without a bound on the distance: *unsat* is `infeasible`, *sat* gives the first upper bound."""
         if can_exclude(self.problem, self.problem.factual) is None:
             if self._certain(None):
-                self.ceiling = self.upper
+                self.ceiling = self.incumbent.upper
                 return
             self.settling += 1
         self._possible(None)
@@ -110,47 +102,43 @@ class Bisection:
     def _close_in(self) -> None:
         """Halve the interval between lower and ceiling until it is at most the tolerance."""
         tolerance = power_of_two_below(self.problem.accuracy)
-        while self.ceiling is not None and self._gap(self.ceiling) > tolerance:
-            middle = (self.lower + self.ceiling) / 2
+        while self.ceiling is not None and self.ceiling - self.incumbent.lower > tolerance:
+            middle = (self.incumbent.lower + self.ceiling) / 2
             if not self._possible(middle):
-                self.lower = self.problem.metric.next_above(middle)
+                self.incumbent.lower = self.problem.metric.next_above(middle)
 
     def _settle(self) -> None:
         """Find a point that stays in the goal whatever the rounding, at less than ε from lower."""
-        if self.point is not None and self._is_robust():
+        incumbent, accuracy = self.incumbent, self.problem.accuracy
+        if incumbent.point is not None and self._is_robust():
             return
-        accuracy = self.problem.accuracy
-        near = self.lower + (accuracy + power_of_two_below(accuracy)) / 2
+        near = incumbent.lower + (accuracy + power_of_two_below(accuracy)) / 2
         if self._certain(near):
             return
-        if self.upper is None:
+        if incumbent.upper is None:
             self.settling += 1
             self._certain(None)
-        if self.upper is None or self._gap(self.upper) <= accuracy:
+        if incumbent.upper is None or incumbent.is_closed():
             return
-        while self.upper - near > accuracy:
+        while incumbent.upper - near > accuracy:
             self.settling += 1
-            middle = (near + self.upper) / 2
+            middle = (near + incumbent.upper) / 2
             if not self._certain(middle):
                 near = middle
 
     def _sharpen(self) -> None:
         """On a finite space, spend what is left of the allowed questions on the optimum itself, not just within ε of it."""
-        while (
-            self.point is not None
-            and self.upper is not None
-            and self.lower < self.upper
-            and self._spent() < self.allowed
-        ):
+        incumbent = self.incumbent
+        while incumbent.upper is not None and incumbent.lower < incumbent.upper and self._spent() < self.allowed:
             region = point_region(self.problem, self.accepted) if is_finite(self.problem) else None
             if region is None:
                 return
             self.oracle.exclude(region)
             self.excluded.append(self.accepted)
-            bound = self.upper - (self.upper - self.lower) / 2**60
+            bound = incumbent.upper - (incumbent.upper - incumbent.lower) / 2**60
             if not self._possible(bound):
-                self.lower = max(self.lower, bound)
-                self._report()
+                incumbent.lower = max(incumbent.lower, bound)
+                incumbent.report()
                 return
 
     # ---- asking
@@ -169,19 +157,19 @@ class Bisection:
             if bound is not None:
                 distance = min(distance, bound)
             self.ceiling = distance if self.ceiling is None else min(self.ceiling, distance)
-            self._report()
+            self.incumbent.report()
             return True
 
     def _certain(self, bound: Fraction | None) -> bool:
-        before = self.upper
+        before = self.incumbent.upper
         answer = self._ask(self.oracle.certain(bound))
         if answer is not None:
             self._judge(answer)
-        self._report()
-        return self.upper != before
+        self.incumbent.report()
+        return self.incumbent.upper != before
 
     def _ask(self, answer: Answer) -> Sat | None:
-        self.calls += 1
+        self.incumbent.calls += 1
         match answer:
             case Sat():
                 return answer
@@ -198,11 +186,10 @@ class Bisection:
             if not self.problem.is_reached(point):
                 return self._ruled_out(exclusion(self.problem, point, answer.values), point)
             self.accepted = point
-            distance = self.problem.distance(point)
-            if self.upper is None or distance < self.upper:
-                self.upper, self.point = distance, point
+            if self.incumbent.is_nearer(point):
+                self.incumbent.take(point)
             return None
-        # No row beside the witness is plausible; on a finite space the witness is itself the row, so it goes.
+        # No row near the witness is plausible; on a finite space the witness is itself the row, so it goes.
         return self._ruled_out(implausible(self.problem, answer.values), next(candidates(self.problem, answer.values)))
 
     def _ruled_out(self, region: syntax.Guard | None, point: Point) -> syntax.Guard | None:
@@ -213,32 +200,25 @@ class Bisection:
 
     # ---- the interval
 
-    def _gap(self, high: Fraction) -> Fraction:
-        return high - self.lower
-
     def _exact_distance(self, answer: Sat) -> Fraction:
         point = tuple(answer.values[name] for name in self.problem.space)
         return self.problem.distance(point)  # type: ignore[arg-type]
 
     def _is_robust(self) -> bool:
-        assert self.point is not None
-        if self.upper is None or self._gap(self.upper) > self.problem.accuracy:
+        point, form = self.incumbent.point, self.problem.form
+        assert point is not None
+        if not self.incumbent.is_closed():
             return False
-        if self.problem.form.cell(self.point) is not None:
-            return True
-        return self.problem.form.is_robust(self.point, self.problem.goal, self.problem.box(self.upper))
-
-    def _report(self) -> None:
-        if self.limits.on_progress is not None:
-            upper = math.inf if self.upper is None else float_up(self.upper)
-            self.limits.on_progress(float_down(self.lower), upper, self.calls)
+        return form.cell(point) is not None or form.is_robust(
+            point, self.problem.goal, self.problem.box(self.incumbent.upper)
+        )
 
     def _notes(self) -> dict[str, int]:
         return {"refused": self.refused, "settling": self.settling}
 
     def _spent(self) -> int:
         """Return the questions that count against the allowance."""
-        return self.calls - self.refused - self.settling
+        return self.incumbent.calls - self.refused - self.settling
 
 
 def power_of_two_below(value: Fraction) -> Fraction:

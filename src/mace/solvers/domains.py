@@ -1,8 +1,9 @@
-"""What each feature may be under the conditions of a problem, and what counts as alike: shared by the lanes of our own."""
+"""The values that a feature may take: under the conditions of a problem, on its grid, and as floats of its dtype."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -13,16 +14,19 @@ from mace.constraints.condition import GuardCondition
 from mace.constraints.differ import CountDifferent
 from mace.constraints.views import compared_with, conjuncts
 from mace.distances.change import written_range
-from mace.exact import float_down, float_up, greatest_float, least_float, next_float, rounded_in
+from mace.exact import float_above, float_below, greatest_float, least_float, next_float, rounded_in
 from mace.language import holds, syntax
 from mace.problem import Problem
-from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
+from mace.space import Categorical, Feature, Integer, Ordinal, Point, Real, Value
 from mace.space.decimals import decimal_of, dtype_of
 
 Floats = NDArray[np.float64]
 
 Span = tuple[float, float]
 """A closed range of floats."""
+
+FARTHER = (0, 1, 4, 16, 64)
+"""How many floats beyond the next one are tried: rounding may leave the nearest ones undecided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +144,7 @@ def alike(feature: Feature, earlier: Value, condition: CountDifferent) -> Span |
         )
     radius = condition.by * feature.range
     low, high = Fraction(earlier) - radius, Fraction(earlier) + radius
-    first, last = float_up(low), float_down(high)
-    return (
-        math.nextafter(first, math.inf) if first == low else first,
-        math.nextafter(last, -math.inf) if last == high else last,
-    )
+    return float_above(low), float_below(high)
 
 
 def values_in(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
@@ -154,6 +154,15 @@ def values_in(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats
     if isinstance(kind, Integer):
         return np.ceil(lows), np.floor(highs)
     return rounded_in(lows, highs, kind.floats)
+
+
+def values_between(feature: Real | Integer, low: float, high: float, own: Value = None) -> Span | None:
+    """Return the first and the last value of a feature between two numbers, the factual's ``own`` among them; ``None`` without any."""
+    firsts, lasts = values_in(feature, np.array([low]), np.array([high]))
+    first, last = float(firsts[0]), float(lasts[0])
+    if own is not None and low <= own <= high:
+        first, last = min(first, own), max(last, own)
+    return (first, last) if first <= last else None
 
 
 def on_grid(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
@@ -176,3 +185,50 @@ def on_grid(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, 
         k = k - 1 if at(k) > b else k + 1 if at(k + 1) <= b else k
         lasts.append(at(k))
     return np.array(firsts), np.array(lasts)
+
+
+# ---- floats of narrower dtypes
+
+
+def is_narrow(feature: Real) -> bool:
+    """Return whether a feature may be any number of narrower floats than float64."""
+    return feature.step is None and feature.is_single
+
+
+def rounded_to_dtype(feature: Real, value: float, *, up: bool) -> float:
+    """Return the float of a feature's dtype that is nearest to ``value`` from above or below, kept to the feature's range."""
+    ends = np.array([value])
+    first, last = rounded_in(ends, ends, feature.floats)
+    return min(max(float((first if up else last)[0]), feature.low), feature.high)
+
+
+def representable(problem: Problem, point: Point) -> Iterator[Point]:
+    """Yield rows near a point whose every number is one of its column's dtype; the point itself where it is one.
+
+    Changed numbers are rounded away from the factual first, since the goal lies on that side of an edge, then farther, then to the nearest.
+    """
+    narrow = {
+        j: feature
+        for j, feature in enumerate(problem.space.values())
+        if isinstance(feature, Real) and point[j] is not None and point[j] != problem.factual[j] and is_narrow(feature)
+    }
+    nearest = {j: feature.nearest(float(point[j] or 0.0)) for j, feature in narrow.items()}
+    if all(point[j] == value for j, value in nearest.items()):
+        yield point
+        return
+    for farther in FARTHER:
+        yield _with(point, {j: _away(feature, point[j], problem.factual[j], farther) for j, feature in narrow.items()})
+    yield _with(point, nearest)
+
+
+def _away(feature: Real, value: Value, own: Value, farther: int) -> float:
+    assert value is not None
+    up = own is None or value > own
+    found = rounded_to_dtype(feature, float(value), up=up)
+    for _ in range(farther):
+        found = next_float(found, math.inf if up else -math.inf, dtype_of(feature))
+    return min(max(found, feature.low), feature.high)
+
+
+def _with(point: Point, changed: dict[int, float]) -> Point:
+    return tuple(changed.get(j, value) for j, value in enumerate(point))

@@ -15,7 +15,7 @@ from mace.constraints.views import View
 from mace.distances import distance_down
 from mace.distances.change import change
 from mace.problem import LATE, Bounds, Limits, Problem, timed
-from mace.solvers.bisection import BAND
+from mace.solvers.incumbent import BAND
 from mace.space import Feature, Point, Value, grid_values
 
 TAKES = (View.ROWS,)
@@ -64,7 +64,7 @@ def _solve(problem: Problem, limits: Limits) -> Bounds:
         for point, is_in_goal in zip(chunk, _reached(problem, chunk), strict=True):
             measure = problem.metric.measure(point)
             if is_in_goal is None:
-                undecided = measure if undecided is None else min(undecided, measure)
+                undecided = _least(undecided, measure)
             elif is_in_goal and (best is None or measure < best[0]):
                 best = (measure, point)
     return _bounds(problem, best, undecided, "", len(measures))

@@ -10,14 +10,14 @@ from mace.constraints.condition import compare
 from mace.exact import float_down, float_up
 from mace.language import holds, syntax
 from mace.problem import Problem
-from mace.solvers.dtypes import is_narrow, number_beside
+from mace.solvers.domains import is_narrow, rounded_to_dtype
 from mace.space import Point, Real
 
 MOST_CANDIDATES = 64
 
 
 def candidates(problem: Problem, values: dict[str, Fraction | None]) -> Iterator[Point]:
-    """Yield rows beside an exact witness: each real that its column does not hold rounded up or down, up first, or to fewer digits.
+    """Yield rows near an exact witness: each real that is no float of its dtype rounded up or down, up first, or to fewer digits.
 
     Up first, because an edge of a tree is a float e with ``x <= e`` on one side: the next float up from a witness lies on the
     witness's side of every edge. Fewer digits, because an oracle knows decimals within half an ulp only, and rules meet at short ones.
@@ -34,7 +34,7 @@ def _roundings(problem: Problem, name: str, value: Fraction | None) -> tuple[int
         return (int(value),)
     up, down = float_up(value), float_down(value)
     if is_narrow(feature):
-        return tuple(dict.fromkeys((number_beside(feature, up, up=True), number_beside(feature, down, up=False))))
+        return tuple(dict.fromkeys((rounded_to_dtype(feature, up, up=True), rounded_to_dtype(feature, down, up=False))))
     return tuple(dict.fromkeys((up,) if up == down else (up, down, float(f"{up:.14g}"))))
 
 

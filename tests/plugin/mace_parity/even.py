@@ -12,7 +12,8 @@ from mace.constraints.views import View
 from mace.language import syntax
 from mace.problem import Limits, Problem
 from mace.reductions.regions import Region
-from mace.solvers.boxes.cuts import Left, Snap
+from mace.solvers.boxes.branching import branch_at, next_value
+from mace.solvers.boxes.cuts import Branch, Left
 from mace.space import FeatureSpace, Point
 
 
@@ -71,13 +72,13 @@ class EvenCut:
     def may_hold(self, point: Point, values: Values) -> bool:
         return self.condition.holds(values)
 
-    def sides(self, point: Point) -> None:
-        return None
+    def branch(self, region: Region, point: Point) -> list[Branch] | None:
+        odd = Fraction(point[self.problem.space.index(self.condition.name)] or 0)
+        parts = branch_at(self.problem, region, point, [(self.condition.name, odd, True)])
+        return None if parts is None else [(part, self) for part in parts]
 
-    def places(self, point: Point) -> Iterator[tuple[str, Fraction, bool]]:
-        yield self.condition.name, Fraction(point[self.problem.space.index(self.condition.name)] or 0), True
-
-    def repaired(self, point: Point, snap: Snap) -> Iterator[Point]:
+    def repaired(self, point: Point) -> Iterator[Point]:
         j = self.problem.space.index(self.condition.name)
         for step in (1, -1):
-            yield (*point[:j], snap(j, Fraction(point[j] or 0) + step, step > 0), *point[j + 1 :])
+            value = next_value(self.problem, j, Fraction(point[j] or 0) + step, up=step > 0)
+            yield (*point[:j], value, *point[j + 1 :])

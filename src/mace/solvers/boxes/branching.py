@@ -1,74 +1,25 @@
-"""Where boxes are cut: at a value, at being missing, or by which of some tests hold; and what fails in a guard at a row."""
+"""Branching: how ranges and boxes are cut in parts."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
-from mace.errors import InvalidProgram
-from mace.exact import float_down, float_up
-from mace.language import evaluate, holds, syntax
-from mace.language.roundings import ROUNDINGS
-from mace.reductions.regions import Range, Region, narrow
-from mace.space import Value
+from mace.exact import float_above, float_below, greatest_float, least_float
+from mace.problem import Problem
+from mace.reductions.regions import Range, Region
+from mace.space import Integer, Point, Real, Value
+from mace.space.decimals import dtype_of
 
-
-def needed_atoms(guard: syntax.Guard) -> Iterator[syntax.Compare]:
-    """Yield the comparisons without which a guard does not hold."""
-    match guard:
-        case syntax.Compare():
-            yield guard
-        case syntax.And(parts):
-            for part in parts:
-                yield from needed_atoms(part)
-        case syntax.Not(syntax.Compare() | syntax.Or() | syntax.Not() as part):
-            yield from needed_atoms(syntax.negation(part))
-
-
-def choices(atom: syntax.Compare, region: Region, values: dict[str, Fraction | None]) -> list[Region] | None:
-    """Where an atom says that at most so many of some tests hold, return parts with every such row of a region, but not the point.
-
-    Of the tests that hold at the point, as many as may hold are looked at: one of them fails, or every other test does. Where only one may
-    hold there is a part for each test instead. ``None`` where the atom says something else.
-    """
-    tests = _tests(atom.left)
-    if atom.name not in ("<=", "<") or tests is None or not isinstance(atom.right, syntax.Constant):
-        return None
-    most = math.floor(atom.right.value) if atom.name == "<=" else math.ceil(atom.right.value) - 1
-    free = []
-    for test in tests:
-        if narrow(syntax.negation(test), region) is None:
-            most -= 1
-        elif narrow(test, region) is not None:
-            free.append(test)
-    if most < 0:
-        return None
-    if most == 1:
-        failing = [[test for test in free if test != chosen] for chosen in free]
-    else:
-        first = [test for test in free if not is_false(test, values)][:most]
-        failing = [*([test] for test in first), [test for test in free if test not in first]]
-    parts = [narrow(syntax.conjunction(map(syntax.negation, each)), region) for each in failing]
-    # A part that is no smaller than the region would be cut for ever.
-    return None if region in parts else [part for part in parts if part is not None]
-
-
-def _tests(expression: syntax.Expression) -> list[syntax.Guard] | None:
-    """Return the guards whose number an expression counts; ``None`` where it does more."""
-    match expression:
-        case syntax.Indicator(guard):
-            return [guard]
-        case syntax.Binary("+", left, right):
-            first, second = _tests(left), _tests(right)
-            return None if first is None or second is None else first + second
-        case _:
-            return None
+FINEST = Fraction(1, 10**13)
+"""A number whose range is down to this share of the whole is not cut further: floats may have no value there at all."""
 
 
 def cut_range(left: Range, at: Fraction, *, above: bool) -> list[Range]:
-    """Cut a range of numbers in two at a value; the value itself belongs to the side ``above`` says, both where it is no whole number's."""
+    """Cut a range of numbers in two at a value; the value itself belongs to the side ``above`` says, both where numbers are real."""
     if left.missing or left.levels is not None:
         return [left]
     if left.is_whole:
@@ -88,14 +39,8 @@ def cut_at(left: Range, at: Fraction) -> list[Range]:
     elif left.is_whole:
         parts = [left.between(at, at), left.between(left.low, at - 1), left.between(at + 1, left.high)]
     else:
-        below, above = math.nextafter(float_down(at), -math.inf), math.nextafter(float_up(at), math.inf)
-        if float_down(at) != at:
-            below, above = float_down(at), float_up(at)
-        parts = [
-            left.between(at, at),
-            left.between(left.low, Fraction(below)),
-            left.between(Fraction(above), left.high),
-        ]
+        below, above = Fraction(float_below(at)), Fraction(float_above(at))
+        parts = [left.between(at, at), left.between(left.low, below), left.between(above, left.high)]
     return [part for part in parts if not part.is_empty]
 
 
@@ -109,28 +54,56 @@ def by_value(left: Range, value: Value, *, is_own: bool) -> list[Range]:
     return cut_at(left, Fraction(value)) if value is not None and (is_own or left.levels is not None) else [left]
 
 
-def is_false(guard: syntax.Guard, values: dict[str, Fraction | None]) -> bool:
-    """Return whether a part of a guard, taken alone, can be asked of a row and fails: not where it compares what is missing."""
-    try:
-        return not holds(guard, values)
-    except InvalidProgram:
-        return False
+# ---- boxes
 
 
-def active_piece(expression: syntax.Expression, values: dict[str, Fraction | None]) -> syntax.Expression:
-    """Return the piece of an expression that is in use at a row."""
-    match expression:
-        case syntax.Unary(name, operand):
-            inner = active_piece(operand, values)
-            if name in ROUNDINGS:
-                return syntax.Unary(name, inner)
-            return inner if name == "abs" and evaluate(operand, values) >= 0 else syntax.Unary("neg", inner)
-        case syntax.Binary(("min" | "max") as name, left, right):
-            first_is_less = evaluate(left, values) <= evaluate(right, values)
-            return active_piece(left if first_is_less == (name == "min") else right, values)
-        case syntax.Binary(name, left, right):
-            return syntax.Binary(name, active_piece(left, values), active_piece(right, values))
-        case syntax.Indicator():
-            return syntax.Constant(evaluate(expression, values))
-        case _:
-            return expression
+def branch_at(
+    problem: Problem, region: Region, point: Point, steps: Iterable[tuple[str, Fraction, bool]]
+) -> list[Region] | None:
+    """Cut a box at the first of some values that lies in it, or somewhere; ``None`` where it is too narrow.
+
+    Each step is a feature, a number (or a level, which is cut off), and whether the number itself belongs to the upper part.
+    """
+    if all(left.is_single for left in region.values()):
+        return []
+    for name, at, above in steps:
+        left = region[name]
+        parts = cut_at(left, at) if left.levels is not None else cut_range(left, at, above=above)
+        if len(parts) > 1:
+            return [region | {name: part} for part in parts]
+    return branch_somewhere(problem, region, point, list(problem.space))
+
+
+def branch_somewhere(problem: Problem, region: Region, point: Point, names: list[str]) -> list[Region] | None:
+    """Cut a box at some feature: being missing, the factual's own value, the level of the point, or in the middle."""
+    at = dict(zip(problem.space, point, strict=True))
+    own = dict(zip(problem.space, problem.factual, strict=True))
+    for cut in (by_missing, by_value):
+        for value, name in itertools.chain(((own[name], name) for name in names), ((at[name], name) for name in names)):
+            parts = cut(region[name], value, is_own=value == own[name])
+            if len(parts) > 1:
+                return [region | {name: part} for part in parts]
+    width = {name: (region[name].high - region[name].low) / size_of(problem, name) for name in names}
+    for name in sorted(names, key=lambda name: -width[name]):
+        parts = cut_range(region[name], (region[name].low + region[name].high) / 2, above=False)
+        if len(parts) > 1 and (region[name].is_whole or width[name] > FINEST):
+            return [region | {name: part} for part in parts]
+    return None
+
+
+def size_of(problem: Problem, name: str) -> Fraction:
+    """Return the range of a feature, or 1 where it has none."""
+    return problem.space[name].range or Fraction(1)
+
+
+def next_value(problem: Problem, j: int, number: Fraction, *, up: bool) -> Value:
+    """Return the value of a feature that is written as a number, or the next one upward or downward; within its range."""
+    feature = list(problem.space.values())[j]
+    if isinstance(feature, Real | Integer) and feature.step is not None:
+        low, step = feature.decimals if isinstance(feature, Real) else (Fraction(feature.low), Fraction(feature.step))
+        k = math.ceil((number - low) / step) if up else math.floor((number - low) / step)
+        return feature.value_at(min(max(k, 0), (feature.size or 1) - 1))
+    if not isinstance(feature, Real):
+        return math.ceil(number) if up else math.floor(number)
+    found = least_float(number, dtype_of(feature)) if up else greatest_float(number, dtype_of(feature))
+    return min(max(found, feature.low), feature.high)

@@ -19,7 +19,10 @@ from mace.forms import Alternatives, Box, Composite, Curved, Margin, Network, Pa
 from mace.forms.polyline import above_sigmoid, below_sigmoid, nearest_knot
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
 from mace.reductions.polylines import lowered
-from mace.solvers.curves.incumbent import Hand
+from mace.solvers.curves.questions import Questions
+from mace.solvers.incumbent import Incumbent
+from mace.solvers.milp.polish import nudge
+from mace.solvers.milp.seek import seek
 from mace.space import Point
 
 FIRST = (-7.0, -4.0, -2.5, -1.5, -0.7, 0.0, 0.7, 1.5, 2.5, 4.0, 7.0)
@@ -46,8 +49,11 @@ class Search:
     """One question."""
 
     def __init__(self, problem: Problem, limits: Limits) -> None:
-        self.hand = Hand(problem, limits)
-        self.problem, self.form = problem, self.hand.form
+        assert isinstance(problem.form, Composite)
+        self.problem, self.form = problem, problem.form
+        self.incumbent = Incumbent(problem, limits)
+        self.questions = Questions(self.incumbent)
+        self.is_infeasible = False
         self.alternatives = problem.goal.alternatives(self.form.outputs, ties_last=False)
         are_networks = all(isinstance(part.form, Network) for part in self.form.parts)
         self.touching: list[tuple[float, ...]] = [FIRST_OF_NETWORKS if are_networks else FIRST] * len(self.form.parts)
@@ -55,12 +61,12 @@ class Search:
 
     def run(self) -> Bounds:
         """Ask round after round until lower and upper are within ε; then ask for the proof, where one is wanted."""
-        whole = self.hand.limits
+        whole = self.incumbent.limits
         if not whole.record:
             return self._run()
-        self.hand.limits = whole.first_half()
+        self.incumbent.limits = whole.first_half()
         bounds = self._run()
-        self.hand.limits = whole
+        self.incumbent.limits = whole
         return replace(bounds, evidence=self._proof(bounds))
 
     def _proof(self, bounds: Bounds) -> Evidence | None:
@@ -69,64 +75,75 @@ class Search:
         if question is None or (bounds.lower <= 0 and not bounds.is_infeasible):
             return None
         try:
-            found = self.hand.asked(question.asked, record=True)
+            found = self.questions.answer(question.asked, record=True)
         except KeyboardInterrupt:
             return {"lane": "curves", "missing": INTERRUPTED}
         except OutOfTime:
             return {"lane": "curves", "missing": LATE}
-        inner = found.evidence or {"missing": LATE if self.hand.limits.remaining() <= 0 else SHORT}
+        inner = found.evidence or {"missing": LATE if self.incumbent.limits.remaining() <= 0 else SHORT}
         if not found.is_infeasible and (bounds.is_infeasible or found.lower < bounds.lower):
-            inner = {"missing": LATE if self.hand.limits.remaining() <= 0 else SHORT}
+            inner = {"missing": LATE if self.incumbent.limits.remaining() <= 0 else SHORT}
         if "missing" in inner:
             return {"lane": "curves", "missing": inner["missing"]}
         curves = [{side: _written(line) for side, line in each.items()} for each in question.polylines]
         return {"lane": "curves", "curves": curves, "excluded": list(map(list, question.excluded)), "proof": inner}
 
     def _run(self) -> Bounds:
-        hand = self.hand
+        incumbent = self.incumbent
         try:
             self._touch(self.problem.factual)
-            first = hand.begin()
+            first = seek(self.problem, incumbent.limits) if incumbent.limits.remaining() > 0 else None
             if first is not None:
+                incumbent.offer_rounded(first)
                 self._touch(first)
-            while not hand.is_closed() and self._round():
+            while not incumbent.is_closed() and self._round():
                 pass
         except KeyboardInterrupt:
-            hand.reason = INTERRUPTED
+            incumbent.reason = INTERRUPTED
         except OutOfTime:
-            hand.reason = LATE
-        return hand.bounds()
+            incumbent.reason = LATE
+        notes = {"rounds": self.questions.rounds}
+        return incumbent.infeasible(notes=notes) if self.is_infeasible else incumbent.bounds(notes=notes)
 
     def _round(self) -> bool:
         """Ask for the nearest point of the model with larger sigmoids, then of the one with smaller; return whether to go on."""
-        hand = self.hand
-        if hand.limits.remaining() <= 0:
-            hand.reason = LATE
+        incumbent = self.incumbent
+        if incumbent.limits.remaining() <= 0:
+            incumbent.reason = LATE
             return False
         question = self._question(widened=True)
-        found = hand.asked(question.asked)
+        found = self.questions.answer(question.asked)
         if found.is_infeasible:
-            hand.is_infeasible = hand.upper is None
-            hand.prove(hand.upper or Fraction(0))
+            self.is_infeasible = incumbent.upper is None
+            incumbent.prove(incumbent.upper or Fraction(0))
             self.proved_by = question
             return False
-        if self.proved_by is None or found.lower > hand.lower:
+        if self.proved_by is None or found.lower > incumbent.lower:
             self.proved_by = question
-        hand.prove(found.lower)
-        if found.point is None or hand.is_closed() or hand.is_late(found):
-            hand.reason = found.reason or LATE
+        incumbent.prove(found.lower)
+        if found.point is None or incumbent.is_closed() or self._is_late(found):
+            incumbent.reason = found.reason or LATE
             return False
         is_new = self._touch(found.point)
-        if hand.accept(found.point) or hand.is_beside(found.point, hand.lower):
+        if incumbent.offer_rounded(found.point) or self._is_valid_farther_out(found.point):
             return is_new
-        inner = hand.asked(self._question(widened=False).asked)
+        inner = self.questions.answer(self._question(widened=False).asked)
         if inner.point is not None:
-            hand.accept(inner.point)
+            incumbent.offer_rounded(inner.point)
             is_new |= self._touch(inner.point)
-        if hand.is_late(inner):
-            hand.reason = inner.reason or LATE
+        if self._is_late(inner):
+            incumbent.reason = inner.reason or LATE
             return False
-        return is_new or hand.exclude(found.point)
+        return is_new or self.questions.exclude(found.point)
+
+    def _is_late(self, found: Bounds) -> bool:
+        """Return whether an answer says that it is time to stop."""
+        return self.incumbent.limits.remaining() <= 0 or found.reason == INTERRUPTED
+
+    def _is_valid_farther_out(self, point: Point) -> bool:
+        """Return whether a point a little farther out than ``point``, within ε of the bound, is valid and nearer than the best."""
+        radius = self.incumbent.lower + Fraction(9, 10) * self.problem.accuracy
+        return any(self.incumbent.offer_rounded(other) for other in nudge(self.problem, point, radius))
 
     def _touch(self, point: Point) -> bool:
         """Have the polylines touch the sigmoids at the scores of a point; return whether that is new."""
@@ -143,12 +160,12 @@ class Search:
 
     def _question(self, *, widened: bool) -> Question:
         """Return the question for another lane: the nearest point of the model with polylines for sigmoids."""
-        box = self.problem.box(self.hand.upper)
+        box = self.problem.box(self.incumbent.upper)
         rounding = self.form.rounding(box) + self.problem.goal.slack
         stated, sides = restated(self.alternatives, rounding if widened else -2 * rounding, widened=widened)
         whole, polylines = self._with_polylines(box, sides)
-        excluded = tuple(condition.earlier for condition in self.hand.excluded)
-        return Question(self.hand.question(lowered(whole) or whole, stated), polylines, excluded)
+        excluded = tuple(condition.earlier for condition in self.questions.excluded)
+        return Question(self.questions.make(lowered(whole) or whole, stated), polylines, excluded)
 
     def _with_polylines(self, box: Box, sides: tuple[int, ...]) -> tuple[Composite, tuple[dict[str, Polyline], ...]]:
         """Return the model with one output a side: 1 has polylines that make it larger, -1 smaller; and the polylines of each sigmoid."""

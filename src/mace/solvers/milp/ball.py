@@ -118,7 +118,7 @@ class BallSearch:
         self._push(SearchNode(None, (), float_down(incumbent.lower)))
         while self._open:
             bound, _, node = heapq.heappop(self._open)
-            if bound >= incumbent.cutoff():
+            if bound >= incumbent.float_cutoff():
                 self._close(bound)
                 continue
             self._prove(min(bound, self._closed, self.undecided))
@@ -130,7 +130,7 @@ class BallSearch:
 
     def _prove(self, bound: float) -> None:
         if not self.certain:
-            self.incumbent.prove(bound)
+            self.incumbent.prove_float(bound)
 
     def _dive(self, node: SearchNode) -> Ending | None:
         """Go from a node down to where it ends, the other children left open."""
@@ -163,7 +163,7 @@ class BallSearch:
 
     def _limit(self) -> float:
         """Return the distance up to which a node without points of the program is proved to have no points at all."""
-        cutoff = self.incumbent.cutoff()
+        cutoff = self.incumbent.float_cutoff()
         return cutoff if self.radius is None else min(cutoff, float_down(self.radius))
 
     # ---- one node
@@ -179,7 +179,7 @@ class BallSearch:
         solved = self._relaxation.solve(low[: program.width], high[: program.width], incumbent.limits)
         incumbent.calls += 1
         bound = max(node.bound, self._attained(max(solved.bound, float(low[self._model.distance]))))
-        if bound >= incumbent.cutoff():
+        if bound >= incumbent.float_cutoff():
             self._end(node, bound)
             return None
         self._learn(node, bound)
@@ -208,7 +208,7 @@ class BallSearch:
             current = current.parent
         distance = self._model.distance
         low[distance] = max(low[distance], node.bound)
-        high[distance] = min(high[distance], self.incumbent.cutoff())
+        high[distance] = min(high[distance], self.incumbent.float_cutoff())
         return low, high
 
     def _end(self, node: SearchNode, bound: float) -> None:
@@ -246,16 +246,19 @@ class BallSearch:
             return
         self._next_glance = incumbent.nodes + GLANCE
         row = self._model.point(point, low, high)
-        if incumbent.accept(row):
-            incumbent.accept(pull(self.problem, row, incumbent.limits))
+        if incumbent.offer_rounded(row):
+            incumbent.offer_rounded(pull(self.problem, row, incumbent.limits))
 
     def _look_closely(self, node: SearchNode, point: Floats, low: Floats, high: Floats) -> bool:
         """Look for a valid row near a point that the relaxation allows; return whether the node is closed by it."""
         incumbent = self.incumbent
         row = self._model.point(point, *settled(self._model.program, self._propagator, point, low, high))
-        if not (incumbent.accept(row) or incumbent.accept(short(self.problem, row))) and node.bound > node.polished:
+        if (
+            not (incumbent.offer_rounded(row) or incumbent.offer_rounded(short(self.problem, row)))
+            and node.bound > node.polished
+        ):
             self._polish(node, row)
-        if node.bound < incumbent.cutoff():
+        if node.bound < incumbent.float_cutoff():
             return False
         self._close(node.bound)
         return True
@@ -267,11 +270,11 @@ class BallSearch:
         node.polished = node.bound + float(step)
         incumbent.polished += 1
         radius = Fraction(max(node.bound, 0.0)) + 2 * step
-        if any(incumbent.accept(other) for other in nudge(self.problem, row, radius)):
+        if any(incumbent.offer_rounded(other) for other in nudge(self.problem, row, radius)):
             return
         moved = polish(self.problem, row, radius, incumbent.limits)
         if moved is not None:
-            incumbent.accept(moved)
+            incumbent.offer_rounded(moved)
 
     def _leaf(self, node: SearchNode, low: Floats, high: Floats) -> None:
         """End a node with nothing left to cut: a single row, part of a cell, or a region that rounding leaves undecided."""
@@ -289,7 +292,7 @@ class BallSearch:
             for name, column in model.translator.numbers.items()
         )
         if is_single and (not problem.is_plausible(row) or problem.form.is_settled(row, problem.goal)):
-            self.incumbent.accept(row)
+            self.incumbent.offer_rounded(row)
             self.incumbent.ruled_out.append(row)
             return
         cell = problem.form.cell(row)

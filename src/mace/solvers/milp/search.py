@@ -7,9 +7,8 @@ import math
 from mace.clock import OutOfTime
 from mace.forms import FunctionForm
 from mace.problem import INTERRUPTED, LATE, Bounds, Limits, Problem
-from mace.solvers.bisection import BAND
 from mace.solvers.milp.ball import BallSearch, Ending
-from mace.solvers.milp.incumbent import SHARE, MilpIncumbent
+from mace.solvers.milp.incumbent import MilpIncumbent
 from mace.solvers.milp.polish import polish
 from mace.solvers.milp.seek import seek
 
@@ -28,7 +27,7 @@ def search(problem: Problem, limits: Limits) -> Bounds:
         incumbent.reason = INTERRUPTED
     except OverflowError:
         incumbent.reason = "numbers are too large for a linear program"
-    return incumbent.bounds()
+    return incumbent.finished()
 
 
 def _search(incumbent: MilpIncumbent) -> Bounds:
@@ -36,7 +35,7 @@ def _search(incumbent: MilpIncumbent) -> Bounds:
         raise OutOfTime
     first = seek(incumbent.problem, incumbent.limits)
     if first is not None:
-        incumbent.accept(first)
+        incumbent.offer_rounded(first)
     else:
         BallSearch(incumbent, None, certain=True, most=FIRST_NODES).search()
     while True:
@@ -45,16 +44,15 @@ def _search(incumbent: MilpIncumbent) -> Bounds:
             case Ending.SMALLER:
                 continue
             case Ending.STOPPED:
-                return incumbent.bounds()
+                return incumbent.finished()
             case Ending.DONE:
                 if incumbent.upper is None and ball.undecided == math.inf:
-                    return incumbent.bounds(is_infeasible=True)
+                    return incumbent.finished(is_infeasible=True)
                 if incumbent.is_closed():
                     _settle(incumbent)
                 else:
                     _come_nearer(incumbent)
-                incumbent.reason = "" if incumbent.is_closed() else incumbent.reason or BAND
-                return incumbent.bounds()
+                return incumbent.finished()
 
 
 def _come_nearer(incumbent: MilpIncumbent) -> None:
@@ -72,10 +70,10 @@ def _settle(incumbent: MilpIncumbent) -> None:
         return
     if problem.form.is_robust(incumbent.point, problem.goal, problem.box(incumbent.upper)):
         return
-    moved = polish(problem, incumbent.point, incumbent.lower + SHARE * problem.accuracy, incumbent.limits)
+    moved = polish(problem, incumbent.point, incumbent.lower + incumbent.share * problem.accuracy, incumbent.limits)
     if (
         moved is not None
         and incumbent.is_valid(moved)
         and problem.distance(moved) <= incumbent.lower + problem.accuracy
     ):
-        incumbent.point, incumbent.upper = moved, problem.distance(moved)
+        incumbent.take(moved)

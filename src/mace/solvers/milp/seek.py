@@ -1,4 +1,4 @@
-"""Points to begin with: single changes, then random ones, asked of the real model and pulled back towards the factual."""
+"""A first incumbent: single changes, then random ones, asked of the real model and pulled back towards the factual."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def hopeful(problem: Problem, points: list[Point]) -> list[Point]:
 
 
 def pull(problem: Problem, point: Point, limits: Limits) -> Point:
-    """Return a valid point that is nearer: all changes shortened together, then each undone or shortened by itself."""
+    """Return a valid point that is nearer: all changes shortened together, then each reverted or shortened by itself."""
     for _ in range(ROUNDS):
         if limits.remaining() > 0:
             point = _nearest(problem, [point, *_shortened(problem, point)])

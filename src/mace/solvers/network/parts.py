@@ -1,10 +1,10 @@
-"""A question with one way of being missing: the network, the factual and the costs that the kernels see.
+"""A question with one missingness pattern: the network, the factual and the costs that the kernels see.
 
 The kernels know numbers and levels, nothing missing. So in a part
 
 - a feature that is missing is a category of two levels, of which the second alone is allowed: the factual is there if it is missing
   too, and else pays for the change. Its columns hold what the model is given of a missing value, whatever the level;
-- a feature that is filled costs the same whatever its value: the factual stands outside of its range, and the change costs its jump
+- a feature that is filled costs the same whatever its value: the factual lies outside of its range, and the change costs its jump
   alone. What counts in a maximum is paid by a category of its own, whose second level alone is allowed (the feature itself keeps so
   small a share of it that it never decides).
 
@@ -22,7 +22,7 @@ import numpy as np
 from mace.distances import NormMetric
 from mace.forms import Network
 from mace.problem import Problem
-from mace.solvers.domains import Allowed, allowed_values, whole_domain
+from mace.solvers.domains import Allowed, allowed_values
 from mace.solvers.missing import Pattern
 from mace.solvers.network.prepared import Costs, Prepared, costs, prepared, sort_of
 from mace.space import Categorical, Column, Feature, FeatureSpace, Filled, Integer, Real, Value
@@ -31,7 +31,7 @@ SHARE = 2.0**-40
 """How much of its part in a maximum a filled feature keeps."""
 
 MOST_KEPT = 64
-"""Networks of so many ways of being missing are kept for the next question."""
+"""The most patterns whose networks are kept for the next question."""
 
 LEVELS = ("known", "missing")
 MISSING = Allowed(((1.0, 1.0),), False)
@@ -40,7 +40,7 @@ MISSING = Allowed(((1.0, 1.0),), False)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One way of being missing.
+    """One missingness pattern.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ def whole(problem: Problem) -> Part:
 
 
 def part_of(problem: Problem, allowed: list[Allowed], pattern: Pattern) -> Part:
-    """Return the part of one way of being missing."""
+    """Return the part of one missingness pattern."""
     form, metric = problem.form, problem.metric
     assert isinstance(form, Network)
     assert isinstance(metric, NormMetric)
@@ -101,18 +101,11 @@ def part_of(problem: Problem, allowed: list[Allowed], pattern: Pattern) -> Part:
     )
 
 
-def free_values(problem: Problem) -> list[Allowed]:
-    """Return what each feature may be."""
-    if problem.conditions:
-        return allowed_values(problem)
-    return [whole_domain(feature) for feature in problem.space.values()]
-
-
 _NETWORKS: weakref.WeakKeyDictionary[Network, dict[tuple[bytes, int], Network]] = weakref.WeakKeyDictionary()
 
 
 def _network(form: Network, pattern: Pattern, dummies: int) -> Network:
-    """Return the network of one way of being missing, made once."""
+    """Return the network of one missingness pattern, made once."""
     known = _NETWORKS.setdefault(form, {})
     key = pattern.tobytes(), dummies
     if key not in known:

@@ -15,10 +15,9 @@ from mace.constraints.differ import CountDifferent
 from mace.distances import NormMetric, distance_down, distance_up
 from mace.exact import UNIT, float_up
 from mace.forms import Margin, Network
-from mace.forms.decision import Alternatives
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
-from mace.solvers.bisection import BAND
-from mace.solvers.domains import Allowed, Span, alike, on_grid, values_in
+from mace.solvers.domains import Allowed, Span, alike, values_between
+from mace.solvers.incumbent import BAND
 from mace.solvers.network import kernels, proof
 from mace.solvers.network.conditions import Row, linear_rows
 from mace.solvers.network.parts import Part, whole
@@ -37,10 +36,10 @@ PAUSE = 0.02
 """Seconds between two looks at the clock."""
 
 ROOM = 1e-4
-"""In steps of a grid: more than the kernels' own values are off, less than a factual beside the grid is."""
+"""In steps of a grid: more than the rounding of the kernels' own values, less than how far a factual off the grid lies from it."""
 
 NODES = 10_000
-"""What a proof without a search may cost, as if the search had had so many boxes."""
+"""The number of boxes of a search that may take as long as a proof without a search."""
 
 REFUSED = "the real model refused a point that its reading puts in the goal"
 
@@ -70,33 +69,34 @@ class Search:
         self.asked: int = 0 if earlier is None else earlier.asked
         self.floor = 0.0
         self.elsewhere = math.inf
-        self.is_single = True
+        self.alternatives = problem.goal.alternatives(len(self.form.biases[-1]), ties_last=self.form.ties_last)
+        self.is_single = len(self.alternatives) == 1
         self.is_plain = self.part.is_plain and not any(self._is_stray(j) for j in self.made.stepped)
         self.reason = ""
 
     def run(self) -> Bounds:
         """Search every alternative of the goal, each until its optimum is proved or beaten; then write the proof that is asked for."""
-        alternatives = self.problem.goal.alternatives(len(self.form.biases[-1]), ties_last=self.form.ties_last)
-        if not self.limits.record:
-            return self._run(alternatives)
         whole = self.limits
-        self.limits = whole.first_half()
-        bounds = self._run(alternatives)
-        return replace(bounds, evidence=self._proof(alternatives, bounds, whole))
+        if whole.record:
+            self.limits = whole.first_half()
+        bounds = self.bounds(complete=self.search_all())
+        return replace(bounds, evidence=self._proof(bounds, whole)) if whole.record else bounds
 
-    def _proof(self, alternatives: Alternatives, bounds: Bounds, limits: Limits) -> Evidence | None:
+    def _proof(self, bounds: Bounds, limits: Limits) -> Evidence | None:
         """Return the cuts that prove the bound, or why there are none."""
         if not bounds.is_infeasible and bounds.lower <= 0:
             return None
         radii = [kernels.WHOLE]
         if not bounds.is_infeasible:
             radii = proof.radii(self.metric, bounds.lower, self.best_cost, self.gap)
-        return self._proved_at(radii, alternatives, limits)
+        return self._proved_at(radii, limits)
 
-    def _proved_at(self, radii: list[float], alternatives: Alternatives, limits: Limits) -> Evidence:
+    def _proved_at(self, radii: list[float], limits: Limits) -> Evidence:
         """Return the cuts that prove that there is nothing up to one of some costs, or why there are none."""
         found, reason = proof.first_that_ends(
-            radii, self.nodes, lambda limit, most: [self.cuts(margins, limit, limits, most) for margins in alternatives]
+            radii,
+            self.nodes,
+            lambda limit, most: [self.cuts(margins, limit, limits, most) for margins in self.alternatives],
         )
         return {"lane": "network", "parts": found} if found is not None else {"lane": "network", "missing": reason}
 
@@ -105,7 +105,6 @@ class Search:
 
         Nothing is searched for. Where ``lower`` is ``None``, all distances count; ``upper`` is that of the nearest point that may be there.
         """
-        alternatives = self.problem.goal.alternatives(len(self.form.biases[-1]), ties_last=self.form.ties_last)
         radii = [kernels.WHOLE]
         if lower is not None:
             layout = self.made.layout
@@ -113,10 +112,10 @@ class Search:
             best = math.inf if upper is None else float(upper) ** self.metric.power
             radii = proof.radii(self.metric, lower, best, gap)
         self.nodes = NODES
-        return self._proved_at(radii, alternatives, self.limits)
+        return self._proved_at(radii, self.limits)
 
     def cuts(self, margins: tuple[Margin, ...], limit: float, limits: Limits, most: int) -> dict[str, NDArray[Any]]:
-        """Return the tree of cuts that proves that an alternative is not reached within a cost, of at most so many entries."""
+        """Return the proof tree that an alternative is not reached within a cost, with at most ``most`` entries."""
         desk = self._desk(margins)
         try:
             if self._is_empty(desk):
@@ -125,13 +124,9 @@ class Search:
         finally:
             self._give_back(desk, margins)
 
-    def _run(self, alternatives: Alternatives) -> Bounds:
-        return self.bounds(complete=self.search_all(alternatives))
-
-    def search_all(self, alternatives: Alternatives) -> bool:
+    def search_all(self) -> bool:
         """Search every alternative; False where time or memory ran out."""
-        self.is_single = len(alternatives) == 1
-        for margins in alternatives:
+        for margins in self.alternatives:
             desk = self._desk(margins)
             is_done = self._is_empty(desk) or self._search(desk)
             self._give_back(desk, margins)
@@ -286,11 +281,8 @@ class Search:
         """Return a range about the values of a grid that lie in a span, with room for how the kernels round them."""
         feature, own = self.features[j], self.factual[j]
         assert isinstance(feature, Real)
-        low, high = (float(ends[0]) for ends in on_grid(feature, np.array([span[0]]), np.array([span[1]])))
-        if own is not None and span[0] <= own <= span[1]:
-            low, high = min(low, own), max(high, own)
-        room = ROOM * float(feature.step or 0.0)
-        return (low - room, high + room) if low <= high else (math.inf, -math.inf)
+        ends, room = values_between(feature, *span, own), ROOM * float(feature.step or 0.0)
+        return (math.inf, -math.inf) if ends is None else (ends[0] - room, ends[1] + room)
 
     # ---- the search
 
@@ -376,7 +368,7 @@ class Search:
                 return
             self.asked += 1
             point = self._point(desk.log[n], desk)
-            if self.problem.is_plausible(point) and self.problem.is_reached(point):
+            if self.problem.is_valid(point):
                 self.best, self.best_cost = point, cost
                 desk.reals[kernels.BEST] = cost
                 return
@@ -423,7 +415,7 @@ class Search:
         """Confirm the point with the real model, and return what is proved."""
         problem, metric, point = self.problem, self.metric, self.best
         notes = {"nodes": self.nodes, "asked": self.asked}
-        if point is not None and not (problem.is_plausible(point) and problem.is_reached(point)):
+        if point is not None and not problem.is_valid(point):
             return Bounds(Fraction(0), reason=REFUSED, calls=self.nodes, notes=notes)
         if complete and point is None and math.isinf(self.open):
             return Bounds(Fraction(0), is_infeasible=True, calls=self.nodes, notes=notes)
@@ -461,12 +453,4 @@ def _spans(feature: Feature, allowed: Allowed, own: Value) -> list[Span]:
         return []
     if isinstance(feature, Integer) and feature.step is None:
         return [(math.ceil(a), math.floor(b)) for a, b in allowed.spans if math.ceil(a) <= math.floor(b)]
-    spans = []
-    for a, b in allowed.spans:
-        lows, highs = values_in(feature, np.array([a]), np.array([b]))
-        low, high = float(lows[0]), float(highs[0])
-        if own is not None and a <= own <= b:
-            low, high = min(low, own), max(high, own)
-        if low <= high:
-            spans.append((low, high))
-    return spans
+    return [span for a, b in allowed.spans if (span := values_between(feature, a, b, own)) is not None]

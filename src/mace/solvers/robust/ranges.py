@@ -1,4 +1,4 @@
-"""What noise makes of the values of a feature, as ranges: which values it brings into a refused range, and which it cannot."""
+"""Ranges of one feature under noise: from which values noise leads into a refused range, and from which it does not."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
-
 from mace.constraints.robust import Sturdy
-from mace.exact import float_down, float_up
+from mace.exact import float_above, float_below, float_down, float_up
 from mace.problem import Problem
 from mace.reductions.regions import Range
 from mace.reductions.shifted_network import span
-from mace.solvers.domains import values_in
+from mace.solvers.domains import values_between
 from mace.space import Feature, Integer, Real, Value
 
 
 def outside(problem: Problem, sturdy: Sturdy, name: str, left: Range, refused: Range) -> tuple[list[Range], Range]:
-    """Return the parts of a feature's range that noise does not bring into a refused range, and the rest."""
+    """Return the parts of a feature's range from which noise does not lead into a refused range, and the rest."""
     parts: list[Range] = []
     if left.missing and not refused.missing:
         parts.append(left.nothing_but_missing())
@@ -26,8 +24,8 @@ def outside(problem: Problem, sturdy: Sturdy, name: str, left: Range, refused: R
         return [*parts, replace(left, missing=False)], left.nothing_but_missing()
     kept = replace(left, missing=left.missing and refused.missing)
     if left.levels is not None and refused.levels is not None:
-        beside = replace(left.only(left.levels - refused.levels), missing=False)
-        return [*parts, *([beside] if beside.has_values else [])], kept.only(refused.levels)
+        others = replace(left.only(left.levels - refused.levels), missing=False)
+        return [*parts, *([others] if others.has_values else [])], kept.only(refused.levels)
     own = _off_grid(problem, name)
     is_alone = refused.low == refused.high == own
     low, high = (refused.low, refused.high) if is_alone else sturdy.reach(name, refused.low, refused.high)
@@ -37,7 +35,7 @@ def outside(problem: Problem, sturdy: Sturdy, name: str, left: Range, refused: R
     if own is not None and max(low, left.low) <= own <= min(high, left.high):
         feature = problem.space[name]
         assert isinstance(feature, Real | Integer)
-        # It lies between values of the grid, and noise may make none of those that are refused of it.
+        # It lies between values of the grid, and noise may lead from it to none of those that are refused.
         near = sturdy.reach(name, own, own)
         reaches = (
             is_alone or _values_between(feature, max(refused.low, near[0]), min(refused.high, near[1])) is not None
@@ -54,7 +52,7 @@ def _off_grid(problem: Problem, name: str) -> Fraction | None:
 
 
 def as_values(feature: Feature, left: Range, value: Value) -> Range:
-    """Return a refused range as narrow as the values in it; a value off the grid alone, since noise makes it of no other."""
+    """Return a refused range as narrow as the values in it; a value off the grid alone, since noise leads there from no other."""
     if value is None or left.levels is not None or not left.has_values:
         return left
     if not isinstance(feature, Real | Integer):
@@ -108,23 +106,15 @@ def value_between(feature: object, first: Fraction, last: Fraction) -> Fraction 
 
 def _values_between(feature: Real | Integer, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction] | None:
     """Return the first and the last value of a feature from one number to another; ``None`` where there is none."""
-    first, last = float_up(low), float_down(high)
-    if first <= last:
-        firsts, lasts = values_in(feature, np.array([first]), np.array([last]))
-        first, last = float(firsts[0]), float(lasts[0])
-    return (Fraction(first), Fraction(last)) if first <= last else None
+    ends = values_between(feature, float_up(low), float_down(high))
+    return None if ends is None else (Fraction(ends[0]), Fraction(ends[1]))
 
 
 def _before(low: Fraction, left: Range) -> Fraction:
     """Return the last number below another that a float, or a whole number, can be."""
-    if left.is_whole:
-        return Fraction(math.ceil(low) - 1)
-    below = float_down(low)
-    return Fraction(math.nextafter(below, -math.inf) if below == low else below)
+    return Fraction(math.ceil(low) - 1 if left.is_whole else float_below(low))
 
 
 def _after(high: Fraction, left: Range) -> Fraction:
-    if left.is_whole:
-        return Fraction(math.floor(high) + 1)
-    above = float_up(high)
-    return Fraction(math.nextafter(above, math.inf) if above == high else above)
+    """Return the first number above another that a float, or a whole number, can be."""
+    return Fraction(math.floor(high) + 1 if left.is_whole else float_above(high))

@@ -1,7 +1,8 @@
-"""Robust answers of tree ensembles: the nearest point, a row that noise makes of it and that is refused, and the nearest point again.
+"""Robust answers of tree ensembles: the nearest point, a refused row within its noise, and the nearest point again.
 
-Each refused row gives a place (see :mod:`mace.reductions.tree_copies`) that all further points must stand. Each of these is at most as
-far as the nearest robust point; the first that no noise undoes is it. To keep ensembles small, points near the factual are asked for first.
+Each refused row gives a place (see :mod:`mace.reductions.tree_copies`): all further points from which noise leads there must reach the goal
+there too. This relaxes robustness, so that each point is at most as far as the nearest robust one; the first that is robust is the nearest.
+To keep ensembles small, points near the factual are asked for first.
 """
 
 from __future__ import annotations
@@ -17,132 +18,131 @@ from numpy.typing import NDArray
 from mace.clock import OutOfTime
 from mace.constraints.robust import Sturdy
 from mace.distances import NormMetric
-from mace.exact import float_down, float_up, rounded_in
+from mace.exact import float_above, float_below, float_down, float_up
 from mace.forms import TreeEnsemble
 from mace.forms.scoring import column_values
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
-from mace.reductions.noise_box import Choose, around, beside
+from mace.reductions.noise_box import Choose, around, refusing
+from mace.reductions.shifted_network import float_clearance
 from mace.reductions.tree_copies import Copies, Ends, Place, cell
-from mace.solvers.dtypes import number_beside
+from mace.solvers.domains import rounded_to_dtype, values_in
+from mace.solvers.robust.incumbent import RobustIncumbent
 from mace.space import Integer, Point, Real, Value
 
 FIRST, LEAST, GROWTH = 4, Fraction(1, 512), 8
-"""Points are asked for within so many times the distance of the nearest without noise, at least so far; then so many times as far."""
+"""Points are asked for within FIRST times the distance of the nearest without noise, at least LEAST; then GROWTH times as far."""
 
 WHOLE = 1
 """From this distance on all points are asked for."""
 
 REPAIRS = (6, 12, 24, 48, 96, math.inf)
-"""With so many places, points beside the last gate are tried to have some robust one in hand."""
+"""Numbers of places after which points just outside of the last gate are tried, for some robust point as an incumbent."""
 
 MOST_TRIED = 4096
-"""So many rows beside a point are looked at before a lane is asked."""
+"""The most rows within the noise of a point that are scored before a lane is asked."""
 
 ROUNDING = "rounding keeps a row beside a point from being refused or not"
 
 
 @dataclass(frozen=True, slots=True)
-class Proved:
-    """A lower bound, and the lane's proof of it given that answers stand some places."""
+class ProvedBound:
+    """A lower bound, the places whose copies it takes into account, and the lane's proof of it."""
 
     lower: Fraction
     places: tuple[Place, ...] = ()
     evidence: Evidence | None = None
 
 
-class Search:
-    """One question."""
+class TreeSearch:
+    """One question: ``rest`` is the question without noise.
 
-    def __init__(self, rest: Problem, sturdy: Sturdy, limits: Limits, choose: Choose, *, narrows: bool) -> None:
-        """Begin; ``narrows`` says that the lane goes by the ensemble alone, so that what is not asked about may be left out of it."""
+    ``narrows`` says that the lane goes by the ensemble alone, so that what is not asked about may be left out of it.
+    """
+
+    def __init__(self, rest: Problem, noise: Sturdy, limits: Limits, choose: Choose, *, narrows: bool) -> None:
         assert isinstance(rest.form, TreeEnsemble)
-        self.narrows = narrows
-        self.rest, self.sturdy, self.limits, self.choose = rest, sturdy, limits, choose
+        self.rest, self.noise, self.narrows = rest, noise, narrows
         self.form = rest.form
         reads = {column.feature for column in self.form.columns}
-        self.noisy = tuple(j for name in sturdy.radii if (j := rest.space.index(name)) in reads)
+        self.noisy = tuple(j for name in noise.radii if (j := rest.space.index(name)) in reads)
         self.places: list[Place] = []
-        self.proved = Proved(Fraction(0))
-        self.upper: Fraction | None = None
-        self.point: Point | None = None
+        self.proved = ProvedBound(Fraction(0))
+        self.incumbent = RobustIncumbent(rest, limits, choose)
         self.around: Evidence | None = None
-        self.calls = 0
-        self.copies = Copies(rest, sturdy)
+        self.copies = Copies(rest, noise)
         self.near: dict[int, Ends] = {}
         self.repairs = 0
 
     def run(self) -> Bounds:
         """Search; raise :class:`~mace.reductions.tree_copies.NoCopies` where copies cannot be made."""
-        bound: Fraction | None = None
+        limits, bound, is_going_on = self.incumbent.limits, None, True
         try:
-            while self.limits.remaining() > 0:
+            while is_going_on and limits.remaining() > 0:
                 asked, places = self._question(bound)
-                found = self._ask(asked, self.limits.record)
+                found = self.incumbent.ask(asked, record=True)
                 if found.is_infeasible and bound is None:
-                    return Bounds(
-                        Fraction(0),
-                        is_infeasible=True,
-                        calls=self.calls,
-                        evidence=self._evidence(places, found.evidence),
+                    return self.incumbent.infeasible(
+                        evidence=self._evidence(ProvedBound(Fraction(0), places, found.evidence))
                     )
-                reached = bound if found.is_infeasible else found.lower if bound is None else min(found.lower, bound)
-                assert reached is not None
-                if reached >= self.proved.lower:
-                    self.proved = Proved(reached, places, found.evidence)
-                self._report()
-                if self._is_done():
-                    return self._bounds("")
-                if not found.is_infeasible and found.point is None:
-                    return self._bounds(found.reason)
-                if found.point is None or (bound is not None and self.rest.distance(found.point) > bound):
-                    assert bound is not None
-                    bound = self._set_bound(GROWTH * bound)
-                    continue
-                refused = self._refused(found.point)
-                if refused is None:
-                    return self._bounds("" if self._is_done() else found.reason)
-                if isinstance(refused, str):
-                    return self._bounds(refused)
-                fresh = [place for place in map(self._place, refused) if place not in self.places]
-                if not fresh:
-                    return self._bounds(ROUNDING)
-                self.places += fresh
-                if len(self.places) > REPAIRS[self.repairs]:
-                    self.repairs += 1
-                    self._repair(found.point)
-                if bound is None and not self.near:
-                    bound = self._set_bound(max(FIRST * self.rest.distance(found.point), LEAST))
+                is_going_on, bound = self._take(found, bound, places)
+            if is_going_on:
+                self.incumbent.reason = LATE
         except KeyboardInterrupt:
-            return self._bounds(INTERRUPTED)
+            self.incumbent.reason = INTERRUPTED
         except OutOfTime:
-            pass
-        return self._bounds(LATE)
+            self.incumbent.reason = LATE
+        if self.incumbent.upper is not None:
+            self.incumbent.lower = min(self.incumbent.lower, self.incumbent.upper)
+        return self.incumbent.bounds(doubt="", evidence=self._evidence(self.proved))
 
-    def _is_done(self) -> bool:
-        return self.upper is not None and self.upper - self.proved.lower <= self.rest.accuracy
-
-    def _ask(self, problem: Problem, record: bool = False) -> Bounds:
-        self.calls += 1
-        found = self.choose(problem)(problem, Limits(self.limits.deadline, record=record))
-        if found.reason == INTERRUPTED:
-            raise KeyboardInterrupt
-        return found
+    def _take(self, found: Bounds, bound: Fraction | None, places: tuple[Place, ...]) -> tuple[bool, Fraction | None]:
+        """Take a lane's answer about points within ``bound``; return whether to go on, and the next bound."""
+        incumbent = self.incumbent
+        reached = bound if found.is_infeasible else found.lower if bound is None else min(found.lower, bound)
+        assert reached is not None
+        if reached >= self.proved.lower:
+            self.proved = ProvedBound(reached, places, found.evidence)
+        incumbent.lower = self.proved.lower
+        incumbent.report()
+        if incumbent.is_closed():
+            return False, bound
+        if found.point is None and not found.is_infeasible:
+            incumbent.reason = found.reason
+            return False, bound
+        if found.point is None or (bound is not None and self.rest.distance(found.point) > bound):
+            assert bound is not None
+            return True, self._set_bound(GROWTH * bound)
+        refused = self._refused(found.point)
+        if refused is None or isinstance(refused, str):
+            incumbent.reason = found.reason if refused is None else refused
+            return False, bound
+        fresh = [place for place in map(self._place, refused) if place not in self.places]
+        if not fresh:
+            incumbent.reason = ROUNDING
+            return False, bound
+        self.places += fresh
+        if len(self.places) > REPAIRS[self.repairs]:
+            self.repairs += 1
+            self._repair(found.point)
+        if bound is None and not self.near:
+            bound = self._set_bound(max(FIRST * self.rest.distance(found.point), LEAST))
+        return True, bound
 
     def _question(self, bound: Fraction | None) -> tuple[Problem, tuple[Place, ...]]:
-        """Return the question for points within ``bound`` that stand the places, and those that matter there."""
+        """Return the question for points within ``bound`` that reach the goal at the places, and the places that matter there."""
         if bound is None:
             places = tuple(self.places)
         else:
-            places = tuple(place for place in self.places if place.may_be_near(self.near, place.gate(self.sturdy)))
+            places = tuple(place for place in self.places if place.may_be_near(self.near, place.gate(self.noise)))
         return self.copies.at(places), places
 
     def _set_bound(self, bound: Fraction) -> Fraction | None:
-        """Make ready for points within a distance; return it, or ``None`` where it is all the same to ask for all points."""
+        """Narrow the ensemble to points within a distance; return it, or ``None`` where all points may as well be asked for."""
         if bound >= WHOLE or not self.narrows or not isinstance(self.rest.metric, NormMetric):
-            self.copies = Copies(self.rest, self.sturdy)
+            self.copies = Copies(self.rest, self.noise)
             return None
         self.near = self._ranges([(float_down(low), float_up(high)) for low, high in self.rest.box(bound)])
-        self.copies = Copies(self.rest, self.sturdy, self.near)
+        self.copies = Copies(self.rest, self.noise, self.near)
         return bound
 
     def _ranges(self, box: list[Ends]) -> dict[int, Ends]:
@@ -153,13 +153,13 @@ class Search:
     # ---- one point
 
     def _refused(self, point: Point) -> list[Point] | str | None:
-        """Return rows beside a point that are refused; ``None`` where there are none and the point is taken; or why that is not known."""
-        region = around(self.rest, self.sturdy, point)
+        """Return refused rows within the noise of a point; ``None`` where there are none and the point is taken; or why it is unknown."""
+        region = around(self.rest, self.noise, point)
         ends = {j: left.floats() if left.has_values else None for j, left in enumerate(region.values())}
         varies = [name for name, left in region.items() if not left.is_single]
-        # What does not vary is decided in the narrowed ensemble, and no condition need say it.
+        # Features that noise leaves alone are decided in the narrowed ensemble, without a condition.
         said = {*varies, *(name for name, feature in self.rest.space.items() if feature.missing or not self.narrows)}
-        asked = Copies(beside(self.rest, self.sturdy, point, said), None, ends if self.narrows else None).at(())
+        asked = Copies(refusing(self.rest, self.noise, point, said), None, ends if self.narrows else None).at(())
         assert isinstance(asked.form, TreeEnsemble)
         inner = {
             self.rest.space.index(each): (float_up(region[each].low), float_down(region[each].high)) for each in varies
@@ -167,13 +167,13 @@ class Search:
         likely = likely_refused(asked, point, inner) if self.narrows else []
         if likely:
             return likely
-        found = self._ask(asked, self.limits.record)
+        found = self.incumbent.ask(asked, record=True)
         if not found.is_infeasible:
             return found.reason if found.point is None else [found.point]
-        self.sturdy.remember(point)
-        distance = self.rest.distance(point)
-        if self.upper is None or distance < self.upper:
-            self.upper, self.point, self.around = distance, point, found.evidence
+        self.noise.remember(point)
+        if self.incumbent.is_nearer(point):
+            self.incumbent.take(point)
+            self.around = found.evidence
         return None
 
     def _place(self, refused: Point) -> Place:
@@ -182,52 +182,33 @@ class Search:
         return Place(self.noisy, tuple(ends))
 
     def _repair(self, point: Point) -> None:
-        """Try the points just beside the gate of the last place, which undid this one."""
+        """Try the points just outside of the gate of the last place, which this one lies in."""
         place = self.places[-1]
-        gate = place.gate(self.sturdy)
+        gate = place.gate(self.noise)
         features = list(self.rest.space.values())
         for j, ends in zip(place.features, gate, strict=True):
             for up in (False, True):
                 value = None if ends is None else _past(features[j], ends[up], up=up)
-                if value is None or self.limits.remaining() <= 0:
+                if value is None or self.incumbent.limits.remaining() <= 0:
                     continue
                 moved = (*point[:j], value, *point[j + 1 :])
-                if (
-                    (self.upper is None or self.rest.distance(moved) < self.upper)
-                    and self.rest.is_plausible(moved)
-                    and self.rest.is_reached(moved)
-                ):
+                if self.incumbent.is_nearer(moved) and self.incumbent.is_valid(moved):
                     self._refused(moved)
 
-    # ---- the end
+    # ---- evidence
 
-    def _report(self) -> None:
-        if self.limits.on_progress is not None:
-            upper = math.inf if self.upper is None else float_up(self.upper)
-            self.limits.on_progress(float_down(self.proved.lower), upper, self.calls)
-
-    def _bounds(self, reason: str) -> Bounds:
-        lower = self.proved.lower if self.upper is None else min(self.proved.lower, self.upper)
-        evidence = self._evidence(self.proved.places, self.proved.evidence)
-        why = "" if self._is_done() else reason
-        return Bounds(lower, self.upper, self.point, reason=why, calls=self.calls, evidence=evidence)
-
-    def _evidence(self, places: tuple[Place, ...], proof: Evidence | None) -> Evidence | None:
-        if not self.limits.record:
+    def _evidence(self, proved: ProvedBound) -> Evidence | None:
+        if not self.incumbent.limits.record:
             return None
         names = self.rest.space.names
-        return {
-            "lane": "robust",
-            "places": [
-                {
-                    names[j]: None if ends is None else list(ends)
-                    for j, ends in zip(place.features, place.ranges, strict=True)
-                }
-                for place in places
-            ],
-            "proof": proof,
-            "around": self.around,
-        }
+        places = [
+            {
+                names[j]: None if ends is None else list(ends)
+                for j, ends in zip(place.features, place.ranges, strict=True)
+            }
+            for place in proved.places
+        ]
+        return {"lane": "robust", "places": places, "proof": proved.evidence, "around": self.around}
 
 
 def _past(feature: object, end: Fraction, *, up: bool) -> Value:
@@ -237,23 +218,22 @@ def _past(feature: object, end: Fraction, *, up: bool) -> Value:
     if isinstance(feature, Integer):
         found: int | float = math.floor(end) + 1 if up else math.ceil(end) - 1
     else:
-        near = float_up(end) if up else float_down(end)
-        found = math.nextafter(near, math.inf if up else -math.inf) if near == end else near
-        found = number_beside(feature, found, up=up) if feature.low <= found <= feature.high else found
+        found = float_above(end) if up else float_below(end)
+        found = rounded_to_dtype(feature, found, up=up) if feature.low <= found <= feature.high else found
     return found if feature.has(found) else None
 
 
 def likely_refused(asked: Problem, point: Point, varies: dict[int, Ends]) -> list[Point]:
-    """Return the nearest and the farthest row beside a point that an ensemble seems to refuse, as far as few rows can tell.
+    """Return the nearest and the farthest row within the noise of a point that an ensemble seems to refuse, of one row a cell.
 
-    Sums are in floats here: whatever comes out is a place where the ensemble must reach the goal.
+    Sums are in floats, which proves nothing; but nothing need be proved: the ensemble must reach the goal at these rows in any case.
     """
     form = asked.form
     assert isinstance(form, TreeEnsemble)
     features = list(form.space.values())
     if len(form.subsets) or any(getattr(features[j], "step", 1) is not None for j in varies):
         return []
-    tried = [_one_a_cell(form, j, ends, point[j], isinstance(features[j], Integer)) for j, ends in varies.items()]
+    tried = [_one_a_cell(form, j, ends, point[j]) for j, ends in varies.items()]
     if not tried or math.prod(map(len, tried)) > MOST_TRIED:
         return []
     numbers = np.array(list(itertools.product(*tried)))
@@ -265,10 +245,7 @@ def likely_refused(asked: Problem, point: Point, varies: dict[int, Ends]) -> lis
                 columns[:, k] = values
         away = np.maximum(away, np.abs(values - float(point[j] or 0)) / max(ends[1] - ends[0], 1e-300))
     sums = form.base + form.value[form.leaves_of_columns(columns)].sum(axis=1)
-    lead = np.full(len(sums), -np.inf)
-    for margins in asked.goal.alternatives(form.outputs, ties_last=form.ties_last):
-        each = [_side(sums, m.plus) - _side(sums, m.minus) + float(m.shift) for m in margins]
-        lead = np.maximum(lead, np.min(each, axis=0))
+    lead = float_clearance(sums, asked.goal.alternatives(form.outputs, ties_last=form.ties_last))
     refused = np.flatnonzero(lead > 2 * float(form.band(asked.goal)) + 1e-9 * (1 + np.abs(sums).max()))
     if not len(refused):
         return []
@@ -282,21 +259,15 @@ def likely_refused(asked: Problem, point: Point, varies: dict[int, Ends]) -> lis
     return found
 
 
-def _side(sums: NDArray[np.float64], output: int | None) -> NDArray[np.float64]:
-    return np.zeros(len(sums)) if output is None else sums[:, output]
-
-
-def _one_a_cell(form: TreeEnsemble, j: int, ends: Ends, own: Value, is_whole: bool) -> NDArray[np.float64]:
+def _one_a_cell(form: TreeEnsemble, j: int, ends: Ends, own: Value) -> NDArray[np.float64]:
     """Return a value in each cell of a feature within a range: the nearest to its own."""
     reads = np.array([column.feature == j for column in form.columns])
     edges = np.unique(form.edge[(form.left >= 0) & reads[form.column]])
     edges = edges[(edges >= ends[0]) & (edges < ends[1])]
     low, high = np.concatenate([[ends[0]], np.nextafter(edges, np.inf)]), np.concatenate([edges, [ends[1]]])
     feature = list(form.space.values())[j]
-    if isinstance(feature, Real):
-        low, high = rounded_in(low, high, feature.floats)
-    elif is_whole:
-        low, high = np.ceil(low), np.floor(high)
+    assert isinstance(feature, Real | Integer)
+    low, high = values_in(feature, low, high)
     kept = low <= high
     found: NDArray[np.float64] = np.clip(0.0 if own is None else float(own), low[kept], high[kept])
     return found

@@ -89,6 +89,6 @@ class Local:
         self.start_mask = mask
 
     def cells_of(self, blocks: Ints) -> Ints:
-        """Return the cells that stand for blocks."""
+        """Return the cell that represents each block."""
         cells: Ints = self.rep[self.off[:-1] + blocks]
         return cells

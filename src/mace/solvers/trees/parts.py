@@ -1,4 +1,4 @@
-"""The tables of one question, and its parts: one way of being missing with one alternative of the goal each."""
+"""The tables of one question, and its parts: a missingness pattern with an alternative of the goal each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mace.distances import NormMetric
 from mace.forms import TreeEnsemble
 from mace.problem import Problem
 from mace.solvers.domains import allowed_values
-from mace.solvers.missing import Ways
+from mace.solvers.missing import Patterns
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import Floats, Ints, make_grid
 from mace.solvers.trees.prepared import Values, allowed_ends, margin_values, prepared
@@ -22,7 +22,7 @@ from mace.space import Integer, Point, Real
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One way of being missing and one alternative of the goal: its cost tables, its allowed box, and the trees.
+    """One missingness pattern and one alternative of the goal: its cost tables, its allowed box, and the trees.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Tables:
         self.jump, self.slope, self.square, self.peak = problem.metric.costs
         self.inverse, self.is_category, self.mask_of = made.inverse, made.is_category, made.mask_of
         self.ends = allowed_ends(self.allowed, self.grid.is_mask) if problem.conditions else made.ends
-        self.ways = Ways(problem, self.allowed)
+        self.patterns = Patterns(problem, self.allowed)
 
     def alternatives(self) -> list[Values]:
         """Return the leaf values for each alternative of the goal."""
@@ -101,7 +101,7 @@ class Tables:
         return Part(pattern, values, *tables, self.grid.trees(values.most, values.least), *extent)
 
     def point(self, cells: Ints, part: Part) -> Point:
-        """Return the point that stands for some cells: in each, the value nearest to the factual."""
+        """Return the point with the value nearest to the factual in each of some cells."""
         numbers = part.rep[self.view.off[:-1] + cells]
         return tuple(
             None if part.pattern[j] else float(number) if isinstance(feature, Real) else int(number)
@@ -117,7 +117,7 @@ class Tables:
         add, top, rep = np.empty(cells), np.empty(cells), np.empty(cells)
         own, lo, hi, mask = (np.zeros(size, dtype=np.int64) for _ in range(4))
         fits = kernels.cost_tables(
-            factual, self.ways.factual, pattern, grid.is_mask,
+            factual, self.patterns.factual, pattern, grid.is_mask,
             self.is_category, view.off, view.low, view.high, *self.ends,
             self.inverse, self.jump, self.slope, self.square, self.peak, add, top, rep, own, lo, hi, mask,
         )  # fmt: skip

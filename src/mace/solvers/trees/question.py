@@ -107,7 +107,7 @@ def _cut(
             highs.append(b[kept])
             bases.append(inside[kept])
     if not sum(map(len, lows)):
-        # A feature without an allowed value keeps one cell, which holds none, to stand for it where it is missing.
+        # A feature without an allowed value keeps one empty cell, which is used where the feature is missing.
         return np.array([np.inf]), np.array([-np.inf]), np.zeros(1, dtype=np.int64)
     return np.concatenate(lows), np.concatenate(highs), np.concatenate(bases).astype(np.int64)
 

@@ -9,39 +9,39 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.distances import distance_down, distance_up
 from mace.exact import UNIT, float_up
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
-from mace.solvers.bisection import BAND
+from mace.solvers.incumbent import BAND
+from mace.solvers.missing import TOO_MANY, More, Pattern
 from mace.solvers.trees import dual, kernels
 from mace.solvers.trees.engines import Engine, Plain, Priced
 from mace.solvers.trees.local import Local
 from mace.solvers.trees.parts import Part, Tables
-from mace.solvers.trees.prepared import Values, kernel_goal
+from mace.solvers.trees.prepared import kernel_goal
 from mace.solvers.trees.proof import Recorder
 from mace.space import Point
 
 FIRST_RADIUS = 2.0**-14
 GROWTH = ((3, 4.0), (100, 2.0), (400, 1.5), (1500, 1.3), (float("inf"), 1.12))
 PRICED_GROWTH = ((1, 1.5), (30, 1.2), (300, 1.12), (float("inf"), 1.06))
-"""By what the radius grows after a pass with at most so many nodes: the harder the last ball, the smaller the step."""
+"""Pairs of nodes and a factor by which the radius grows after a pass with at most these nodes: the harder the last ball, the less."""
 
 PATIENCE = 300
-"""After so many nodes in one ball the plain engine is joined by the one with prices."""
+"""Nodes in one ball after which the plain engine is joined by the one with prices."""
 
 PRICE = 16
-"""One node with prices takes about as long as so many plain ones."""
+"""How many plain nodes take about as long as one with prices."""
 
 MORE_PATIENCE = 4
-"""A ball may take so many times the nodes of the one before."""
+"""How many times the nodes of the ball before a ball may take."""
 
 NEARLY_ALL = 0.97
-"""A ball with this share of the distance in hand may as well have all of it."""
+"""A ball with this share of the best distance may as well have all of it."""
 
 SEEK_AFTER = 50
-"""After a pass with so many nodes, random points are tried to have some counterfactual in hand."""
+"""Nodes in a pass after which random points are tried, for some incumbent."""
 
 EVALUATIONS = 4e6
 """How many steps down a tree that may take: some tens of milliseconds."""
@@ -68,9 +68,6 @@ MOST_PROOF = 2
 PLAIN_SHARE = 0.1
 """The part of the time of a proof in which the plain engine may find one."""
 
-MOST_PARTS = 4096
-"""Ways of being missing that are tried before the search gives up on a proof."""
-
 
 @dataclass(frozen=True, slots=True)
 class Best:
@@ -78,21 +75,6 @@ class Best:
 
     cost: float
     point: Point | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """All the ways of being missing that differ from the factual's in so many features."""
-
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Unmade:
-    """A part whose tables are not made yet."""
-
-    pattern: NDArray[np.bool_]
-    values: Values
 
 
 @dataclass(slots=True)
@@ -108,7 +90,7 @@ class Climb:
     multiplier : float, optional
         The price of distance to begin with; ``None`` while the plain engine does.
     patience : int
-        After so many nodes a ball is given up for a smaller one, or for another engine.
+        Nodes after which a ball is given up for a smaller one, or for another engine.
     is_done : bool
         Whether nothing of the part that would be better than the best point is left.
     """
@@ -140,45 +122,42 @@ class Search:
     def run(self) -> Bounds:
         """Search the part with the least floor one ball farther, until the best point is below every floor."""
         serial = itertools.count()
-        waiting: list[tuple[float, int, Changes | Unmade | Climb]] = [(0.0, next(serial), Changes(0))]
-        alternatives = self.tables.alternatives()
-        made = 0
+        # Of equal floors a pattern, whose parts are not made yet, comes before a part.
+        waiting: list[tuple[float, bool, int, Pattern | More | Climb]] = []
+        alternatives, patterns = self.tables.alternatives(), self.tables.patterns.in_order()
 
-        def put(floor: float, item: Changes | Unmade | Climb) -> None:
-            heapq.heappush(waiting, (floor, next(serial), item))
+        def put(floor: float, item: Pattern | More | Climb) -> None:
+            heapq.heappush(waiting, (floor, isinstance(item, Climb), next(serial), item))
 
+        put(*next(patterns))
         while waiting and waiting[0][0] < self.best.cost:
-            floor, _, item = heapq.heappop(waiting)
-            match item:
-                case Changes(count):
-                    patterns = list(itertools.islice(self.tables.ways.of(count), MOST_PARTS + 1))
-                    made += len(patterns)
-                    if made > MOST_PARTS:
-                        self.reason = "too many ways of being missing to try them all"
-                        return self._bounds(floor)
-                    for cost, pattern in patterns:
-                        for values in alternatives:
-                            put(cost, Unmade(pattern, values))
-                    if count < len(self.tables.ways.free):
-                        put(self.tables.ways.least_cost(count + 1), Changes(count + 1))
-                case Unmade(pattern, values):
-                    part = self.tables.part(pattern, values)
+            floor, _, _, item = heapq.heappop(waiting)
+            if isinstance(item, Climb):
+                self._climb(item)
+                if not item.is_done:
+                    put(item.floor, item)
+                lowest = waiting[0][0] if waiting else np.inf
+                self._report(lowest)
+                if self.reason:
+                    return self._bounds(lowest)
+                continue
+            if item is More.TOO_MANY:
+                self.reason = TOO_MANY
+                return self._bounds(floor)
+            if not isinstance(item, More):
+                parts = (self.tables.part(item, values) for values in alternatives)
+                for part in parts:
                     if part is not None:
                         put(part.nearest, self._start(part))
-                case Climb():
-                    self._climb(item)
-                    if not item.is_done:
-                        put(item.floor, item)
-                    lowest = waiting[0][0] if waiting else np.inf
-                    self._report(lowest)
-                    if self.reason:
-                        return self._bounds(lowest)
+            following = next(patterns, None)
+            if following is not None:
+                put(*following)
         return self._bounds(np.inf)
 
     def exercise(self) -> None:
         """Run every kernel once, for all of them to be compiled."""
         self.run()
-        part = self.tables.part(self.tables.ways.factual, self.tables.alternatives()[0])
+        part = self.tables.part(self.tables.patterns.factual, self.tables.alternatives()[0])
         if part is not None:
             self._seek(part)
 
@@ -330,7 +309,7 @@ class Search:
         engine.registers[kernels.LOGGED] = 0
 
     def _seek(self, part: Part) -> None:
-        """Look for any valid point, to have one in hand when a search is not easy."""
+        """Look for any valid point: a search that is not easy needs an incumbent."""
         best = np.empty(len(part.lo), dtype=np.int64)
         grid = self.tables.grid
         evaluations = EVALUATIONS / (len(grid.roots) * grid.depth)

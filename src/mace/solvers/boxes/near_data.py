@@ -1,0 +1,229 @@
+"""``near_data`` as a part of the search: boxes are kept to what lies near enough rows of the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.constraints.condition import Values
+from mace.constraints.near_data import Neighbours
+from mace.distances import NormMetric
+from mace.problem import Limits, Problem
+from mace.reductions.regions import Range, Region
+from mace.solvers.boxes.branching import FINEST, branch_at, next_value
+from mace.solvers.boxes.cuts import Branch, Left
+from mace.space import Point, Value
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class NeighboursCut:
+    """Boxes are kept to what lies within the radius of enough rows of the data.
+
+    The search branches on rows first: one side has a row as a neighbour, the other goes without it. Once enough rows are neighbours, boxes
+    are cut between a point and the neighbour from which it lies too far. Floats decide only where their rounding cannot matter.
+
+    Attributes
+    ----------
+    condition : Neighbours
+        The condition.
+    problem : Problem
+        The question, for its distance.
+    alive, needed : bool arrays
+        Which rows may count here, and which must.
+    """
+
+    condition: Neighbours
+    problem: Problem
+    alive: Flags
+    needed: Flags
+
+    @property
+    def limit(self) -> float:
+        """The radius in the unit of the measure."""
+        return float(self.condition.limit)
+
+    @property
+    def slope(self) -> Floats:
+        """What a whole change of each feature adds to the distance at least."""
+        return self.condition.metric.costs.slope
+
+    def narrow(self, region: Region) -> Left:
+        """Return what the condition leaves of a box or a little more, with the rows that still count, and a bound on the distance."""
+        least = self._changes(region)
+        nearest = self.condition.measures(least)
+        alive = self.alive & (nearest <= self.limit + self.condition.unsure)
+        if int(alive.sum()) < self.condition.least or (self.needed & ~alive).any():
+            return Left(None, self)
+        left = dict(region)
+        room = (self.limit - nearest + 2 * self.condition.unsure)[:, None]
+        with np.errstate(divide="ignore"):
+            reach = np.minimum(least + room / np.where(self.slope > 0, self.slope, 0.0), self._reach)
+        groups = [np.array([row]) for row in np.flatnonzero(self.needed)]
+        if len(groups) < self.condition.least:
+            groups.append(np.flatnonzero(alive))
+        for rows in groups:
+            for j, name in enumerate(region):
+                left[name] = self._within(j, left[name], self.condition.numbers[rows, j], reach[rows, j])
+                if left[name].is_empty:
+                    return Left(None, self)
+        kept = region if all(left[name] == each for name, each in region.items()) else left
+        return Left(kept, replace(self, alive=alive), self._floor(region, alive, least))
+
+    @property
+    def _reach(self) -> Floats:
+        metric, radius = self.condition.metric, self.condition.radius
+        return np.array(
+            [float(metric.reach(j, radius)) + self.condition.unsure for j in range(len(self.condition.space))]
+        )
+
+    def _floor(self, region: Region, alive: Flags, least: Floats) -> Fraction:
+        """Return a bound on the distance of a row that fulfils the condition: it is no nearer than a neighbour less the radius."""
+        metric, own = self.problem.metric, self.condition.metric
+        if not isinstance(metric, NormMetric) or (metric.norms, metric.weights) != (own.norms, own.weights):
+            return Fraction(0)
+        between = self.condition.changes(self.problem.factual)
+        if (self.slope > 0).all():
+            # Of l1: what each feature changes from the factual to the box and from there to the row.
+            between = np.maximum(between, least + self._changes_from_factual(region)[None, :])
+        floors = np.sort(own.floats(between)[alive] ** (1 / own.power) - float(self.condition.radius))
+        floor = float(floors[self.condition.least - 1])
+        if self.needed.any():
+            needed = own.floats(between)[self.needed] ** (1 / own.power) - float(self.condition.radius)
+            floor = max(floor, float(needed.max()))
+        return max(Fraction(0), Fraction(floor) - self.condition.off - Fraction(1, 10**8))
+
+    def _changes_from_factual(self, region: Region) -> Floats:
+        """Return the least change of each feature from the factual to a box."""
+        least = []
+        for (feature, left), own, scale in zip(
+            zip(self.condition.space.values(), region.values(), strict=True),
+            self.problem.factual,
+            self.condition.scales,
+            strict=True,
+        ):
+            if own is None or left.missing or not left.has_values:
+                least.append(0.0)
+            elif left.levels is not None:
+                least.append(float(own not in left.levels and feature.range > 0))
+            else:
+                least.append(max(float(left.low) - own, own - float(left.high), 0.0) * scale)
+        return np.array(least)
+
+    def _within(self, j: int, left: Range, own: Floats, reach: Floats) -> Range:
+        """Return what is left of one feature where some row is near enough; all of it where a change of 1 is."""
+        if (reach >= 1).any():
+            return left
+        if not np.isnan(own).any():
+            left = replace(left, missing=False)
+        own, reach = own[~np.isnan(own)], reach[~np.isnan(own)]
+        if not len(own):
+            return left.nothing_but_missing()
+        if left.levels is not None:
+            return left.only(int(value) for value in own)
+        if not self.condition.scales[j] or not left.has_values:
+            return left
+        width = reach / self.condition.scales[j]
+        return left.between(Fraction(float((own - width).min())), Fraction(float((own + width).max())))
+
+    def _changes(self, region: Region) -> Floats:
+        """Return the least change of each feature from each row to the rows of a box."""
+        rows = self.condition.numbers
+        least = np.zeros_like(rows)
+        for j, left in enumerate(region.values()):
+            own = rows[:, j]
+            if not left.has_values:
+                least[:, j] = 1.0
+            elif left.levels is not None:
+                least[:, j] = ~np.isin(own, sorted(left.levels))
+            else:
+                outside = np.maximum(float(left.low) - own, own - float(left.high))
+                least[:, j] = np.maximum(outside, 0.0) * self.condition.scales[j]
+            least[np.isnan(own), j] = 0.0 if left.missing else 1.0
+        return least
+
+    def may_hold(self, point: Point, values: Values) -> bool:
+        """Return whether a point fulfils the condition."""
+        return self.condition.holds(values)
+
+    def branch(self, region: Region, point: Point) -> list[Branch] | None:
+        """Return the box with a further row as a neighbour, and without; once there are enough, parts of the box."""
+        if int(self.needed.sum()) >= self.condition.least:
+            parts = branch_at(self.problem, region, point, self._steps(point))
+            return None if parts is None else [(part, self) for part in parts]
+        if all(left.is_single for left in region.values()):
+            return []
+        return [(region, side) for side in self._sides()]
+
+    def _sides(self) -> tuple[NeighboursCut, NeighboursCut]:
+        """Return the condition with the row nearest to the factual as a neighbour, and without."""
+        free = np.flatnonzero(self.alive & ~self.needed)
+        far = self.condition.measures(self.condition.changes(self.problem.factual))[free]
+        row = free[int(np.argmin(far))]
+        one = np.arange(len(self.alive)) == row
+        return replace(self, needed=self.needed | one), replace(self, alive=self.alive & ~one)
+
+    def _steps(self, point: Point) -> Iterator[tuple[str, Fraction, bool]]:
+        """Yield where ``branch_at`` may cut a box so that a point that fails lies in a smaller part.
+
+        The feature that lies farthest from the row comes first.
+        """
+        changes = self.condition.changes(point)
+        measures = self.condition.measures(changes)
+        row = int(np.argmax(np.where(self.needed, measures, -1.0)))
+        excess = max(float(measures[row]) - self.limit, 0.0)
+        names = list(self.condition.space)
+        for j in np.argsort(-changes[row] * np.maximum(self.slope, 1e-9), kind="stable"):
+            moved = self._half_way(int(j), row, point[j], changes[row, j], excess)
+            if moved is not None:
+                yield names[j], *moved
+
+    def _half_way(self, j: int, row: int, value: Value, change: float, excess: float) -> tuple[Fraction, bool] | None:
+        """Return the number half way to where moving one feature alone is enough, or to the row; for a feature without order, the level."""
+        goal = self.condition.numbers[row, j]
+        if value is None or math.isnan(goal) or change == 0:
+            return None
+        if self.condition.is_category[j]:
+            return Fraction(value), False
+        needed = min(change, excess / self.slope[j]) if self.slope[j] > 0 else change / 2
+        if needed < FINEST:
+            return None
+        sign = 1 if goal > value else -1
+        return Fraction(value) + sign * Fraction(float(needed / self.condition.scales[j])) / 2, sign > 0
+
+    def repaired(self, point: Point) -> Iterator[Point]:
+        """Yield points near one that fails at which the condition may hold: moved to the nearest rows, feature by feature."""
+        changes = self.condition.changes(point)
+        measures = np.where(self.alive, self.condition.measures(changes), np.inf)
+        for row in np.argsort(measures, kind="stable")[: self.condition.least]:
+            own, moved = self.condition.rows[row], list(point)
+            for j in np.argsort(-self.slope * changes[row], kind="stable"):
+                if moved[j] != own[j]:
+                    moved[j] = self._toward(int(j), int(row), tuple(moved))
+                    yield tuple(moved)
+                    moved[j] = own[j]
+            yield own
+
+    def _toward(self, j: int, row: int, point: Point) -> Value:
+        """Return one feature's value moved toward a row's, no farther than needed."""
+        value, goal = point[j], self.condition.rows[row][j]
+        if value is None or goal is None or self.condition.is_category[j] or not self.slope[j] > 0:
+            return goal
+        excess = float(self.condition.measures(self.condition.changes(point))[row]) - self.limit
+        step = (max(excess, 0.0) / self.slope[j] + 1e-12) / self.condition.scales[j]
+        if step >= abs(goal - value):
+            return goal
+        return next_value(self.problem, j, Fraction(value + step if goal > value else value - step), up=goal > value)
+
+
+def neighbours_cut(condition: Neighbours, problem: Problem, limits: Limits) -> NeighboursCut:
+    """Return the cut of neighbours, all of which may count."""
+    rows = len(condition.rows)
+    return NeighboursCut(condition, problem, np.ones(rows, dtype=bool), np.zeros(rows, dtype=bool))

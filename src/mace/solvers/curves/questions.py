@@ -1,0 +1,103 @@
+"""The questions that the lane of curves puts to other lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from mace.clock import check
+from mace.constraints.differ import CountDifferent
+from mace.forms import Alternatives, Composite, Network, clearance
+from mace.language import syntax
+from mace.problem import Bounds, Limits, Problem
+from mace.solvers.incumbent import Incumbent
+from mace.solvers.witness import is_finite
+from mace.space import Point
+
+SHARE = Fraction(1, 4)
+"""The share of the accuracy that each question to another lane may leave open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Margins over the scores of a form, as they are; an outcome of 1 counts."""
+
+    stated: Alternatives
+    slack: Fraction = Fraction(0)
+
+    def accepts(self, outcome: Fraction) -> bool:
+        """Return whether an outcome counts."""
+        return outcome == 1
+
+    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
+        """Return the margins."""
+        return self.stated
+
+    def of_result(self, result: str) -> syntax.Guard:
+        """Return that an outcome counts."""
+        return syntax.Compare("==", syntax.Variable(result), syntax.ONE)
+
+
+class Questions:
+    """What is asked of other lanes, and what they took.
+
+    Parameters
+    ----------
+    incumbent : Incumbent
+        Of the whole search; its calls are counted.
+
+    Attributes
+    ----------
+    excluded : list of CountDifferent
+        Points that rounding may put in the goal and the real model refuses.
+    """
+
+    def __init__(self, incumbent: Incumbent) -> None:
+        self.incumbent, self.problem = incumbent, incumbent.problem
+        self.rounds = 0
+        self.excluded: list[CountDifferent] = []
+
+    def exclude(self, point: Point) -> bool:
+        """On a finite space, leave a point out that the real model refuses for certain; return whether it does."""
+        if not is_finite(self.problem) or not self.problem.form.is_settled(point, self.problem.goal):
+            return False
+        if self.incumbent.is_valid(point):
+            return False
+        self.excluded.append(CountDifferent(self.problem.space, point, 1, Fraction(0)))
+        return True
+
+    def make(self, form: Composite | Network, stated: Alternatives) -> Problem:
+        """Return the question for the nearest point at which a form fulfils margins."""
+
+        def ask(points: Sequence[Point]) -> list[Fraction]:
+            outcomes: list[Fraction] = []
+            for point in points:
+                if outcomes:
+                    check()
+                outcomes.append(Fraction(int(_may_reach(form, point, stated))))
+            return outcomes
+
+        return replace(
+            self.problem,
+            form=form,
+            ask=ask,
+            goal=Stated(stated),
+            conditions=(*self.problem.conditions, *self.excluded),
+            accuracy=self.problem.accuracy * SHARE,
+        )
+
+    def answer(self, question: Problem, *, record: bool = False) -> Bounds:
+        """Ask the lane that ``solver="auto"`` takes."""
+        from mace.solvers.choose import choose
+
+        found = choose("auto", question).solve(question, Limits(self.incumbent.limits.deadline, record=record))
+        self.incumbent.calls += max(1, found.calls)
+        self.rounds += 1
+        return found
+
+
+def _may_reach(form: Composite | Network, point: Point, stated: Alternatives) -> bool:
+    """Return whether a form fulfils margins at a point, or would but for the rounding of its own numbers."""
+    own = tuple((Fraction(value or 0), Fraction(value or 0)) for value in point)
+    return clearance(form.exact_scores(point), stated) + form.rounding(own) >= 0

@@ -1,0 +1,130 @@
+"""Copies of a network whose input is moved as noise may move it: a robust row brings all of them to the goal."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from mace.constraints.robust import Sturdy
+from mace.exact import float_down
+from mace.forms import Network
+from mace.problem import Problem
+from mace.reductions.regions import Region
+from mace.reductions.shifted_network import STAY, Move, Moves, Offset, kept_inside, span, steepest
+from mace.solvers.robust.ranges import cut_at_turn, turn_of
+from mace.space import Feature, Integer, Point, Real
+from mace.space.decimals import is_exact
+
+MOST_OFFSETS = 6
+"""The most copies that are moved by an offset."""
+
+
+class ShiftedCopies:
+    """The copies that a search has asked for so far.
+
+    A copy is moved by an offset to a corner of the noise, wherever the row lies; or its noisy features are pinned to the values of a
+    refused row, in boxes from all of whose rows noise leads there.
+    """
+
+    def __init__(self, problem: Problem, noise: Sturdy) -> None:
+        self.problem, self.noise = problem, noise
+        self.features = list(problem.space.values())
+        self.offsets: list[Offset] = []
+
+    def has_single_goal(self) -> bool:
+        """Return whether the model is a network and the goal has a single alternative: only then copies are made."""
+        form = self.problem.form
+        if not isinstance(form, Network):
+            return False
+        return len(self.problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)) == 1
+
+    def of(self, region: Region, pinned: tuple[Moves, ...]) -> list[Moves]:
+        """Return how the rows of a box are moved by all copies, the pinned ones last."""
+        stay = (STAY,) * len(region)
+        return list(dict.fromkeys([stay, *(self._fitting(offset, region) for offset in self.offsets), *pinned]))
+
+    # ---- offsets
+
+    def add_offset(self, point: Point, refused: Point) -> bool:
+        """Add the offset that lowers the margin most at a refused row; return whether it is new and refutes a point."""
+        form, goal = self.problem.form, self.problem.goal
+        if len(self.offsets) >= MOST_OFFSETS or not self.has_single_goal():
+            return False
+        assert isinstance(form, Network)
+        (margins,) = goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
+        signs = -steepest(form, margins, refused)
+        offset = tuple(int(sign) * step for sign, step in zip(signs, self._steps(), strict=True))
+        moved = kept_inside(point, offset, self.features)
+        if not any(offset) or offset in self.offsets or goal.accepts(self.problem.ask([moved])[0]):
+            return False
+        self.offsets.append(offset)
+        return True
+
+    def _steps(self) -> tuple[Fraction, ...]:
+        """Return how far noise may move each feature at most so that it is a value again: whole steps, or a little less than the radius.
+
+        Nothing where it may be missing, where the factual is off its grid, or where floats cannot hold that grid.
+        """
+        radii = (self.noise.radii.get(name, Fraction(0)) for name in self.problem.space)
+        return tuple(map(_farthest, self.features, self.problem.factual, radii))
+
+    def _fitting(self, offset: Offset, region: Region) -> Moves:
+        """Return how the rows of a box are moved by an offset: by as much, or to the end of the domain where that is nearer."""
+        moves: list[Move] = []
+        for left, feature, each in zip(region.values(), self.features, offset, strict=True):
+            if not each:
+                moves.append(STAY)
+                continue
+            assert isinstance(feature, Real | Integer)
+            turn = turn_of(feature, each)
+            if (left.high <= turn) if each < 0 else (left.low >= turn):
+                moves.append(Move(span(feature)[each > 0], is_place=True))
+            else:
+                moves.append(Move(each))
+        return tuple(moves)
+
+    def cut_at_turns(self, region: Region) -> list[Region]:
+        """Return a box cut where an offset would leave the domain."""
+        parts = [region]
+        for offset in self.offsets:
+            for (name, feature), each in zip(self.problem.space.items(), offset, strict=True):
+                if each:
+                    turn = turn_of(feature, each)
+                    parts = [
+                        part | {name: side} for part in parts for side in cut_at_turn(part[name], turn, below=each > 0)
+                    ]
+        return parts
+
+    # ---- pinned copies
+
+    def pinned_at(self, row: Point) -> Moves | None:
+        """Return the noisy features set to a row's values; ``None`` where they cannot be."""
+        noisy = {self.problem.space.index(name) for name in self.noise.radii}
+        if not self.has_single_goal() or not all(_is_number(self.features[j], row[j]) for j in noisy):
+            return None
+        return tuple(
+            Move(Fraction(value), is_place=True) if j in noisy and value is not None else STAY
+            for j, value in enumerate(row)
+        )
+
+
+def _farthest(feature: Feature, own: int | float | None, radius: Fraction) -> Fraction:
+    """Return how far noise may move a feature at most so that it is a value again."""
+    if not isinstance(feature, Real | Integer) or feature.missing or own is None:
+        return Fraction(0)
+    largest = max(abs(feature.low), abs(feature.high))
+    rounding = Fraction(largest) / 2**50
+    if isinstance(feature, Real) and feature.is_single:
+        rounding += 4 * Fraction(feature.spacing(largest))
+    if isinstance(feature, Integer) or feature.is_exact_grid:
+        step = Fraction(feature.step or 1)
+        reach = radius if is_exact(feature) else radius - rounding
+        return max(math.floor(reach / step), 0) * step if feature.has(own) else Fraction(0)
+    if feature.step is not None:
+        return Fraction(0)
+    return Fraction(float_down(max(radius * (1 - Fraction(1, 2**40)) - rounding, Fraction(0))))
+
+
+def _is_number(feature: Feature, value: int | float | None) -> bool:
+    """Return whether a value is one of a feature that is a number and never missing."""
+    return isinstance(feature, Real | Integer) and not feature.missing and value is not None and feature.has(value)

@@ -1,0 +1,30 @@
+"""The incumbent of a search for robust answers, which asks lanes: for points, and for refused rows within the noise of a point."""
+
+from __future__ import annotations
+
+from mace.constraints.robust import Sturdy
+from mace.problem import INTERRUPTED, Bounds, Limits, Problem
+from mace.reductions.noise_box import Choose, refusing
+from mace.solvers.incumbent import Incumbent
+from mace.space import Point
+
+
+class RobustIncumbent(Incumbent):
+    """The best point and bound; each question to a lane, which ``choose`` gives, is a call."""
+
+    def __init__(self, problem: Problem, limits: Limits, choose: Choose) -> None:
+        super().__init__(problem, limits)
+        self.choose = choose
+
+    def ask(self, problem: Problem, limits: Limits | None = None, *, record: bool = False) -> Bounds:
+        """Return a lane's answer within limits, by default the search's own; an interrupt goes on to the search."""
+        self.calls += 1
+        limits = limits or Limits(self.limits.deadline, record=record and self.limits.record)
+        found = self.choose(problem)(problem, limits)
+        if found.reason == INTERRUPTED:
+            raise KeyboardInterrupt
+        return found
+
+    def ask_around(self, problem: Problem, noise: Sturdy, point: Point) -> Bounds:
+        """Ask for a row within the noise of a point that is not in the target: where there is none, the point is robust."""
+        return self.ask(refusing(problem, noise, point), record=True)
