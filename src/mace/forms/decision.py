@@ -38,6 +38,14 @@ class Margin:
         value = ahead - behind + self.shift
         return value - self.slack if value > self.slack else min(value + self.slack, Fraction(0))
 
+    def moved(self, plus: int, minus: int | None = None) -> Margin:
+        """Return the same margin over outputs so many places later; ``minus`` where those on the right have moved by another number."""
+        return replace(
+            self,
+            plus=None if self.plus is None else self.plus + plus,
+            minus=None if self.minus is None else self.minus + (plus if minus is None else minus),
+        )
+
     def formula(self, scores: Sequence[syntax.Expression], slack: Fraction) -> syntax.Guard:
         """Return the inequality over expressions, with ``slack`` added to its left side."""
         terms: list[syntax.Expression] = []
@@ -229,6 +237,39 @@ def _failing(margin: Margin) -> Margin:
     return Margin(margin.minus, margin.plus, -margin.shift, not margin.strict, margin.slack)
 
 
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """The goal of a question that is made from another: margins over the scores of its form, as they are. An outcome of 1 counts.
+
+    Attributes
+    ----------
+    stated : Alternatives
+        The margins.
+    slack : Fraction
+        As of any goal.
+    goal : Goal, optional
+        The goal of the first question.
+    """
+
+    stated: Alternatives
+    slack: Fraction = Fraction(0)
+    goal: Goal | None = None
+
+    def accepts(self, outcome: Fraction) -> bool:
+        """Return whether an outcome counts."""
+        return outcome == 1
+
+    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
+        """Return the margins."""
+        return self.stated
+
+    def of_result(self, result: str) -> syntax.Guard:
+        """Return the formula of the first goal, or that an outcome counts."""
+        if self.goal is not None:
+            return self.goal.of_result(result)
+        return syntax.Compare("==", syntax.Variable(result), syntax.ONE)
+
+
 def negated(goal: Goal) -> Goal:
     """Return the goal of all other outcomes."""
     return replace(goal, negated=not goal.negated) if isinstance(goal, Outcomes) else Negated(goal)
@@ -236,8 +277,8 @@ def negated(goal: Goal) -> Goal:
 
 def innermost(goal: Goal) -> Goal:
     """Return what a goal made of another is about in the end."""
-    while hasattr(goal, "goal"):
-        goal = goal.goal
+    while (inner := getattr(goal, "goal", None)) is not None:
+        goal = inner
     return goal
 
 

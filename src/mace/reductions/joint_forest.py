@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.constraints.typical import USUAL, Usual
-from mace.forms import Alternatives, Goal, Margin, TreeEnsemble
-from mace.language import syntax
+from mace.forms import Goal, Margin, Stated, TreeEnsemble
 from mace.problem import Problem
 from mace.space import Point
 
@@ -44,32 +43,6 @@ class Joined(TreeEnsemble):
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class Both:
-    """A goal, and a further margin that holds whatever the alternative. An outcome is 1 where both are reached, else 0."""
-
-    goal: Goal
-    outputs: int
-    margin: Margin
-
-    @property
-    def slack(self) -> Fraction:
-        """The slack of the goal; the margin has its own."""
-        return self.goal.slack
-
-    def accepts(self, outcome: Fraction) -> bool:
-        """Return whether both were reached."""
-        return outcome == 1
-
-    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
-        """Return the goal's alternatives, each with the margin."""
-        return tuple((*margins, self.margin) for margins in self.goal.alternatives(self.outputs, ties_last=ties_last))
-
-    def of_result(self, result: str) -> syntax.Guard:
-        """Return the goal's formula of a result, which knows nothing of the margin."""
-        return self.goal.of_result(result)
-
-
 def joined(problem: Problem) -> Problem:
     """Return a problem over tree ensembles with its isolation forests in the ensemble rather than among the conditions."""
     usual = [condition for condition in problem.conditions if isinstance(condition, Usual)]
@@ -94,7 +67,9 @@ def _with(problem: Problem, condition: Usual) -> Problem:
         said = zip(ask(points), other_ask(points), strict=True)
         return [Fraction(goal.accepts(first) and USUAL.accepts(second)) for first, second in said]
 
-    return replace(problem, form=_join(form, other), ask=ask_both, goal=Both(goal, form.outputs, margin))
+    alternatives = goal.alternatives(form.outputs, ties_last=form.ties_last)
+    both = Stated(tuple((*margins, margin) for margins in alternatives), goal.slack, goal)
+    return replace(problem, form=_join(form, other), ask=ask_both, goal=both)
 
 
 @lru_cache(maxsize=16)

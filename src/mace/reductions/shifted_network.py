@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.exact import UNIT
-from mace.forms import Alternatives, Goal, Margin, Network
+from mace.forms import Alternatives, Margin, Network, Stated
 from mace.forms.scoring import column_values
-from mace.language import syntax
 from mace.problem import Problem
 from mace.space import Feature, Integer, Point, Real, Value
 
@@ -32,36 +31,6 @@ Moves = tuple[Move, ...]
 """A move of each feature."""
 
 STAY = Move(Fraction(0))
-
-
-@dataclass(frozen=True, slots=True)
-class Everywhere:
-    """A goal of one alternative, reached by every copy, with a margin of at least ``room``. An outcome is 1 where all reach it, else 0."""
-
-    goal: Goal
-    outputs: int
-    copies: int
-    slack: Fraction
-    room: Fraction = Fraction(0)
-
-    def accepts(self, outcome: Fraction) -> bool:
-        """Return whether all copies reached the goal."""
-        return outcome == 1
-
-    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
-        """Return the margins of all copies."""
-        (margins,) = self.goal.alternatives(self.outputs, ties_last=ties_last)
-        return (tuple(self._of_copy(margin, copy) for copy in range(self.copies) for margin in margins),)
-
-    def _of_copy(self, margin: Margin, copy: int) -> Margin:
-        begin = copy * self.outputs
-        plus = None if margin.plus is None else margin.plus + begin
-        minus = None if margin.minus is None else margin.minus + begin
-        return replace(margin, plus=plus, minus=minus, shift=margin.shift - self.room)
-
-    def of_result(self, result: str) -> syntax.Guard:
-        """Return the goal's formula of a result of one copy."""
-        return self.goal.of_result(result)
 
 
 def shifted(problem: Problem, moves: Sequence[Moves], room: Fraction = Fraction(0)) -> Problem:
@@ -88,7 +57,13 @@ def shifted(problem: Problem, moves: Sequence[Moves], room: Fraction = Fraction(
     ]
     wide = tuple((low - more, high + more) for (low, high), more in zip(problem.box(), most, strict=True))
     slack = goal.slack + form.rounding(_clipped(wide, problem)) + _lost(form, wide)
-    wanted = Everywhere(goal, outputs, len(every), slack, room)
+    (margins,) = goal.alternatives(outputs, ties_last=form.ties_last)
+    of_copies = tuple(
+        replace(margin.moved(copy * outputs), shift=margin.shift - room)
+        for copy in range(len(every))
+        for margin in margins
+    )
+    wanted = Stated((of_copies,), slack, goal)
     return replace(problem, form=_beside(form, every), ask=ask_all, goal=wanted)
 
 

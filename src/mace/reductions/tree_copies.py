@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from mace.constraints.robust import Sturdy
 from mace.exact import float_below, float_down, rounded_in
-from mace.forms import Alternatives, Goal, Margin, TreeEnsemble
-from mace.language import syntax
+from mace.forms import Alternatives, Goal, Stated, TreeEnsemble
 from mace.models.reading import Ask
 from mace.problem import Problem
 from mace.reductions.joint_forest import Joined, beside
@@ -96,44 +95,6 @@ def _around(name: str, ends: Ends, noise: Sturdy) -> tuple[Fraction, Fraction]:
     return noise.reach(name, *ends)
 
 
-@dataclass(frozen=True, slots=True)
-class AtPlaces:
-    """A goal that an ensemble and its copies all reach, each in any way. An outcome is 1 where they do, else 0."""
-
-    goal: Goal
-    ensemble: int
-    copies: int
-
-    @property
-    def slack(self) -> Fraction:
-        """The slack of the goal."""
-        return self.goal.slack
-
-    def accepts(self, outcome: Fraction) -> bool:
-        """Return whether all reached the goal."""
-        return outcome == 1
-
-    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
-        """Return every choice of an alternative for the ensemble and for each copy."""
-        own = self.goal.alternatives(self.ensemble, ties_last=ties_last)
-        size = self.ensemble * (1 + _is_doubled(own))
-        each = [own]
-        for copy in range(self.copies):
-            begin = self.ensemble + copy * size
-            # Of a copy with its outputs twice, the second half is for those that must not be too large.
-            each.append(tuple(tuple(_moved(m, begin, size - self.ensemble) for m in margins) for margins in own))
-        return tuple(tuple(itertools.chain(*chosen)) for chosen in itertools.product(*each))
-
-    def of_result(self, result: str) -> syntax.Guard:
-        """Return the goal's formula of a result of the ensemble."""
-        return self.goal.of_result(result)
-
-
-def _moved(margin: Margin, begin: int, apart: int) -> Margin:
-    plus = None if margin.plus is None else margin.plus + begin
-    return replace(margin, plus=plus, minus=None if margin.minus is None else margin.minus + begin + apart)
-
-
 def _sides(alternatives: Alternatives) -> tuple[set[int], set[int]]:
     """Return the outputs that margins want large, and those that they want small."""
     margins = list(itertools.chain(*alternatives))
@@ -204,10 +165,21 @@ class Copies:
         if ways ** (len(places) + 1) > MOST_ALTERNATIVES:
             raise NoCopies(f"the target can be reached in {ways} ways, and {len(places)} copies are too many then")
         copies = [self.of(place) for place in places]
-        goal = AtPlaces(self.problem.goal, self.form.outputs, len(places))
+        goal = Stated(self._of_copies(len(places)), self.problem.goal.slack, self.problem.goal)
         return replace(
             self.problem, form=_together([self.small, *copies], self.form), ask=self._asking(places), goal=goal
         )
+
+    def _of_copies(self, copies: int) -> Alternatives:
+        """Return every choice of an alternative of the goal for the ensemble and for each copy."""
+        own, outputs = self.alternatives, self.form.outputs
+        size = outputs * (1 + _is_doubled(own))
+        each = [own]
+        for copy in range(copies):
+            begin = outputs + copy * size
+            # Of a copy with its outputs twice, the second half is for those that must not be too large.
+            each.append(tuple(tuple(m.moved(begin, begin + size - outputs) for m in margins) for margins in own))
+        return tuple(tuple(itertools.chain(*chosen)) for chosen in itertools.product(*each))
 
     def _asking(self, places: Sequence[Place]) -> Ask:
         ask, goal, form = self.problem.ask, self.problem.goal, self.form
@@ -402,7 +374,7 @@ def _agreeing(form: TreeEnsemble, goal: Goal, alternatives: Alternatives) -> NDA
     band = form.band(goal)
     for margin in itertools.chain(*alternatives):
         apart = len(sums) - form.outputs if _is_doubled(alternatives) else 0
-        if _moved(margin, 0, apart).value(sums) <= band:
+        if margin.moved(0, apart).value(sums) <= band:
             raise NoCopies("the leaves of the ensemble do not add up to the target for sure")
     return found
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from mace.clock import check
 from mace.constraints.differ import CountDifferent
-from mace.forms import Alternatives, Composite, Network, clearance
-from mace.language import syntax
+from mace.forms import Alternatives, Composite, Network, Stated, clearance
 from mace.problem import Bounds, Limits, Problem
 from mace.solvers.incumbent import Incumbent
 from mace.solvers.witness import is_finite
@@ -17,26 +16,6 @@ from mace.space import Point
 
 SHARE = Fraction(1, 4)
 """The share of the accuracy that each question to another lane may leave open."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """Margins over the scores of a form, as they are; an outcome of 1 counts."""
-
-    stated: Alternatives
-    slack: Fraction = Fraction(0)
-
-    def accepts(self, outcome: Fraction) -> bool:
-        """Return whether an outcome counts."""
-        return outcome == 1
-
-    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
-        """Return the margins."""
-        return self.stated
-
-    def of_result(self, result: str) -> syntax.Guard:
-        """Return that an outcome counts."""
-        return syntax.Compare("==", syntax.Variable(result), syntax.ONE)
 
 
 class Questions:
