@@ -317,14 +317,12 @@ def no_constant(true: Any) -> Any:
     return lambda form: true((form[0], form[1] - 3))
 
 
-def swapped_margin(true: Any) -> Any:
+def swapped_margin(problem: Any) -> Any:
     """The forest is asked to call a row an outlier."""
-
-    def alternatives(self: Any, outputs: int, *, ties_last: bool) -> Any:
-        made = true(self, outputs, ties_last=ties_last)
-        return tuple((*each[:-1], replace(each[-1], plus=each[-1].minus, minus=each[-1].plus)) for each in made)
-
-    return alternatives
+    stated = tuple(
+        (*each[:-1], replace(each[-1], plus=each[-1].minus, minus=each[-1].plus)) for each in problem.goal.stated
+    )
+    return replace(problem, goal=replace(problem.goal, stated=stated))
 
 
 def farther(left: Any) -> Any:
@@ -388,7 +386,7 @@ BUGS: dict[str, Bug] = {
         "mace.reductions.joint_forest:beside", after(forest_is_stricter), realistic("typical", *TREES), (1, 6, 21)
     ),
     "join: the forest's margin is turned round": Bug(
-        "mace.reductions.joint_forest:Both.alternatives", swapped_margin, realistic("typical", *TREES), (10, 21, 35)
+        "mace.reductions.joint_forest:_with", after(swapped_margin), realistic("typical", *TREES), (10, 21, 35)
     ),
     # Copies
     "copies: gates let rows in that noise does not reach": Bug(
@@ -440,16 +438,16 @@ BUGS: dict[str, Bug] = {
     ),
     # Cuts
     "cuts: neighbours lie within half of the radius": Bug(
-        "mace.solvers.boxes.cuts:NeighboursCut._reach",
+        "mace.solvers.boxes.near_data:NeighboursCut._reach",
         after(lambda reach: reach / 2),
         realistic("near_data", *TREES, *NETWORKS),
         (1, 6),
     ),
     "cuts: usual rows are farther": Bug(
-        "mace.solvers.boxes.cuts:UsualCut.narrow", after(farther), realistic("typical", *NETWORKS), (2, 12)
+        "mace.solvers.boxes.typical:UsualCut.narrow", after(farther), realistic("typical", *NETWORKS), (2, 12)
     ),
     "cuts: one side is lost": Bug(
-        "mace.solvers.boxes.search:_Search._parts",
+        "mace.solvers.boxes.guards:GuardsCut._parts",
         after(lambda parts: parts and no_last(parts)),
         constrained,
         (1, 6),
@@ -481,7 +479,9 @@ BUGS: dict[str, Bug] = {
     "prices: the goal needs more": Bug(
         "mace.solvers.trees.parts:margin_values", after(narrower), ensembles, (4, 6, 7), PRICES
     ),
-    "missing: values stay as they are": Bug("mace.solvers.missing:Ways.of", nothing_is_missing, gaps, (0, 1)),
+    "missing: values stay as they are": Bug(
+        "mace.solvers.missing:Patterns._changing", nothing_is_missing, gaps, (0, 1)
+    ),
     # Networks and curves
     "network: a bound is too low": Bug("mace.solvers.network.prepared:make_net", biased, causal({}, "network"), (0, 2)),
     "curves: polylines cross their sigmoids": Bug(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -26,8 +26,7 @@ from mace.certify.smt import checker as smt
 from mace.certify.smt import milp
 from mace.certify.verdict import CheckLane, Progress, Refuted, Unchecked
 from mace.constraints.differ import CountDifferent
-from mace.forms import Alternatives, Box, Composite, Curved, Margin, Part, Polyline, Voting, Weighted
-from mace.language import syntax
+from mace.forms import Alternatives, Box, Composite, Curved, Margin, Part, Polyline, Stated, Voting, Weighted
 from mace.problem import Problem
 from mace.space import Point
 
@@ -40,26 +39,6 @@ OTHERS: dict[str, CheckLane] = {"milp": milp.check, "smt": smt.check, "enumerate
 """The lanes that may prove what the polylines make: of one network, or of the models as they are."""
 
 MOST_EXCLUDED = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class StatedMargins:
-    """Margins over the outputs of a form; an outcome of 1 counts."""
-
-    stated: Alternatives
-    slack: Fraction = Fraction(0)
-
-    def accepts(self, outcome: Fraction) -> bool:
-        """Return whether an outcome counts."""
-        return outcome == 1
-
-    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
-        """Return the margins."""
-        return self.stated
-
-    def of_result(self, result: str) -> syntax.Guard:
-        """Return that an outcome counts."""
-        return syntax.Compare("==", syntax.Variable(result), syntax.ONE)
 
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
@@ -82,7 +61,7 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
         problem,
         form=as_network(whole, sides, box) if lane in OF_NETWORKS else whole,
         ask=_asked_alone(problem),
-        goal=StatedMargins(stated),
+        goal=Stated(stated),
         conditions=(*problem.conditions, *_excluded(problem, evidence.get("excluded", []))),
     )
     (OF_NETWORKS | OTHERS)[lane](asked, lower, proof, progress)

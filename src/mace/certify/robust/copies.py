@@ -21,8 +21,7 @@ from mace.certify.robust.noise import Ends, around
 from mace.certify.verdict import Refuted, Unchecked
 from mace.constraints.robust import Sturdy
 from mace.exact import float_down
-from mace.forms import Alternatives, Goal, Margin, TreeEnsemble
-from mace.language import syntax
+from mace.forms import Alternatives, Goal, Stated, TreeEnsemble
 from mace.problem import Problem
 from mace.space import Column, Integer, Ordinal, Point, Real
 
@@ -106,44 +105,6 @@ class WithCopies(TreeEnsemble):
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class AllCopies:
-    """A goal that an ensemble and its copies reach, each in any way. A copy has its outputs twice: to be large, and to be small."""
-
-    goal: Goal
-    outputs: int
-    copies: int
-
-    @property
-    def slack(self) -> Fraction:
-        """The slack of the goal."""
-        return self.goal.slack
-
-    def accepts(self, outcome: Fraction) -> bool:
-        """Return whether all reached it."""
-        return outcome == 1
-
-    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
-        """Return every choice of an alternative for each."""
-        own = self.goal.alternatives(self.outputs, ties_last=ties_last)
-        if len(own) ** (self.copies + 1) > MOST_ALTERNATIVES:
-            raise Unchecked("the target has too many alternatives for so many places")
-        each = [own]
-        for copy in range(self.copies):
-            large = (2 * copy + 1) * self.outputs
-            each.append(tuple(tuple(_moved(margin, large, self.outputs) for margin in margins) for margins in own))
-        return tuple(tuple(itertools.chain(*chosen)) for chosen in itertools.product(*each))
-
-    def of_result(self, result: str) -> syntax.Guard:
-        """Return the goal's formula of a result of the ensemble."""
-        return self.goal.of_result(result)
-
-
-def _moved(margin: Margin, large: int, apart: int) -> Margin:
-    plus = None if margin.plus is None else large + margin.plus
-    return replace(margin, plus=plus, minus=None if margin.minus is None else large + apart + margin.minus)
-
-
 def with_copies(problem: Problem, cells: Sequence[NoiseCell]) -> Problem:
     """Return the problem of reaching the goal at some cells as well."""
     form, ask, goal = problem.form, problem.ask, problem.goal
@@ -163,7 +124,21 @@ def with_copies(problem: Problem, cells: Sequence[NoiseCell]) -> Problem:
             found.append(Fraction(all(goal.accepts(ask([row])[0]) for row in rows)))
         return found
 
-    return replace(problem, form=made.joined(), ask=ask_all, goal=AllCopies(goal, form.outputs, len(cells)))
+    return replace(
+        problem, form=made.joined(), ask=ask_all, goal=Stated(_every_choice(form, goal, len(cells)), goal.slack, goal)
+    )
+
+
+def _every_choice(form: TreeEnsemble, goal: Goal, copies: int) -> Alternatives:
+    """Return every choice of an alternative for an ensemble and each copy, which has its outputs twice: to be large, and to be small."""
+    own = goal.alternatives(form.outputs, ties_last=form.ties_last)
+    if len(own) ** (copies + 1) > MOST_ALTERNATIVES:
+        raise Unchecked("the target has too many alternatives for so many places")
+    each = [own]
+    for copy in range(copies):
+        large = (2 * copy + 1) * form.outputs
+        each.append(tuple(tuple(margin.moved(large, large + form.outputs) for margin in margins) for margins in own))
+    return tuple(tuple(itertools.chain(*chosen)) for chosen in itertools.product(*each))
 
 
 def _yes(form: TreeEnsemble, goal: Goal) -> list[tuple[list[float], list[float]]]:

@@ -11,7 +11,6 @@ radius. The goal is widened by how far ρ, and the rounding of the biases to flo
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,8 +29,7 @@ from mace.certify.verdict import Progress, Refuted, Unchecked, silent
 from mace.constraints.robust import Sturdy
 from mace.distances import NormMetric
 from mace.exact import UNIT, decimal_fraction, float_up
-from mace.forms import Alternatives, Goal, Margin, Network
-from mace.language import syntax
+from mace.forms import Network, Stated
 from mace.problem import Problem
 from mace.space import Feature, Filled, Integer, Point, Real, Value
 from mace.space.decimals import decimal_of, is_exact
@@ -183,35 +181,6 @@ def _rounding(feature: Feature, low: Fraction, high: Fraction, move: NoiseMove) 
 # ---- copies
 
 
-@dataclass(frozen=True, slots=True)
-class AllMoves:
-    """A goal of one alternative that every copy reaches. An outcome is 1 where all do, else 0."""
-
-    goal: Goal
-    outputs: int
-    copies: int
-    slack: Fraction
-
-    def accepts(self, outcome: Fraction) -> bool:
-        """Return whether all copies reached it."""
-        return outcome == 1
-
-    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
-        """Return the margins of all copies."""
-        (margins,) = self.goal.alternatives(self.outputs, ties_last=ties_last)
-        pairs = itertools.product(range(self.copies), margins)
-        return (tuple(_of_copy(margin, copy * self.outputs) for copy, margin in pairs),)
-
-    def of_result(self, result: str) -> syntax.Guard:
-        """Return the goal's formula of a result of one copy."""
-        return self.goal.of_result(result)
-
-
-def _of_copy(margin: Margin, begin: int) -> Margin:
-    plus = None if margin.plus is None else margin.plus + begin
-    return replace(margin, plus=plus, minus=None if margin.minus is None else margin.minus + begin)
-
-
 def with_moves(problem: Problem, moves: Sequence[Moves]) -> Problem:
     """Return the problem of reaching the goal as it is and after each of some moves."""
     form, ask, goal = problem.form, problem.ask, problem.goal
@@ -226,8 +195,10 @@ def with_moves(problem: Problem, moves: Sequence[Moves]) -> Problem:
         return [Fraction(all(goal.accepts(ask([row])[0]) for row in own)) for own in rows]
 
     stacked, lost = _stacked(form, every, problem)
-    slack = goal.slack + lost
-    return replace(problem, form=stacked, ask=ask_all, goal=AllMoves(goal, len(form.biases[-1]), len(every), slack))
+    outputs = len(form.biases[-1])
+    (margins,) = goal.alternatives(outputs, ties_last=form.ties_last)
+    of_copies = tuple(margin.moved(copy * outputs) for copy in range(len(every)) for margin in margins)
+    return replace(problem, form=stacked, ask=ask_all, goal=Stated((of_copies,), goal.slack + lost, goal))
 
 
 def _moved(point: Point, moves: Moves, features: Sequence[object]) -> Point:
