@@ -32,7 +32,7 @@ from mace.distances import as_distance, point_values
 from mace.language.monotone import direction
 from mace.language.parse import parse
 from mace.problem import Problem
-from mace.reductions.effects import Traced
+from mace.reductions.effects import TracedEffects
 
 SPACE = mace.FeatureSpace(
     {
@@ -278,11 +278,11 @@ def test_real_causes_agree_with_smt(estimator: Any) -> None:
 # ---- edges
 
 
-def traced(equations: dict[str, str], space: mace.FeatureSpace, row: dict[str, Any]) -> Traced:
+def traced(equations: dict[str, str], space: mace.FeatureSpace, row: dict[str, Any]) -> TracedEffects:
     factual = space.point(row)
     problem = Problem(space, None, None, None, factual, as_distance("l1").from_factual(space, factual))  # type: ignore[arg-type]
     effects = next(effects_of(mace.Causal(equations).programs(space), space, factual))
-    return Traced(effects, problem)
+    return TracedEffects(effects, problem)
 
 
 def test_an_edge_is_the_last_float_before_the_computed_effect_crosses() -> None:

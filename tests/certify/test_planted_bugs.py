@@ -407,13 +407,13 @@ BUGS: dict[str, Bug] = {
     ),
     # Effects
     "effects: a tree asks for the cause at another edge": Bug(
-        "mace.reductions.effects:Traced.edge",
+        "mace.reductions.effects:TracedEffects.edge",
         after(lambda found: (found[0] + 1.0, *found[1:])),
         causal({"e": "2 * a - 10"}, "forest"),
         (4, 5, 8, 9),
     ),
     "effects: conditions are on the wrong numbers": Bug(
-        "mace.reductions.effects:Traced._up_to",
+        "mace.reductions.effects:TracedEffects._up_to",
         up_to_less,
         causal({"e": "2 * a - 10"}, "forest", is_bound=True),
         (5, 6, 8),

@@ -2,6 +2,6 @@
 
 from mace.audits.audit import Audit, audit
 from mace.audits.people import Person
-from mace.audits.summary import Disparity, GroupSummary, Interval
+from mace.audits.summary import ConfidenceInterval, Disparity, GroupSummary
 
-__all__ = ["Audit", "Disparity", "GroupSummary", "Interval", "Person", "audit"]
+__all__ = ["Audit", "ConfidenceInterval", "Disparity", "GroupSummary", "Person", "audit"]

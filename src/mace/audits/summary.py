@@ -56,7 +56,7 @@ MEASURES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class ConfidenceInterval:
     """A mean with its bootstrap interval; NaN where it applies to nobody, the ends NaN where it applies to fewer than 10."""
 
     value: float
@@ -88,7 +88,7 @@ class GroupSummary:
         How many people have each outcome.
     proved_nearest : int
         How many answers in hand are proved nearest, to within 1e-6.
-    measures : dict of Interval
+    measures : dict of ConfidenceInterval
         The means of ``MEASURES``.
     distances, lowers : dict
         Quantiles of the distance in hand, and of its proven lower bounds, over those with recourse.
@@ -106,7 +106,7 @@ class GroupSummary:
     value: str
     outcomes: dict[str, int]
     proved_nearest: int
-    measures: dict[str, Interval]
+    measures: dict[str, ConfidenceInterval]
     distances: dict[str, float]
     lowers: dict[str, float]
     levers: dict[str, float]
@@ -147,7 +147,7 @@ class Disparity:
     value: str
     reference: str
     measure: str
-    difference: Interval
+    difference: ConfidenceInterval
 
     @property
     def is_clear(self) -> bool:
@@ -199,11 +199,11 @@ def means(values: Values, resamples: int, seed: int) -> Values:
     return np.array(made)
 
 
-def _interval(values: Values, resamples: int, seed: int) -> Interval:
+def _interval(values: Values, resamples: int, seed: int) -> ConfidenceInterval:
     if not len(values):
-        return Interval(math.nan, math.nan, math.nan, 0)
+        return ConfidenceInterval(math.nan, math.nan, math.nan, 0)
     low, high = _ends(means(values, resamples, seed)) if len(values) >= FEWEST else (math.nan, math.nan)
-    return Interval(float(values.mean()), low, high, len(values))
+    return ConfidenceInterval(float(values.mean()), low, high, len(values))
 
 
 def _ends(sample: Values) -> tuple[float, float]:
@@ -224,11 +224,11 @@ def disparities_of(column: str, groups: dict[str, list[Person]], resamples: int,
     return tuple(made)
 
 
-def _difference(own: Values, other: Values, resamples: int, seed: int) -> Interval:
+def _difference(own: Values, other: Values, resamples: int, seed: int) -> ConfidenceInterval:
     if not len(own) or not len(other):
-        return Interval(math.nan, math.nan, math.nan, 0)
+        return ConfidenceInterval(math.nan, math.nan, math.nan, 0)
     fewest = min(len(own), len(other))
     low = high = math.nan
     if fewest >= FEWEST:
         low, high = _ends(means(own, resamples, seed) - means(other, resamples, seed + 1))
-    return Interval(float(own.mean() - other.mean()), low, high, fewest)
+    return ConfidenceInterval(float(own.mean() - other.mean()), low, high, fewest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from mace.datasets.recipe import Prepared, Recipe, observed_integer, observed_real
+from mace.datasets.recipe import PreparedData, Recipe, observed_integer, observed_real
 from mace.datasets.source import Column, Published, read_text
 from mace.space import Feature, categorical, ordinal
 
@@ -98,7 +98,7 @@ the doctorate; it is kept so that the paper's results can be reproduced). Other 
 """
 
 
-def _prepare(raw: pd.DataFrame) -> Prepared:
+def _prepare(raw: pd.DataFrame) -> PreparedData:
     frame = pd.DataFrame(
         {
             "age": raw["age"],
@@ -130,7 +130,7 @@ def _prepare(raw: pd.DataFrame) -> Prepared:
         "hours_per_week": observed_integer(frame["hours_per_week"]),
     }
     labels = (raw["income"] == ">50K").astype("int64").rename("income_above_50k")
-    return Prepared(frame, labels, features)
+    return PreparedData(frame, labels, features)
 
 
 def _read(content: bytes) -> pd.DataFrame:

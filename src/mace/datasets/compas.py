@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from mace.datasets.recipe import Prepared, Recipe, observed_integer
+from mace.datasets.recipe import PreparedData, Recipe, observed_integer
 from mace.datasets.source import Column, Published, read_text
 from mace.space import Feature, categorical, ordinal
 
@@ -36,7 +36,7 @@ the paper lists it as real.
 """
 
 
-def _prepare(raw: pd.DataFrame) -> Prepared:
+def _prepare(raw: pd.DataFrame) -> PreparedData:
     is_kept = (
         (raw["days_b_screening_arrest"].abs() <= 30)  # also drops rows where it is missing
         & (raw["is_recid"] != -1)
@@ -60,7 +60,7 @@ def _prepare(raw: pd.DataFrame) -> Prepared:
         "priors_count": observed_integer(frame["priors_count"]),
         "charge_degree": categorical(tuple(_CHARGES.values())),
     }
-    return Prepared(frame, kept["two_year_recid"].rename("two_year_recidivism"), features)
+    return PreparedData(frame, kept["two_year_recid"].rename("two_year_recidivism"), features)
 
 
 RECIPE = Recipe("compas.csv.xz", _COLUMNS, _prepare, Published(("compas-scores-two-years.csv",), read_text), _ABOUT)

@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pandas as pd
 
-from mace.datasets.recipe import Prepared, Recipe, observed_integer, observed_real
+from mace.datasets.recipe import PreparedData, Recipe, observed_integer, observed_real
 from mace.datasets.source import Column, Download, Published, read_text
 from mace.errors import DatasetUnavailable, MissingPackage
 from mace.space import Feature, categorical, ordinal
@@ -53,7 +53,7 @@ education codes 0, 4, 5 and 6 are "other", the lowest level.
 """
 
 
-def _prepare(raw: pd.DataFrame) -> Prepared:
+def _prepare(raw: pd.DataFrame) -> PreparedData:
     kept = raw[raw["MARRIAGE"].isin((1, 2))].reset_index(drop=True)
     if kept.empty:
         raise DatasetUnavailable(
@@ -76,7 +76,7 @@ def _prepare(raw: pd.DataFrame) -> Prepared:
         "total_months_overdue": observed_integer(frame["total_months_overdue"]),
         "has_history_of_overdue_payments": categorical(_YES_NO),
     }
-    return Prepared(frame, (1 - kept[_DEFAULT]).rename("no_default"), features)
+    return PreparedData(frame, (1 - kept[_DEFAULT]).rename("no_default"), features)
 
 
 def _personal(raw: pd.DataFrame) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from mace.datasets.recipe import Prepared, Recipe, observed_integer
+from mace.datasets.recipe import PreparedData, Recipe, observed_integer
 from mace.datasets.source import Column, Published, read_text
 from mace.space import Feature, categorical, ordinal
 
@@ -109,9 +109,9 @@ residence_since, existing_credits and dependents are integers as published.
 """
 
 
-def _prepare(raw: pd.DataFrame) -> Prepared:
+def _prepare(raw: pd.DataFrame) -> PreparedData:
     frame = raw[list(_FEATURES)].copy()
-    return Prepared(frame, raw["risk"], {name: _feature(frame[name], name) for name in _FEATURES})
+    return PreparedData(frame, raw["risk"], {name: _feature(frame[name], name) for name in _FEATURES})
 
 
 def _feature(column: pd.Series, name: str) -> Feature:

@@ -12,7 +12,7 @@ from mace.space import Feature, integer, real
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prepared:
+class PreparedData:
     """A frame, its labels, and its features in the frame's order."""
 
     frame: pd.DataFrame
@@ -42,7 +42,7 @@ class Recipe:
 
     file: str
     columns: Mapping[str, Column]
-    prepare: Callable[[pd.DataFrame], Prepared]
+    prepare: Callable[[pd.DataFrame], PreparedData]
     published: Published
     about: str
     download: Download | None = None

@@ -34,7 +34,7 @@ from mace.space import Column, Filled, Point
 
 Row = dict[str, Fraction]
 
-TINY = Fraction(1, 2**1022)
+LEAST_NORMAL = Fraction(1, 2**1022)
 """More than the rounding of a float can lose by underflow."""
 
 
@@ -56,7 +56,7 @@ def over_actions(problem: Problem) -> Problem | None:
     form = problem.form
     if not isinstance(form, EffectsForm):
         return None
-    effects = Traced(form.effects, problem)
+    effects = TracedEffects(form.effects, problem)
     try:
         conditions = tuple(effects.condition(each) for each in problem.conditions)
         if isinstance(form.inner, TreeEnsemble):
@@ -96,7 +96,7 @@ class Root:
     high: float = 0.0
 
 
-class Traced:
+class TracedEffects:
     """Effects and what they follow from, for one factual.
 
     Attributes
@@ -227,7 +227,7 @@ class Traced:
             return
         made: Row = {"": equation.sum[1] + equation.shift}
         low, high = self.effects.ends(equation.name)
-        off = max(abs(low), abs(high)) / 2**52 + TINY
+        off = max(abs(low), abs(high)) / 2**52 + LEAST_NORMAL
         for name, share in equation.sum[0].items():
             if not share:
                 continue
@@ -464,7 +464,7 @@ def _float(place: int) -> float:
 # ---- trees
 
 
-def _trees(form: TreeEnsemble, effects: Traced) -> TreeEnsemble:
+def _trees(form: TreeEnsemble, effects: TracedEffects) -> TreeEnsemble:
     """Return an ensemble that asks for the roots of effects; the computed effect crosses each edge at that float of its root."""
     columns = list(form.columns)
     column, edge = form.column.copy(), form.edge.copy()
@@ -517,7 +517,7 @@ def _column(columns: list[Column], wanted: Column) -> int:
 # ---- networks
 
 
-def handed_on(network: Network, effects: Traced) -> tuple[Network, Fraction]:
+def handed_on(network: Network, effects: TracedEffects) -> tuple[Network, Fraction]:
     """Return a network whose weights of effects are handed on to their causes, and by how much a score may differ for that.
 
     What floats lose on the way is bounded, and so is the rounding of the effects themselves, as far as they lie in their ranges.

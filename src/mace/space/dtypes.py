@@ -28,9 +28,9 @@ FLOATS: dict[str, FloatType] = {
 }
 """The dtypes of real features, and the floats that they hold."""
 
-WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
-NULLABLE = tuple(name.replace("int", "Int").replace("uI", "UI") for name in WHOLE)
-ARROW = tuple(f"{name}[pyarrow]" for name in WHOLE)
+INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+NULLABLE = tuple(name.replace("int", "Int").replace("uI", "UI") for name in INTEGERS)
+ARROW = tuple(f"{name}[pyarrow]" for name in INTEGERS)
 
 LEVELS = (
     "bool",
@@ -41,7 +41,7 @@ LEVELS = (
     "string",
     "string[pyarrow]",
     "large_string[pyarrow]",
-    *WHOLE,
+    *INTEGERS,
     *NULLABLE,
     *ARROW,
     *FLOATS,
@@ -82,7 +82,7 @@ def check_real(dtype: object) -> str | None:
 
 def check_integer(dtype: object, low: int, high: int, missing: bool) -> str | None:
     """Return the dtype of a whole number, ``None`` for what it has without one; others, and too narrow ones, are refused."""
-    accepted = (*WHOLE, *NULLABLE, *ARROW, *FLOATS)
+    accepted = (*INTEGERS, *NULLABLE, *ARROW, *FLOATS)
     if dtype is None or dtype == ("float64" if missing else "int64"):
         return None
     if not isinstance(dtype, str) or dtype not in accepted:
@@ -96,8 +96,8 @@ def check_integer(dtype: object, low: int, high: int, missing: bool) -> str | No
         raise InvalidSpace(
             f"integer: the range [{low}, {high}] does not fit into {dtype}, [{least}, {most}]. Narrow it, or give a wider dtype."
         )
-    if missing and dtype in WHOLE:
-        raise InvalidSpace(f"integer: {dtype} holds no missing values. Use dtype={NULLABLE[WHOLE.index(dtype)]!r}.")
+    if missing and dtype in INTEGERS:
+        raise InvalidSpace(f"integer: {dtype} holds no missing values. Use dtype={NULLABLE[INTEGERS.index(dtype)]!r}.")
     return dtype
 
 

@@ -21,14 +21,14 @@ OFF = Fraction(1, 10**50)
 """More than an exponential of 60 digits is off, relative to itself."""
 
 FAR = 2000.0
-TINY = Fraction(1, 10**800)
+NEGLIGIBLE = Fraction(1, 10**800)
 """More than the sigmoid of -FAR."""
 
 
 def sigmoid_between(z: float) -> tuple[Fraction, Fraction]:
     """Return two numbers between which the sigmoid of a number lies."""
     if abs(z) > FAR:
-        return (1 - TINY, Fraction(1)) if z > 0 else (Fraction(0), TINY)
+        return (1 - NEGLIGIBLE, Fraction(1)) if z > 0 else (Fraction(0), NEGLIGIBLE)
     small = Fraction(EXACT.exp(Decimal(-abs(z))))
     low, high = 1 / (1 + small * (1 + OFF)), 1 / (1 + small * (1 - OFF))
     return (low, high) if z >= 0 else (1 - high, 1 - low)

@@ -57,7 +57,7 @@ def check_archive(data: bytes, name: str) -> list[str]:
                 or type(schema["protocol"]) is not int
             ):
                 raise _Damaged("its protocol is unknown")
-            walk = _Walk(archive)
+            walk = _ArchiveWalk(archive)
             walk.visit({key: value for key, value in schema.items() if key not in ROOT}, 0)
     except _Damaged as error:
         raise UnsupportedModel(f"{name} is no model that skops.io.dump writes: {error}.") from None
@@ -94,7 +94,7 @@ def _unknown(names: list[str]) -> str:
     )
 
 
-class _Walk:
+class _ArchiveWalk:
     """Visits every node once, and notes the names."""
 
     def __init__(self, archive: ZipFile) -> None:
@@ -182,26 +182,26 @@ def _named(content: Any, *names: str) -> list[Any]:
     return _only(content, *names)
 
 
-def _none(walk: _Walk, parts: Node) -> Iterator[Any]:
+def _none(walk: _ArchiveWalk, parts: Node) -> Iterator[Any]:
     return iter(_only(parts))
 
 
-def _content(walk: _Walk, parts: Node) -> Iterator[Any]:
+def _content(walk: _ArchiveWalk, parts: Node) -> Iterator[Any]:
     (content,) = _only(parts, "content")
     _kind(content)
     yield content
 
 
-def _state(walk: _Walk, parts: Node) -> Iterator[Any]:
+def _state(walk: _ArchiveWalk, parts: Node) -> Iterator[Any]:
     return _content(walk, parts) if parts else iter(())
 
 
-def _items(walk: _Walk, parts: Node) -> Iterator[Any]:
+def _items(walk: _ArchiveWalk, parts: Node) -> Iterator[Any]:
     (content,) = _only(parts, "content")
     yield from _nodes(content)
 
 
-def _entries(walk: _Walk, parts: Node) -> Iterator[Any]:
+def _entries(walk: _ArchiveWalk, parts: Node) -> Iterator[Any]:
     content, types = _only(parts, "content", "key_types")
     if type(content) is not dict or _kind(types) != ("ListNode", "builtins.list"):
         raise _Damaged("a dictionary has no keys")
@@ -214,21 +214,21 @@ def _entries(walk: _Walk, parts: Node) -> Iterator[Any]:
         yield value
 
 
-def _scalar(walk: _Walk, parts: Node) -> Iterator[Any]:
+def _scalar(walk: _ArchiveWalk, parts: Node) -> Iterator[Any]:
     content = _only({"is_json": True, **parts}, "content", "is_json")[0]
     if type(content) is not str or type(json.loads(content)) not in (str, int, float, bool, type(None)):
         raise _Damaged("a value is neither a number nor text")
     yield content
 
 
-def _slice(walk: _Walk, parts: Node) -> Iterator[Any]:
+def _slice(walk: _ArchiveWalk, parts: Node) -> Iterator[Any]:
     ends = _named(*_only(parts, "content"), "start", "stop", "step")
     if not all(type(end) in (int, type(None)) for end in ends):
         raise _Damaged("a slice has other ends than whole numbers")
     yield from ends
 
 
-def _array(walk: _Walk, parts: Node) -> Iterator[Any]:
+def _array(walk: _ArchiveWalk, parts: Node) -> Iterator[Any]:
     if parts.get("type") == "numpy":
         file, _ = _only(parts, "file", "type")
         walk.size_up(file)
@@ -241,11 +241,11 @@ def _array(walk: _Walk, parts: Node) -> Iterator[Any]:
     yield from _nodes(content)
 
 
-def _masked(walk: _Walk, parts: Node) -> Iterator[Any]:
+def _masked(walk: _ArchiveWalk, parts: Node) -> Iterator[Any]:
     yield from _nodes(_named(*_only(parts, "content"), "data", "mask"))
 
 
-def _generator(walk: _Walk, parts: Node) -> Iterator[Any]:
+def _generator(walk: _ArchiveWalk, parts: Node) -> Iterator[Any]:
     """A generator of random numbers: skops calls what its state names, with a pool as large as its seed says."""
     content = dict(*_only(parts, "content"))
     bits = content.get("bit_generator", {})
@@ -270,12 +270,12 @@ def _plain(entries: Any, name: str) -> Any:
     return json.loads(entry["content"]) if _kind(entry)[0] == "JsonNode" else None
 
 
-def _reduced(walk: _Walk, parts: Node) -> Iterator[Any]:
+def _reduced(walk: _ArchiveWalk, parts: Node) -> Iterator[Any]:
     reduced, content = _only(parts, "__reduce__", "content")
     yield from _nodes([*_named(reduced, "args"), content])
 
 
-def _partial(walk: _Walk, parts: Node) -> Iterator[Any]:
+def _partial(walk: _ArchiveWalk, parts: Node) -> Iterator[Any]:
     """The one function with some of its arguments given that a model holds: scikit-learn's check of an array."""
     function, arguments, options, namespace = _nodes(
         _named(*_only(parts, "content"), "func", "args", "kwds", "namespace")
@@ -287,7 +287,7 @@ def _partial(walk: _Walk, parts: Node) -> Iterator[Any]:
     yield from (function, arguments, options, namespace)
 
 
-PARTS: dict[str, Callable[[_Walk, Node], Iterator[Any]]] = {
+PARTS: dict[str, Callable[[_ArchiveWalk, Node], Iterator[Any]]] = {
     "ConstructorFromReduceNode": _content,
     "DTypeNode": _content,
     "DictNode": _entries,

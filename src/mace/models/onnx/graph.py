@@ -201,7 +201,7 @@ def _node(part: Any, versions: dict[str, int], onnx: Any) -> Node:
 
 
 @dataclass
-class _Walk:
+class _GraphWalk:
     """Values by name; a node is evaluated once, and only where an output needs it."""
 
     graph: Graph
@@ -276,7 +276,7 @@ def _numbers_in(value: Value) -> int:
 def understand(graph: Graph, largest: NDArray[np.float64]) -> tuple[Lowering, Meaning]:
     """Return the graph as rows over its columns, and what its outputs mean."""
     lowering = Lowering(largest, graph.unit)
-    walk = _Walk(graph, lowering)
+    walk = _GraphWalk(graph, lowering)
     values: dict[str, Value] = {}
     refusals: list[UnsupportedModel] = []
     for output in graph.outputs:

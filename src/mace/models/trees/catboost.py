@@ -122,7 +122,7 @@ def _pool(columns: Sequence[Column]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class _Split:
+class _CatboostSplit:
     """One decision; what it holds of goes right."""
 
     column: int
@@ -152,14 +152,14 @@ class _Splits:
             family, columns, features.get("float_features", []), features.get("categorical_features", []), hashes
         )
 
-    def __call__(self, split: dict[str, Any]) -> _Split:
+    def __call__(self, split: dict[str, Any]) -> _CatboostSplit:
         kind = split["split_type"]
         if kind == "FloatFeature":
             entry = self.numeric[split["float_feature_index"]]
             border = np.array([split["border"]], dtype=np.float32).astype(np.float64)
             with np.errstate(over="ignore"):  # a border that splits off NaN alone is the largest float32
                 edge = float(float32_edge(border)[0])
-            return _Split(entry["flat_feature_index"], edge, entry["nan_value_treatment"] != "AsTrue")
+            return _CatboostSplit(entry["flat_feature_index"], edge, entry["nan_value_treatment"] != "AsTrue")
         if kind == "OneHotFeature":
             return self._one_hot(self.categorical[split["cat_feature_index"]]["flat_feature_index"], split["value"])
         raise UnsupportedModel(
@@ -167,17 +167,17 @@ class _Splits:
             "Fit it with one_hot_max_size at least the number of levels, or one-hot encode with mace.Encoder."
         )
 
-    def _one_hot(self, position: int, value: int) -> _Split:
+    def _one_hot(self, position: int, value: int) -> _CatboostSplit:
         column = self.columns[position]
         assert isinstance(column, Native)
         lefts = np.array([self.hashes[str(label)] != value % 2**32 for label in column.labels])
-        return _Split(position, 0.0, True, lefts)
+        return _CatboostSplit(position, 0.0, True, lefts)
 
 
 # ---- trees
 
 
-def _oblivious(tree: dict[str, Any], read: Callable[[dict[str, Any]], _Split], outputs: int) -> Tree:
+def _oblivious(tree: dict[str, Any], read: Callable[[dict[str, Any]], _CatboostSplit], outputs: int) -> Tree:
     """Return a tree that asks one question a level; bit k of a leaf's number is the answer to question k."""
     splits = [read(split) for split in tree["splits"] or []]
     depth = len(splits)
@@ -195,7 +195,7 @@ def _oblivious(tree: dict[str, Any], read: Callable[[dict[str, Any]], _Split], o
     )
 
 
-def _nested(tree: dict[str, Any], read: Callable[[dict[str, Any]], _Split], outputs: int) -> Tree:
+def _nested(tree: dict[str, Any], read: Callable[[dict[str, Any]], _CatboostSplit], outputs: int) -> Tree:
     """Return a tree of any shape; its inner nodes come first."""
     nodes = [tree]
     for node in nodes:
@@ -213,7 +213,7 @@ def _nested(tree: dict[str, Any], read: Callable[[dict[str, Any]], _Split], outp
 
 
 def _tree(
-    splits: Sequence[_Split], left: NDArray[np.int64], right: NDArray[np.int64], value: NDArray[np.float64]
+    splits: Sequence[_CatboostSplit], left: NDArray[np.int64], right: NDArray[np.int64], value: NDArray[np.float64]
 ) -> Tree:
     pad = len(left) - len(splits)
     return Tree(

@@ -38,7 +38,7 @@ NONE, AS_ZERO, NAN = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Saved:
+class _SavedText:
     """What of a saved booster decides."""
 
     objective: str
@@ -94,12 +94,12 @@ def _written(name: str) -> str:
     return name.replace(" ", "_")
 
 
-def _names(saved: _Saved) -> tuple[str, ...] | None:
+def _names(saved: _SavedText) -> tuple[str, ...] | None:
     """Return the training frame's columns; an array's are called Column_0, Column_1, ..."""
     return None if saved.names == tuple(f"Column_{j}" for j in range(len(saved.names))) else saved.names
 
 
-def _native(saved: _Saved, names: tuple[str, ...] | None) -> dict[int, Sequence[Level]]:
+def _native(saved: _SavedText, names: tuple[str, ...] | None) -> dict[int, Sequence[Level]]:
     if not saved.categories:
         return {}
     if names is None or len(saved.categorical) != len(saved.categories):
@@ -139,7 +139,7 @@ def _check_parameters(parameters: dict[str, Any], family: str) -> None:
         )
 
 
-def _form(saved: _Saved, family: str, space: FeatureSpace, columns: tuple[Column, ...]) -> TreeEnsemble:
+def _form(saved: _SavedText, family: str, space: FeatureSpace, columns: tuple[Column, ...]) -> TreeEnsemble:
     check_width(family, len(saved.names), columns)
     is_regressor = saved.objective in LINEAR
     reader = _Reader(family, space, columns)
@@ -177,7 +177,7 @@ class _Reader:
         pad = np.zeros(len(value))
         lefts, missing_left = {}, np.zeros(inner + len(value), dtype=bool)
         for node in range(inner):
-            split = _Split.of(float(threshold[node]), int(kinds[node]), entries)
+            split = _LightgbmSplit.of(float(threshold[node]), int(kinds[node]), entries)
             missing_left[node] = split.goes_left(math.nan)
             levels = self._levels_left(self._column(int(column[node])), split)
             if levels is not None:
@@ -198,7 +198,7 @@ class _Reader:
             raise UnsupportedModel("the tree is damaged: a node splits on a column that does not exist.")
         return self.columns[position]
 
-    def _levels_left(self, column: Column, split: _Split) -> NDArray[np.bool_] | None:
+    def _levels_left(self, column: Column, split: _LightgbmSplit) -> NDArray[np.bool_] | None:
         """Return which levels go left where a threshold does not say it; ``None`` where it does."""
         if column.table is not None:
             is_plain = split.members is None and split.missing != AS_ZERO and not np.isnan(column.table).any()
@@ -221,7 +221,7 @@ class _Reader:
 
 
 @dataclass(frozen=True, slots=True)
-class _Split:
+class _LightgbmSplit:
     """One decision: a threshold, or a set of categories that go left."""
 
     threshold: float
@@ -230,7 +230,7 @@ class _Split:
     members: frozenset[int] | None
 
     @classmethod
-    def of(cls, threshold: float, kind: int, entries: dict[str, str]) -> _Split:
+    def of(cls, threshold: float, kind: int, entries: dict[str, str]) -> _LightgbmSplit:
         members = _members(int(threshold), entries) if kind & CATEGORICAL else None
         return cls(threshold, bool(kind & DEFAULT_LEFT), kind >> 2 & 3, members)
 
@@ -265,14 +265,14 @@ def _leaf(value: float, output: int) -> Tree:
 # ---- the saved text
 
 
-def _saved(booster: Any, *, iterations: int | None = None) -> _Saved:
+def _saved(booster: Any, *, iterations: int | None = None) -> _SavedText:
     """Return the parsed text of so many iterations, by default of those that ``predict`` uses."""
     text, _, tail = booster.model_to_string(num_iteration=iterations).partition("\nend of trees")
     head, *sections = text.split("\nTree=")
     header = _entries(head)
     objective, *options = header.get("objective", "custom").split()
     listed = next((line for line in tail.split("\n") if line.startswith("[categorical_feature:")), "").strip("[]")
-    return _Saved(
+    return _SavedText(
         objective=objective,
         options=options,
         is_average="average_output" in head.split("\n"),
@@ -284,7 +284,7 @@ def _saved(booster: Any, *, iterations: int | None = None) -> _Saved:
     )
 
 
-def _check(saved: _Saved, family: str, accepted: Sequence[str]) -> None:
+def _check(saved: _SavedText, family: str, accepted: Sequence[str]) -> None:
     """Refuse what is not a sum of constant leaves, or is reported through another link."""
     if saved.is_average:
         raise UnsupportedModel(f"cannot read {family}(boosting_type='rf'). Fit it with boosting_type='gbdt'.")

@@ -42,7 +42,7 @@ SUPPORTED = (*BINARY, *MULTICLASS, *LINEAR)
 
 
 @dataclass(frozen=True, slots=True)
-class _Saved:
+class _SavedBooster:
     """What of a saved booster decides."""
 
     objective: str
@@ -157,7 +157,9 @@ def read_booster(booster: Any, space: FeatureSpace, columns: tuple[Column, ...])
     return _form(_saved(booster, "Booster", SUPPORTED), "Booster", 0, space, columns)
 
 
-def _form(saved: _Saved, family: str, end: int, space: FeatureSpace, columns: tuple[Column, ...]) -> TreeEnsemble:
+def _form(
+    saved: _SavedBooster, family: str, end: int, space: FeatureSpace, columns: tuple[Column, ...]
+) -> TreeEnsemble:
     check_width(family, saved.width, columns)
     check_float32(family, space)
     count = saved.iterations[end] if end else len(saved.trees)
@@ -196,7 +198,7 @@ def _learner(booster: Any, family: str) -> dict[str, Any]:
     return learner
 
 
-def _saved(booster: Any, family: str, accepted: Sequence[str]) -> _Saved:
+def _saved(booster: Any, family: str, accepted: Sequence[str]) -> _SavedBooster:
     learner = _learner(booster, family)
     gradient = learner["gradient_booster"]
     objective = learner["objective"]["name"]
@@ -211,7 +213,7 @@ def _saved(booster: Any, family: str, accepted: Sequence[str]) -> _Saved:
             "Fit one model an output."
         )
     per_iteration = int(model["gbtree_model_param"]["num_parallel_tree"]) * max(1, classes)
-    return _Saved(
+    return _SavedBooster(
         objective=objective,
         classes=classes,
         width=int(parameters["num_feature"]),

@@ -37,7 +37,7 @@ SAME = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PolylineQuestion:
     """What was asked of another lane: the question, the polylines in it by sigmoid, and the points left out."""
 
     asked: Problem
@@ -57,7 +57,7 @@ class Search:
         self.alternatives = problem.goal.alternatives(self.form.outputs, ties_last=False)
         are_networks = all(isinstance(part.form, Network) for part in self.form.parts)
         self.touching: list[tuple[float, ...]] = [FIRST_OF_NETWORKS if are_networks else FIRST] * len(self.form.parts)
-        self.proved_by: Question | None = None
+        self.proved_by: PolylineQuestion | None = None
 
     def run(self) -> Bounds:
         """Ask round after round until lower and upper are within ε; then ask for the proof, where one is wanted."""
@@ -158,14 +158,14 @@ class Search:
 
     # ---- the model with polylines
 
-    def _question(self, *, widened: bool) -> Question:
+    def _question(self, *, widened: bool) -> PolylineQuestion:
         """Return the question for another lane: the nearest point of the model with polylines for sigmoids."""
         box = self.problem.box(self.incumbent.upper)
         rounding = self.form.rounding(box) + self.problem.goal.slack
         stated, sides = restated(self.alternatives, rounding if widened else -2 * rounding, widened=widened)
         whole, polylines = self._with_polylines(box, sides)
         excluded = tuple(condition.earlier for condition in self.questions.excluded)
-        return Question(self.questions.make(lowered(whole) or whole, stated), polylines, excluded)
+        return PolylineQuestion(self.questions.make(lowered(whole) or whole, stated), polylines, excluded)
 
     def _with_polylines(self, box: Box, sides: tuple[int, ...]) -> tuple[Composite, tuple[dict[str, Polyline], ...]]:
         """Return the model with one output a side: 1 has polylines that make it larger, -1 smaller; and the polylines of each sigmoid."""

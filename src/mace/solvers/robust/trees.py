@@ -32,7 +32,7 @@ from mace.space import Integer, Point, Real, Value
 FIRST, LEAST, GROWTH = 4, Fraction(1, 512), 8
 """Points are asked for within FIRST times the distance of the nearest without noise, at least LEAST; then GROWTH times as far."""
 
-WHOLE = 1
+WHOLE_RANGE = 1
 """From this distance on all points are asked for."""
 
 REPAIRS = (6, 12, 24, 48, 96, math.inf)
@@ -138,7 +138,7 @@ class TreeSearch:
 
     def _set_bound(self, bound: Fraction) -> Fraction | None:
         """Narrow the ensemble to points within a distance; return it, or ``None`` where all points may as well be asked for."""
-        if bound >= WHOLE or not self.narrows or not isinstance(self.rest.metric, NormMetric):
+        if bound >= WHOLE_RANGE or not self.narrows or not isinstance(self.rest.metric, NormMetric):
             self.copies = Copies(self.rest, self.noise)
             return None
         self.near = self._ranges([(float_down(low), float_up(high)) for low, high in self.rest.box(bound)])
