@@ -12,7 +12,7 @@ TORCH_INDEX ?=
 QUICK  := $(addprefix tests/,space/test_space.py space/test_encoder.py space/test_frames.py models/test_boosters.py models/test_onnx.py \
   test_explainer.py letters test_regressions.py cli/test_cli.py cli/test_ugly_commands.py)
 
-.PHONY: demo test test-torch test-lowest check bench bench-peers bench-growth bench-batch campaign docs clean
+.PHONY: demo test test-all test-rest test-torch test-lowest check bench bench-peers bench-growth bench-batch campaign docs clean
 
 $(VENV)/.demo: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -40,8 +40,14 @@ check: $(VENV)/.test  ## lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: check  ## lint, types and tests
+test: check  ## the quick part: lint, types, and some cases of every test
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+
+test-all: check  ## everything: lint, types and every case of every test
 	$(BIN)/python -m pytest -n $(JOBS)
+
+test-rest: $(VENV)/.test  ## what test-all has beyond test
+	$(BIN)/python -m pytest -n $(JOBS) -m slow
 
 $(VENV)/.torch: pyproject.toml $(VENV)/.test
 	@echo "Installing PyTorch into $(VENV) ..."

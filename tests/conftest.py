@@ -29,6 +29,22 @@ def pytest_configure(config: pytest.Config) -> None:
     assert [process.wait() for process in made] == [0, 0], "the kernels cannot be compiled"
 
 
+QUICK = 6
+"""Of a test with many cases, the quick part runs so many, spread evenly; :func:`pytest.mark.slow` leaves a test out of it altogether."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what the quick part (``make test``) leaves to ``make test-all``."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for each in cases.values():
+        quick = {round(k * (len(each) - 1) / (QUICK - 1)) for k in range(QUICK)}
+        for number, item in enumerate(each):
+            if number not in quick:
+                item.add_marker(pytest.mark.slow)
+
+
 def pytest_report_header() -> list[str]:
     folder = os.environ.get("MACE_DATA")
     data = (
