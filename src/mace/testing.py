@@ -124,7 +124,9 @@ def _agrees(
     """Return whether the form alone decides a point; assert that it then decides as the model."""
     if isinstance(form, Composite | ObliqueTrees) and not form.is_regressor:
         return _joint_agrees(reading, form, point, outcome)
-    if isinstance(form, ObliqueTrees) and not form.is_robust(point, Interval(None, None, 0, None, None), box_at(point)):
+    if isinstance(form, ObliqueTrees) and not form.is_beyond_rounding(
+        point, Interval(None, None, 0, None, None), box_at(point)
+    ):
         return False
     scores = form.exact_scores(point)
     form = form.trees if isinstance(form, ObliqueTrees) else form
@@ -155,7 +157,7 @@ def _agrees(
 
 
 def _joint_agrees(reading: Reading, form: Composite | ObliqueTrees, point: Point, outcome: Fraction) -> bool:
-    if not form.is_robust(point, Outcomes(frozenset([outcome])), box_at(point)):
+    if not form.is_beyond_rounding(point, Outcomes(frozenset([outcome])), box_at(point)):
         return False
     predicted = Fraction(form.predicted(point))
     assert predicted == outcome, (

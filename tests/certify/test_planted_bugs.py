@@ -396,10 +396,13 @@ BUGS: dict[str, Bug] = {
         (10, 21, 26),
     ),
     "copies: what is not near is refused": Bug(
-        "mace.reductions.tree_copies:_agreeing", after(lambda leaves: -leaves), realistic("robust", *TREES), (1, 10, 21)
+        "mace.reductions.tree_copies:_leaves_in_goal",
+        after(lambda leaves: -leaves),
+        realistic("robust", *TREES),
+        (1, 10, 21),
     ),
     "noise: rows are moved twice as far": Bug(
-        "mace.constraints.robust:Sturdy.reach", twice, realistic("robust", *TREES, *NETWORKS), (1, 2, 7)
+        "mace.constraints.robust:RobustCondition.reach", twice, realistic("robust", *TREES, *NETWORKS), (1, 2, 7)
     ),
     # Moves
     "moves: a copy is moved too far": Bug(

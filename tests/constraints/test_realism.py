@@ -366,8 +366,8 @@ def test_a_robust_counterfactual_is_the_nearest_that_noise_does_not_undo(kind: s
     for row in rows_of(explainer, 0, 1 if kind == "function" else 2):
         answer = explainer.explain(row, target=1, constraints=[mace.robust(noise), "c increases"])
         old = SPACE.point(row)[2]
-        is_robust = stands(explainer, noise)
-        best = brute(explainer, row, 1, lambda point: point[2] >= old and is_robust(point))  # noqa: B023
+        is_beyond_rounding = stands(explainer, noise)
+        best = brute(explainer, row, 1, lambda point: point[2] >= old and is_beyond_rounding(point))  # noqa: B023
         assert agrees(answer, best), (answer, best)
 
 

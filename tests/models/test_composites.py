@@ -82,7 +82,7 @@ def test_beyond_its_band_the_form_decides_as_the_model(name: str) -> None:
     sure = 0
     for point, code in zip(points, reading.ask(points), strict=True):
         box = tuple((Fraction(value), Fraction(value)) for value in point)
-        if form.is_robust(point, Outcomes(frozenset([code])), box):
+        if form.is_beyond_rounding(point, Outcomes(frozenset([code])), box):
             assert form.predicted(point) == code
             sure += 1
         assert form.rounding(box) < Fraction(1, 10**9)

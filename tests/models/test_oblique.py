@@ -109,7 +109,7 @@ def test_beyond_its_band_the_form_decides_as_the_model(name: str) -> None:
     program = form.program()
     for point, code in zip(points, reading.ask(points), strict=True):
         box = tuple((Fraction(value), Fraction(value)) for value in point)
-        assert form.is_robust(point, Outcomes(frozenset([code])), box)
+        assert form.is_beyond_rounding(point, Outcomes(frozenset([code])), box)
         assert form.predicted(point) == code
         assert run(program, dict(zip(LOOSE, map(Fraction, point), strict=True))) == code
         assert form.inputs.errors(box).max() < 1e-12

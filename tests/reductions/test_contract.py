@@ -15,7 +15,7 @@ from sklearn.neural_network import MLPClassifier
 
 import mace
 from mace.constraints.causal import effects_of
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.problem import Problem
 from mace.reductions import REDUCTIONS, Relation
 from mace.reductions.actions import through
@@ -149,7 +149,7 @@ def shifted_networks(seed: int) -> Iterator[Case]:
 def copies_of_trees(seed: int) -> Iterator[Case]:
     explainer, rng = explainer_of(seed, "forest")
     first = problem_of(explainer, {"a": 1, "b": 1}, {})
-    noise = Sturdy(NUMBERS, {"a": Fraction(1)})
+    noise = RobustCondition(NUMBERS, {"a": Fraction(1)})
     low, high = cell(first.form, 0, float(rng.integers(9)))
     place = Place((0,), ((int(np.ceil(low)), int(np.floor(high))),))
     try:

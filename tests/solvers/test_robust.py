@@ -27,7 +27,7 @@ from mace.certify.certificate import Certificate
 from mace.certify.robust.copies import read_cell, with_copies
 from mace.certify.statement import Statement
 from mace.certify.verdict import Refuted
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.problem import Problem
 from mace.reductions.tree_copies import Copies, Place, cell
 from mace.solvers.robust import trees as places
@@ -88,7 +88,7 @@ def test_random_questions_have_robust_answers_of_both_sorts() -> None:
 # ---- the copies themselves, the solver's and the checker's
 
 
-def noisy_problem(seed: int) -> tuple[Problem, Sturdy] | None:
+def noisy_problem(seed: int) -> tuple[Problem, RobustCondition] | None:
     made = random_question(seed)
     if made is None:
         return None
@@ -140,7 +140,7 @@ def test_copies_say_what_the_ensemble_says_at_the_places_that_noise_can_reach(se
         expected = all(problem.goal.accepts(problem.ask([row])[0]) for row in rows)
         for asked in (mine, theirs):
             assert asked.goal.accepts(asked.ask([point])[0]) == expected
-            clear = asked.form.is_robust(point, asked.goal, problem.box())
+            clear = asked.form.is_beyond_rounding(point, asked.goal, problem.box())
             if clear:
                 scores = asked.form.exact_scores(point)  # type: ignore[attr-defined]
                 alternatives = asked.goal.alternatives(asked.form.outputs, ties_last=asked.form.ties_last)  # type: ignore[attr-defined]

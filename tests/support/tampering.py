@@ -25,7 +25,7 @@ import mace
 from mace.certify.certificate import Certificate
 from mace.certify.statement import Statement
 from mace.certify.verdict import Refuted
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.problem import Problem, in_domain
 from mace.space import grid_values
 
@@ -117,13 +117,15 @@ def is_true(certificate: Certificate, model: Any, forests: Sequence[Any] = ()) -
     return not any(all(map(problem.is_reached, noise_around(problem, sturdy, point))) for point in accepted)
 
 
-def without_noise(problem: Problem) -> tuple[Problem, Sturdy | None]:
+def without_noise(problem: Problem) -> tuple[Problem, RobustCondition | None]:
     """Return a problem without what it says of noise, and that."""
-    rest = tuple(each for each in problem.conditions if not isinstance(each, Sturdy))
-    return replace(problem, conditions=rest), next((c for c in problem.conditions if isinstance(c, Sturdy)), None)
+    rest = tuple(each for each in problem.conditions if not isinstance(each, RobustCondition))
+    return replace(problem, conditions=rest), next(
+        (c for c in problem.conditions if isinstance(c, RobustCondition)), None
+    )
 
 
-def noise_around(problem: Problem, sturdy: Sturdy, point: Any) -> Any:
+def noise_around(problem: Problem, sturdy: RobustCondition, point: Any) -> Any:
     """Return every row that noise makes of a point of a finite space."""
     domains = []
     for (name, feature), value in zip(problem.space.items(), point, strict=True):

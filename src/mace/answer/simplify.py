@@ -27,7 +27,7 @@ def tidy(problem: Problem, point: Point, lower: Fraction, limits: Limits) -> Poi
                 if lower <= problem.distance(candidate) <= problem.distance(point)
                 and problem.is_plausible(candidate)
                 and problem.is_reached(candidate)
-                and (_is_robust(problem, candidate) or not _is_robust(problem, point))
+                and (_is_beyond_rounding(problem, candidate) or not _is_beyond_rounding(problem, point))
             ),
             None,
         )
@@ -37,8 +37,8 @@ def tidy(problem: Problem, point: Point, lower: Fraction, limits: Limits) -> Poi
     return point
 
 
-def _is_robust(problem: Problem, point: Point) -> bool:
-    return problem.form.is_robust(point, problem.goal, problem.box(problem.distance(point)))
+def _is_beyond_rounding(problem: Problem, point: Point) -> bool:
+    return problem.form.is_beyond_rounding(point, problem.goal, problem.box(problem.distance(point)))
 
 
 def _with_one_undone(problem: Problem, point: Point) -> list[Point]:

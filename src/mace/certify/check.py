@@ -16,7 +16,7 @@ from mace.certify.statement import Statement
 from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict, silent
 from mace.constraints import Condition
 from mace.constraints.numbers import in_binary
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.errors import InvalidRow, MaceError
 from mace.exact import float_up
 from mace.problem import Problem
@@ -201,22 +201,22 @@ def _check_proof(problem: Problem, certificate: Certificate, progress: Progress,
     claimed = certificate.claim["lower"]
     if claimed == 0:
         return
-    with _following():
+    with _errors_refute():
         check(problem, None if claimed is None else Fraction(claimed), certificate.evidence, progress)
 
 
-def _check_noise(problem: Problem, sturdy: Sturdy, certificate: Certificate) -> None:
+def _check_noise(problem: Problem, sturdy: RobustCondition, certificate: Certificate) -> None:
     """Be convinced that noise does not take the counterfactual out of the target."""
     row = certificate.claim["counterfactual"]
     if row is None:
         return
-    with _following():
+    with _errors_refute():
         robust.check_around(sturdy, problem, problem.space.point(row), certificate.evidence, _check_lane)
 
 
 @contextmanager
-def _following() -> Iterator[None]:
-    """Refute what damaged evidence provokes: whatever it is, it proves nothing."""
+def _errors_refute() -> Iterator[None]:
+    """Turn any exception that malformed evidence raises into :class:`Refuted`."""
     try:
         yield
     except (Refuted, Unchecked):

@@ -94,8 +94,8 @@ def _refuse(problem: Problem, rows: list[Point]) -> None:
     box = problem.box()
     together = problem.ask(rows)
     for row, outcome in zip(rows, together, strict=True):
-        is_robust = problem.form.is_robust(row, problem.goal, box)
-        if not is_robust and not problem.form.is_settled(row, problem.goal):
+        is_beyond_rounding = problem.form.is_beyond_rounding(row, problem.goal, box)
+        if not is_beyond_rounding and not problem.form.is_settled(row, problem.goal):
             raise Refuted(f"{problem.space.values_of(row)} is nearer than lower, and its outcome is left to rounding")
-        if problem.goal.accepts(outcome if is_robust else problem.ask([row])[0]):
+        if problem.goal.accepts(outcome if is_beyond_rounding else problem.ask([row])[0]):
             raise Refuted(f"{problem.space.values_of(row)} is nearer than lower, and the model puts it in the target")

@@ -24,7 +24,7 @@ TRUSTED: dict[str, str] = {
 """Modules, with all below them, and what the checker takes from them."""
 
 SEARCH_AIDS: dict[str, tuple[str, ...]] = {
-    "mace.constraints.robust:Sturdy": ("reach", "remember"),
+    "mace.constraints.robust:RobustCondition": ("reach", "remember"),
     "mace.constraints.typical:Usual": ("depths", "unsure", "expected"),
 }
 """What the classes of conditions hold for the search alone; the checker uses none of it."""

@@ -41,7 +41,8 @@ class Verdict:
     ----------
     outcome : str
         ``"valid"``: every claim was checked. ``"refuted"``: a claim or a step of the proof does not hold. ``"unchecked"``: the
-        counterfactual holds, but there is no proof that nothing is nearer, or none that can be checked here.
+        counterfactual holds, but there is no proof that nothing is nearer (or, with ``robust``, that noise does not undo it), or none that
+        can be checked here.
     reason : str
         What fails, or why it is unchecked; empty where it is valid.
     """

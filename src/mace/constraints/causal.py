@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mace.constraints.condition import Condition
 from mace.constraints.files import read_toml
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.distances import point_values
 from mace.errors import InvalidConstraint, InvalidProgram, InvalidRow, did_you_mean
 from mace.forms import Effects, Equation
@@ -195,7 +195,7 @@ def effects_of(programs: Mapping[str, syntax.Program], space: FeatureSpace, fact
 
 def check_conditions(conditions: tuple[Condition, ...]) -> None:
     """Refuse conditions that cannot be put on the row that actions lead to."""
-    if any(isinstance(condition, Sturdy) for condition in conditions):
+    if any(isinstance(condition, RobustCondition) for condition in conditions):
         raise InvalidConstraint(
             "with causes, robust cannot be kept: noise would move causes and effects apart. Leave one of the two out."
         )

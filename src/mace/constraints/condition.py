@@ -29,7 +29,7 @@ class Condition(Protocol):
         ...
 
     def holds(self, values: Values) -> bool:
-        """Return whether it holds of a row, exactly."""
+        """Return whether it holds of a row, exactly; of ``robust``, whether a search has proved that it does."""
         ...
 
     def why_not(self, view: View, space: FeatureSpace) -> str:

@@ -25,7 +25,7 @@ MOST = 1e150
 
 
 @dataclass(frozen=True)
-class Sturdy(Condition):
+class RobustCondition(Condition):
     """Every plausible row that differs from this one by at most the radii is in the target too; with ``written``, between decimals.
 
     No formula says that; a search proves it of one point after the other and remembers those that it has proved.
@@ -37,7 +37,7 @@ class Sturdy(Condition):
     proved: set[Exact] = field(default_factory=set, compare=False)
 
     def reach(self, name: str, low: Fraction | float, high: Fraction | float) -> tuple[Fraction, Fraction]:
-        """Return between what values noise brings those of a feature between two, and so also from where it brings values there."""
+        """Return the range that perturbations of values between two numbers reach; values that can reach these two lie in it as well."""
         feature, radius = self.space[name], self.radii.get(name, Fraction(0))
         if self.written and radius and isinstance(feature, Real):
             first, last, dtype = float_up(Fraction(low)), float_down(Fraction(high)), dtype_of(feature)
@@ -75,8 +75,10 @@ class Robust:
         for name, _ in self.noise:
             ordered_feature(space, name, str(self))
         if is_binary():
-            return Sturdy(space, {name: _radius(space[name], radius) for name, radius in self.noise}, written=False)
-        return Sturdy(space, {name: as_written(radius) for name, radius in self.noise})
+            return RobustCondition(
+                space, {name: _radius(space[name], radius) for name, radius in self.noise}, written=False
+            )
+        return RobustCondition(space, {name: as_written(radius) for name, radius in self.noise})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the constraint as plain data."""

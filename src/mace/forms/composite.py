@@ -211,9 +211,9 @@ class Composite:
     def is_settled(self, point: Point, goal: Goal) -> bool:
         """Return whether one row alone is always computed in the same way, or rounding cannot matter at this point."""
         in_order = self.fixed_order and all(getattr(part.form, "fixed_order", True) for part in self.parts)
-        return in_order or self.is_robust(point, goal, _around(point))
+        return in_order or self.is_beyond_rounding(point, goal, _around(point))
 
-    def is_robust(self, point: Point, goal: Goal, box: Box) -> bool:
+    def is_beyond_rounding(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return whether every vote, and the goal, are farther from changing than rounding can move them."""
         votes = [part for part in self.parts if isinstance(part, Voting)]
         if not all(part.is_sure(point, box) for part in votes):

@@ -205,6 +205,6 @@ class EffectsForm:
         """Return what the model says of the row."""
         return self.inner.is_settled(self.effects.row(point), goal)
 
-    def is_robust(self, point: Point, goal: Goal, box: Box) -> bool:
+    def is_beyond_rounding(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return what the model says of the row."""
-        return self.inner.is_robust(self.effects.row(point), goal, self.effects.widened(box))
+        return self.inner.is_beyond_rounding(self.effects.row(point), goal, self.effects.widened(box))

@@ -50,6 +50,6 @@ class Form(Protocol):
         """Return whether the deployed model gives this one point the same outcome every time it is asked."""
         ...
 
-    def is_robust(self, point: Point, goal: Goal, box: Box) -> bool:
+    def is_beyond_rounding(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return whether no order of summation can change the outcome of ``point``."""
         ...

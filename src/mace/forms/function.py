@@ -67,7 +67,7 @@ class FunctionForm:
         """Return True: a function of one row is computed in one way."""
         return True
 
-    def is_robust(self, point: Point, goal: Goal, box: Box) -> bool:
+    def is_beyond_rounding(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return False: how near a point is to a comparison is not known."""
         return False
 

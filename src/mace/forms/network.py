@@ -167,7 +167,7 @@ class Network:
         """Return True: one row alone is always computed in the same way."""
         return True
 
-    def is_robust(self, point: Point, goal: Goal, box: Box) -> bool:
+    def is_beyond_rounding(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return whether the exact scores are farther apart than rounding can move them."""
         return abs(clearance(self.exact_scores(point), self._alternatives(goal))) > self.rounding(box) + goal.slack
 

@@ -179,9 +179,9 @@ class ObliqueTrees:
 
     def is_settled(self, point: Point, goal: Goal) -> bool:
         """Return whether the order of summation is fixed, or cannot matter at this point."""
-        return self.trees.fixed_order or self.is_robust(point, goal, _around(point))
+        return self.trees.fixed_order or self.is_beyond_rounding(point, goal, _around(point))
 
-    def is_robust(self, point: Point, goal: Goal, box: Box) -> bool:
+    def is_beyond_rounding(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return whether every edge on the way, and the goal, are farther off than rounding can move the row."""
         errors = self.inputs.errors(box)
         scores, nearest = self._walked(point)

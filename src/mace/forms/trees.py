@@ -198,9 +198,9 @@ class TreeEnsemble:
 
     def is_settled(self, point: Point, goal: Goal) -> bool:
         """Return whether the order of summation is fixed, or cannot matter at this point."""
-        return self.fixed_order or self.is_robust(point, goal, ())
+        return self.fixed_order or self.is_beyond_rounding(point, goal, ())
 
-    def is_robust(self, point: Point, goal: Goal, box: Box) -> bool:
+    def is_beyond_rounding(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return whether the sums are exact, or too far from the goal's boundary to be confused."""
         band = self.band(goal)
         return band == 0 or abs(clearance(self.exact_scores(point), self._alternatives(goal))) > band

@@ -55,13 +55,15 @@ def _check_joint(
     for point, answer in zip(points, asked, strict=True):
         box = box_at(point)
         if not form.is_regressor:
-            fits = form.predicted(point) == answer or not form.is_robust(point, Outcomes(frozenset([answer])), box)
+            fits = form.predicted(point) == answer or not form.is_beyond_rounding(
+                point, Outcomes(frozenset([answer])), box
+            )
         elif isinstance(form, Composite):
             fits = abs(form.exact_scores(point)[0] - answer) <= 2 * form.rounding(box)
         else:
             scale = len(form.trees.roots) if form.trees.link == "mean" else 1
             near = abs(form.exact_scores(point)[0] - answer * scale) <= 2 * _slack(form.trees, point)
-            fits = near or not form.is_robust(point, Interval(None, None, 0, None, None), box)
+            fits = near or not form.is_beyond_rounding(point, Interval(None, None, 0, None, None), box)
         if not fits:
             raise _differs(reading, point, answer)
     return reading

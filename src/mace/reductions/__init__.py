@@ -2,11 +2,12 @@
 
 The contract of each:
 
-- The space, the row and the distance stay, so that a point of the new question is a point of the first, at the same distance.
+- The space, the row and the distance stay, so that a point of the new question is a point of the first, at the same distance. (The
+  question for a counterexample in :mod:`~mace.reductions.noise_box` is no reduction: it is another question.)
 - It takes what its description names, and says so where it cannot take a question: it returns ``None``, raises, or leaves it as it is.
 - ``EQUAL``: both have the same answers. ``RELAXATION``: the new question has every answer of the first, and perhaps more. So ``lower`` of
-  the new one holds of the first, and so does *infeasible*; its point is asked of the first before it counts. ``RESTRICTION``: the first
-  question over some of its rows; together with those over the others it is equal.
+  the new one holds of the first, and so does *infeasible*; its point is checked against the first before it becomes the incumbent.
+  ``RESTRICTION``: the first question over some of its rows; together with those over the others it is equal.
 - A proof of the new question proves the bound of the first. A checker derives the new question anew, without this folder.
 
 Rounding is on the safe side: where floats may be off, the new question has more answers, never fewer.

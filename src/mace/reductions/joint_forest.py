@@ -39,7 +39,7 @@ class Joined(TreeEnsemble):
 
     @property
     def _as_difference(self) -> bool:
-        """Whether two outputs are folded into one: not where they are of different sums."""
+        """Whether two outputs are folded into their difference: only where both belong to one ensemble, and here they do not."""
         return False
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from mace.constraints.condition import GuardCondition
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.distances import as_distance
 from mace.forms import negated
 from mace.problem import Bounds, Limits, Problem
@@ -24,13 +24,13 @@ def inside(problem: Problem, region: Region) -> Problem:
     return replace(problem, conditions=(*problem.conditions, *map(GuardCondition, guards)))
 
 
-def around(problem: Problem, sturdy: Sturdy, point: Point) -> Region:
+def around(problem: Problem, sturdy: RobustCondition, point: Point) -> Region:
     """Return the box of rows to which noise can lead from a point."""
     whole = whole_region(problem.space, problem.factual)
     return {name: _around(whole[name], value, sturdy, name) for name, value in zip(whole, point, strict=True)}
 
 
-def _around(whole: Range, value: Value, sturdy: Sturdy, name: str) -> Range:
+def _around(whole: Range, value: Value, sturdy: RobustCondition, name: str) -> Range:
     if value is None:
         return whole.nothing_but_missing()
     left = replace(whole, missing=False)
@@ -40,7 +40,9 @@ def _around(whole: Range, value: Value, sturdy: Sturdy, name: str) -> Range:
     return left.between(low, high) if sturdy.radii.get(name) else replace(left, low=low, high=high)
 
 
-def refusing(problem: Problem, sturdy: Sturdy, point: Point, varies: Iterable[str] | None = None) -> Problem:
+def counterexample_question(
+    problem: Problem, sturdy: RobustCondition, point: Point, varies: Iterable[str] | None = None
+) -> Problem:
     """Return the question for the nearest row within the noise of a point that is not in the target.
 
     Where ``varies`` names the features that vary there, only these are kept to the noise.

@@ -21,10 +21,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What is added to a feature's number; or, where ``is_place``, what it is set to."""
+    """What is added to a feature's number; or, where ``is_pinned``, what it is set to."""
 
     number: Fraction
-    is_place: bool = False
+    is_pinned: bool = False
 
 
 Moves = tuple[Move, ...]
@@ -53,10 +53,10 @@ def shifted(problem: Problem, moves: Sequence[Moves], room: Fraction = Fraction(
 
     outputs = len(form.biases[-1])
     most = [
-        max((abs(m.number) for m in each if not m.is_place), default=Fraction(0)) for each in zip(*every, strict=True)
+        max((abs(m.number) for m in each if not m.is_pinned), default=Fraction(0)) for each in zip(*every, strict=True)
     ]
     wide = tuple((low - more, high + more) for (low, high), more in zip(problem.box(), most, strict=True))
-    slack = goal.slack + form.rounding(_clipped(wide, problem)) + _lost(form, wide)
+    slack = goal.slack + form.rounding(_clipped(wide, problem)) + _shift_rounding(form, wide)
     (margins,) = goal.alternatives(outputs, ties_last=form.ties_last)
     of_copies = tuple(
         replace(margin.moved(copy * outputs), shift=margin.shift - room)
@@ -74,10 +74,10 @@ def _moved(point: Point, moves: Moves, features: Sequence[Feature]) -> Point:
         if value is None or move == STAY:
             moved.append(value)
         elif isinstance(feature, Integer):
-            moved.append(int(move.number if move.is_place else value + move.number))
+            moved.append(int(move.number if move.is_pinned else value + move.number))
         else:
             assert isinstance(feature, Real)
-            moved.append(float(move.number) if move.is_place else feature.nearest(float(value) + float(move.number)))
+            moved.append(float(move.number) if move.is_pinned else feature.nearest(float(value) + float(move.number)))
     return tuple(moved)
 
 
@@ -116,11 +116,11 @@ def _beside(form: Network, every: Sequence[Moves]) -> Network:
 def _columns(form: Network, moves: Moves) -> tuple[Floats, Floats]:
     """Return what is added to each column, and 0 where its own value no longer counts."""
     each = [STAY if column.table is not None else moves[column.feature] for column in form.columns]
-    return np.array([float(move.number) for move in each]), np.array([0.0 if move.is_place else 1.0 for move in each])
+    return np.array([float(move.number) for move in each]), np.array([0.0 if move.is_pinned else 1.0 for move in each])
 
 
-def _lost(form: Network, wide: tuple[tuple[Fraction, Fraction], ...]) -> Fraction:
-    """Return how far a score may be off because values, and biases, were moved in floats; both sides of a margin, and to spare."""
+def _shift_rounding(form: Network, wide: tuple[tuple[Fraction, Fraction], ...]) -> Fraction:
+    """Bound how far a margin may be off because inputs and biases were shifted in floats: two scores, and a safety factor of 2."""
     ends = [(Fraction(0), Fraction(0)) if column.table is not None else wide[column.feature] for column in form.columns]
     largest = np.array([float(max(abs(low), abs(high))) for low, high in ends])
     features = list(form.space.values())
@@ -203,10 +203,10 @@ SWEEPS, CLOSER = 3, 32
 """How often each feature is gone through, and how many times narrower the range is each time."""
 
 
-def worst_beside(
+def coordinate_attack(
     problem: Problem, form: Network, start: Point, ranges: Mapping[int, tuple[float, float]]
 ) -> tuple[Point, float]:
-    """Return the worst row that is found from a start, feature after feature, and how far in the goal it is, in floats."""
+    """Minimise the margin by coordinate descent in a box, a heuristic in floats; return the row and its margin."""
     alternatives = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
     features = list(problem.space.values())
     best, least = (

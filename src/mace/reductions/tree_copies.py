@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.exact import float_below, float_down, rounded_in
 from mace.forms import Alternatives, Goal, Stated, TreeEnsemble
 from mace.models.reading import Ask
@@ -55,7 +55,7 @@ class Place:
     features: tuple[int, ...]
     ranges: tuple[Ends | None, ...]
 
-    def gate(self, noise: Sturdy) -> tuple[tuple[Fraction, Fraction] | None, ...]:
+    def gate(self, noise: RobustCondition) -> tuple[tuple[Fraction, Fraction] | None, ...]:
         """Return the range of each noisy feature from which noise leads into the place; ``None`` where it is missing."""
         pairs = zip(self.features, self.ranges, strict=True)
         return tuple(None if ends is None else _around(noise.space.names[j], ends, noise) for j, ends in pairs)
@@ -85,7 +85,7 @@ class Place:
         return tuple(moved)
 
 
-def _around(name: str, ends: Ends, noise: Sturdy) -> tuple[Fraction, Fraction]:
+def _around(name: str, ends: Ends, noise: RobustCondition) -> tuple[Fraction, Fraction]:
     """Return the values from which noise leads into a range; to a value off the feature's grid it leads from that value only."""
     feature = noise.space[name]
     if isinstance(feature, Real | Integer) and not (feature.has(ends[0]) and feature.has(ends[1])):
@@ -113,17 +113,19 @@ class Copies:
     ----------
     problem : Problem
         About the ensemble alone.
-    noise : Sturdy, optional
+    noise : RobustCondition, optional
         The noise; without it there are no places.
     within : mapping of positions to pairs of numbers, optional
         Features whose values lie between two numbers (``None``: are missing): nodes that these decide are left out, and what is asked says
         nothing about other rows.
     """
 
-    def __init__(self, problem: Problem, noise: Sturdy | None, within: Mapping[int, Ends | None] | None = None) -> None:
+    def __init__(
+        self, problem: Problem, noise: RobustCondition | None, within: Mapping[int, Ends | None] | None = None
+    ) -> None:
         assert isinstance(problem.form, TreeEnsemble)
         self.problem, self.form = problem, problem.form
-        self.noise = Sturdy(problem.space, {}) if noise is None else noise
+        self.noise = RobustCondition(problem.space, {}) if noise is None else noise
         noisy = {problem.space.index(name) for name in self.noise.radii}
         self.others = {j: ends for j, ends in (within or {}).items() if j not in noisy}
         self.small = self.form if within is None else narrowed(self.form, within)
@@ -133,11 +135,11 @@ class Copies:
     @cached_property
     def yes(self) -> NDArray[np.float64]:
         """The leaf of each tree that says yes."""
-        return _agreeing(self.form, self.problem.goal, self.alternatives)
+        return _leaves_in_goal(self.form, self.problem.goal, self.alternatives)
 
     @cached_property
     def wide(self) -> TreeEnsemble:
-        """The ensemble that copies are made of: noise may lead out of what noisy features lie within."""
+        """The ensemble that copies are made of, narrowed on unperturbed features only: a perturbation may leave the search box."""
         return narrowed(self.form, self.others) if self.others else self.form
 
     def of(self, place: Place) -> TreeEnsemble:
@@ -354,8 +356,8 @@ def _nodes(form: TreeEnsemble, place: Place, gate: Sequence[tuple[Fraction, Frac
     return made
 
 
-def _agreeing(form: TreeEnsemble, goal: Goal, alternatives: Alternatives) -> NDArray[np.float64]:
-    """Return the leaf of each tree that says yes, whatever the alternative; raise where the leaves do not add up to that for sure."""
+def _leaves_in_goal(form: TreeEnsemble, goal: Goal, alternatives: Alternatives) -> NDArray[np.float64]:
+    """Return a leaf for each tree such that their sum fulfils every margin beyond rounding; raise :class:`NoCopies` where there is none."""
     large, _ = _sides(alternatives)
     leaf = (form.left < 0)[:, None]
     most = np.maximum.reduceat(np.where(leaf, form.value, -np.inf), form.roots, axis=0)

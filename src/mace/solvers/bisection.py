@@ -110,7 +110,7 @@ class Bisection:
     def _settle(self) -> None:
         """Find a point that stays in the goal whatever the rounding, at less than ε from lower."""
         incumbent, accuracy = self.incumbent, self.problem.accuracy
-        if incumbent.point is not None and self._is_robust():
+        if incumbent.point is not None and self._is_beyond_rounding():
             return
         near = incumbent.lower + (accuracy + power_of_two_below(accuracy)) / 2
         if self._certain(near):
@@ -204,12 +204,12 @@ class Bisection:
         point = tuple(answer.values[name] for name in self.problem.space)
         return self.problem.distance(point)  # type: ignore[arg-type]
 
-    def _is_robust(self) -> bool:
+    def _is_beyond_rounding(self) -> bool:
         point, form = self.incumbent.point, self.problem.form
         assert point is not None
         if not self.incumbent.is_closed():
             return False
-        return form.cell(point) is not None or form.is_robust(
+        return form.cell(point) is not None or form.is_beyond_rounding(
             point, self.problem.goal, self.problem.box(self.incumbent.upper)
         )
 

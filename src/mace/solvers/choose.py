@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.errors import InvalidOption, did_you_mean
 from mace.problem import Bounds, Limits, Problem
 from mace.registry import Registry
@@ -56,7 +56,7 @@ def choose(solver: str, problem: Problem) -> Lane:
     InvalidOption
         The name is unknown, or that solver cannot take this problem.
     """
-    if any(isinstance(condition, Sturdy) for condition in problem.conditions):
+    if any(isinstance(condition, RobustCondition) for condition in problem.conditions):
         return _robust_lane(solver, problem)
     if solver == "auto":
         return _first_that_can(problem)
@@ -79,9 +79,9 @@ def choose(solver: str, problem: Problem) -> Lane:
 
 def _robust_lane(solver: str, problem: Problem) -> Lane:
     """Return the lane for a problem with robust answers: that of the problem without, asked again and again."""
-    if sum(isinstance(each, Sturdy) for each in problem.conditions) > 1:
-        raise InvalidOption("robust() stands twice; put all noise into one.")
-    others = tuple(condition for condition in problem.conditions if not isinstance(condition, Sturdy))
+    if sum(isinstance(each, RobustCondition) for each in problem.conditions) > 1:
+        raise InvalidOption("robust() is given twice; put all noise into one.")
+    others = tuple(condition for condition in problem.conditions if not isinstance(condition, RobustCondition))
     lane = choose(solver, replace(problem, conditions=others))
     solve = partial(robust.solve, choose=lambda asked: choose(solver, asked).solve, lane=lane.name)
     return Lane(lane.name, solve, f"{lane.why}; the box around each answer proved by the same", lane.preparing)

@@ -96,7 +96,7 @@ def _reached(problem: Problem, points: list[Point]) -> list[bool | None]:
     together = [problem.goal.accepts(code) for code in problem.ask(points)]
     box = problem.box()
     return [
-        accepted if problem.form.is_robust(point, problem.goal, box) else _alone(problem, point)
+        accepted if problem.form.is_beyond_rounding(point, problem.goal, box) else _alone(problem, point)
         for point, accepted in zip(points, together, strict=True)
     ]
 

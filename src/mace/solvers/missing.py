@@ -24,7 +24,7 @@ TOO_MANY = "too many ways of being missing to try them all"
 
 
 class More(Enum):
-    """What follows instead of a pattern: patterns that are no cheaper, if there are any; or more than can be tried."""
+    """Marks in the stream of patterns. LATER: no later pattern costs less than this. TOO_MANY: there are more than can be tried."""
 
     LATER = auto()
     TOO_MANY = auto()

@@ -106,8 +106,8 @@ class _Cover:
         self.guards = [condition.guard for condition in problem.conditions if isinstance(condition, GuardCondition)]
         self.rows = [DataRows(problem, each, lower) for each in problem.conditions if isinstance(each, Neighbours)]
         # A condition without a formula is known row by row.
-        unsaid = any(each.why_not(View.FORMULA, problem.space) for each in problem.conditions)
-        self.is_by_row = bool(self.rows) or unsaid
+        has_no_formula = any(each.why_not(View.FORMULA, problem.space) for each in problem.conditions)
+        self.is_by_row = bool(self.rows) or has_no_formula
         self.asked = sorted({self.names.index(name) for guard in self.guards for name in syntax.variables(guard)})
         self.known: dict[tuple[int, Span], list[tuple[int, int]]] = {}
         self.narrowed: dict[tuple[int, Span], Span] = {}

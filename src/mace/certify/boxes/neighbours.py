@@ -99,7 +99,7 @@ class DataRows:
         return tuple(spans), NeighbourSet(alive, needed)
 
     def branch(self, rows_left: NeighbourSet) -> tuple[NeighbourSet, NeighbourSet] | None:
-        """Return the rows_left with the row nearest to the factual as a neighbour, and without it; ``None`` once there are enough."""
+        """Branch on the row nearest to the factual: it is a neighbour, or it is not. ``None`` once there are enough neighbours."""
         if len(rows_left.needed) >= self.least:
             return None
         row = next(row for row in rows_left.alive if row not in rows_left.needed)

@@ -17,7 +17,7 @@ from mace.certify.robust.copies import read_cell, with_copies
 from mace.certify.robust.noise import around, noisy_rows
 from mace.certify.verdict import CheckLane, Progress, Refuted, Unchecked, silent
 from mace.constraints.condition import GuardCondition
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.distances import as_distance
 from mace.exact import float_down, float_up
 from mace.forms import TreeEnsemble, negated
@@ -26,12 +26,12 @@ from mace.problem import Problem
 from mace.space import Categorical, Point, Real, Value
 
 
-def without_noise(problem: Problem) -> tuple[Problem, Sturdy | None]:
+def without_noise(problem: Problem) -> tuple[Problem, RobustCondition | None]:
     """Return a problem without its condition on noise, and that; raise where there are several."""
-    noisy = [condition for condition in problem.conditions if isinstance(condition, Sturdy)]
+    noisy = [condition for condition in problem.conditions if isinstance(condition, RobustCondition)]
     if len(noisy) > 1:
         raise Unchecked("robust() stands twice")
-    rest = tuple(condition for condition in problem.conditions if not isinstance(condition, Sturdy))
+    rest = tuple(condition for condition in problem.conditions if not isinstance(condition, RobustCondition))
     return replace(problem, conditions=rest), noisy[0] if noisy else None
 
 
@@ -39,7 +39,7 @@ def without_noise(problem: Problem) -> tuple[Problem, Sturdy | None]:
 
 
 def check_around(
-    sturdy: Sturdy, problem: Problem, point: Point, evidence: dict[str, Any], check_lane: CheckLane
+    sturdy: RobustCondition, problem: Problem, point: Point, evidence: dict[str, Any], check_lane: CheckLane
 ) -> None:
     """Raise unless it is shown that every row within the noise of a point is in the target."""
     proof = evidence.get("around")
@@ -62,7 +62,7 @@ def check_around(
         raise Refuted(f"evidence.around: {error}") from error
 
 
-def _within(name: str, value: Value, sturdy: Sturdy, feature: object) -> syntax.Guard:
+def _within(name: str, value: Value, sturdy: RobustCondition, feature: object) -> syntax.Guard:
     """Return the guard that a feature is within the noise of a value."""
     variable = syntax.Variable(name)
     if value is None:
@@ -87,7 +87,7 @@ def _within(name: str, value: Value, sturdy: Sturdy, feature: object) -> syntax.
 
 
 def check(
-    sturdy: Sturdy,
+    sturdy: RobustCondition,
     problem: Problem,
     lower: Fraction | None,
     evidence: dict[str, Any],
@@ -113,7 +113,7 @@ def check(
     check_lane(asked, lower, proof, progress)
 
 
-def _check_rows(problem: Problem, sturdy: Sturdy, lower: Fraction | None, progress: Progress) -> None:
+def _check_rows(problem: Problem, sturdy: RobustCondition, lower: Fraction | None, progress: Progress) -> None:
     """Raise unless every row nearer than ``lower`` has a row within its noise that is not in the target."""
     refused: dict[Point, bool] = {}
     for rows, share in rows_below(problem, lower):
@@ -131,6 +131,6 @@ def _look(problem: Problem, rows: list[Point], refused: dict[Point, bool]) -> No
         raise Unchecked(f"noise makes more than {MOST_POINTS:,} rows of those nearer than lower")
     box, form, goal = problem.box(), problem.form, problem.goal
     for row, outcome in zip(rows, problem.ask(rows) if rows else [], strict=True):
-        is_robust = form.is_robust(row, goal, box)
-        accepted = goal.accepts(outcome if is_robust else problem.ask([row])[0])
-        refused[row] = not accepted and (is_robust or form.is_settled(row, goal))
+        is_beyond_rounding = form.is_beyond_rounding(row, goal, box)
+        accepted = goal.accepts(outcome if is_beyond_rounding else problem.ask([row])[0])
+        refused[row] = not accepted and (is_beyond_rounding or form.is_settled(row, goal))

@@ -19,7 +19,7 @@ import numpy as np
 
 from mace.certify.robust.noise import Ends, around
 from mace.certify.verdict import Refuted, Unchecked
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.exact import float_down
 from mace.forms import Alternatives, Goal, Stated, TreeEnsemble
 from mace.problem import Problem
@@ -59,7 +59,7 @@ class NoiseCell:
         return tuple(moved)
 
 
-def read_cell(problem: Problem, sturdy: Sturdy, entry: dict[str, Any]) -> NoiseCell:
+def read_cell(problem: Problem, sturdy: RobustCondition, entry: dict[str, Any]) -> NoiseCell:
     """Return the cell of an entry of the evidence, or raise."""
     values: dict[int, tuple[float, float] | None] = {}
     gate: dict[int, Ends | None] = {}

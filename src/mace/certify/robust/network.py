@@ -26,7 +26,7 @@ from mace.certify.boxes.cover import Box, check_cover
 from mace.certify.boxes.ranges import Span
 from mace.certify.network import checker as network
 from mace.certify.verdict import Progress, Refuted, Unchecked, silent
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.distances import NormMetric
 from mace.exact import UNIT, decimal_fraction, float_up
 from mace.forms import Network, Stated
@@ -59,7 +59,7 @@ Moves = dict[int, NoiseMove]
 
 
 def check(
-    problem: Problem, sturdy: Sturdy, lower: Fraction | None, evidence: dict[str, Any], progress: Progress
+    problem: Problem, sturdy: RobustCondition, lower: Fraction | None, evidence: dict[str, Any], progress: Progress
 ) -> None:
     """Raise unless it is shown that no plausible point nearer than ``lower`` is in the target with all rows within its noise."""
     form = problem.form
@@ -86,7 +86,7 @@ def check(
 # ---- moves
 
 
-def _read_moves(problem: Problem, sturdy: Sturdy, box: Box, entry: dict[str, Any]) -> Moves:
+def _read_moves(problem: Problem, sturdy: RobustCondition, box: Box, entry: dict[str, Any]) -> Moves:
     """Return a way in which noise can change every row of a box, or raise."""
     found: Moves = {}
     for name, said in entry.items():
@@ -102,7 +102,7 @@ def _read_moves(problem: Problem, sturdy: Sturdy, box: Box, entry: dict[str, Any
     return found
 
 
-def _check_move(problem: Problem, j: int, move: NoiseMove, sturdy: Sturdy, span: Span | None) -> None:
+def _check_move(problem: Problem, j: int, move: NoiseMove, sturdy: RobustCondition, span: Span | None) -> None:
     """Raise unless the move stays within the noise for every row whose value lies in a span."""
     name, own = problem.space.names[j], problem.factual[j]
     feature, radius = problem.space[name], sturdy.radii[name]

@@ -11,7 +11,7 @@ from typing import Any
 
 from mace.certify.enumerate import MOST_POINTS
 from mace.certify.verdict import Unchecked
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.exact import greatest_float, least_float
 from mace.problem import Problem
 from mace.space import Categorical, Point, Real, Value, grid_values
@@ -20,7 +20,7 @@ from mace.space.decimals import decimal_of, dtype_of
 Ends = tuple[Fraction, Fraction]
 
 
-def around(sturdy: Sturdy, name: str, low: float, high: float) -> Ends:
+def around(sturdy: RobustCondition, name: str, low: float, high: float) -> Ends:
     """Return the least and the greatest number that noise can turn a value of a feature between two others into.
 
     Noise is a difference of at most the radius, and so the same numbers are those that it can turn into a value between the two.
@@ -38,7 +38,7 @@ def around(sturdy: Sturdy, name: str, low: float, high: float) -> Ends:
     return least, most
 
 
-def noisy_rows(problem: Problem, sturdy: Sturdy, row: Point) -> Iterator[Point]:
+def noisy_rows(problem: Problem, sturdy: RobustCondition, row: Point) -> Iterator[Point]:
     """Yield the rows within the noise of one, itself first."""
     values = [
         _noisy_values(problem.space[name], value, sturdy.radii.get(name, Fraction(0)), written=sturdy.written)

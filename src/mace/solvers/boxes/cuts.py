@@ -41,7 +41,7 @@ class Left:
 
 
 class Cut(Protocol):
-    """A condition that a lane cannot take, as a part of the search. It never loses a row that fulfils the condition."""
+    """A condition that a lane cannot take: it narrows boxes and branches on them, and never loses a row that fulfils it."""
 
     def narrow(self, region: Region) -> Left:
         """Return what the condition leaves of a box."""

@@ -173,7 +173,7 @@ def needed_atoms(guard: syntax.Guard) -> Iterator[syntax.Compare]:
 
 
 def budget_parts(atom: syntax.Compare, region: Region, values: dict[str, Fraction | None]) -> list[Region] | None:
-    """Where a comparison is a budget, "at most m of these tests hold", return parts with every such row of a box, but not the point.
+    """Branch on a budget, "at most m of these tests hold": the parts cover every row of a box that keeps it, and not the point.
 
     Take m of the tests that hold at the point: one of them fails, or every other test does. Where m is 1 there is a part for each test
     instead. ``None`` where the comparison is no budget.

@@ -126,7 +126,7 @@ class UsualCut:
         )
 
     def repaired(self, point: Point) -> Iterator[Point]:
-        """Yield the point moved toward the nearest usual row, feature by feature, until it is usual; that row; and the changes of both."""
+        """Yield candidates: the point moved toward the nearest usual row until it is usual, the changes of both together, and that row."""
         if self.nearest is None:
             return
         rows = zip(self.nearest, point, self.problem.factual, strict=True)

@@ -195,7 +195,7 @@ def _written(line: Polyline) -> dict[str, NDArray[np.float64]]:
 
 
 def restated(alternatives: Alternatives, rounding: Fraction, *, widened: bool) -> tuple[Alternatives, tuple[int, ...]]:
-    """Return margins over outputs made larger or smaller, whichever helps (or hurts, where not ``widened``), and which these are."""
+    """State margins over upper or lower envelopes of the outputs (``widened``: a relaxation, else a restriction), with the side of each."""
     sides: list[int] = []
 
     def output(score: int | None, sign: int) -> int | None:

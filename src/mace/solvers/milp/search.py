@@ -68,7 +68,7 @@ def _settle(incumbent: MilpIncumbent) -> None:
         return
     if problem.form.cell(incumbent.point) is not None:
         return
-    if problem.form.is_robust(incumbent.point, problem.goal, problem.box(incumbent.upper)):
+    if problem.form.is_beyond_rounding(incumbent.point, problem.goal, problem.box(incumbent.upper)):
         return
     moved = polish(problem, incumbent.point, incumbent.lower + incumbent.share * problem.accuracy, incumbent.limits)
     if (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.exact import float_down
 from mace.forms import Network
 from mace.problem import Problem
@@ -26,7 +26,7 @@ class ShiftedCopies:
     refused row, in boxes from all of whose rows noise leads there.
     """
 
-    def __init__(self, problem: Problem, noise: Sturdy) -> None:
+    def __init__(self, problem: Problem, noise: RobustCondition) -> None:
         self.problem, self.noise = problem, noise
         self.features = list(problem.space.values())
         self.offsets: list[Offset] = []
@@ -78,7 +78,7 @@ class ShiftedCopies:
             assert isinstance(feature, Real | Integer)
             turn = turn_of(feature, each)
             if (left.high <= turn) if each < 0 else (left.low >= turn):
-                moves.append(Move(span(feature)[each > 0], is_place=True))
+                moves.append(Move(span(feature)[each > 0], is_pinned=True))
             else:
                 moves.append(Move(each))
         return tuple(moves)
@@ -103,7 +103,7 @@ class ShiftedCopies:
         if not self.has_single_goal() or not all(_is_number(self.features[j], row[j]) for j in noisy):
             return None
         return tuple(
-            Move(Fraction(value), is_place=True) if j in noisy and value is not None else STAY
+            Move(Fraction(value), is_pinned=True) if j in noisy and value is not None else STAY
             for j, value in enumerate(row)
         )
 

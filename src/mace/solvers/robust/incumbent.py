@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.problem import INTERRUPTED, Bounds, Limits, Problem
-from mace.reductions.noise_box import Choose, refusing
+from mace.reductions.noise_box import Choose, counterexample_question
 from mace.solvers.incumbent import Incumbent
 from mace.space import Point
 
@@ -25,6 +25,6 @@ class RobustIncumbent(Incumbent):
             raise KeyboardInterrupt
         return found
 
-    def ask_around(self, problem: Problem, noise: Sturdy, point: Point) -> Bounds:
+    def ask_around(self, problem: Problem, noise: RobustCondition, point: Point) -> Bounds:
         """Ask for a row within the noise of a point that is not in the target: where there is none, the point is robust."""
-        return self.ask(refusing(problem, noise, point), record=True)
+        return self.ask(counterexample_question(problem, noise, point), record=True)

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.exact import float_above, float_below, float_down, float_up
 from mace.problem import Problem
 from mace.reductions.regions import Range
@@ -15,8 +15,10 @@ from mace.solvers.domains import values_between
 from mace.space import Feature, Integer, Real, Value
 
 
-def outside(problem: Problem, sturdy: Sturdy, name: str, left: Range, refused: Range) -> tuple[list[Range], Range]:
-    """Return the parts of a feature's range from which noise does not lead into a refused range, and the rest."""
+def outside(
+    problem: Problem, sturdy: RobustCondition, name: str, left: Range, refused: Range
+) -> tuple[list[Range], Range]:
+    """Split a range into the values whose perturbations miss a refused range, and the others."""
     parts: list[Range] = []
     if left.missing and not refused.missing:
         parts.append(left.nothing_but_missing())

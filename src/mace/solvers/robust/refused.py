@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.distances import as_distance
 from mace.exact import float_down, float_up
 from mace.forms import Network
 from mace.problem import Problem
 from mace.reductions.noise_box import around, inside
 from mace.reductions.regions import Range, Region, whole_region
-from mace.reductions.shifted_network import worst_beside
+from mace.reductions.shifted_network import coordinate_attack
 from mace.solvers.robust.incumbent import RobustIncumbent
 from mace.solvers.robust.ranges import as_values, only, value_between
 from mace.space import Integer, Point, Real
@@ -34,7 +34,7 @@ class WorstRows:
     For networks whose noisy features are never missing and off any grid; for others it finds nothing.
     """
 
-    def __init__(self, problem: Problem, noise: Sturdy) -> None:
+    def __init__(self, problem: Problem, noise: RobustCondition) -> None:
         self.problem, self.noise = problem, noise
         features = [problem.space[name] for name in noise.radii]
         has_numbers = all(isinstance(f, Real | Integer) and f.step is None and not f.missing for f in features)
@@ -44,14 +44,14 @@ class WorstRows:
         """Return the worst row within the noise of a point that is clearly refused; ``None`` where none is found."""
         if self.form is None:
             return None
-        worst, margin = worst_beside(self.problem, self.form, point, self._reach(point))
+        worst, margin = coordinate_attack(self.problem, self.form, point, self._reach(point))
         return worst if margin < -grain(self.form) else None
 
     def from_refused(self, refused: Point, point: Point) -> Point:
         """Return the worst row that is found from a refused one within the noise of a point."""
         if self.form is None:
             return refused
-        return worst_beside(self.problem, self.form, refused, self._reach(point))[0]
+        return coordinate_attack(self.problem, self.form, refused, self._reach(point))[0]
 
     def _reach(self, point: Point) -> dict[int, tuple[float, float]]:
         """Return the ranges of noisy numbers around a point."""
@@ -63,7 +63,9 @@ class WorstRows:
         }
 
 
-def refused_box(problem: Problem, noise: Sturdy, incumbent: RobustIncumbent, point: Point, region: Region) -> Region:
+def refused_box(
+    problem: Problem, noise: RobustCondition, incumbent: RobustIncumbent, point: Point, region: Region
+) -> Region:
     """Return a box around a refused row, no row of which is in the target, as wide as the lane can easily prove.
 
     ``region`` is the box from whose rows noise led to the refused one: what noise does not lead to from there does not matter.
@@ -85,7 +87,7 @@ def refused_box(problem: Problem, noise: Sturdy, incumbent: RobustIncumbent, poi
     return {name: as_values(problem.space[name], at[name], value) for name, value in zip(at, point, strict=True)}
 
 
-def _widest(noise: Sturdy, name: str, whole: Range, left: Range, own: Range) -> Range:
+def _widest(noise: RobustCondition, name: str, whole: Range, left: Range, own: Range) -> Range:
     """Return all values of a feature that matter to a box: its own range, and where noise leads from there."""
     if not own.has_values or not left.has_values:
         return own

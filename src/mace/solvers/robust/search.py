@@ -1,8 +1,8 @@
 """Robust answers: the lane is asked for the nearest point, then for a row within the noise of it that is not in the target.
 
-Where there is such a row, no answer lies within the noise of it, or of a box of refused rows around it, which is cut out. Of a network,
-copies with their input moved by the noise are asked for as well, since a robust answer brings them to the goal too. Tree ensembles have a
-search of their own (:mod:`mace.solvers.robust.trees`).
+Such a row is a counterexample: it refutes every point whose perturbation reaches it. These points, or those around a whole box of refused
+rows, are pruned. Of a network, copies with their input shifted by the perturbation, or pinned to a counterexample, must reach the goal too:
+a robust answer brings all of them there. Tree ensembles have a search of their own (:mod:`mace.solvers.robust.trees`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from mace.clock import OutOfTime
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.distances import NormMetric, distance_down
 from mace.exact import float_up
 from mace.forms import Network, TreeEnsemble
@@ -37,7 +37,7 @@ MOST_PINNED = 12
 """The most copies that are pinned to refused rows in one box."""
 
 ALMOST = 1e-2
-"""A point that lacks no more than this at worst, in the unit of the scores, is likely to have a robust one near it."""
+"""A repair is tried only where the margin in the worst case is short by at most this, in the unit of the scores."""
 
 PATIENCE, MOST_OF_THE_TIME = 0.1, 0.7
 """Seconds that a question may take at first, and the share of the time left that it may take at most."""
@@ -56,7 +56,7 @@ NO_PROOF = "the search rests on boxes of refused rows or on a target that is rea
 @timed
 def solve(problem: Problem, limits: Limits, choose: Choose, lane: str) -> Bounds:
     """Find the nearest robust counterfactual, with a lane that takes the problem without noise."""
-    noise = next(each for each in problem.conditions if isinstance(each, Sturdy))
+    noise = next(each for each in problem.conditions if isinstance(each, RobustCondition))
     rest = replace(problem, conditions=tuple(each for each in problem.conditions if each is not noise))
     if isinstance(problem.form, TreeEnsemble):
         with suppress(NoCopies):
@@ -69,7 +69,7 @@ class _Beaten(Exception):
 
 
 Closed = tuple[Region, tuple[Moves, ...]]
-"""A box, and the copies that no row of it nearer than some distance brings to the goal together."""
+"""A pruned box, with the perturbed copies that none of its rows brings to the goal together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +90,7 @@ class RobustSearch:
     """One question with noise; ``rest`` is the question without it."""
 
     def __init__(
-        self, problem: Problem, rest: Problem, noise: Sturdy, limits: Limits, choose: Choose, lane: str
+        self, problem: Problem, rest: Problem, noise: RobustCondition, limits: Limits, choose: Choose, lane: str
     ) -> None:
         self.problem, self.rest, self.noise, self.lane = problem, rest, noise, lane
         self.whole = whole_region(problem.space, problem.factual)
@@ -198,7 +198,7 @@ class RobustSearch:
             self._push_parts(lower, box, self.copies.cut_at_turns(box.region))
             return
         if len(asked[1]) > 1:
-            self._try_with_room(near, asked[1], point, worst, box.patience)
+            self._repair_with_margin(near, asked[1], point, worst, box.patience)
             if self.queue.is_beaten(lower):
                 self._close(lower, source)
                 return
@@ -239,7 +239,7 @@ class RobustSearch:
         if self.incumbent.offer(point):
             self.around = evidence
 
-    def _try_with_room(
+    def _repair_with_margin(
         self, region: Region, copies: tuple[Moves, ...], point: Point, worst: Point, patience: float
     ) -> None:
         """Ask for the nearest point that all copies bring to the goal by a margin, that which a point lacks; take it where it is robust."""
@@ -343,7 +343,7 @@ class RobustSearch:
     def _written(self, moves: Moves) -> dict[str, dict[str, float]]:
         """Return how rows are moved, as evidence: without the features that stay."""
         return {
-            name: {"at" if move.is_place else "by": float(move.number)}
+            name: {"at" if move.is_pinned else "by": float(move.number)}
             for name, move in zip(self.problem.space, moves, strict=True)
             if move != STAY
         }

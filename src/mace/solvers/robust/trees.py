@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.clock import OutOfTime
-from mace.constraints.robust import Sturdy
+from mace.constraints.robust import RobustCondition
 from mace.distances import NormMetric
 from mace.exact import float_above, float_below, float_down, float_up
 from mace.forms import TreeEnsemble
 from mace.forms.scoring import column_values
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
-from mace.reductions.noise_box import Choose, around, refusing
+from mace.reductions.noise_box import Choose, around, counterexample_question
 from mace.reductions.shifted_network import float_clearance
 from mace.reductions.tree_copies import Copies, Ends, Place, cell
 from mace.solvers.domains import rounded_to_dtype, values_in
@@ -59,7 +59,7 @@ class TreeSearch:
     ``narrows`` says that the lane goes by the ensemble alone, so that what is not asked about may be left out of it.
     """
 
-    def __init__(self, rest: Problem, noise: Sturdy, limits: Limits, choose: Choose, *, narrows: bool) -> None:
+    def __init__(self, rest: Problem, noise: RobustCondition, limits: Limits, choose: Choose, *, narrows: bool) -> None:
         assert isinstance(rest.form, TreeEnsemble)
         self.rest, self.noise, self.narrows = rest, noise, narrows
         self.form = rest.form
@@ -153,13 +153,15 @@ class TreeSearch:
     # ---- one point
 
     def _refused(self, point: Point) -> list[Point] | str | None:
-        """Return refused rows within the noise of a point; ``None`` where there are none and the point is taken; or why it is unknown."""
+        """Return counterexamples to a point, or why none is known; ``None`` where it is proved robust, which makes it the incumbent."""
         region = around(self.rest, self.noise, point)
         ends = {j: left.floats() if left.has_values else None for j, left in enumerate(region.values())}
         varies = [name for name, left in region.items() if not left.is_single]
         # Features that noise leaves alone are decided in the narrowed ensemble, without a condition.
         said = {*varies, *(name for name, feature in self.rest.space.items() if feature.missing or not self.narrows)}
-        asked = Copies(refusing(self.rest, self.noise, point, said), None, ends if self.narrows else None).at(())
+        asked = Copies(
+            counterexample_question(self.rest, self.noise, point, said), None, ends if self.narrows else None
+        ).at(())
         assert isinstance(asked.form, TreeEnsemble)
         inner = {
             self.rest.space.index(each): (float_up(region[each].low), float_down(region[each].high)) for each in varies

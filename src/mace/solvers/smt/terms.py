@@ -1,6 +1,6 @@
 """From formulas of the core language to pySMT terms.
 
-LevelsEncoding become Boolean variables (one a level for categories; one a step for ordered levels), integers and grids an integer
+Levels become Boolean variables (one a level for categories; one a step for ordered levels), integers and grids an integer
 ``k``, and other reals a real variable. Comparisons of a feature with a constant are made on these directly, and exactly as the
 floats compare; ``min``, ``max`` and ``abs`` become variables with their defining bounds, which linear relaxations profit from.
 """
