@@ -132,60 +132,62 @@ class Program:
         )
 
 
-def first_radius(search: Search, desk: Any) -> float:
-    """Return the cost of the point that the lane has in hand after its first box."""
-    desk.registers[:] = 0
-    desk.reals[:] = (np.inf, np.inf, 1e-6, 1e-8, 1e-9)
-    desk.tree.start(desk.lo, desk.hi, desk.registers)
-    state = (desk.registers, desk.reals, desk.best, desk.log, desk.log_cost, desk.tree.tree, desk.lo, desk.hi)
-    kernels.advance(1, *state, search.made.net, desk.task, desk.work)
-    return min(float(desk.reals[kernels.BEST]) * (1 + 1e-9) + 1e-9, kernels.WHOLE)
+def first_radius(search: Search, workspace: Any) -> float:
+    """Return the cost of the incumbent after the lane's first box."""
+    state = workspace.state
+    state.registers[:] = 0
+    state.reals[:] = (np.inf, np.inf, 1e-6, 1e-8, 1e-9)
+    workspace.tree.start(workspace.lo, workspace.hi, state.registers)
+    kernels.advance(
+        1, state, workspace.tree.tree, workspace.lo, workspace.hi, search.made.net, workspace.task, workspace.work
+    )
+    return min(float(state.reals[kernels.BEST]) * (1 + 1e-9) + 1e-9, kernels.WHOLE)
 
 
 def solve_milp(problem: Problem, distance: str, limit: float) -> tuple[float, float | None]:
     """Return CPU seconds and the optimum that HiGHS finds inside the lane's first ball; ``None`` where it does not finish."""
     search = Search(problem, Limits())
     margins = problem.goal.alternatives(len(search.form.biases[-1]), ties_last=False)[0]
-    desk = search._desk(margins)
-    search._is_empty(desk)
-    radius = first_radius(search, desk)
-    search._is_empty(desk)
-    kernels.clip(desk.lo, desk.hi, radius, desk.task, desk.work)
-    active, columns = kernels.open_box(desk.lo, desk.hi, search.made.net, desk.task, desk.work)
-    kernels.propagate(radius, active, columns, desk.lo, desk.hi, search.made.net, desk.task, desk.work)
+    workspace = search._workspace(margins)
+    search._is_empty(workspace)
+    radius = first_radius(search, workspace)
+    search._is_empty(workspace)
+    kernels.clip(workspace.lo, workspace.hi, radius, workspace.task, workspace.work)
+    box = kernels.open_box(workspace.lo, workspace.hi, search.made.net, workspace.task, workspace.work)
+    kernels.propagate(radius, box, search.made.net, workspace.task, workspace.work)
     started = time.process_time()
-    program, objective, inputs = _input_program(search, desk, distance)
-    score, constant = _network_rows(program, search, desk, inputs)
+    program, objective, inputs = _input_program(search, workspace, distance)
+    score, constant = _network_rows(program, search, workspace, inputs)
     sign = 1.0 if margins[0].plus == 0 else -1.0
     program.add({c: sign * value for c, value in score.items()}, INSIDE - sign * constant)
     result = program.solve(objective, limit)
     return time.process_time() - started, float(result.fun) if result.status == 0 else None
 
 
-def _input_program(search: Search, desk: Any, distance: str) -> tuple[Program, dict[int, float], Any]:
+def _input_program(search: Search, workspace: Any, distance: str) -> tuple[Program, dict[int, float], Any]:
     """Return the features, their costs, and what each slot holds as terms."""
     program, objective = Program(), {}
-    size = len(desk.lo)
+    size = len(workspace.lo)
     top = program.variable(0.0, 1.0) if distance == "linf" else -1
     if top >= 0:
         objective[top] = 1.0
     slots: list[tuple[int, dict[int, float]]] = []
     for j in range(size):
         delta = program.variable(0.0, 1.0)
-        own = desk.fields["own"][j]
-        if desk.fields["is_table"][j]:
-            first = desk.fields["off"][j]
+        own = workspace.fields["own"][j]
+        if workspace.fields["is_table"][j]:
+            first = workspace.fields["off"][j]
             chosen = {}
-            for entry in range(int(desk.lo[j]), int(desk.hi[j]) + 1):
+            for entry in range(int(workspace.lo[j]), int(workspace.hi[j]) + 1):
                 chosen[entry] = program.variable(0.0, 1.0, whole=True)
-                slots.append((int(desk.fields["entry_slot"][first + entry]), {chosen[entry]: 1.0}))
+                slots.append((int(workspace.fields["entry_slot"][first + entry]), {chosen[entry]: 1.0}))
             program.add(dict.fromkeys(chosen.values(), 1.0), 1.0, 1.0)
-            terms = {chosen[e]: float(desk.fields["entry_delta"][first + e]) for e in chosen}
+            terms = {chosen[e]: float(workspace.fields["entry_delta"][first + e]) for e in chosen}
             program.add({delta: 1.0} | {c: -value for c, value in terms.items()}, 0.0)
         else:
-            inverse = float(desk.fields["inverse"][j])
-            number = program.variable(desk.lo[j], desk.hi[j], whole=bool(desk.fields["is_grid"][j]))
-            slots.append((int(desk.fields["slot"][j]), {number: 1.0}))
+            inverse = float(workspace.fields["inverse"][j])
+            number = program.variable(workspace.lo[j], workspace.hi[j], whole=bool(workspace.fields["is_grid"][j]))
+            slots.append((int(workspace.fields["slot"][j]), {number: 1.0}))
             program.add({delta: 1.0, number: -inverse}, -inverse * own)
             program.add({delta: 1.0, number: inverse}, inverse * own)
         if distance == "l0":
@@ -199,7 +201,7 @@ def _input_program(search: Search, desk: Any, distance: str) -> tuple[Program, d
     return program, objective, slots
 
 
-def _network_rows(program: Program, search: Search, desk: Any, slots: Any) -> tuple[dict[int, float], float]:
+def _network_rows(program: Program, search: Search, workspace: Any, slots: Any) -> tuple[dict[int, float], float]:
     """Write the units, big-M with the lane's bounds, and return the score as terms and a constant."""
     form, layout = search.form, search.made.layout
     first = np.zeros((layout.slots, len(form.biases[0])))
@@ -207,7 +209,7 @@ def _network_rows(program: Program, search: Search, desk: Any, slots: Any) -> tu
         start = layout.slot_from[column.feature]
         values = np.ones(1) if column.table is None else np.array(column.table)
         first[start : start + len(values)] += np.outer(values, weights)
-    low, high = desk.scratch["low"], desk.scratch["high"]
+    low, high = workspace.scratch["low"], workspace.scratch["high"]
     previous: list[dict[int, float]] = []
     for k, (weight, bias) in enumerate(zip(form.weights, form.biases, strict=True)):
         current: list[dict[int, float]] = []

@@ -68,42 +68,42 @@ def test_it_equals_brute_force_through_the_explainer(seed: int) -> None:
 # ---- the bounds, each against points drawn from the box and the ball
 
 
-def opened(seed: int, limit: float) -> tuple[Search, Any, int, int] | None:
+def opened(seed: int, limit: float) -> tuple[Search, Any, kernels.Box] | None:
     """Return a search whose root box is clipped to a ball and propagated; ``None`` where nothing is left."""
     problem = replace(random_network(seed, finite=False).problem, conditions=())
     search = Search(problem, Limits())
     margins = problem.goal.alternatives(len(search.form.biases[-1]), ties_last=False)[0]
-    desk = search._desk(margins)
-    assert not search._is_empty(desk)
-    if not kernels.clip(desk.lo, desk.hi, limit, desk.task, desk.work):
+    workspace = search._workspace(margins)
+    assert not search._is_empty(workspace)
+    if not kernels.clip(workspace.lo, workspace.hi, limit, workspace.task, workspace.work):
         return None
-    active, columns = kernels.open_box(desk.lo, desk.hi, search.made.net, desk.task, desk.work)
-    kernels.propagate(limit, active, columns, desk.lo, desk.hi, search.made.net, desk.task, desk.work)
-    return search, desk, active, columns
+    box = kernels.open_box(workspace.lo, workspace.hi, search.made.net, workspace.task, workspace.work)
+    kernels.propagate(limit, box, search.made.net, workspace.task, workspace.work)
+    return search, workspace, box
 
 
-def drawn(search: Search, desk: Any, limit: float, rng: np.random.Generator, count: int) -> list[np.ndarray]:
+def drawn(search: Search, workspace: Any, limit: float, rng: np.random.Generator, count: int) -> list[np.ndarray]:
     """Return points of the box within the ball, many of them at its edge."""
     points = []
-    size = len(desk.lo)
+    size = len(workspace.lo)
     for _ in range(count):
         v = np.array(
             [
                 home if table else own
                 for home, table, own in zip(
-                    desk.fields["nearest"], desk.fields["is_table"], desk.fields["own"], strict=True
+                    workspace.fields["nearest"], workspace.fields["is_table"], workspace.fields["own"], strict=True
                 )
             ]
         )
         order = rng.permutation(size)
         for j in order[: int(rng.integers(1, size + 1))]:
             kept = v[j]
-            if desk.fields["is_table"][j]:
-                v[j] = rng.integers(int(desk.lo[j]), int(desk.hi[j]) + 1)
+            if workspace.fields["is_table"][j]:
+                v[j] = rng.integers(int(workspace.lo[j]), int(workspace.hi[j]) + 1)
             else:
-                end = rng.choice([desk.lo[j], desk.hi[j], rng.uniform(desk.lo[j], desk.hi[j])])
-                v[j] = kernels.snap_down(j, end, desk.task)
-            if kernels.cost_of(v, desk.task) > limit:
+                end = rng.choice([workspace.lo[j], workspace.hi[j], rng.uniform(workspace.lo[j], workspace.hi[j])])
+                v[j] = kernels.snap_down(j, end, workspace.task)
+            if kernels.cost_of(v, workspace.task) > limit:
                 v[j] = kept
         points.append(v)
     return points
@@ -126,29 +126,33 @@ def test_no_point_of_the_ball_escapes_the_bounds_on_units_and_rows(seed: int, li
     made = opened(seed, limit)
     if made is None:
         return
-    search, desk, active, columns = made
-    work, task, net = desk.work, desk.task, search.made.net
+    search, workspace, box = made
+    work, task, net = workspace.work, workspace.task, search.made.net
     form = search.form
     depth = len(form.weights) - 1
     rng = np.random.default_rng(seed)
-    points = drawn(search, desk, limit, rng, 25)
-    units = [exact_units(form, search._point(v, desk)) for v in points]
+    points = drawn(search, workspace, limit, rng, 25)
+    units = [exact_units(form, search._point(v, workspace)) for v in points]
     for k in range(depth):
         for i in range(len(form.biases[k])):
             for layers in units:
-                assert Fraction(desk.scratch["low"][k, i]) <= layers[k][i] <= Fraction(desk.scratch["high"][k, i])
+                assert (
+                    Fraction(workspace.scratch["low"][k, i])
+                    <= layers[k][i]
+                    <= Fraction(workspace.scratch["high"][k, i])
+                )
     margins = search.problem.goal.alternatives(len(form.biases[-1]), ties_last=False)[0]
     for r, margin in enumerate(margins):
         for mode in (kernels.ADAPTIVE, kernels.LOCAL):
             kernels.judge(points[0], net, task, work)
-            value, error, _ = kernels.bound_row(r, mode, columns, net, task, work)
-            gains = desk.scratch["rows"][r, :columns].copy()
-            bound = Fraction(value + kernels.most_gain(gains, limit, active, desk.lo, desk.hi, task, work) + error)
+            value, error, _ = kernels.bound_row(r, mode, box, net, task, work)
+            gains = workspace.scratch["rows"][r, : box.columns].copy()
+            bound = Fraction(value + kernels.most_gain(gains, limit, box, task, work) + error)
             values = [margin.value(layers[depth]) for layers in units]
             assert max(values) <= bound
             for v, reached in zip(points, values, strict=True):
                 need = float(reached) - value - error
-                least = kernels.least_cost(gains, need, limit, 1e-15, active, columns, desk.lo, desk.hi, task, work)
+                least = kernels.least_cost(gains, need, limit, 1e-15, box, task, work)
                 assert least <= kernels.cost_of(v, task) * (1 + 1e-12) + 1e-15
 
 
@@ -158,15 +162,15 @@ def test_the_band_covers_what_the_deployed_arithmetic_does(seed: int) -> None:
     made = opened(seed, 0.3)
     if made is None:
         return
-    search, desk, _, _ = made
+    search, workspace, _ = made
     form, depth = search.form, len(search.form.weights) - 1
     dtype = np.float64 if form.unit == UNIT else np.float32
-    whole = [float(e) for e in desk.scratch["error"][depth, : len(form.biases[-1])]]
-    for v in drawn(search, desk, 0.3, np.random.default_rng(seed), 10):
-        point = search._point(v, desk)
+    whole = [float(e) for e in workspace.scratch["error"][depth, : len(form.biases[-1])]]
+    for v in drawn(search, workspace, 0.3, np.random.default_rng(seed), 10):
+        point = search._point(v, workspace)
         exact = form.exact_scores(point)
-        kernels.judge(v, search.made.net, desk.task, desk.work)
-        here = desk.scratch["trial"][1, depth]
+        kernels.judge(v, search.made.net, workspace.task, workspace.work)
+        here = workspace.scratch["point_error"][depth]
         regressor = replace(form, is_regressor=True, biases=form.biases)
         for i, score in enumerate(exact):
             single = replace(
@@ -185,14 +189,14 @@ def test_a_verdict_of_sure_or_no_is_what_the_deployed_arithmetic_says() -> None:
         made = opened(seed, 1.0)
         if made is None:
             continue
-        search, desk, _, _ = made
+        search, workspace, _ = made
         problem = search.problem
         if len(problem.goal.alternatives(len(search.form.biases[-1]), ties_last=False)) > 1:
             continue
-        for v in drawn(search, desk, 1.0, np.random.default_rng(seed), 10):
-            verdict, _ = kernels.judge(v, search.made.net, desk.task, desk.work)
+        for v in drawn(search, workspace, 1.0, np.random.default_rng(seed), 10):
+            verdict, _ = kernels.judge(v, search.made.net, workspace.task, workspace.work)
             if verdict != kernels.MAYBE:
-                assert problem.goal.accepts(problem.ask([search._point(v, desk)])[0]) == (verdict == kernels.SURE)
+                assert problem.goal.accepts(problem.ask([search._point(v, workspace)])[0]) == (verdict == kernels.SURE)
 
 
 # ---- particular questions

@@ -375,9 +375,7 @@ def test_the_ball_holds_every_leaf_that_reaches_into_it(seed: int) -> None:
         0.5,
         *(cost * factor for cost in costs[::3] for factor in (0.995, 1.005) if 0 < cost < 1e200),
     ):
-        local = Local(
-            tables.grid, tables.view, radius, part.cells, part.lo, part.hi, part.mask, part.trees, part.values
-        )
+        local = Local(tables, part, radius)
         if costs[0] < radius:
             assert (
                 sum(cost < radius for cost in costs)
@@ -403,10 +401,10 @@ def leaf_cost(tables: Any, part: Any, path: list[tuple[int, bool]]) -> float:
     """Return the least cost of an allowed point in a leaf; infinite where there is none."""
     grid, view, cells = tables.grid, tables.view, part.cells
     total = peak = 0.0
-    for j in range(len(part.lo)):
+    for j in range(len(part.box.lo)):
         chosen = []
         for k in range(view.off[j + 1] - view.off[j]):
-            inside = (part.mask[j] >> k) & 1 if cells.is_mask[j] else part.lo[j] <= k <= part.hi[j]
+            inside = (part.box.mask[j] >> k) & 1 if cells.is_mask[j] else part.box.lo[j] <= k <= part.box.hi[j]
             for node, left in path:
                 if grid.feature[node] == j:
                     if part.pattern[j]:

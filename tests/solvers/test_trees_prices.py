@@ -82,7 +82,7 @@ def priced_ball(explainer: Explainer, row: pd.Series, distance: object, radius: 
     part = tables.part(tables.patterns.factual, tables.alternatives()[0])
     assert part is not None
     radius = float(Fraction(radius) ** problem.metric.power)
-    local = Local(tables.grid, tables.view, radius, part.cells, part.lo, part.hi, part.mask, part.trees, part.values)
+    local = Local(tables, part, radius)
     multiplier = 0.8 * search.first_multiplier(part, radius)
     return Priced(local, part.trees, part.values, radius, 64 * local.count + 4096, multiplier), part
 

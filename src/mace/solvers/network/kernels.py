@@ -1,26 +1,48 @@
 """The numba kernels of the network lane: bound propagation inside a box and a ball, and the branch and bound over boxes.
 
-A *box* holds a range a feature: of numbers, or of the entries of a *table* feature (its allowed levels in order; a categorical
-feature's own level comes first). A point holds a number or an entry for each feature. Every score is
+**Points and boxes.** A point holds a number for each numeric feature and, for each *table* feature, an entry: the position of a level in
+the list of its allowed levels (in order; a categorical feature's own level comes first, so that every ball is a range of entries). A *box*
+holds a range ``lo..hi`` a feature. Numbers are in the feature's own unit; changes δ are shares of its range.
+
+**Slots.** What a feature adds to the first layer is in rows (*slots*) of ``first``: one slot for a number, to be multiplied by it, one for
+each level of a table. The entries of all tables lie behind each other, those of feature j from ``off[j]`` up to ``off[j + 1]``. So every
+pre-activation of the first layer is
 
     offset + Σ_j first[slot_j](v_j)
 
-in the first layer, so that a linear functional of the first layer is separable over features. Its columns inside a box are the
-number of each feature that is free there, or one column for each entry of a free table, both relative to the *nearest* point of the
-box, whose cost is least.
+and a linear functional of the first layer is separable over features.
 
-The cost of a point is Σ_j jump[changed] + slope·δ + square·δ², plus the greatest peak·δ.
+**Columns.** Inside a box such a functional is written over columns: one for the number of each feature that is free there (the change of
+the number), one for each entry of a free table (0 or 1), both relative to the *nearest* point of the box, whose cost is least. Column c of
+``matrix`` is what it adds to the units of the first layer, ``gains[c]`` what it adds to the functional at hand, and ``x[c]`` its value in a
+point of a relaxation. The columns of the f-th free feature begin at ``columns_from[f]``.
+
+**Cost.** The cost of a point is Σ_j (jump[changed] + slope·δ + square·δ²) + max_j peak·δ, without unit, in [0, 1].
+
+**Rows.** A counterfactual makes every row at least 0: the margins of the goal (differences of scores), then linear conditions across
+features. Over a box each row is bounded from above by a linear functional (CROWN: :func:`backward`), and the least cost at which that
+functional reaches 0 is a fractional knapsack (:func:`least_cost`): a lower bound on the cost of every counterfactual in the box. A box is
+pruned where that exceeds the cost that is still worth finding.
+
+**Rounding.** Three errors are kept apart. ``net.own``·size bounds what the float64 sums made here lose; it is added outward to all bounds
+on units and rows. ``error`` (of a unit) and ``band`` (of a row) bound how far the deployed model's arithmetic is from exact numbers: a
+row counts as possible while its upper bound plus band is at least 0. Costs are rounded to nearest; limits are widened by more than that
+(1e-12, 1e-15), and the caller subtracts the rest from the bound that it reports.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 from numba.experimental import structref
+from numpy.typing import NDArray
 
 from mace.solvers.compiled import kernel
+
+Array = NDArray[Any]
 
 FAR = 1e300
 WHOLE = 2.0
@@ -33,59 +55,101 @@ SUM, PEAK, SQUARE, MIXED = 0, 1, 2, 3
 """How a distance adds up: jumps and slopes; the greatest change; squares; a sum and the greatest change."""
 
 ATTEMPTS = 4
-"""How often the lines below bent units are chosen anew, by the point that the last bound gave."""
+"""How often the lower lines of the units are chosen anew, by the point that the last relaxation gave."""
 
 RUNNING, FULL, LOG_FULL = 0, 1, 2
+"""Values of ``STATUS``."""
+
 STATUS, NODES, HEAP, USED, SPARE, FOUND, LOGGED, CERTAIN, PROBES = range(9)
-"""Places in the integer registers."""
+"""Integer registers: the status, counts (boxes searched, open, made, free places; points logged), whether there is a new incumbent, and
+whether some box was given up, after which only points that are certain count."""
 
 BEST, OPEN, GAP, TOLERANCE, SMALL = range(5)
-"""Places in the real registers: the cost of the best point, the least cost that rounding leaves open, how much nearer a point must be to
-be sought, how finely a radius is halved, and the width in cost below which a box is not cut further."""
+"""Real registers: the cost of the incumbent, the least cost that rounding leaves open, how much nearer a point must be to be searched for,
+how finely a radius is bisected, and the width in cost below which a box is not branched on."""
 
 NO, MAYBE, SURE = 0, 1, 2
 """What the float arithmetic here says of a point: not in the goal, too near to the boundary to say, in the goal."""
 
 ADAPTIVE, LOCAL, AT_POINT = 0, 1, 2
-"""The line below a bent unit: the one that loses less over the range, or the one that is exact at a point; or no bound at all but the
+"""The lower line of a unit: the one that loses less over the range, or the one that is exact at a point; or no bound at all but the
 piece in use at a point."""
 
 NET = [
-    "first",
-    "first_size",
-    "offset",
-    "size",
-    "weight",
-    "bend",
-    "width",
-    "relative",
-    "tiny",
-    "single",
-    "stray",
-    "squash",
-    "own",
-]
-"""A model: what each slot adds to the first layer (slots x units) and its absolute size, then per layer offsets, what counts as their
-size, weights, slopes below 0 and widths; γ of each layer, what underflow costs, the rounding of inputs, what each unit of the first
-layer is off because values of grids are rounded here, the squash, and the relative error of sums made here."""
+    "first", "first_size", "offset", "size", "weight", "bend", "width", "relative", "tiny", "single", "grid_error", "squash", "own",
+]  # fmt: skip
+"""A model: what each slot adds to the first layer (slots x units) and its absolute size; per layer offsets, what counts as their
+size, weights, slopes below 0 (0 for ReLU, 1 for a linear unit) and widths; γ of each layer, what underflow costs, the rounding of inputs,
+what each unit of the first layer is off because values of grids are rounded here, the squash, and the relative error of sums made here."""
 
 TASK = [
     "own", "slot", "inverse", "is_table", "is_grid", "base", "step", "digits", "off", "entry_slot", "entry_delta", "by_delta", "nearest",
     "span_off", "span_lo", "span_hi", "jump", "slope", "square", "peak", "form", "plus", "minus", "shift", "slack", "row",
     "row_base", "row_error", "alike_lo", "alike_hi", "at_least", "factual", "factual_size",
 ]  # fmt: skip
-"""A question: the factual, the tables, grids, floats and spans of what is allowed, the costs, the rows (margins of the goal, then linear
-conditions), what counts as alike, and the first layer at the factual."""
+"""A question.
+
+- the factual: ``own`` number or entry (-1 where its level is not allowed) and its ``slot``; ``inverse`` is 1 / range;
+- grids: ``base`` + k·``step``, where ``is_grid``; ``digits`` of narrower floats than float64, else 0;
+- tables: each entry's slot and δ, the entries by δ (``by_delta``), and the ``nearest`` entry;
+- the allowed spans of numbers, those of feature j from ``span_off[j]`` up to ``span_off[j + 1]``;
+- the cost, and how it adds up: ``form[0]``; ``form[1]`` is 1 where the space is finite;
+- rows: margins score[plus] - score[minus] + shift, known up to ``slack`` (-1 where there is no such score); linear conditions
+  ``row_base`` + Σ row[slot]·change, known up to ``row_error``;
+- earlier counterfactuals: the ranges that count as alike, and in how many features a point must differ;
+- the first layer at the factual, and Σ|w||x| there."""
 
 WORK = [
-    "low", "high", "size", "error", "z", "lam", "mu", "begin", "column_entry", "columns_from", "feature", "near", "delta", "base",
-    "gains", "matrix", "unit_gain", "rows", "constants", "lean", "ratio", "cost", "gain", "start", "stop", "order", "x", "best_x",
-    "mix", "extra", "point", "other", "score", "trial",
+    "low", "high", "size", "error", "z", "lam", "mu", "first_at_near", "column_entry", "columns_from", "feature", "near", "delta",
+    "near_cost", "gains", "matrix", "unit_gain", "rows", "constants", "piece_feature", "ratio", "cost", "gain", "piece_from", "piece_to",
+    "order", "x", "best_x", "mix", "extra", "point", "other", "score", "point_size", "point_error", "tightest_x", "kept_x",
 ]  # fmt: skip
-"""Scratch space."""
+"""Scratch space.
+
+- per unit: bounds ``low`` and ``high`` on its pre-activation over the box, ``size`` (Σ|w||h| over the box) and ``error``; ``z``,
+  ``point_size`` and ``point_error`` the same at one point;
+- ``lam`` and ``mu``: coefficients of a functional on a layer's activations and on its pre-activations;
+- the box: columns (above), the ``near`` point, its changes ``delta`` and its cost ``near_cost`` (sum, peak), the first layer there;
+- functionals over the columns: ``unit_gain`` of each unit, ``rows`` with their ``constants``, ``mix`` of two;
+- the knapsack: its pieces (cost, gain, their ratio, feature, the columns they lead from and to), in the ``order`` of their ratio;
+  ``extra`` is added to the slopes;
+- relaxed points ``x``, ``best_x``, ``tightest_x``, ``kept_x``; rounded ones ``point``, ``other``."""
 
 TREE = ["lo", "hi", "bound", "heap", "spare"]
-"""The open boxes, and a heap of them by their bounds."""
+"""The open boxes: their ranges and bounds by place, a binary heap of places by bound, and the places that are free again."""
+
+
+class Box(NamedTuple):
+    """A box whose columns are written: its ranges, and the numbers of free features and of columns."""
+
+    lo: Array
+    hi: Array
+    free: int
+    columns: int
+
+
+class State(NamedTuple):
+    """What a paused search keeps: registers, the incumbent, and the points that only the real model can decide."""
+
+    registers: Array
+    reals: Array
+    best: Array
+    log: Array
+    log_cost: Array
+
+
+class ProofTree(NamedTuple):
+    """A proof in the making: how many boxes wait and how many entries are written; the entries; the waiting boxes, a stack.
+
+    A waiting box may have its branching laid down in ``forced`` (feature, value; -1 for none).
+    """
+
+    counts: Array
+    feature: Array
+    at: Array
+    lo: Array
+    hi: Array
+    forced: Array
 
 
 @structref.register
@@ -194,14 +258,29 @@ def slot_of(j, v, task):
 
 
 @kernel
+def row_count(task):
+    """Return how many rows a question has: margins, then linear conditions."""
+    return task.plus.shape[0] + task.row_base.shape[0]
+
+
+@kernel
+def deployed_error(k, size, through, net):
+    """Return how far a unit of layer k may be from exact numbers in the deployed arithmetic, rounded up.
+
+    ``through`` is the error of its inputs, weighted; γ·(size + error) bounds that of its own sum (Higham), the rest is for underflow.
+    """
+    return through + net.relative[k] * (size + 2.0 * through) + net.tiny
+
+
+@kernel
 def judge(v, net, task, work):
-    """Evaluate a point; return what is sure of it and the least of its rows' values, and write its pre-activations.
+    """Evaluate a point; return what is sure of it and the least of its rows' values, and write its pre-activations into ``z``.
 
     ``size`` bounds Σ|w||h| and ``error`` the error of the deployed arithmetic, by the recursion of ``Network.rounding`` at this
     one point. The arithmetic here is float64, so its own error is at most as large: a value beyond twice the error is sure.
     """
     depth = net.width.shape[0] - 1
-    z, size, error = work.z, work.trial[0], work.trial[1]
+    z, size, error = work.z, work.point_size, work.point_error
     for i in range(net.width[0]):
         z[0, i] = net.offset[0, i]
         size[0, i] = 0.0
@@ -212,7 +291,7 @@ def judge(v, net, task, work):
             z[0, i] += net.first[slot, i] * factor
             size[0, i] += net.first_size[slot, i] * abs(factor)
     for i in range(net.width[0]):
-        through = net.single * size[0, i] + net.stray[i]
+        through = net.single * size[0, i] + net.grid_error[i]
         size[0, i] += net.size[0, i]
         error[0, i] = through + net.relative[0] * (size[0, i] + through) + net.tiny
     for k in range(1, depth + 1):
@@ -228,10 +307,10 @@ def judge(v, net, task, work):
                 big += abs(w * active)
                 through += abs(w) * error[k - 1, p]
             z[k, i] = value
-            error[k, i] = through + net.relative[k] * (big + 2.0 * through) + net.tiny
+            error[k, i] = deployed_error(k, big, through, net)
     verdict = SURE
     least = FAR
-    for r in range(task.plus.shape[0] + task.row_base.shape[0]):
+    for r in range(row_count(task)):
         value, band = row_value(r, v, z[depth], error[depth], net, task)
         least = min(least, value)
         if value < -2.0 * band:
@@ -257,14 +336,19 @@ def row_value(r, v, scores, error, net, task):
             value -= scores[task.minus[r]]
             band += error[task.minus[r]]
         return value, band
-    r -= margins
-    value = task.row_base[r]
+    return linear_row(r - margins, v, task), task.row_error[r - margins]
+
+
+@kernel
+def linear_row(q, v, task):
+    """Return the value of a linear condition at a point."""
+    value = task.row_base[q]
     for j in range(v.shape[0]):
         if task.is_table[j]:
-            value += task.row[r, slot_of(j, v[j], task)] - task.row[r, task.slot[j]]
+            value += task.row[q, slot_of(j, v[j], task)] - task.row[q, task.slot[j]]
         else:
-            value += task.row[r, task.slot[j]] * (v[j] - task.own[j])
-    return value, task.row_error[r]
+            value += task.row[q, task.slot[j]] * (v[j] - task.own[j])
+    return value
 
 
 @kernel
@@ -378,7 +462,10 @@ def below(j, x, task):
 
 @kernel
 def farthest_change(j, budget, peak_budget, task):
-    """Return the greatest δ of feature j whose part of the sum is within ``budget``, and with its peak within ``peak_budget``."""
+    """Return the greatest δ of feature j with cost(δ) <= budget and cost(δ) + peak·δ <= peak_budget, rounded up.
+
+    cost(δ) = jump + slope·δ + square·δ² is solved for δ; budgets and result are widened by more than the rounding of all this.
+    """
     reach = FAR
     for with_peak in range(2):
         left = (peak_budget if with_peak else budget) - task.jump[j]
@@ -398,7 +485,8 @@ def farthest_change(j, budget, peak_budget, task):
 def clip(lo, hi, limit, task, work):
     """Shrink a box to the ball of radius ``limit``; return False where nothing is left.
 
-    Writes the nearest value of each feature, its δ, and (sum, peak) of the nearest point's cost.
+    Writes the nearest value of each feature, its δ, and (sum, peak) of the nearest point's cost. A value goes only where the cheapest
+    point of the box that has it costs more than ``limit``, by more than the rounding of costs.
     """
     features = lo.shape[0]
     total = 0.0
@@ -421,13 +509,15 @@ def clip(lo, hi, limit, task, work):
             where = j
         elif top > second:
             second = top
-    work.base[0] = total
-    work.base[1] = first
+    work.near_cost[0] = total
+    work.near_cost[1] = first
+    # Prune: even the nearest point is too far.
     if total + first > limit * (1.0 + 1e-12) + 1e-15:
         return False
     for j in range(features):
         if lo[j] == hi[j]:
             continue
+        # What all others cost at least; their greatest peak counts where it is not this feature's own.
         others = total - part_cost(j, work.delta[j], task)
         reach = farthest_change(j, limit - others - (second if where == j else first), limit - others, task)
         if task.is_table[j]:
@@ -439,6 +529,7 @@ def clip(lo, hi, limit, task, work):
             lo[j], hi[j] = a, b
         elif reach < FAR and task.inverse[j] > 0.0:
             width = reach / task.inverse[j]
+            # Outward, by more than the rounding of own ± width.
             width += 4e-16 * (abs(task.own[j]) + width)
             if task.own[j] - width > lo[j]:
                 lo[j] = snap_up(j, task.own[j] - width, task)
@@ -452,13 +543,14 @@ def clip(lo, hi, limit, task, work):
 
 @kernel
 def open_box(lo, hi, net, task, work):
-    """Write the columns of a box, the first layer at its nearest point, and how large its sums are; return (features, columns)."""
+    """Write the columns of a box, the first layer at its nearest point, and Σ|w||x| over the box; return the box."""
     units = net.width[0]
-    begin, size = work.begin, work.size[0]
+    begin, size = work.first_at_near, work.size[0]
+    # From the factual on, so that what did not change costs nothing.
     for i in range(units):
         begin[i] = task.factual[i]
         size[i] = task.factual_size[i]
-    active = 0
+    free = 0
     columns = 0
     for j in range(lo.shape[0]):
         near = work.near[j]
@@ -475,10 +567,10 @@ def open_box(lo, hi, net, task, work):
                 continue
             for i in range(units):
                 work.matrix[i, columns] = net.first[slot, i]
-            work.columns_from[active] = columns
-            work.feature[active] = j
+            work.columns_from[free] = columns
+            work.feature[free] = j
             columns += 1
-            active += 1
+            free += 1
             continue
         here = task.entry_slot[task.off[j] + int(near)]
         if here != task.slot[j]:
@@ -487,8 +579,8 @@ def open_box(lo, hi, net, task, work):
                 size[i] += net.first_size[here, i]
         if lo[j] == hi[j]:
             continue
-        work.columns_from[active] = columns
-        work.feature[active] = j
+        work.columns_from[free] = columns
+        work.feature[free] = j
         for q in range(task.off[j], task.off[j + 1]):
             entry = task.by_delta[q]
             if entry < lo[j] or entry > hi[j] or entry == near:
@@ -503,23 +595,27 @@ def open_box(lo, hi, net, task, work):
             for e in range(int(lo[j]), int(hi[j]) + 1):
                 largest = max(largest, net.first_size[task.entry_slot[task.off[j] + e], i])
             size[i] += largest
-        active += 1
-    work.columns_from[active] = columns
-    return active, columns
+        free += 1
+    work.columns_from[free] = columns
+    return Box(lo, hi, free, columns)
 
 
-# ---- separable functionals over a box and a ball
+# ---- separable functionals over a box and a ball: fractional knapsacks
 
 
 @kernel
-def build(gains, active, lo, hi, extra, task, work):
-    """Write the pieces of the concave hulls of gain over cost, one feature after another; return their number and the free gain.
+def build_pieces(gains, box, task, work):
+    """Write the pieces of the concave hulls of gain over cost, one feature after another, and their order by gain / cost, greatest first.
 
-    Each feature's own hull starts at the nearest point of the box. ``extra`` is added to the slopes.
+    Returns their number and the free gain: that of pieces without cost, which are taken at once. The hull of a feature starts at the
+    nearest point of the box. Replacing its points by their hull is the relaxation: no point of the feature lies above it. For a number the
+    hull is one line (with a jump, the line from the near value to the far end: below the cost of every value but these two). Squares and
+    peaks are left out, which only lowers costs, but for ``work.extra``, which is added to the slopes.
     """
+    lo, hi, extra = box.lo, box.hi, work.extra
     count = 0
     free = 0.0
-    for f in range(active):
+    for f in range(box.free):
         j = work.feature[f]
         column = work.columns_from[f]
         rate = task.slope[j] + extra[j]
@@ -539,9 +635,9 @@ def build(gains, active, lo, hi, extra, task, work):
                 continue
             work.cost[count] = c
             work.gain[count] = g * (far - near)
-            work.start[count] = -1
-            work.stop[count] = column
-            work.lean[count] = f
+            work.piece_from[count] = -1
+            work.piece_to[count] = column
+            work.piece_feature[count] = f
             count += 1
             continue
         first = count
@@ -549,6 +645,7 @@ def build(gains, active, lo, hi, extra, task, work):
         last_cost = rate * delta + (task.jump[j] if delta > 0.0 else 0.0)
         last_gain = 0.0
         last = -1
+        # The columns of a table come in the order of their cost: what gains less than a cheaper entry is never used.
         for column in range(work.columns_from[f], work.columns_from[f + 1]):
             work.x[column] = 0.0
             if gains[column] <= last_gain:
@@ -558,11 +655,12 @@ def build(gains, active, lo, hi, extra, task, work):
             dc = c - last_cost
             dg = gains[column] - last_gain
             begin = last
+            # A piece that is not steeper than the new one lies below the hull: both become one.
             while count > first and dg * work.cost[count - 1] >= work.gain[count - 1] * dc:
                 count -= 1
                 dc += work.cost[count]
                 dg += work.gain[count]
-                begin = work.start[count]
+                begin = work.piece_from[count]
             last_cost = c
             last_gain = gains[column]
             last = column
@@ -574,10 +672,11 @@ def build(gains, active, lo, hi, extra, task, work):
                 continue
             work.cost[count] = dc
             work.gain[count] = dg
-            work.start[count] = begin
-            work.stop[count] = column
-            work.lean[count] = f
+            work.piece_from[count] = begin
+            work.piece_to[count] = column
+            work.piece_feature[count] = f
             count += 1
+    # Insertion sort: the pieces are few.
     for a in range(count):
         ratio = work.gain[a] / work.cost[a]
         b = a - 1
@@ -590,24 +689,29 @@ def build(gains, active, lo, hi, extra, task, work):
 
 
 @kernel
-def take(piece, share, lo, hi, task, work):
+def take_piece(piece, share, box, task, work):
     """Note in ``x`` that a share of a piece is used."""
-    column = work.stop[piece]
-    j = work.feature[work.lean[piece]]
+    lo, hi = box.lo, box.hi
+    column = work.piece_to[piece]
+    j = work.feature[work.piece_feature[piece]]
     if not task.is_table[j]:
         far = hi[j] if work.gains[column] > 0.0 else lo[j]
         work.x[column] = share * (far - work.near[j])
         return
-    if work.start[piece] >= 0:
-        work.x[work.start[piece]] = 1.0 - share
+    if work.piece_from[piece] >= 0:
+        work.x[work.piece_from[piece]] = 1.0 - share
     work.x[column] = share
 
 
 @kernel
-def gain_within(gains, radius, active, lo, hi, task, work):
-    """Return the greatest gain of points of the box whose every peak·δ is within ``radius``, and write one into ``x``."""
+def gain_within(gains, radius, box, task, work):
+    """Return the greatest gain of points of the box whose every peak·δ is within ``radius``, and write one into ``x``.
+
+    The radius is widened by more than its rounding: an upper bound.
+    """
+    lo, hi = box.lo, box.hi
     total = 0.0
-    for f in range(active):
+    for f in range(box.free):
         j = work.feature[f]
         column = work.columns_from[f]
         reach = radius / task.peak[j] * (1.0 + 1e-12) if radius < WHOLE else FAR
@@ -641,14 +745,16 @@ def gain_within(gains, radius, active, lo, hi, task, work):
 
 
 @kernel
-def trade(gains, price, active, lo, hi, task, work):
-    """Maximise price·gain - cost for costs that are squares; return (cost, gain) beyond the nearest point, and write ``x``.
+def trade(gains, price, box, task, work):
+    """Maximise price·gain - cost over the box, for costs that are squares; return (cost, gain) beyond the nearest point, and write ``x``.
 
-    At the price FAR costs do not count: the greatest gain.
+    Each feature by itself: of q δ² - price·g·δ the minimum is at δ = price·g / 2q, clipped to the box. At the price FAR costs do not count:
+    the greatest gain.
     """
+    lo, hi = box.lo, box.hi
     total_cost = 0.0
     total_gain = 0.0
-    for f in range(active):
+    for f in range(box.free):
         j = work.feature[f]
         column = work.columns_from[f]
         q = task.square[j]
@@ -691,25 +797,26 @@ def trade(gains, price, active, lo, hi, task, work):
 
 
 @kernel
-def most_gain(gains, limit, active, lo, hi, task, work):
+def most_gain(gains, limit, box, task, work):
     """Return an upper bound on the gain of a functional over the box and the ball of radius ``limit``, beyond its nearest point.
 
-    By weak duality every price θ > 0 gives one: Σ_j max_v (g_j - c_j / θ) + (limit - base) / θ. For sums the hulls give the best
-    price at once; for peaks the box is already clipped to the ball.
+    By weak duality every price θ > 0 gives one: gain(v) <= Σ_j max_v (g_j - c_j / θ) + (limit - cost of the nearest point) / θ. For sums
+    the best price comes with filling the knapsack up to the limit; for squares it is bisected, keeping the least bound; for peaks the box
+    is already clipped to the ball. What is left up to the limit is rounded up; the sums of gains are covered by ``net.own`` of the caller.
     """
     if task.form[0] == PEAK:
-        return gain_within(gains, WHOLE, active, lo, hi, task, work)
-    left = limit - work.base[0] - (work.base[1] if task.form[0] == MIXED else 0.0)
+        return gain_within(gains, WHOLE, box, task, work)
+    left = limit - work.near_cost[0] - (work.near_cost[1] if task.form[0] == MIXED else 0.0)
     left = max(left, 0.0) + 1e-15 + 1e-13 * limit
     if task.form[0] == SQUARE:
-        full_cost, full_gain = trade(gains, FAR, active, lo, hi, task, work)
+        full_cost, full_gain = trade(gains, FAR, box, task, work)
         bound = full_gain
         if full_cost <= left or full_gain <= 0.0:
             return bound
         price = full_cost / full_gain
         low, high = 0.0, FAR
         for _ in range(24):
-            cost, gain = trade(gains, price, active, lo, hi, task, work)
+            cost, gain = trade(gains, price, box, task, work)
             bound = min(bound, gain + (left - cost) / price)
             if cost > left:
                 high = price
@@ -721,11 +828,12 @@ def most_gain(gains, limit, active, lo, hi, task, work):
             if low == 0.0:
                 price = 0.25 * high
         return bound
-    for j in range(lo.shape[0]):
+    for j in range(box.lo.shape[0]):
         work.extra[j] = 0.0
-    count, total = build(gains, active, lo, hi, work.extra, task, work)
+    count, total = build_pieces(gains, box, task, work)
     for a in range(count):
         piece = work.order[a]
+        # The last piece that is begun is counted at its full steepness.
         if work.cost[piece] >= left:
             return total + work.ratio[piece] * left
         total += work.gain[piece]
@@ -734,31 +842,34 @@ def most_gain(gains, limit, active, lo, hi, task, work):
 
 
 @kernel
-def least_cost(gains, need, limit, tolerance, active, columns, lo, hi, task, work):
+def least_cost(gains, need, limit, tolerance, box, task, work):
     """Return a lower bound on the cost of points of the box whose gain is at least ``need``; FAR where there is none.
 
-    Writes into ``x`` a point of the relaxation (table columns: weights) that attains the bound, or nearly.
+    Writes into ``x`` a point of the relaxation (table columns: weights) that attains the bound, or nearly. The bound is rounded to nearest,
+    radii and prices towards smaller costs.
     """
-    for c in range(columns):
+    features = box.lo.shape[0]
+    for c in range(box.columns):
         work.gains[c] = gains[c]
         work.x[c] = 0.0
     form = task.form[0]
-    base = work.base[0] + work.base[1]
+    base = work.near_cost[0] + work.near_cost[1]
     if need <= 0.0:
         return base
     if form == PEAK:
-        return least_radius(gains, need, limit, tolerance, active, lo, hi, task, work)
+        return least_radius(gains, need, limit, tolerance, box, task, work)
     if form == SQUARE:
-        return least_square(gains, need, active, lo, hi, task, work)
+        return least_square(gains, need, box, task, work)
     if form == SUM:
-        for j in range(lo.shape[0]):
+        for j in range(features):
             work.extra[j] = 0.0
-        return work.base[0] + fill(gains, need, active, lo, hi, task, work)
-    # The greatest peak·δ is at least every weighted mean of them. Two choices of weights: by gain, and all on the greatest.
+        return work.near_cost[0] + fill(gains, need, box, task, work)
+    # max_j peak·δ >= Σ_j w_j peak·δ for weights w >= 0 with sum 1 makes the cost a sum. Two choices of weights, each a valid bound: in
+    # proportion to the gains, and all on the feature that is greatest at the nearest point.
     best = base
     whole = 0.0
     top = -1
-    for f in range(active):
+    for f in range(box.free):
         j = work.feature[f]
         work.score[j] = 0.0
         for column in range(work.columns_from[f], work.columns_from[f + 1]):
@@ -767,24 +878,24 @@ def least_cost(gains, need, limit, tolerance, active, columns, lo, hi, task, wor
                 g = abs(g) / task.inverse[j] if task.inverse[j] > 0.0 else 0.0
             work.score[j] = max(work.score[j], g)
         whole += work.score[j]
-    for j in range(lo.shape[0]):
+    for j in range(features):
         if work.delta[j] > 0.0 and (top < 0 or task.peak[j] * work.delta[j] > task.peak[top] * work.delta[top]):
             top = j
     for choice in range(2):
         if (choice == 0 and whole <= 0.0) or (choice == 1 and top < 0):
             continue
-        start = work.base[0]
-        for j in range(lo.shape[0]):
+        start = work.near_cost[0]
+        for j in range(features):
             work.extra[j] = 0.0
         if choice == 0:
-            for f in range(active):
+            for f in range(box.free):
                 j = work.feature[f]
                 work.extra[j] = task.peak[j] * work.score[j] / whole * (1.0 - 1e-12)
         else:
             work.extra[top] = task.peak[top]
-        for j in range(lo.shape[0]):
+        for j in range(features):
             start += work.extra[j] * work.delta[j]
-        found = fill(gains, need, active, lo, hi, task, work)
+        found = fill(gains, need, box, task, work)
         if found >= FAR:
             return FAR
         best = max(best, start + found)
@@ -792,9 +903,12 @@ def least_cost(gains, need, limit, tolerance, active, columns, lo, hi, task, wor
 
 
 @kernel
-def fill(gains, need, active, lo, hi, task, work):
-    """Take the pieces with the most gain for their cost until ``need`` is reached; return the cost, FAR where it is not reached."""
-    count, total = build(gains, active, lo, hi, work.extra, task, work)
+def fill(gains, need, box, task, work):
+    """Take the pieces with the most gain for their cost until ``need`` is reached, the last in part; return the cost, FAR where it is not.
+
+    That is the optimum of the fractional knapsack, a lower bound on the cost of every point.
+    """
+    count, total = build_pieces(gains, box, task, work)
     spent = 0.0
     for a in range(count):
         if total >= need:
@@ -802,22 +916,23 @@ def fill(gains, need, active, lo, hi, task, work):
         piece = work.order[a]
         if total + work.gain[piece] > need:
             share = (need - total) / work.gain[piece]
-            take(piece, share, lo, hi, task, work)
+            take_piece(piece, share, box, task, work)
             return spent + share * work.cost[piece]
-        take(piece, 1.0, lo, hi, task, work)
+        take_piece(piece, 1.0, box, task, work)
         total += work.gain[piece]
         spent += work.cost[piece]
     return spent if total >= need else FAR
 
 
 @kernel
-def least_radius(gains, need, limit, tolerance, active, lo, hi, task, work):
-    """Return the least radius within which the gain is reached, rounded down by halving."""
-    low = work.base[1]
-    if gain_within(gains, low, active, lo, hi, task, work) >= need:
+def least_radius(gains, need, limit, tolerance, box, task, work):
+    """Return a radius within which the gain is not reached, at most ``tolerance`` below the least that does, by bisection; FAR for none."""
+    lo, hi = box.lo, box.hi
+    low = work.near_cost[1]
+    if gain_within(gains, low, box, task, work) >= need:
         return low
     high = low
-    for f in range(active):
+    for f in range(box.free):
         j = work.feature[f]
         if task.is_table[j]:
             for e in range(int(lo[j]), int(hi[j]) + 1):
@@ -826,32 +941,35 @@ def least_radius(gains, need, limit, tolerance, active, lo, hi, task, work):
             far = max(abs(lo[j] - task.own[j]), abs(hi[j] - task.own[j]))
             high = max(high, task.peak[j] * far * task.inverse[j])
     high = min(high, limit) * (1.0 + 1e-12)
-    reached = gain_within(gains, high, active, lo, hi, task, work)
+    reached = gain_within(gains, high, box, task, work)
     if reached < need:
         return FAR
     for _ in range(60):
         if high - low <= tolerance:
             break
         middle = 0.5 * (low + high)
-        if gain_within(gains, middle, active, lo, hi, task, work) >= need:
+        if gain_within(gains, middle, box, task, work) >= need:
             high = middle
         else:
             low = middle
-    gain_within(gains, high, active, lo, hi, task, work)
+    gain_within(gains, high, box, task, work)
     return low
 
 
 @kernel
-def least_square(gains, need, active, lo, hi, task, work):
-    """Return the greatest of the lower bounds Σ_j min_v (c_j - θ g_j) + θ need that a search over prices θ finds."""
-    cost, gain = trade(gains, FAR, active, lo, hi, task, work)
+def least_square(gains, need, box, task, work):
+    """Return the greatest of the lower bounds Σ_j min_v (c_j - θ g_j) + θ need that a bisection over prices θ finds.
+
+    By weak duality each of them is one, whatever the price; FAR where not even the greatest gain suffices.
+    """
+    cost, gain = trade(gains, FAR, box, task, work)
     if gain < need:
         return FAR
     best = 0.0
     price = max(cost, 1e-300) / gain
     low, high = 0.0, FAR
     for _ in range(60):
-        cost, gain = trade(gains, price, active, lo, hi, task, work)
+        cost, gain = trade(gains, price, box, task, work)
         best = max(best, cost + price * (need - gain))
         if gain >= need:
             high = price
@@ -866,8 +984,8 @@ def least_square(gains, need, active, lo, hi, task, work):
         else:
             price = 0.5 * (low + high)
     if high < FAR:
-        trade(gains, high, active, lo, hi, task, work)
-    return work.base[0] + best
+        trade(gains, high, box, task, work)
+    return work.near_cost[0] + best
 
 
 # ---- bound propagation
@@ -875,7 +993,10 @@ def least_square(gains, need, active, lo, hi, task, work):
 
 @kernel
 def backward(top, mode, net, work):
-    """Turn coefficients ``lam`` on the units of layer ``top`` into an upper bound over the first layer's sums.
+    """Turn coefficients ``lam`` on the activations of layer ``top`` into an upper bound that is linear in the first layer's sums (CROWN).
+
+    With activation a(z) = z for z >= 0, bend·z below, and low <= z <= high: a positive coefficient takes the chord through both ends, which
+    lies above a; a negative one takes a line through 0 with slope 1 or bend, which lies below a. Either choice of slope is valid.
 
     Returns (constant, error); the coefficients are in ``mu``. The coefficients are floats, and so exact in what follows from
     them; what the bound lacks for the roundings on the way is at most the sum over the layers of own·Σ|mu|·size, where ``size`` bounds
@@ -899,13 +1020,16 @@ def backward(top, mode, net, work):
             elif high <= 0.0:
                 mu[i] = c * bend
             elif c > 0.0:
+                # The chord s·z + shift, moved up by more than its rounding.
                 s = (high - bend * low) / (high - low)
                 shift = max(high - s * high, bend * low - s * low) + 1e-15 * (high - low)
                 mu[i] = c * s
                 constant += c * shift
             elif mode == ADAPTIVE:
+                # The lower line with the smaller area between it and a.
                 mu[i] = c if high > -low else c * bend
             else:
+                # The lower line that is exact at the point last evaluated.
                 mu[i] = c if work.z[k, i] >= 0.0 else c * bend
             error += abs(mu[i]) * work.size[k, i]
         if k == 0:
@@ -930,19 +1054,24 @@ def gather(units, columns, gains, work):
     for i in range(units):
         m = work.mu[i]
         if m != 0.0:
-            value += m * work.begin[i]
+            value += m * work.first_at_near[i]
             for c in range(columns):
                 gains[c] += m * work.matrix[i, c]
     return value
 
 
 @kernel
-def propagate(limit, active, columns, lo, hi, net, task, work):
-    """Bound every pre-activation over the box and the ball, layer by layer, and the rounding of the deployed arithmetic."""
+def propagate(limit, box, net, task, work):
+    """Bound every pre-activation over the box and the ball, layer by layer, and the rounding of the deployed arithmetic.
+
+    Intervals first, then where the sign is still open CROWN, made concrete over the box and the ball by :func:`most_gain`; the better of
+    both counts. All bounds are rounded outward by ``net.own`` times the size of what is added up.
+    """
+    columns = box.columns
     depth = net.width.shape[0] - 1
     units = net.width[0]
     for i in range(units):
-        through = net.single * work.size[0, i] + net.stray[i]
+        through = net.single * work.size[0, i] + net.grid_error[i]
         work.error[0, i] = through + net.relative[0] * (work.size[0, i] + through) + net.tiny
     for k in range(depth):
         for i in range(net.width[k]):
@@ -950,11 +1079,11 @@ def propagate(limit, active, columns, lo, hi, net, task, work):
                 pad = net.own * work.size[0, i]
                 for c in range(columns):
                     work.gains[c] = work.matrix[i, c]
-                work.high[0, i] = work.begin[i] + most_gain(work.gains, limit, active, lo, hi, task, work) + pad
+                work.high[0, i] = work.first_at_near[i] + most_gain(work.gains, limit, box, task, work) + pad
                 for c in range(columns):
                     work.unit_gain[0, i, c] = work.matrix[i, c]
                     work.gains[c] = -work.matrix[i, c]
-                work.low[0, i] = work.begin[i] - most_gain(work.gains, limit, active, lo, hi, task, work) - pad
+                work.low[0, i] = work.first_at_near[i] - most_gain(work.gains, limit, box, task, work) - pad
                 continue
             low = net.offset[k, i]
             high = net.offset[k, i]
@@ -976,7 +1105,7 @@ def propagate(limit, active, columns, lo, hi, net, task, work):
                 size += abs(w) * max(abs(a), abs(b))
                 through += abs(w) * work.error[k - 1, p]
             work.size[k, i] = size
-            work.error[k, i] = through + net.relative[k] * (size + 2.0 * through) + net.tiny
+            work.error[k, i] = deployed_error(k, size, through, net)
             pad = net.own * size
             work.low[k, i] = low - pad
             work.high[k, i] = high + pad
@@ -991,7 +1120,7 @@ def propagate(limit, active, columns, lo, hi, net, task, work):
                 if side == 0:
                     for c in range(columns):
                         work.unit_gain[k, i, c] = work.gains[c]
-                gain = most_gain(work.gains, limit, active, lo, hi, task, work)
+                gain = most_gain(work.gains, limit, box, task, work)
                 bound = sign * net.offset[k, i] + constant + value + gain + error + pad
                 if side == 0:
                     work.high[k, i] = min(work.high[k, i], bound)
@@ -1006,26 +1135,36 @@ def propagate(limit, active, columns, lo, hi, net, task, work):
                 size += abs(net.weight[k, i, p]) * max(abs(work.low[k - 1, p]), abs(work.high[k - 1, p]))
                 through += abs(net.weight[k, i, p]) * work.error[k - 1, p]
             work.size[k, i] = size
-            work.error[k, i] = through + net.relative[k] * (size + 2.0 * through) + net.tiny
+            work.error[k, i] = deployed_error(k, size, through, net)
 
 
 @kernel
-def bound_row(r, mode, columns, net, task, work):
+def margin_weights(r, net, task, work):
+    """Write a margin's coefficients on the last hidden layer into ``lam``."""
+    depth = net.width.shape[0] - 1
+    plus, minus = task.plus[r], task.minus[r]
+    for p in range(net.width[depth - 1]):
+        work.lam[p] = 0.0
+        if plus >= 0:
+            work.lam[p] += net.weight[depth, plus, p]
+        if minus >= 0:
+            work.lam[p] -= net.weight[depth, minus, p]
+
+
+@kernel
+def bound_row(r, mode, box, net, task, work):
     """Write a row's functional over the columns; return (value at the nearest point, error of the bound, band of the model).
 
-    Over the box the row's exact value is at most value + gains·x + error, or equal to it without the error AT_POINT.
+    Over the box the row's exact value is at most value + gains·x + error, or equal to it without the error AT_POINT; the deployed model's
+    value is within ``band`` of the exact one.
     """
+    columns = box.columns
     depth = net.width.shape[0] - 1
     margins = task.plus.shape[0]
     gains = work.rows[r]
     if r >= margins:
         q = r - margins
-        value = task.row_base[q]
-        for j in range(work.near.shape[0]):
-            if task.is_table[j]:
-                value += task.row[q, slot_of(j, work.near[j], task)] - task.row[q, task.slot[j]]
-            else:
-                value += task.row[q, task.slot[j]] * (work.near[j] - task.own[j])
+        value = linear_row(q, work.near, task)
         f = 0
         for c in range(columns):
             while work.columns_from[f + 1] <= c:
@@ -1057,12 +1196,7 @@ def bound_row(r, mode, columns, net, task, work):
         if minus >= 0:
             work.mu[minus] -= 1.0
         return constant + gather(net.width[0], columns, gains, work), error, band
-    for p in range(net.width[depth - 1]):
-        work.lam[p] = 0.0
-        if plus >= 0:
-            work.lam[p] += net.weight[depth, plus, p]
-        if minus >= 0:
-            work.lam[p] -= net.weight[depth, minus, p]
+    margin_weights(r, net, task, work)
     if plus >= 0:
         constant += net.offset[depth, plus]
     if minus >= 0:
@@ -1072,16 +1206,17 @@ def bound_row(r, mode, columns, net, task, work):
 
 
 @kernel
-def combine(rows, limit, tolerance, active, columns, lo, hi, task, work):
+def combine(limit, tolerance, box, task, work):
     """Return a lower bound on the cost of points that fulfil all rows: constants + rows·x >= 0; writes the relaxation into ``best_x``.
 
-    Every row alone gives a bound, and so does every weighted mean of rows: those that the relaxed point breaks are mixed in.
-    Returns (bound, the row that gave the best bound alone).
+    Every row alone gives a bound, and so does every convex combination of rows (a surrogate constraint): the row that the relaxed point
+    violates most is mixed in, with a weight found by bisection. Returns (bound, the row that gave the best bound alone).
     """
+    rows, columns = row_count(task), box.columns
     best = -1.0
     chosen = 0
     for r in range(rows):
-        found = least_cost(work.rows[r], -work.constants[r], limit, tolerance, active, columns, lo, hi, task, work)
+        found = least_cost(work.rows[r], -work.constants[r], limit, tolerance, box, task, work)
         if found >= FAR:
             return FAR, r
         if found > best:
@@ -1117,7 +1252,7 @@ def combine(rows, limit, tolerance, active, columns, lo, hi, task, work):
             for c in range(columns):
                 fresh[c] = (1.0 - share) * mixed[c] + share * work.rows[worst, c]
             need = -((1.0 - share) * constant + share * work.constants[worst])
-            found = least_cost(fresh, need, limit, tolerance, active, columns, lo, hi, task, work)
+            found = least_cost(fresh, need, limit, tolerance, box, task, work)
             if found >= FAR:
                 return FAR, chosen
             if found > best:
@@ -1145,11 +1280,12 @@ def combine(rows, limit, tolerance, active, columns, lo, hi, task, work):
 
 
 @kernel
-def place(x, active, lo, hi, task, work, v):
-    """Write the point of a relaxation: grids rounded away from the nearest point, tables to the entry that is used."""
+def round_relaxation(x, box, task, work, v):
+    """Write the point of a relaxation: grids rounded away from the nearest point, tables to the entry with most weight."""
+    lo, hi = box.lo, box.hi
     for j in range(v.shape[0]):
         v[j] = work.near[j]
-    for f in range(active):
+    for f in range(box.free):
         j = work.feature[f]
         if task.is_table[j]:
             most = 1e-9
@@ -1172,41 +1308,38 @@ def place(x, active, lo, hi, task, work, v):
 
 
 @kernel
-def linearise(v, rows, columns, net, task, work):
-    """Write the rows as they are around a point: the linear pieces in use there, narrowed by the rounding. ``judge`` came before."""
-    for r in range(rows):
-        value, error, band = bound_row(r, AT_POINT, columns, net, task, work)
+def linearise(box, net, task, work):
+    """Write the rows as they are around the point last judged: the linear pieces in use there, narrowed by the rounding.
+
+    No bound comes of this: a point of the goal is looked for.
+    """
+    for r in range(row_count(task)):
+        value, error, band = bound_row(r, AT_POINT, box, net, task, work)
         work.constants[r] = value - error - 2.5 * band
 
 
 @kernel
-def keep(v, cost, registers, reals, best):
-    """Make a point the best."""
-    reals[BEST] = cost
-    registers[FOUND] = 1
-    for j in range(v.shape[0]):
-        best[j] = v[j]
-
-
-@kernel
-def try_point(v, registers, reals, best, net, task, work):
-    """Keep a point where it is in the goal for sure and nearer than the best; return what is sure of it."""
+def try_point(v, state, net, task, work):
+    """Make a point the incumbent where it is in the goal for sure and nearer; return what is sure of it."""
     cost = cost_of(v, task)
     verdict, _ = judge(v, net, task, work)
-    if verdict == SURE and cost < reals[BEST]:
-        keep(v, cost, registers, reals, best)
+    if verdict == SURE and cost < state.reals[BEST]:
+        state.reals[BEST] = cost
+        state.registers[FOUND] = 1
+        for j in range(v.shape[0]):
+            state.best[j] = v[j]
     return verdict
 
 
 @kernel
-def descend(v, steps, rows, limit, active, columns, lo, hi, registers, reals, best, net, task, work):
-    """Go from point to point, each the nearest of the linear pieces in use at the one before, inside the box."""
+def descend(v, steps, box, state, net, task, work):
+    """Go from point to point, each the nearest of the linear pieces in use at the one before, inside the box (successive linearisation)."""
     for _ in range(steps):
-        linearise(v, rows, columns, net, task, work)
-        found, _ = combine(rows, WHOLE, reals[TOLERANCE], active, columns, lo, hi, task, work)
-        if found >= reals[BEST]:
+        linearise(box, net, task, work)
+        found, _ = combine(WHOLE, state.reals[TOLERANCE], box, task, work)
+        if found >= state.reals[BEST]:
             return
-        place(work.best_x, active, lo, hi, task, work, work.other)
+        round_relaxation(work.best_x, box, task, work, work.other)
         same = True
         for j in range(v.shape[0]):
             if v[j] != work.other[j]:
@@ -1214,12 +1347,29 @@ def descend(v, steps, rows, limit, active, columns, lo, hi, registers, reals, be
             v[j] = work.other[j]
         if same:
             return
-        try_point(v, registers, reals, best, net, task, work)
+        try_point(v, state, net, task, work)
 
 
 @kernel
-def polish(v, lo, hi, registers, reals, best, net, task, work):
-    """Take changes of a point in the goal back, one by one, as far as the goal allows; the best is updated."""
+def bisect_number(j, bad, upward, v, box, net, task, work):
+    """Move the number of feature j of a point of the goal towards ``bad``, which is not in it, by bisection, as far as the goal allows."""
+    good = v[j]
+    for _ in range(30):
+        middle = 0.5 * (bad + good)
+        v[j] = snap_up(j, middle, task) if upward else snap_down(j, middle, task)
+        if v[j] < box.lo[j] or v[j] > box.hi[j] or v[j] == good or v[j] == bad:
+            break
+        if judge(v, net, task, work)[0] == SURE:
+            good = v[j]
+        else:
+            bad = middle
+    v[j] = good
+
+
+@kernel
+def polish(v, box, state, net, task, work):
+    """Take changes of a point in the goal back, one by one, as far as the goal allows; the incumbent is updated."""
+    lo, hi = box.lo, box.hi
     features = v.shape[0]
     for j in range(features):
         home = task.nearest[j] if task.is_table[j] else task.own[j]
@@ -1232,7 +1382,7 @@ def polish(v, lo, hi, registers, reals, best, net, task, work):
         if judge(v, net, task, work)[0] != SURE:
             v[j] = kept
     if task.form[0] == PEAK:
-        shrink(v, lo, hi, net, task, work)
+        shrink_changes(v, box, net, task, work)
     else:
         for j in range(features):
             if v[j] == task.own[j] or task.slope[j] + task.square[j] + task.peak[j] <= 0.0:
@@ -1248,23 +1398,13 @@ def polish(v, lo, hi, registers, reals, best, net, task, work):
                         break
                 continue
             towards = min(max(task.own[j], lo[j]), hi[j])
-            bad, good = towards, v[j]
-            for _ in range(30):
-                middle = 0.5 * (bad + good)
-                v[j] = snap_up(j, middle, task) if good > towards else snap_down(j, middle, task)
-                if v[j] < lo[j] or v[j] > hi[j] or v[j] == good or v[j] == bad:
-                    break
-                if judge(v, net, task, work)[0] == SURE:
-                    good = v[j]
-                else:
-                    bad = middle
-            v[j] = good
-    try_point(v, registers, reals, best, net, task, work)
+            bisect_number(j, towards, v[j] > towards, v, box, net, task, work)
+    try_point(v, state, net, task, work)
 
 
 @kernel
-def shrink(v, lo, hi, net, task, work):
-    """Limit all changes of numbers to an ever smaller radius, by halving, as far as the goal allows."""
+def shrink_changes(v, box, net, task, work):
+    """Limit all changes of numbers to an ever smaller radius, by bisection, as far as the goal allows."""
     high = 0.0
     for j in range(v.shape[0]):
         if not task.is_table[j]:
@@ -1279,9 +1419,9 @@ def shrink(v, lo, hi, net, task, work):
             if not task.is_table[j] and task.peak[j] * change(j, v[j], task) > radius:
                 width = radius / task.peak[j] / task.inverse[j]
                 if v[j] > task.own[j]:
-                    work.other[j] = max(snap_down(j, task.own[j] + width, task), lo[j])
+                    work.other[j] = max(snap_down(j, task.own[j] + width, task), box.lo[j])
                 else:
-                    work.other[j] = min(snap_up(j, task.own[j] - width, task), hi[j])
+                    work.other[j] = min(snap_up(j, task.own[j] - width, task), box.hi[j])
         if judge(work.other, net, task, work)[0] == SURE:
             for j in range(v.shape[0]):
                 v[j] = work.other[j]
@@ -1291,8 +1431,9 @@ def shrink(v, lo, hi, net, task, work):
 
 
 @kernel
-def scan(lo, hi, registers, reals, best, net, task, work):
-    """Try changes of single features from the nearest point on: numbers by doubling and halving, tables entry by entry."""
+def try_single_changes(box, state, net, task, work):
+    """Try changes of single features from the nearest point on: numbers by doubling and bisection, tables entry by entry."""
+    lo, hi = box.lo, box.hi
     v = work.point
     for j in range(lo.shape[0]):
         for i in range(lo.shape[0]):
@@ -1303,8 +1444,8 @@ def scan(lo, hi, registers, reals, best, net, task, work):
         if task.is_table[j]:
             for e in range(int(lo[j]), int(hi[j]) + 1):
                 v[j] = e
-                if cost_of(v, task) < reals[BEST]:
-                    try_point(v, registers, reals, best, net, task, work)
+                if cost_of(v, task) < state.reals[BEST]:
+                    try_point(v, state, net, task, work)
             continue
         for side in range(2):
             end = hi[j] if side == 0 else lo[j]
@@ -1318,18 +1459,8 @@ def scan(lo, hi, registers, reals, best, net, task, work):
                 if judge(v, net, task, work)[0] != SURE:
                     bad = v[j]
                     continue
-                good = v[j]
-                for _ in range(30):
-                    middle = 0.5 * (bad + good)
-                    v[j] = snap_up(j, middle, task) if side == 0 else snap_down(j, middle, task)
-                    if v[j] == good or v[j] == bad or v[j] < lo[j] or v[j] > hi[j]:
-                        break
-                    if judge(v, net, task, work)[0] == SURE:
-                        good = v[j]
-                    else:
-                        bad = middle
-                v[j] = good
-                try_point(v, registers, reals, best, net, task, work)
+                bisect_number(j, bad, side == 0, v, box, net, task, work)
+                try_point(v, state, net, task, work)
                 break
 
 
@@ -1337,12 +1468,12 @@ def scan(lo, hi, registers, reals, best, net, task, work):
 
 
 @kernel
-def spread(f, gains, lo, hi, task, work):
+def spread(f, gains, box, task, work):
     """Return how far apart a functional's values are over one free feature of the box."""
     j = work.feature[f]
     column = work.columns_from[f]
     if not task.is_table[j]:
-        return abs(gains[column]) * (hi[j] - lo[j])
+        return abs(gains[column]) * (box.hi[j] - box.lo[j])
     least = 0.0
     most = 0.0
     for c in range(column, work.columns_from[f + 1]):
@@ -1352,18 +1483,17 @@ def spread(f, gains, lo, hi, task, work):
 
 
 @kernel
-def choose(row, active, columns, lo, hi, net, task, work):
-    """Return the free feature whose cut promises most: what the bent units lose, shared out by who moves them; -1 for none."""
+def loosest_feature(row, box, net, task, work):
+    """Return the free feature whose branching promises most for a row; -1 where no unit is open.
+
+    An open unit loses at most |coefficient|·(1 - bend)·high·(-low) / (high - low), the gap between the two lines that bound it. The loss is
+    shared out among the features by how far each moves the unit.
+    """
     depth = net.width.shape[0] - 1
-    for f in range(active):
+    for f in range(box.free):
         work.score[f] = 0.0
     if depth > 0 and row < task.plus.shape[0]:
-        for p in range(net.width[depth - 1]):
-            work.lam[p] = 0.0
-            if task.plus[row] >= 0:
-                work.lam[p] += net.weight[depth, task.plus[row], p]
-            if task.minus[row] >= 0:
-                work.lam[p] -= net.weight[depth, task.minus[row], p]
+        margin_weights(row, net, task, work)
         for k in range(depth - 1, -1, -1):
             for i in range(net.width[k]):
                 low, high, bend = work.low[k, i], work.high[k, i], net.bend[k, i]
@@ -1377,12 +1507,12 @@ def choose(row, active, columns, lo, hi, net, task, work):
                 work.mu[i] = work.lam[i] * s
                 loss = abs(work.lam[i]) * (1.0 - bend) * high * -low / (high - low)
                 whole = 0.0
-                for f in range(active):
-                    whole += spread(f, work.unit_gain[k, i], lo, hi, task, work)
+                for f in range(box.free):
+                    whole += spread(f, work.unit_gain[k, i], box, task, work)
                 if whole <= 0.0 or loss <= 0.0:
                     continue
-                for f in range(active):
-                    work.score[f] += loss * spread(f, work.unit_gain[k, i], lo, hi, task, work) / whole
+                for f in range(box.free):
+                    work.score[f] += loss * spread(f, work.unit_gain[k, i], box, task, work) / whole
             if k > 0:
                 for p in range(net.width[k - 1]):
                     work.lam[p] = 0.0
@@ -1392,7 +1522,7 @@ def choose(row, active, columns, lo, hi, net, task, work):
                             work.lam[p] += work.mu[i] * net.weight[k, i, p]
     chosen = -1
     most = 0.0
-    for f in range(active):
+    for f in range(box.free):
         if work.score[f] > most:
             most = work.score[f]
             chosen = f
@@ -1400,9 +1530,9 @@ def choose(row, active, columns, lo, hi, net, task, work):
 
 
 @kernel
-def unsettled(active, task, work):
-    """Return a free feature that the relaxation uses in part, where its parts cost less than they would; -1 for none."""
-    for f in range(active):
+def fractional_feature(box, task, work):
+    """Return a free feature whose relaxed value is none of its own, or cheaper than it would be (a jump paid in part); -1 for none."""
+    for f in range(box.free):
         j = work.feature[f]
         if task.is_table[j]:
             for column in range(work.columns_from[f], work.columns_from[f + 1]):
@@ -1425,8 +1555,28 @@ def unsettled(active, task, work):
 
 
 @kernel
+def choose_feature(row, box, net, task, work):
+    """Return the free feature to branch on: of the loosest units; or one whose relaxed value is none; or the one that moves the row most.
+
+    A jump that is paid in part comes first: no other branching can raise that part.
+    """
+    f = loosest_feature(row, box, net, task, work)
+    fractional = fractional_feature(box, task, work)
+    if f < 0 or (fractional >= 0 and task.jump[work.feature[fractional]] > 0.0):
+        f = fractional if fractional >= 0 else f
+    if f < 0:
+        widest = -1.0
+        for g in range(box.free):
+            width = spread(g, work.rows[row], box, task, work)
+            if width > widest:
+                widest = width
+                f = g
+    return f
+
+
+@kernel
 def push(tree, registers, bound):
-    """Add a box to the heap; return its place, -1 where there is no room."""
+    """Make room for a box with a bound and put it into the heap; return its place. The caller sees to it that there is room."""
     if registers[SPARE] > 0:
         registers[SPARE] -= 1
         node = tree.spare[registers[SPARE]]
@@ -1470,38 +1620,26 @@ def pop(tree, registers):
 
 
 @kernel
-def add_child(j, first, last, bound, lo, hi, tree, registers):
-    """Push the part of a box in which feature j lies from ``first`` to ``last``."""
+def add_child(j, first, last, bound, box, tree, registers):
+    """Push the part of a box in which feature j lies from ``first`` to ``last``, unless it is empty."""
     if first > last or first >= FAR or last <= -FAR:
         return
     node = push(tree, registers, bound)
-    for i in range(lo.shape[0]):
-        tree.lo[node, i] = lo[i]
-        tree.hi[node, i] = hi[i]
+    for i in range(box.lo.shape[0]):
+        tree.lo[node, i] = box.lo[i]
+        tree.hi[node, i] = box.hi[i]
     tree.lo[node, j] = first
     tree.hi[node, j] = last
 
 
 @kernel
-def cut(j, at, apart, bound, lo, hi, tree, registers, task):
-    """Cut a box in two at a value of feature j, or in three with the value apart."""
-    if apart:
-        add_child(j, at, at, bound, lo, hi, tree, registers)
-        add_child(j, lo[j], below(j, at, task), bound, lo, hi, tree, registers)
-        add_child(j, above(j, at, task), hi[j], bound, lo, hi, tree, registers)
-        return
-    add_child(j, lo[j], at, bound, lo, hi, tree, registers)
-    whole = not (task.is_table[j] or task.is_grid[j] or task.digits[j] != 0)
-    whole = whole and task.span_off[j + 1] - task.span_off[j] == 1
-    if not whole or at == lo[j]:
-        add_child(j, above(j, at, task), hi[j], bound, lo, hi, tree, registers)
-    else:
-        add_child(j, at, hi[j], bound, lo, hi, tree, registers)
+def where_to_branch(f, box, task, work):
+    """Return the value at which to branch on a free feature, and whether it becomes a box of its own.
 
-
-@kernel
-def where_to_cut(f, lo, hi, task, work):
-    """Return where to cut a box along one of its free features, and whether the value there is to stand apart."""
+    The nearest level, or the factual's own number where a jump is at stake, is separated from all others; then the box is cut at the own
+    number; then between its middle and the relaxed value.
+    """
+    lo, hi = box.lo, box.hi
     j = work.feature[f]
     near = work.near[j]
     if task.is_table[j]:
@@ -1524,16 +1662,30 @@ def where_to_cut(f, lo, hi, task, work):
 
 
 @kernel
-def branch(f, bound, lo, hi, tree, registers, task, work):
-    """Cut a box along one of its free features."""
-    at, apart = where_to_cut(f, lo, hi, task, work)
-    cut(work.feature[f], at, apart, bound, lo, hi, tree, registers, task)
+def branch(f, bound, box, tree, registers, task, work):
+    """Branch on a free feature: two children, or three where the value becomes a box of its own."""
+    at, apart = where_to_branch(f, box, task, work)
+    j = work.feature[f]
+    lo, hi = box.lo[j], box.hi[j]
+    if apart:
+        add_child(j, at, at, bound, box, tree, registers)
+        add_child(j, lo, below(j, at, task), bound, box, tree, registers)
+        add_child(j, above(j, at, task), hi, bound, box, tree, registers)
+        return
+    add_child(j, lo, at, bound, box, tree, registers)
+    # Of a plain interval of reals both children keep the value; elsewhere the next allowed value begins the second.
+    whole = not (task.is_table[j] or task.is_grid[j] or task.digits[j] != 0)
+    whole = whole and task.span_off[j + 1] - task.span_off[j] == 1
+    if not whole or at == lo:
+        add_child(j, above(j, at, task), hi, bound, box, tree, registers)
+    else:
+        add_child(j, at, hi, bound, box, tree, registers)
 
 
 @kernel
 def can_differ(lo, hi, task):
-    """Return -2 where the box holds no point that differs enough from all earlier counterfactuals, -1 where all do or nothing is to
-    be cut, else a feature to cut."""
+    """Return -2 where the box holds no point that differs enough from all earlier counterfactuals (prune), -1 where all points do or there
+    is nothing to branch on, else a feature to branch on."""
     found = -1
     for c in range(task.at_least.shape[0]):
         possible = 0
@@ -1555,23 +1707,20 @@ def can_differ(lo, hi, task):
 
 
 @kernel
-def cut_alike(j, bound, lo, hi, tree, registers, task):
-    """Cut a box at the ends of what counts as alike for some earlier counterfactual."""
+def branch_to_differ(j, bound, box, tree, registers, task):
+    """Branch at the ends of what counts as alike for some earlier counterfactual: below it, inside of it, above it."""
+    lo, hi = box.lo[j], box.hi[j]
     for c in range(task.at_least.shape[0]):
         a, b = task.alike_lo[c, j], task.alike_hi[c, j]
-        if (lo[j] < a or hi[j] > b) and not (hi[j] < a or lo[j] > b):
-            if task.is_table[j]:
-                before, after = a - 1.0, b + 1.0
-                first, last = max(lo[j], a), min(hi[j], b)
-            else:
-                before = below(j, a, task) if task.is_grid[j] else snap_down(j, np.nextafter(a, -np.inf), task)
-                after = above(j, b, task) if task.is_grid[j] else snap_up(j, np.nextafter(b, np.inf), task)
-                first, last = snap_up(j, max(lo[j], a), task), snap_down(j, min(hi[j], b), task)
-            if lo[j] < a:
-                add_child(j, lo[j], min(before, hi[j]), bound, lo, hi, tree, registers)
-            add_child(j, first, last, bound, lo, hi, tree, registers)
-            if hi[j] > b:
-                add_child(j, max(after, lo[j]), hi[j], bound, lo, hi, tree, registers)
+        if (lo < a or hi > b) and not (hi < a or lo > b):
+            first, last = max(lo, a), min(hi, b)
+            if not task.is_table[j]:
+                first, last = snap_up(j, first, task), snap_down(j, last, task)
+            if lo < a:
+                add_child(j, lo, min(below(j, a, task), hi), bound, box, tree, registers)
+            add_child(j, first, last, bound, box, tree, registers)
+            if hi > b:
+                add_child(j, max(above(j, b, task), lo), hi, bound, box, tree, registers)
             return
 
 
@@ -1579,8 +1728,11 @@ def cut_alike(j, bound, lo, hi, tree, registers, task):
 
 
 @kernel
-def sought(reals, task):
-    """Return the radius within which points are still sought."""
+def search_radius(reals, task):
+    """Return the cost up to which points are still searched for: that of the incumbent, less the gap that is asked for.
+
+    The gap is one of distances, which are roots of costs that are squares; on a finite space it is a tolerance of costs.
+    """
     best = reals[BEST]
     if best >= WHOLE:
         return WHOLE
@@ -1591,124 +1743,143 @@ def sought(reals, task):
 
 
 @kernel
-def is_small(active, lo, hi, reals, task, work):
-    """Return whether a box is so small that cutting it further would not tell costs apart."""
-    for f in range(active):
+def is_small(box, reals, task, work):
+    """Return whether a box is so small that branching on it would not tell costs apart."""
+    for f in range(box.free):
         j = work.feature[f]
         if task.is_table[j] or task.is_grid[j]:
             return False
         weight = max(task.slope[j] + task.square[j] + task.peak[j], 1e-3 * task.jump[j])
-        is_apart = task.digits[j] > 0 or above(j, lo[j], task) < hi[j]
-        if (hi[j] - lo[j]) * task.inverse[j] * weight > reals[SMALL] and is_apart:
+        is_apart = task.digits[j] > 0 or above(j, box.lo[j], task) < box.hi[j]
+        if (box.hi[j] - box.lo[j]) * task.inverse[j] * weight > reals[SMALL] and is_apart:
             return False
     return True
 
 
 @kernel
-def log_point(v, cost, registers, log, log_cost):
+def log_point(v, state, task):
     """Note a point that only the real model can decide."""
-    n = registers[LOGGED]
+    n = state.registers[LOGGED]
     for j in range(v.shape[0]):
-        log[n, j] = v[j]
-    log_cost[n] = cost
-    registers[LOGGED] = n + 1
+        state.log[n, j] = v[j]
+    state.log_cost[n] = cost_of(v, task)
+    state.registers[LOGGED] = n + 1
 
 
 @kernel
-def search_box(bound, lo, hi, registers, reals, best, log, log_cost, tree, net, task, work):
-    """Close a box, or cut it; return False where it was left as it is because the log is full."""
-    limit = sought(reals, task)
-    rows = task.plus.shape[0] + task.row_base.shape[0]
+def copy_columns(box, source, target):
+    """Copy a relaxed point."""
+    for c in range(box.columns):
+        target[c] = source[c]
+
+
+@kernel
+def relax(attempt, certain, limit, tolerance, box, net, task, work):
+    """Bound all rows over the box and return (a lower bound on the cost of a counterfactual in it, the row that gives it).
+
+    A row's upper bound is its functional plus the rounding of the bound and the band of the model: what may be at least 0 in the deployed
+    arithmetic stays possible. Where ``certain``, both are subtracted instead: only points that neither can disturb are searched for, and
+    the bound holds for them alone. The first attempt takes the lower lines that lose least over the box, later ones those that are exact at
+    the point last judged.
+    """
+    for r in range(row_count(task)):
+        value, error, band = bound_row(r, ADAPTIVE if attempt == 0 else LOCAL, box, net, task, work)
+        work.constants[r] = value - error - 2.0 * band if certain else value + error + band
+    return combine(limit, tolerance, box, task, work)
+
+
+@kernel
+def improve_incumbent(bound, before, box, state, net, task, work):
+    """Look for points in a box: from its tightest relaxation on by linearisation, by single changes, and by polishing what is found.
+
+    ``before`` is the cost of the incumbent before the box was opened. No bound comes of this; ``best_x`` is afterwards as it was.
+    """
+    reals, v = state.reals, work.point
+    round_relaxation(work.best_x, box, task, work, v)
+    try_point(v, state, net, task, work)
+    copy_columns(box, work.best_x, work.kept_x)
+    descend(v, 4, box, state, net, task, work)
+    nodes = state.registers[NODES]
+    # Without any incumbent: in the boxes numbered 1, 2, 4, 8, ...
+    if reals[BEST] == before and before >= WHOLE and (nodes & (nodes - 1)) == 0:
+        try_single_changes(box, state, net, task, work)
+    if reals[BEST] < before and bound <= search_radius(reals, task):
+        for j in range(v.shape[0]):
+            v[j] = state.best[j]
+        polish(v, box, state, net, task, work)
+        for j in range(v.shape[0]):
+            v[j] = state.best[j]
+        judge(v, net, task, work)
+        descend(v, 3, box, state, net, task, work)
+    copy_columns(box, work.kept_x, work.best_x)
+
+
+@kernel
+def search_box(bound, lo, hi, state, tree, net, task, work):
+    """Prune a box, or branch on it; ``bound`` is the bound that it inherits from its parent."""
+    registers, reals = state.registers, state.reals
+    limit = search_radius(reals, task)
     if not clip(lo, hi, limit, task, work):
-        return True
-    cuttable = can_differ(lo, hi, task)
-    if cuttable == -2:
-        return True
-    active, columns = open_box(lo, hi, net, task, work)
+        return
+    to_differ = can_differ(lo, hi, task)
+    if to_differ == -2:
+        return
+    box = open_box(lo, hi, net, task, work)
     v = work.point
-    if columns == 0:
+    if box.columns == 0:
         for j in range(lo.shape[0]):
             v[j] = work.near[j]
-        verdict = try_point(v, registers, reals, best, net, task, work)
+        verdict = try_point(v, state, net, task, work)
         if verdict == MAYBE and registers[CERTAIN] == 0:
-            log_point(v, cost_of(v, task), registers, log, log_cost)
-        return True
-    propagate(limit, active, columns, lo, hi, net, task, work)
+            log_point(v, state, task)
+        return
+    propagate(limit, box, net, task, work)
     before = reals[BEST]
     found = -1.0
     chosen = 0
     for attempt in range(ATTEMPTS if net.width.shape[0] > 1 else 1):
-        for r in range(rows):
-            value, error, band = bound_row(r, ADAPTIVE if attempt == 0 else LOCAL, columns, net, task, work)
-            # Once a box is given up nothing more is proved: what is left to seek is points that neither rounding can disturb.
-            work.constants[r] = value + error + band if registers[CERTAIN] == 0 else value - error - 2.0 * band
-        bound_here, row = combine(rows, limit, reals[TOLERANCE], active, columns, lo, hi, task, work)
-        if bound_here > limit:
-            return True
-        place(work.best_x, active, lo, hi, task, work, work.other)
-        try_point(work.other, registers, reals, best, net, task, work)
-        if bound_here <= found * (1.0 + 1e-9):
+        # Once a box is given up nothing more is proved: what is left to find is points that neither rounding can disturb.
+        relaxed, row = relax(attempt, registers[CERTAIN] != 0, limit, reals[TOLERANCE], box, net, task, work)
+        # Prune: every counterfactual of the box costs more.
+        if relaxed > limit:
+            return
+        round_relaxation(work.best_x, box, task, work, work.other)
+        try_point(work.other, state, net, task, work)
+        if relaxed <= found * (1.0 + 1e-9):
             break
-        found = bound_here
+        found = relaxed
         chosen = row
-        for c in range(columns):
-            work.trial[2, 0, c] = work.best_x[c]
-    for c in range(columns):
-        work.best_x[c] = work.trial[2, 0, c]
+        copy_columns(box, work.best_x, work.tightest_x)
+    copy_columns(box, work.tightest_x, work.best_x)
     inherited = bound
     bound = max(bound, found)
-    place(work.best_x, active, lo, hi, task, work, v)
-    try_point(v, registers, reals, best, net, task, work)
-    for c in range(columns):
-        work.trial[3, 0, c] = work.best_x[c]
-    descend(v, 4, rows, limit, active, columns, lo, hi, registers, reals, best, net, task, work)
-    if reals[BEST] == before and before >= WHOLE and (registers[NODES] & (registers[NODES] - 1)) == 0:
-        scan(lo, hi, registers, reals, best, net, task, work)
-    if reals[BEST] < before and bound <= sought(reals, task):
-        for j in range(lo.shape[0]):
-            v[j] = best[j]
-        polish(v, lo, hi, registers, reals, best, net, task, work)
-        for j in range(lo.shape[0]):
-            v[j] = best[j]
-        judge(v, net, task, work)
-        descend(v, 3, rows, limit, active, columns, lo, hi, registers, reals, best, net, task, work)
-    for c in range(columns):
-        work.best_x[c] = work.trial[3, 0, c]
-    if bound > sought(reals, task):
-        return True
-    if cuttable >= 0:
-        cut_alike(cuttable, bound, lo, hi, tree, registers, task)
-        return True
-    if is_small(active, lo, hi, reals, task, work):
-        if bound > inherited:
-            # Every other open box must be at least as far when this one is given up.
-            add_child(0, lo[0], hi[0], bound, lo, hi, tree, registers)
-            return True
+    improve_incumbent(bound, before, box, state, net, task, work)
+    if bound > search_radius(reals, task):
+        return
+    if to_differ >= 0:
+        branch_to_differ(to_differ, bound, box, tree, registers, task)
+    elif not is_small(box, reals, task, work):
+        branch(choose_feature(chosen, box, net, task, work), bound, box, tree, registers, task, work)
+    elif bound > inherited:
+        # Every other open box must be at least as far when this one is given up: back into the heap with its better bound.
+        add_child(0, lo[0], hi[0], bound, box, tree, registers)
+    else:
+        # Given up: rounding does not let the box be decided. Its bound stays open, and the real model is asked about two of its points.
         if registers[CERTAIN] == 0:
-            place(work.best_x, active, lo, hi, task, work, v)
-            log_point(v, cost_of(v, task), registers, log, log_cost)
-            log_point(work.near, cost_of(work.near, task), registers, log, log_cost)
+            round_relaxation(work.best_x, box, task, work, v)
+            log_point(v, state, task)
+            log_point(work.near, state, task)
         reals[OPEN] = min(reals[OPEN], bound)
         registers[CERTAIN] = 1
-        return True
-    f = choose(chosen, active, columns, lo, hi, net, task, work)
-    loose = unsettled(active, task, work)
-    if f < 0 or (loose >= 0 and task.jump[work.feature[loose]] > 0.0):
-        f = loose if loose >= 0 else f
-    if f < 0:
-        widest = -1.0
-        for g in range(active):
-            width = spread(g, work.rows[chosen], lo, hi, task, work)
-            if width > widest:
-                widest = width
-                f = g
-    branch(f, bound, lo, hi, tree, registers, task, work)
-    return True
 
 
 @kernel
-def advance(budget, registers, reals, best, log, log_cost, tree, lo, hi, net, task, work):
-    """Go on with the search for some boxes: until none is left, or room for boxes or for undecided points runs out."""
+def advance(budget, state, tree, lo, hi, net, task, work):
+    """Search ``budget`` boxes, the one with the least bound first, or until none is left, or room for boxes or undecided points runs out.
+
+    ``lo`` and ``hi`` are scratch space for the box at hand.
+    """
+    registers, reals = state.registers, state.reals
     registers[STATUS] = RUNNING
     for _ in range(budget):
         if registers[HEAP] == 0:
@@ -1716,98 +1887,82 @@ def advance(budget, registers, reals, best, log, log_cost, tree, lo, hi, net, ta
         if registers[HEAP] + 4 > tree.bound.shape[0]:
             registers[STATUS] = FULL
             return
-        if registers[LOGGED] + 2 > log_cost.shape[0]:
+        if registers[LOGGED] + 2 > state.log_cost.shape[0]:
             registers[STATUS] = LOG_FULL
             return
         node = pop(tree, registers)
         bound = tree.bound[node]
-        if bound > sought(reals, task):
+        # The least bound of all open boxes is beyond what is still worth finding: done.
+        if bound > search_radius(reals, task):
             registers[HEAP] = 0
             return
         registers[NODES] += 1
         for j in range(lo.shape[0]):
             lo[j] = tree.lo[node, j]
             hi[j] = tree.hi[node, j]
-        search_box(bound, lo, hi, registers, reals, best, log, log_cost, tree, net, task, work)
+        search_box(bound, lo, hi, state, tree, net, task, work)
 
 
 # ---- proofs
 
 
 @kernel
-def loosest(limit, tolerance, lo, hi, net, task, work):
-    """Return (-1, 0, False) where a box is seen to hold no point within ``limit``, or is a single point; else a feature, where to cut
-    it, and whether the value there is to stand apart."""
-    rows = task.plus.shape[0] + task.row_base.shape[0]
+def prune_or_choose(limit, tolerance, lo, hi, net, task, work):
+    """Return (-1, 0, False) where a box is seen to hold no counterfactual within ``limit``, or is a single point; else a feature, where to
+    branch on it, and whether the value there becomes a box of its own."""
     if not clip(lo, hi, limit, task, work):
         return -1, 0.0, False
-    alike = can_differ(lo, hi, task)
-    if alike == -2:
+    to_differ = can_differ(lo, hi, task)
+    if to_differ == -2:
         return -1, 0.0, False
-    active, columns = open_box(lo, hi, net, task, work)
-    if columns == 0:
+    box = open_box(lo, hi, net, task, work)
+    if box.columns == 0:
         return -1, 0.0, False
-    propagate(limit, active, columns, lo, hi, net, task, work)
+    propagate(limit, box, net, task, work)
     found = -1.0
     chosen = 0
     for attempt in range(ATTEMPTS if net.width.shape[0] > 1 else 1):
-        for r in range(rows):
-            value, error, band = bound_row(r, ADAPTIVE if attempt == 0 else LOCAL, columns, net, task, work)
-            work.constants[r] = value + error + band
-        bound, row = combine(rows, limit, tolerance, active, columns, lo, hi, task, work)
-        if bound > limit:
+        relaxed, row = relax(attempt, False, limit, tolerance, box, net, task, work)
+        if relaxed > limit:
             return -1, 0.0, False
-        if bound <= found * (1.0 + 1e-9):
+        if relaxed <= found * (1.0 + 1e-9):
             break
-        found = bound
+        found = relaxed
         chosen = row
-        for c in range(columns):
-            work.trial[2, 0, c] = work.best_x[c]
-        place(work.best_x, active, lo, hi, task, work, work.other)
+        copy_columns(box, work.best_x, work.tightest_x)
+        round_relaxation(work.best_x, box, task, work, work.other)
         judge(work.other, net, task, work)
-    for c in range(columns):
-        work.best_x[c] = work.trial[2, 0, c]
-    if alike >= 0:
-        return alike, beside_alike(alike, lo, hi, task), False
-    f = choose(chosen, active, columns, lo, hi, net, task, work)
-    loose = unsettled(active, task, work)
-    if f < 0 or (loose >= 0 and task.jump[work.feature[loose]] > 0.0):
-        f = loose if loose >= 0 else f
-    if f < 0:
-        widest = -1.0
-        for g in range(active):
-            width = spread(g, work.rows[chosen], lo, hi, task, work)
-            if width > widest:
-                widest = width
-                f = g
-    at, apart = where_to_cut(f, lo, hi, task, work)
+    copy_columns(box, work.tightest_x, work.best_x)
+    if to_differ >= 0:
+        return to_differ, end_before_alike(to_differ, lo, hi, task), False
+    f = choose_feature(chosen, box, net, task, work)
+    at, apart = where_to_branch(f, box, task, work)
     return work.feature[f], at, apart
 
 
 @kernel
-def beside_alike(j, lo, hi, task):
+def end_before_alike(j, lo, hi, task):
     """Return the last value before what counts as alike for some earlier counterfactual, or the last of it."""
     for c in range(task.at_least.shape[0]):
         a, b = task.alike_lo[c, j], task.alike_hi[c, j]
         if (lo[j] < a or hi[j] > b) and not (hi[j] < a or lo[j] > b):
             if lo[j] >= a:
                 return b if task.is_table[j] else snap_down(j, b, task)
-            if task.is_table[j]:
-                return a - 1.0
-            return below(j, a, task) if task.is_grid[j] else snap_down(j, np.nextafter(a, -np.inf), task)
+            return below(j, a, task)
     return lo[j]
 
 
 @kernel
-def prove(budget, limit, tolerance, state, feature, at, stack_lo, stack_hi, forced, lo, hi, net, task, work):
-    """Write a tree of cuts in preorder, the lower side first, whose leaves hold no point within ``limit``: -1 for a leaf, else the feature
-    that is cut, and where.
+def prove(budget, limit, tolerance, proof, lo, hi, net, task, work):
+    """Write a tree of branchings in preorder, the lower side first, whose leaves hold no counterfactual within ``limit``: -1 for a leaf,
+    else the feature and where (the last value of the lower side).
 
-    ``state`` holds how many boxes wait, and how many entries are written. A waiting box may have a cut laid down (``forced``: feature
-    and value), so that a value can be set apart. Returns when nothing waits, or the budget or the room is used up.
+    Returns when nothing waits, or the budget or the room is used up. ``lo`` and ``hi`` are scratch space for the box at hand.
     """
+    counts, feature, at = proof.counts, proof.feature, proof.at
+    stack_lo, stack_hi, forced = proof.lo, proof.hi, proof.forced
     for _ in range(budget):
-        waiting, count = state[0], state[1]
+        waiting, count = counts[0], counts[1]
         if waiting == 0 or waiting + 2 > stack_lo.shape[0] or count >= feature.shape[0]:
             return
         waiting -= 1
@@ -1816,21 +1971,22 @@ def prove(budget, limit, tolerance, state, feature, at, stack_lo, stack_hi, forc
             hi[i] = stack_hi[waiting, i]
         j, value, apart = int(forced[waiting, 0]), forced[waiting, 1], False
         if j < 0:
-            j, value, apart = loosest(limit, tolerance, lo, hi, net, task, work)
+            j, value, apart = prune_or_choose(limit, tolerance, lo, hi, net, task, work)
         feature[count] = j
         at[count] = value
-        state[1] = count + 1
-        state[0] = waiting
+        counts[1] = count + 1
+        counts[0] = waiting
         if j < 0:
             continue
+        # A value becomes a box of its own by two branchings: at it, and of the lower side just below it, which is laid down.
         before = -FAR
         if apart:
-            before = value - 1.0 if task.is_table[j] else below(j, value, task)
+            before = below(j, value, task)
             if value >= hi[j]:
                 value = before
                 at[count] = value
                 before = -FAR
-        after = value + 1.0 if task.is_table[j] else above(j, value, task)
+        after = above(j, value, task)
         for side in range(2):
             for i in range(lo.shape[0]):
                 stack_lo[waiting, i] = lo[i]
@@ -1844,15 +2000,18 @@ def prove(budget, limit, tolerance, state, feature, at, stack_lo, stack_hi, forc
                     forced[waiting, 0] = j
                     forced[waiting, 1] = before
             waiting += 1
-        state[0] = waiting
+        counts[0] = waiting
+
+
+# ---- the arrays of a question
 
 
 @kernel
-def lay_out(factual, slot_from, levels, is_category, may, net, task, lo, hi):
+def lay_out(factual, slot_from, levels, is_category, is_allowed, net, task, lo, hi):
     """Write the tables of a question, its box, and the first layer at the factual with Σ|w||x| there.
 
-    ``slot_from`` is each feature's first slot, ``levels`` its number of levels (0 for a number), ``may`` says of each slot whether
-    the level is allowed. Returns False where some feature has no allowed value.
+    ``slot_from`` is each feature's first slot, ``levels`` its number of levels (0 for a number), ``is_allowed`` says of each slot
+    whether the level is allowed. Returns False where some feature has no allowed value.
     """
     place = 0
     for j in range(factual.shape[0]):
@@ -1875,7 +2034,7 @@ def lay_out(factual, slot_from, levels, is_category, may, net, task, lo, hi):
             level = home if step == 0 else step - 1
             if (step == 0 and not is_category[j]) or (step > 0 and is_category[j] and level == home):
                 continue
-            if not may[slot_from[j] + level]:
+            if not is_allowed[slot_from[j] + level]:
                 continue
             if level == home:
                 task.own[j] = count

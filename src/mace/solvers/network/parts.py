@@ -24,7 +24,7 @@ from mace.forms import Network
 from mace.problem import Problem
 from mace.solvers.domains import Allowed, allowed_values
 from mace.solvers.missing import Pattern
-from mace.solvers.network.prepared import Costs, Prepared, costs, prepared, sort_of
+from mace.solvers.network.prepared import Costs, Prepared, costs, form_of, prepared
 from mace.space import Categorical, Column, Feature, FeatureSpace, Filled, Integer, Real, Value
 
 SHARE = 2.0**-40
@@ -160,4 +160,4 @@ def _costs(metric: NormMetric, filled: list[int], dummies: int) -> Costs:
     jump[filled] = (jump + slope + square)[filled]
     slope[filled] = square[filled] = 0.0
     peak[filled] *= SHARE
-    return Costs(metric.parts, jump, slope, square, peak, sort_of(metric))
+    return Costs(metric.parts, jump, slope, square, peak, form_of(metric))

@@ -32,7 +32,7 @@ WIDEN = 1 + 2.0**-20
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where each feature stands: a slot for a number, one slot a level for a feature with levels.
+    """The slots of each feature: one for a number, one a level for a feature with levels.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Layout:
         The grid, and one over the range.
     slots : int
         How many slots there are.
-    stray : float array
+    grid_error : float array
         How far the values of the grid, as the kernels compute them, may be from its own.
     """
 
@@ -60,7 +60,7 @@ class Layout:
     step: Floats
     inverse: Floats
     slots: int
-    stray: Floats
+    grid_error: Floats
 
 
 class Boxes:
@@ -99,7 +99,7 @@ class Boxes:
 
 
 @dataclass(slots=True)
-class Desk:
+class Workspace:
     """The arrays of a search.
 
     Attributes
@@ -108,12 +108,10 @@ class Desk:
         The arrays of the task and of the scratch space, by name.
     task, work : objects of the kernels
         The question and scratch space.
-    lo, hi, best : float arrays
-        The box at hand, and the best point.
-    registers, reals : arrays
-        The kernels' registers.
-    log, log_cost : float arrays
-        Points that only the real model can decide.
+    lo, hi : float arrays
+        The box that is searched.
+    state : kernels.State
+        Registers, incumbent, and points that only the real model can decide.
     tree : Boxes
         The open boxes.
     """
@@ -124,11 +122,7 @@ class Desk:
     work: kernels.Work
     lo: Floats
     hi: Floats
-    best: Floats
-    registers: Ints
-    reals: Floats
-    log: Floats
-    log_cost: Floats
+    state: kernels.State
     tree: Boxes
 
 
@@ -141,12 +135,12 @@ class Costs:
     slope: Floats
     square: Floats
     peak: Floats
-    sort: Ints
+    form: Ints
 
 
 @dataclass(slots=True)
 class Prepared:
-    """What is made once for a model; desks are handed out and given back."""
+    """What is made once for a model; workspaces are reused from one question to the next."""
 
     net: kernels.Net
     shape: tuple[int, int, int]
@@ -156,7 +150,7 @@ class Prepared:
     stepped: tuple[int, ...]
     first_budget: int
     costs: dict[int, Costs] = field(default_factory=dict)
-    desks: dict[tuple[int, int], list[Desk]] = field(default_factory=dict)
+    workspaces: dict[tuple[int, int], list[Workspace]] = field(default_factory=dict)
 
 
 _PREPARED: weakref.WeakKeyDictionary[Network, Prepared] = weakref.WeakKeyDictionary()
@@ -185,7 +179,7 @@ def _first_budget(widths: list[int]) -> int:
 
 
 def make_layout(form: Network) -> Layout:
-    """Return where each feature stands."""
+    """Return the slots of each feature, and what the kernels need to know of it."""
     features = list(form.space.values())
     levels = [len(f.levels) if isinstance(f, Ordinal | Categorical) else 0 for f in features]
     ends = np.cumsum([max(1, n) for n in levels])
@@ -203,7 +197,7 @@ def make_layout(form: Network) -> Layout:
         digits=np.array([_digits(f) for f in features], dtype=np.int64),
         inverse=np.array([float(1 / f.range) if f.range else 0.0 for f in features]),
         slots=int(ends[-1]),
-        stray=np.array([grid_error(f) for f in features]),
+        grid_error=np.array([grid_error(f) for f in features]),
     )
 
 
@@ -254,7 +248,7 @@ def make_net(form: Network, layout: Layout) -> Any:
         "relative": np.array([float(gamma(n + 3 + form.steps, form.unit)) * WIDEN for n in inputs]),
         "tiny": (UNDERFLOW_SINGLE if single else UNDERFLOW) * (1 + max(inputs)),
         "single": float(form.unit) * WIDEN if single else 0.0,
-        "stray": layout.stray[_feature_of_slot(layout)] @ first_size * WIDEN,
+        "grid_error": layout.grid_error[_feature_of_slot(layout)] @ first_size * WIDEN,
         "squash": float_up(form.squash),
         "own": 16.0 * (terms + 16) * 2.0**-53,
     }
@@ -280,36 +274,38 @@ def costs(made: Prepared, metric: NormMetric) -> Costs:
     """Return each feature's jump, slope, square and peak, and how they add up; made once for a distance."""
     parts = metric.parts
     if id(parts) not in made.costs:
-        made.costs[id(parts)] = Costs(parts, *metric.costs, sort_of(metric))
+        made.costs[id(parts)] = Costs(parts, *metric.costs, form_of(metric))
     return made.costs[id(parts)]
 
 
-def sort_of(metric: NormMetric) -> Ints:
+def form_of(metric: NormMetric) -> Ints:
     """Return how the costs of features add up, as the kernels say it."""
     jump, slope, square, peak = metric.costs
     if peak.any():
-        sort = kernels.MIXED if jump.any() or slope.any() or square.any() else kernels.PEAK
+        form = kernels.MIXED if jump.any() or slope.any() or square.any() else kernels.PEAK
     else:
-        sort = kernels.SQUARE if square.any() else kernels.SUM
-    return np.array([sort, 0], dtype=np.int64)
+        form = kernels.SQUARE if square.any() else kernels.SUM
+    return np.array([form, 0], dtype=np.int64)
 
 
-def make_desk(made: Prepared, fields: dict[str, NDArray[Any]]) -> Desk:
+def make_workspace(made: Prepared, fields: dict[str, NDArray[Any]]) -> Workspace:
     """Return the arrays of a search over the arrays of its task."""
     features = len(made.layout.levels)
     scratch = _make_scratch(made, len(fields["plus"]) + len(fields["row_base"]))
-    return Desk(
+    return Workspace(
         fields=fields,
         scratch=scratch,
         task=kernels.make_task(*(fields[name] for name in kernels.TASK)),
         work=kernels.make_work(*scratch.values()),
         lo=np.zeros(features),
         hi=np.zeros(features),
-        best=np.zeros(features),
-        registers=np.zeros(9, dtype=np.int64),
-        reals=np.zeros(5),
-        log=np.zeros((LOG, features)),
-        log_cost=np.zeros(LOG),
+        state=kernels.State(
+            registers=np.zeros(9, dtype=np.int64),
+            reals=np.zeros(5),
+            best=np.zeros(features),
+            log=np.zeros((LOG, features)),
+            log_cost=np.zeros(LOG),
+        ),
         tree=Boxes(FIRST_BOXES, features),
     )
 
@@ -318,19 +314,18 @@ def _make_scratch(made: Prepared, rows: int) -> dict[str, NDArray[Any]]:
     features, columns = len(made.layout.levels), made.layout.slots + 1
     deepest, widest, _ = made.shape
     units = (deepest, widest)
-    wide = {"lam", "mu", "begin"}
-    by_unit = {"low", "high", "size", "error", "z"}
-    whole_numbers = {"column_entry": columns, "lean": columns, "start": columns, "stop": columns, "order": columns}
-    whole_numbers |= {"columns_from": features + 1, "feature": features}
+    wide = {"lam", "mu", "first_at_near"}
+    by_unit = {"low", "high", "size", "error", "z", "point_size", "point_error"}
+    by_column = ("column_entry", "piece_feature", "piece_from", "piece_to", "order")
+    whole_numbers = dict.fromkeys(by_column, columns) | {"columns_from": features + 1, "feature": features}
     by_feature = {"near", "delta", "extra", "point", "other", "score"}
     shapes: dict[str, tuple[int, ...]] = {
-        "base": (2,),
+        "near_cost": (2,),
         "matrix": (widest, columns),
         "unit_gain": (deepest, widest, columns),
         "rows": (rows, columns),
         "constants": (rows,),
         "mix": (2, columns),
-        "trial": (4, deepest, max(widest, columns)),
     }
     arrays: dict[str, NDArray[Any]] = {}
     for name in kernels.WORK:

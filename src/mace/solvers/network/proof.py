@@ -18,7 +18,7 @@ from mace.distances import NormMetric
 from mace.exact import float_up
 from mace.problem import INTERRUPTED, Limits
 from mace.solvers.network import kernels
-from mace.solvers.network.prepared import Desk, Floats, Layout, Prepared
+from mace.solvers.network.prepared import Floats, Layout, Prepared, Workspace
 from mace.space import Real
 
 BEYOND = 0.02
@@ -76,34 +76,38 @@ def first_that_ends(
 
 
 def cuts(
-    desk: Desk, made: Prepared, limit: float, tolerance: float, limits: Limits, most: int
+    workspace: Workspace, made: Prepared, limit: float, tolerance: float, limits: Limits, most: int
 ) -> dict[str, NDArray[Any]]:
-    """Return the tree of cuts of one alternative, laid out in ``desk``, of at most so many entries."""
+    """Return the tree of cuts of one alternative, whose arrays are in ``workspace``, of at most so many entries."""
     features = len(made.features)
-    stack_lo, stack_hi = np.zeros((DEPTH, features)), np.zeros((DEPTH, features))
-    forced = np.full((DEPTH, 2), -1.0)
-    stack_lo[0], stack_hi[0] = desk.lo, desk.hi
-    state = np.array([1, 0], dtype=np.int64)
-    feature, at = np.zeros(ROOM, dtype=np.int64), np.zeros(ROOM)
+    tree = kernels.ProofTree(
+        counts=np.array([1, 0], dtype=np.int64),
+        feature=np.zeros(ROOM, dtype=np.int64),
+        at=np.zeros(ROOM),
+        lo=np.zeros((DEPTH, features)),
+        hi=np.zeros((DEPTH, features)),
+        forced=np.full((DEPTH, 2), -1.0),
+    )
+    tree.lo[0], tree.hi[0] = workspace.lo, workspace.hi
     budget = made.first_budget
-    while state[0]:
-        if state[0] + 2 > DEPTH or state[1] >= most:
+    while tree.counts[0]:
+        if tree.counts[0] + 2 > DEPTH or tree.counts[1] >= most:
             raise Unfinished("the proof at the final radius is too large")
         if limits.remaining() <= 0:
             raise Unfinished("the time limit left no time for the proof")
-        if state[1] >= len(feature):
-            feature, at = np.concatenate([feature, feature]), np.concatenate([at, at])
+        if tree.counts[1] >= len(tree.feature):
+            tree = tree._replace(feature=np.tile(tree.feature, 2), at=np.tile(tree.at, 2))
         started = time.monotonic()
         kernels.prove(
-            budget, limit, tolerance, state, feature, at, stack_lo, stack_hi, forced, desk.lo, desk.hi, made.net, desk.task, desk.work
-        )  # fmt: skip
+            budget, limit, tolerance, tree, workspace.lo, workspace.hi, made.net, workspace.task, workspace.work
+        )
         budget = max(1, min(1 << 14, int(budget * PAUSE / max(time.monotonic() - started, 1e-6))))
-    feature = feature[: state[1]]
-    return _written(desk, made.layout, made, feature, at[: state[1]])
+    size = tree.counts[1]
+    return _written(workspace, made.layout, made, tree.feature[:size], tree.at[:size])
 
 
 def _written(
-    desk: Desk, layout: Layout, made: Prepared, feature: NDArray[np.int64], at: Floats
+    workspace: Workspace, layout: Layout, made: Prepared, feature: NDArray[np.int64], at: Floats
 ) -> dict[str, NDArray[Any]]:
     """Return cuts as numbers of the features: of levels the rank, a category's own level first."""
     at = at.copy()
@@ -112,9 +116,9 @@ def _written(
         if not mine.any():
             continue
         if layout.is_table[j]:
-            slots = desk.fields["entry_slot"][desk.fields["off"][j] : desk.fields["off"][j + 1]]
+            slots = workspace.fields["entry_slot"][workspace.fields["off"][j] : workspace.fields["off"][j + 1]]
             level = (slots - layout.slot_from[j])[np.clip(at[mine].astype(np.int64), 0, len(slots) - 1)]
-            own = int(desk.fields["slot"][j] - layout.slot_from[j])
+            own = int(workspace.fields["slot"][j] - layout.slot_from[j])
             at[mine] = np.where(level == own, 0, level + (level < own)) if layout.is_category[j] else level
         elif isinstance(kind, Real) and kind.step is not None:
             at[mine] += BESIDE * kind.step

@@ -21,7 +21,7 @@ from mace.solvers.incumbent import BAND
 from mace.solvers.network import kernels, proof
 from mace.solvers.network.conditions import Row, linear_rows
 from mace.solvers.network.parts import Part, whole
-from mace.solvers.network.prepared import Desk, Flags, Floats, make_desk
+from mace.solvers.network.prepared import Flags, Floats, Workspace, make_workspace
 from mace.space import Feature, Integer, Point, Real, Value
 
 SHARE = 0.8
@@ -71,7 +71,7 @@ class Search:
         self.elsewhere = math.inf
         self.alternatives = problem.goal.alternatives(len(self.form.biases[-1]), ties_last=self.form.ties_last)
         self.is_single = len(self.alternatives) == 1
-        self.is_plain = self.part.is_plain and not any(self._is_stray(j) for j in self.made.stepped)
+        self.is_plain = self.part.is_plain and not any(self._is_off_grid(j) for j in self.made.stepped)
         self.reason = ""
 
     def run(self) -> Bounds:
@@ -116,43 +116,43 @@ class Search:
 
     def cuts(self, margins: tuple[Margin, ...], limit: float, limits: Limits, most: int) -> dict[str, NDArray[Any]]:
         """Return the proof tree that an alternative is not reached within a cost, with at most ``most`` entries."""
-        desk = self._desk(margins)
+        workspace = self._workspace(margins)
         try:
-            if self._is_empty(desk):
+            if self._is_empty(workspace):
                 return proof.leaf()
-            return proof.cuts(desk, self.made, limit, 0.01 * float(self.problem.accuracy), limits, most)
+            return proof.cuts(workspace, self.made, limit, 0.01 * float(self.problem.accuracy), limits, most)
         finally:
-            self._give_back(desk, margins)
+            self._keep(workspace, margins)
 
     def search_all(self) -> bool:
         """Search every alternative; False where time or memory ran out."""
         for margins in self.alternatives:
-            desk = self._desk(margins)
-            is_done = self._is_empty(desk) or self._search(desk)
-            self._give_back(desk, margins)
+            workspace = self._workspace(margins)
+            is_done = self._is_empty(workspace) or self._search(workspace)
+            self._keep(workspace, margins)
             if not is_done:
                 return False
         return True
 
     # ---- arrays
 
-    def _is_stray(self, j: int) -> bool:
+    def _is_off_grid(self, j: int) -> bool:
         """Return whether a factual's own number lies off the feature's grid."""
         feature, own = self.features[j], self.factual[j]
         return isinstance(feature, Real | Integer) and own is not None and not feature.has(own)
 
-    def _desk(self, margins: tuple[Margin, ...]) -> Desk:
+    def _workspace(self, margins: tuple[Margin, ...]) -> Workspace:
         """Return the arrays of a search, those of an earlier one where there are no conditions."""
-        used = self.made.desks.get(self._key(margins)) if self.is_plain else None
-        desk = used.pop() if used else make_desk(self.made, self._fields(len(margins)))
-        desk.fields["digits"][:] = np.where(self._are_apart(), 1, -1) * self.made.layout.digits
+        used = self.made.workspaces.get(self._key(margins)) if self.is_plain else None
+        workspace = used.pop() if used else make_workspace(self.made, self._fields(len(margins)))
+        workspace.fields["digits"][:] = np.where(self._are_apart(), 1, -1) * self.made.layout.digits
         slack = self.problem.goal.slack
         for r, margin in enumerate(margins):
-            desk.fields["plus"][r] = -1 if margin.plus is None else margin.plus
-            desk.fields["minus"][r] = -1 if margin.minus is None else margin.minus
-            desk.fields["shift"][r] = float(margin.shift)
-            desk.fields["slack"][r] = float_up(slack + abs(margin.shift) * UNIT) if margin.shift or slack else 0.0
-        return desk
+            workspace.fields["plus"][r] = -1 if margin.plus is None else margin.plus
+            workspace.fields["minus"][r] = -1 if margin.minus is None else margin.minus
+            workspace.fields["shift"][r] = float(margin.shift)
+            workspace.fields["slack"][r] = float_up(slack + abs(margin.shift) * UNIT) if margin.shift or slack else 0.0
+        return workspace
 
     def _are_apart(self) -> Flags:
         """Return of which features neighbouring floats may cost more than the accuracy tells apart."""
@@ -165,9 +165,9 @@ class Search:
         apart: Flags = np.array(spacing) * self.made.layout.inverse * weight > SHARE / 4 * float(self.problem.accuracy)
         return apart
 
-    def _give_back(self, desk: Desk, margins: tuple[Margin, ...]) -> None:
+    def _keep(self, workspace: Workspace, margins: tuple[Margin, ...]) -> None:
         if self.is_plain:
-            self.made.desks.setdefault(self._key(margins), []).append(desk)
+            self.made.workspaces.setdefault(self._key(margins), []).append(workspace)
 
     def _key(self, margins: tuple[Margin, ...]) -> tuple[int, int]:
         return len(margins), id(self.costs.parts)
@@ -181,10 +181,10 @@ class Search:
         spans = [_spans(*each) for each in zip(self.features, allowed, self.factual, strict=True)]
         flat = np.array([span for each in spans for span in each], dtype=np.float64).reshape(-1, 2)
         cost = self.costs
-        may = np.ones(layout.slots, dtype=np.bool_)
+        is_allowed = np.ones(layout.slots, dtype=np.bool_)
         for j in np.flatnonzero(layout.is_table):
             for k in range(layout.levels[j]):
-                may[layout.slot_from[j] + k] = any(a <= k <= b for a, b in allowed[j].spans)
+                is_allowed[layout.slot_from[j] + k] = any(a <= k <= b for a, b in allowed[j].spans)
         return {
             "own": np.zeros(size),
             "slot": np.zeros(size, dtype=np.int64),
@@ -206,7 +206,7 @@ class Search:
             "slope": cost.slope,
             "square": cost.square,
             "peak": cost.peak,
-            "form": cost.sort.copy(),
+            "form": cost.form.copy(),
             "plus": np.zeros(margins, dtype=np.int64),
             "minus": np.zeros(margins, dtype=np.int64),
             "shift": np.zeros(margins),
@@ -219,7 +219,7 @@ class Search:
             "at_least": np.zeros(earlier, dtype=np.int64),
             "factual": np.zeros(units),
             "factual_size": np.zeros(units),
-            "may": may,
+            "is_allowed": is_allowed,
         }
 
     def _row_slots(self, rows: list[Row]) -> Floats:
@@ -238,21 +238,21 @@ class Search:
         terms = (value * Fraction(own[name] or 0) for name, value in row.coefficients.items())
         return row.constant + sum(terms, Fraction(0))
 
-    def _is_empty(self, desk: Desk) -> bool:
-        """Lay the question out; return whether some feature has no allowed value."""
-        layout, fields = self.made.layout, desk.fields
+    def _is_empty(self, workspace: Workspace) -> bool:
+        """Write the question into its arrays; return whether some feature has no allowed value."""
+        layout, fields = self.made.layout, workspace.fields
         factual = np.array(self.factual, dtype=np.float64)
-        may: Flags = fields["may"]
+        is_allowed: Flags = fields["is_allowed"]
         if not kernels.lay_out(
             factual,
             layout.slot_from,
             layout.levels,
             layout.is_category,
-            may,
+            is_allowed,
             self.made.net,
-            desk.task,
-            desk.lo,
-            desk.hi,
+            workspace.task,
+            workspace.lo,
+            workspace.hi,
         ):
             return True
         earlier = [condition for condition in self.problem.conditions if isinstance(condition, CountDifferent)]
@@ -272,7 +272,7 @@ class Search:
         if span is None:
             return math.inf, -math.inf
         if not fields["is_table"][j]:
-            return self._around(span, j) if self.made.layout.stray[j] else span
+            return self._around(span, j) if self.made.layout.grid_error[j] else span
         slot = self.made.layout.slot_from[j] + int(span[0])
         entries = np.flatnonzero(fields["entry_slot"][fields["off"][j] : fields["off"][j + 1]] == slot)
         return (float(entries[0]), float(entries[0])) if len(entries) else (math.inf, -math.inf)
@@ -286,13 +286,13 @@ class Search:
 
     # ---- the search
 
-    def _search(self, desk: Desk) -> bool:
+    def _search(self, workspace: Workspace) -> bool:
         """Search one alternative; False where time or memory ran out."""
-        registers, reals = desk.registers, desk.reals
+        registers, reals = workspace.state.registers, workspace.state.reals
         layout = self.made.layout
-        is_finite = bool((layout.is_table | layout.is_grid | (desk.lo == desk.hi)).all())
+        is_finite = bool((layout.is_table | layout.is_grid | (workspace.lo == workspace.hi)).all())
         accuracy = float(self.problem.accuracy)
-        desk.fields["form"][1] = is_finite
+        workspace.fields["form"][1] = is_finite
         gap = EXACT if is_finite else SHARE * accuracy
         self.gap = max(self.gap, gap)
         registers[:] = 0
@@ -301,62 +301,68 @@ class Search:
         reals[kernels.GAP] = gap
         reals[kernels.TOLERANCE] = 1e-15 if is_finite else 0.01 * accuracy
         reals[kernels.SMALL] = 0.02 * accuracy / len(self.features)
-        desk.tree.start(desk.lo, desk.hi, registers)
-        self._advance(desk)
+        workspace.tree.start(workspace.lo, workspace.hi, registers)
+        self._advance(workspace)
         self.nodes += int(registers[kernels.NODES])
         self.open = min(self.open, float(reals[kernels.OPEN]))
         is_done = not self.reason
         if not is_done:
-            self.floor = self._floor(desk) if self.is_single else 0.0
+            self.floor = self._floor(workspace) if self.is_single else 0.0
         return is_done
 
-    def _advance(self, desk: Desk) -> None:
+    def _advance(self, workspace: Workspace) -> None:
         """Run the kernel until it is done, pausing to look at the clock; where it is stopped, ``reason`` says why."""
-        registers, reals, budget = desk.registers, desk.reals, self.made.first_budget
+        registers, reals, budget = workspace.state.registers, workspace.state.reals, self.made.first_budget
         while True:
             started = time.monotonic()
             try:
                 kernels.advance(
-                    budget, registers, reals, desk.best, desk.log, desk.log_cost, desk.tree.tree, desk.lo, desk.hi,
-                    self.made.net, desk.task, desk.work,
-                )  # fmt: skip
+                    budget,
+                    workspace.state,
+                    workspace.tree.tree,
+                    workspace.lo,
+                    workspace.hi,
+                    self.made.net,
+                    workspace.task,
+                    workspace.work,
+                )
             except KeyboardInterrupt:
                 self.reason = INTERRUPTED
             taken = time.monotonic() - started
             if registers[kernels.FOUND]:
-                self.best, self.best_cost = self._point(desk.best, desk), float(reals[kernels.BEST])
+                self.best, self.best_cost = self._point(workspace.state.best, workspace), float(reals[kernels.BEST])
                 registers[kernels.FOUND] = 0
             if registers[kernels.LOGGED]:
-                self._ask(desk)
+                self._ask(workspace)
             if registers[kernels.HEAP] == 0 or self.reason:
                 return
             if self.limits.remaining() <= 0:
                 self.reason = LATE
                 return
-            if registers[kernels.STATUS] == kernels.FULL and not self._make_room(desk):
+            if registers[kernels.STATUS] == kernels.FULL and not self._make_room(workspace):
                 return
-            self._report(desk)
+            self._report(workspace)
             budget = max(1, min(1 << 14, int(budget * PAUSE / max(taken, 1e-6))))
 
-    def _make_room(self, desk: Desk) -> bool:
+    def _make_room(self, workspace: Workspace) -> bool:
         """Double the room for boxes, if there is memory."""
-        if 2 * desk.tree.room * (16 * len(self.features) + 24) > MOST_BYTES:
+        if 2 * workspace.tree.room * (16 * len(self.features) + 24) > MOST_BYTES:
             self.reason = "memory limit reached"
             return False
-        desk.tree = desk.tree.doubled()
+        workspace.tree = workspace.tree.doubled()
         return True
 
-    def _floor(self, desk: Desk) -> float:
-        """Return a bound on the cost of every point that is still sought."""
-        sought = float(kernels.sought(desk.reals, desk.task))
-        return min(sought, desk.tree.least_bound()) if desk.registers[kernels.HEAP] else sought
+    def _floor(self, workspace: Workspace) -> float:
+        """Return a lower bound on the cost of every point that may still be found."""
+        radius = float(kernels.search_radius(workspace.state.reals, workspace.task))
+        return min(radius, workspace.tree.least_bound()) if workspace.state.registers[kernels.HEAP] else radius
 
-    def _ask(self, desk: Desk) -> None:
+    def _ask(self, workspace: Workspace) -> None:
         """Let the real model decide the points that floats cannot, nearest first, each asked alone."""
-        count = int(desk.registers[kernels.LOGGED])
-        desk.registers[kernels.LOGGED] = 0
-        for n in np.argsort(desk.log_cost[:count], kind="stable"):
-            cost = float(desk.log_cost[n])
+        count = int(workspace.state.registers[kernels.LOGGED])
+        workspace.state.registers[kernels.LOGGED] = 0
+        for n in np.argsort(workspace.state.log_cost[:count], kind="stable"):
+            cost = float(workspace.state.log_cost[n])
             if cost >= self.best_cost:
                 return
             if self.asked >= MOST_UNDECIDED:
@@ -367,15 +373,15 @@ class Search:
                 self.open = min(self.open, cost)
                 return
             self.asked += 1
-            point = self._point(desk.log[n], desk)
+            point = self._point(workspace.state.log[n], workspace)
             if self.problem.is_valid(point):
                 self.best, self.best_cost = point, cost
-                desk.reals[kernels.BEST] = cost
+                workspace.state.reals[kernels.BEST] = cost
                 return
 
-    def _point(self, v: Floats, desk: Desk) -> Point:
+    def _point(self, v: Floats, workspace: Workspace) -> Point:
         """Return a point of the kernels as numbers of the features."""
-        slot, off = desk.fields["entry_slot"], desk.fields["off"]
+        slot, off = workspace.fields["entry_slot"], workspace.fields["off"]
         found = tuple(
             self._number(feature, value, j)
             if isinstance(feature, Real | Integer)
@@ -401,14 +407,14 @@ class Search:
 
     # ---- the end
 
-    def _report(self, desk: Desk) -> None:
+    def _report(self, workspace: Workspace) -> None:
         if self.limits.on_progress is not None:
             power = 1 / self.metric.power
-            floor = min(self._floor(desk), float(desk.reals[kernels.OPEN]), self.elsewhere)
-            floor -= 1e-13 + self._stray_cost()
+            floor = min(self._floor(workspace), float(workspace.state.reals[kernels.OPEN]), self.elsewhere)
+            floor -= 1e-13 + self._grid_cost()
             floor = max(floor, 0.0) if self.is_single else 0.0
             self.limits.on_progress(
-                floor**power, self.best_cost**power, self.nodes + int(desk.registers[kernels.NODES])
+                floor**power, self.best_cost**power, self.nodes + int(workspace.state.registers[kernels.NODES])
             )
 
     def bounds(self, complete: bool) -> Bounds:
@@ -428,10 +434,10 @@ class Search:
         reason = "" if upper - lower <= problem.accuracy else self.reason or BAND
         return Bounds(lower, upper, point, reason=reason, calls=self.nodes, notes=notes)
 
-    def _stray_cost(self) -> float:
+    def _grid_cost(self) -> float:
         """Return how far the costs of the kernels may be off because they round the values of grids."""
         cost, layout = self.costs, self.made.layout
-        return 2.0 * float((cost.slope + cost.square + cost.peak) @ (layout.stray * layout.inverse))
+        return 2.0 * float((cost.slope + cost.square + cost.peak) @ (layout.grid_error * layout.inverse))
 
     def _proved(self, complete: bool) -> Fraction:
         """Return a distance below which there is no point: what is open or unsearched, less the rounding of the sums of costs."""
@@ -442,7 +448,7 @@ class Search:
             cost = min(self.open, max(math.sqrt(self.best_cost) - self.gap, 0.0) ** 2)
         else:
             cost = min(self.open, self.best_cost - self.gap)
-        error = (len(self.features) + 8) * 16 * UNIT + Fraction(self._stray_cost())
+        error = (len(self.features) + 8) * 16 * UNIT + Fraction(self._grid_cost())
         lower = distance_down(metric, max(Fraction(0), Fraction(cost) - error))
         return max(lower, metric.next_above(lower - Fraction(1, 10**12))) if lower > 0 and metric.power == 1 else lower
 

@@ -1,48 +1,69 @@
-"""The numba kernels of the bound by prices: a branch and bound that shares the distance between the trees.
+"""The numba kernels of the dual bound: a branch and bound that shares the distance between the trees.
 
-The plain bound lets every tree spend the whole radius. Here each tree pays for what it wants. For any λ >= 0 and any
-*prices* φ[t, j](c) that tree t pays for cell c of feature j, every point x of a box B with score above ``need`` and cost below ``limit``
-has
+The plain bound lets every tree spend the whole radius. Here each tree pays for what it wants. For any λ >= 0 and any *prices* φ[t, j](c)
+(the dual variables, or messages) that tree t pays for cell c of feature j, every point x of a box B with a score of at least ``need`` and a
+cost below ``limit`` has
 
     need <= score(x) <= base + λ limit + Σ_t max over leaves l of (gain(l) + Σ_j max over cells c of l in B of φ[t, j](c))
                                        + Σ_j max over cells c of B of (-λ cost_j(c) - Σ_t φ[t, j](c))
 
-since the prices cancel and cost(x) < limit. The right side, ``total``, closes the box where it is below ``need``. Its minimum over
-prices and λ is the linear programming bound; message passing, feature by feature, comes near it, and prices carry over to the parts of a
-box. Any prices give a valid bound, so nothing of their rounding matters but that of the sums made with them, for which ``pad`` is added.
+since the prices cancel and cost(x) < limit. The right side, ``total``, prunes the box where it is below ``need``. Its minimum over prices
+and λ is the linear programming bound; message passing, feature by feature (block coordinate descent on the dual), comes near it, and prices
+carry over to the parts of a box. Any prices give a valid bound, so nothing of their rounding matters but that of the sums made with them:
+``pad`` and ``factor`` times the largest number met bound it, and are added before ``total`` is compared with ``need``.
 
-A *pair* is a tree and a feature that tells its leaves apart; its *segments* are the runs of cells (ordered feature) or the single levels
-(mask feature) between which its leaves can tell. Prices live on segments. ``alive`` flags the cells that may still hold a counterfactual.
+Prices are piecewise constant. A *pair* is a tree and a feature that distinguishes its leaves; its *segments* are the runs of cells (ordered
+feature) or the single levels (mask feature) between which its leaves distinguish. The segments of all pairs lie behind each other, those of
+pair p from ``segment[p]`` up to ``segment[p + 1]``, and ``price`` has one number for each. ``alive`` flags the cells that may still hold a
+counterfactual; a box is the smallest around them.
 
 The part of the cost that is a maximum over features is bounded from below by its mean, so ``cost`` is a plain sum here.
 """
 
 from __future__ import annotations
 
-from collections import namedtuple
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from mace.solvers.compiled import kernel
 from mace.solvers.trees.kernels import (
+    COUNTERFACTUAL,
     DEPTH,
     FAR,
     FOUND,
     FRESH,
     FULL,
+    IMPOSSIBLE,
     LIMIT,
+    NO_ROOM,
     NODES,
+    OPEN,
     PROOF_FULL,
+    PRUNED,
     RECORDED,
+    REFUSED,
     RUNNING,
     STATUS,
+    Array,
+    Box,
+    Cells,
+    Goal,
+    Leaves,
+    Scores,
+    Trees,
+    branch_to_differ,
     can_differ,
-    cut_to_differ,
+    cheapest_level,
+    cost_of,
+    cost_parts,
+    distinguishes,
+    evaluate_nearest,
     failed_condition,
-    is_sure,
-    scores_at,
-    settle_point,
+    is_counterfactual,
+    record_branching,
+    score_point,
 )
 
 fast_kernel = partial(kernel, any_order=True)
@@ -50,33 +71,151 @@ fast_kernel = partial(kernel, any_order=True)
 DEAD = -1e30
 """The value of what cannot be chosen."""
 
-DYING = -1e29
+DEAD_BELOW = -1e29
 """Below this a value counts as dead, whatever was added to it."""
 
 ROUNDOFF = 2.0**-52
 
-Pairs = namedtuple(
-    "Pairs", "of_tree tree feature segment first last at_leaf from_segment to_segment of_feature by_feature"
-)
-"""Pairs: the range of each tree's pairs; the tree, the feature and the range of segments of each; the first and last cell of each segment;
-where the ranges of segments of each leaf begin, one a pair of its tree (for a mask feature: nothing); and the pairs of each feature."""
+SWEEPS, MOVED, PRICED = 6, 7, 9
+"""Integer registers beside those of the plain search: the sweeps of this node, whether λ has just moved, boxes with recorded prices."""
 
-Boxes = namedtuple(
-    "Boxes",
-    "arena lo hi mask alive price multiplier first last top is_flat state feature at near_side point",
-)
-"""The open boxes, one a depth: their cells, the prices, λ, and the leaves that each tree has left."""
+ROOT_BOUND, RESTART_BELOW, TOTAL, BEFORE, PAD, LARGEST = 1, 2, 3, 4, 5, 6
+"""Real registers beside ``LIMIT``: a cost below which the ball holds nothing, one below which an incumbent is worth a restart, the bound
+on the score now and one sweep ago, the bound on its rounding, and the largest number met in its sums."""
 
-PricedProof = namedtuple("PricedProof", "code at price multiplier")
-"""The branching, where it is recorded, as in the plain search; -2 for a box that is closed by prices, with those prices and λ."""
+RESTART = 3
+"""The status of a search that has found a point so near that a smaller ball is worth a fresh start."""
 
-Work = namedtuple("Work", "value best unary highest through rest begin end choice is_single eliminated up down")
-"""What one box is worked out in: the value of each leaf and each tree's best, the sum at each cell and each feature's highest."""
+GO_ON, CLOSED, BRANCH, OUT_OF_ROOM, CLOSED_BY_PRICES = 0, 1, 2, 3, 4
+"""What tightening a box once says of it."""
+
+SINGLE = 2.0**-22
+"""Prices are recorded in single precision: that changes the total by at most this share of the largest number, for each pair."""
+
+ROOT_SWEEPS, MOST_SWEEPS, LEAST_GAIN = 20, 8, 0.2
+"""A box is swept until it is pruned, at most so often (root, others), and as long as a sweep gains this share of what is missing."""
+
+
+class Pairs(NamedTuple):
+    """The pairs of trees and features, and their segments."""
+
+    of_tree: Array  # the pairs of tree t: from of_tree[t] up to of_tree[t + 1]
+    tree: Array
+    feature: Array
+    segment: Array
+    first: Array  # the first and the last cell of each segment
+    last: Array
+    at_leaf: Array  # where the ranges of a leaf begin in the next two, one for each pair of its tree (unused for a mask feature)
+    from_segment: Array
+    to_segment: Array
+    of_feature: Array  # the pairs of feature j: by_feature[of_feature[j] : of_feature[j + 1]]
+    by_feature: Array
+
+
+class PricedBall(NamedTuple):
+    """The question inside one ball, with its pairs, their number, and the cost of each cell as a plain sum over features."""
+
+    cells: Cells
+    leaves: Leaves
+    trees: Trees
+    goal: Goal
+    pairs: Pairs
+    pair_count: int
+    cost: Array
+
+
+class Boxes(NamedTuple):
+    """The open boxes, one row per depth: fields as in the plain search, and the dual variables."""
+
+    arena: Array
+    lo: Array
+    hi: Array
+    mask: Array
+    alive: Array
+    price: Array
+    multiplier: Array  # λ
+    first: Array
+    last: Array
+    top: Array
+    is_flat: (
+        Array  # per pair: 1 where its tree has one leaf left, 2 once that tree's price was taken back for good, else 0
+    )
+    state: Array
+    feature: Array
+    at: Array
+    near_side: Array
+    point: Array
+
+
+class PricedProof(NamedTuple):
+    """The branching, where it is recorded, as in the plain search; -2 for a box that is pruned by prices, with those prices and λ."""
+
+    code: Array
+    at: Array
+    price: Array
+    multiplier: Array
+
+
+class DualWork(NamedTuple):
+    """Scratch space of one node."""
+
+    value: Array  # per leaf: its gain and the highest prices on its segments
+    best: Array  # per tree: the greatest value of its leaves
+    unary: Array  # per cell: -λ cost less all prices
+    highest: Array  # per feature: its greatest unary
+    through: Array  # per segment: the max-marginal of the tree without this feature's prices
+    rest: Array  # per leaf: its value without one feature's price, or that price
+    begin: Array  # per pair: the first and the last segment that meet the box
+    end: Array
+    choice: Array  # per feature: the cell of the greatest unary; together a point to try
+    is_single: Array
+    eliminated: Array
+    up: Array
+    down: Array
+
+
+class Ranges(NamedTuple):
+    """Which segments, or levels, each leaf covers."""
+
+    arena: Array
+    at_leaf: Array
+    from_segment: Array
+    to_segment: Array
+    level_sets: Array  # leaves x mask features
+
+
+class Pair(NamedTuple):
+    """One pair in one box, numbers only: passing it costs nothing."""
+
+    begin: int  # the range of the tree's leaves in the arena
+    end: int
+    number: int  # among the pairs of its tree
+    is_mask: bool
+    column: int  # of ``level_sets``, for a mask feature
+    levels: int  # of the box, for a mask feature
+    first: int  # the segments that meet the box
+    last: int
+
+
+class Threshold(NamedTuple):
+    """What a total is compared with: it proves something where total + pad + factor times the largest number is below ``need``.
+
+    ``deletes`` says whether cells and leaves may be deleted by it.
+    """
+
+    need: float
+    pad: float
+    factor: float
+    deletes: bool
 
 
 @kernel
-def make_pairs(tree_start, leaves, cells, lo, hi, mask, pairs, counts):
-    """Write down the pairs and their segments; False where the arrays are too small."""
+def make_pairs(tree_start, order, leaves, cells, box, pairs, counts):
+    """Write down the pairs, their segments, and which segments each leaf covers; False where the arrays are too small.
+
+    ``order`` lists the leaves of each tree; ``counts`` becomes the numbers of pairs and segments.
+    """
+    lo, hi = box.lo, box.hi
     features = lo.shape[0]
     trees = tree_start.shape[0] - 1
     marks = np.zeros(cells.off[features] + 2, np.uint8)
@@ -84,7 +223,7 @@ def make_pairs(tree_start, leaves, cells, lo, hi, mask, pairs, counts):
     for t in range(trees):
         pairs.of_tree[t] = count
         for j in range(features):
-            if not tells_apart(j, tree_start[t], tree_start[t + 1], leaves, cells, lo, hi, mask):
+            if not distinguishes(j, tree_start[t], tree_start[t + 1], box, cells, leaves, order):
                 continue
             width = cells.off[j + 1] - cells.off[j]
             if count + 1 >= pairs.segment.shape[0] or segments + width > pairs.first.shape[0]:
@@ -97,6 +236,7 @@ def make_pairs(tree_start, leaves, cells, lo, hi, mask, pairs, counts):
                     pairs.first[segments] = pairs.last[segments] = k
                     segments += 1
             else:
+                # A segment begins where some leaf begins, or after one ends.
                 for i in range(tree_start[t], tree_start[t + 1]):
                     marks[leaves.box_lo[i, j]] = 1
                     marks[leaves.box_hi[i, j] + 1] = 1
@@ -138,33 +278,24 @@ def make_pairs(tree_start, leaves, cells, lo, hi, mask, pairs, counts):
     return True
 
 
-@kernel
-def tells_apart(j, begin, end, leaves, cells, lo, hi, mask):
-    """Return whether some leaf does not hold the whole box in feature j."""
-    for i in range(begin, end):
-        if cells.is_mask[j]:
-            if mask[j] & ~leaves.box_mask[i, cells.mask_of[j]] != 0:
-                return True
-        elif leaves.box_lo[i, j] > lo[j] or leaves.box_hi[i, j] < hi[j]:
-            return True
-    return False
-
-
 @fast_kernel
-def pay(q0, q1, arena, at, from_segment, to_segment, levels, level_sets, is_mask, price, begin, end, up, down, paid):
-    """Write down the highest price on the segments of each leaf of a pair within the box.
+def price_leaves(pair, ranges, price, up, down, paid):
+    """Write down the highest price on the segments of each leaf within the box: max over its cells c of φ(c); DEAD where there is none.
 
-    ``at`` is where the ranges of the pair's leaves stand; for a mask feature ``levels`` are those of the box. ``up`` and ``down`` are
-    scratch: the highest price up to each segment, and from it on.
+    Most leaves begin or end with the box, so that a running maximum answers for them: ``up`` is the highest price up to each segment,
+    ``down`` that from it on.
     """
+    begin, end, levels, column, number = pair.first, pair.last, pair.levels, pair.column, pair.number
+    arena, at_leaf, level_sets = ranges.arena, ranges.at_leaf, ranges.level_sets
+    from_segment, to_segment = ranges.from_segment, ranges.to_segment
     highest = DEAD
     for s in range(begin, end + 1):
         highest = max(highest, price[s])
         up[s] = highest
     everything = highest
-    if is_mask:
-        for q in range(q0, q1):
-            inside = levels & level_sets[arena[q]]
+    if pair.is_mask:
+        for q in range(pair.begin, pair.end):
+            inside = levels & level_sets[arena[q], column]
             most = DEAD
             if inside == levels:
                 most = everything
@@ -181,9 +312,10 @@ def pay(q0, q1, arena, at, from_segment, to_segment, levels, level_sets, is_mask
     for s in range(end, begin - 1, -1):
         highest = max(highest, price[s])
         down[s] = highest
-    for q in range(q0, q1):
+    for q in range(pair.begin, pair.end):
         i = arena[q]
-        first, last = max(from_segment[at[i]], begin), min(to_segment[at[i]], end)
+        at = at_leaf[i] + number
+        first, last = max(from_segment[at], begin), min(to_segment[at], end)
         if first > last:
             paid[i] = DEAD
         elif first == begin:
@@ -198,21 +330,28 @@ def pay(q0, q1, arena, at, from_segment, to_segment, levels, level_sets, is_mask
 
 
 @fast_kernel
-def offer(q0, q1, arena, at, from_segment, to_segment, level_sets, is_mask, rest, begin, end, up, down, through):
-    """Write down the most that any leaf of a pair offers at each segment."""
+def segment_marginals(pair, ranges, rest, up, down, through):
+    """Write down for each segment the greatest ``rest`` of the leaves that cover it: the tree's max-marginal there; DEAD where none does.
+
+    As in :func:`price_leaves`, leaves that begin or end with the box are noted at their other end and spread by a running maximum.
+    """
+    begin, end, column, number = pair.first, pair.last, pair.column, pair.number
+    arena, at_leaf, level_sets = ranges.arena, ranges.at_leaf, ranges.level_sets
+    from_segment, to_segment = ranges.from_segment, ranges.to_segment
     for s in range(begin, end + 1):
         through[s] = up[s] = down[s] = DEAD
-    if is_mask:
-        for q in range(q0, q1):
-            inside = level_sets[arena[q]]
+    if pair.is_mask:
+        for q in range(pair.begin, pair.end):
+            inside = level_sets[arena[q], column]
             for s in range(begin, end + 1):
                 if inside & 1:
                     through[s] = max(through[s], rest[arena[q]])
                 inside >>= 1
         return
-    for q in range(q0, q1):
+    for q in range(pair.begin, pair.end):
         i = arena[q]
-        first, last = max(from_segment[at[i]], begin), min(to_segment[at[i]], end)
+        at = at_leaf[i] + number
+        first, last = max(from_segment[at], begin), min(to_segment[at], end)
         if first > last:
             continue
         if first == begin:
@@ -233,40 +372,36 @@ def offer(q0, q1, arena, at, from_segment, to_segment, level_sets, is_mask, rest
 
 
 @fast_kernel
-def shrink(limit, lo, hi, mask, alive, near, cells):
-    """Kill the cells outside the ball and draw the box around those alive; return its distance, infinite where nothing is left."""
+def shrink(limit, box, alive, near, cells):
+    """Delete the cells outside the ball and draw the box around those alive; return its cost, infinite where nothing is left.
+
+    A cell goes where the cheapest point of the box that has it costs ``limit`` or more.
+    """
+    lo, hi, mask, off, add, cell_top = box.lo, box.hi, box.mask, cells.off, cells.add, cells.top
     features = lo.shape[0]
-    total = first = second = 0.0
-    where = -1
     for j in range(features):
-        f = cells.off[j]
+        f = off[j]
         best = FAR
         near[j] = -1
         for k in range(lo[j], hi[j] + 1):
-            if alive[f + k] and cells.add[f + k] + cells.top[f + k] < best:
-                best = cells.add[f + k] + cells.top[f + k]
+            if alive[f + k] and add[f + k] + cell_top[f + k] < best:
+                best = add[f + k] + cell_top[f + k]
                 near[j] = k
         if near[j] < 0:
             return np.inf
-        total += cells.add[f + near[j]]
-        top = cells.top[f + near[j]]
-        if top > first:
-            second = first
-            first = top
-            where = j
-        elif top > second:
-            second = top
+    total, first, second, where = cost_parts(near, cells)
     distance = total + first
     if distance >= limit:
         return distance
     for j in range(features):
-        f = cells.off[j]
-        rest = total - cells.add[f + near[j]]
+        f = off[j]
+        # What the other features cost at least: a sum, and a maximum.
+        rest = total - add[f + near[j]]
         other = second if j == where else first
         kept = np.int64(0)
         begin = end = -1
         for k in range(lo[j], hi[j] + 1):
-            if alive[f + k] and k != near[j] and rest + cells.add[f + k] + max(other, cells.top[f + k]) >= limit:
+            if alive[f + k] and k != near[j] and rest + add[f + k] + max(other, cell_top[f + k]) >= limit:
                 alive[f + k] = 0
             if alive[f + k]:
                 if begin < 0:
@@ -281,48 +416,47 @@ def shrink(limit, lo, hi, mask, alive, near, cells):
 
 
 @kernel
-def reach_segments(count, lo, hi, cells, pairs, begin, end):
+def find_segments(count, box, cells, pairs, begin, end):
     """Write down for each pair the first and the last segment that meet the box."""
     for p in range(count):
         j = pairs.feature[p]
         a, b = pairs.segment[p], pairs.segment[p + 1] - 1
         if not cells.is_mask[j]:
-            while pairs.last[a] < lo[j]:
+            while pairs.last[a] < box.lo[j]:
                 a += 1
-            while pairs.first[b] > hi[j]:
+            while pairs.first[b] > box.hi[j]:
                 b -= 1
         begin[p] = a
         end[p] = b
 
 
 @fast_kernel
-def value_leaves(d, trees, cost, leaves, cells, pairs, boxes, work):
-    """Work out the values of leaves and cells from the prices alone; return the largest number met."""
+def value_leaves(d, cost, leaves, cells, pairs, boxes, work):
+    """Work out the values of leaves and the unaries of cells from the prices alone; return the largest number met.
+
+    ``work.value`` of leaf l becomes gain(l) + Σ_j max over its cells of φ[t, j], ``work.unary`` of a cell -λ cost - Σ_t φ[t, j].
+    """
     lo, hi, mask, alive, arena = boxes.lo[d], boxes.hi[d], boxes.mask[d], boxes.alive[d], boxes.arena
     price, multiplier, tree_first, tree_last = boxes.price[d], boxes.multiplier[d], boxes.first[d], boxes.last[d]
-    gain, level_sets, off, is_mask, mask_of = leaves.gain, leaves.box_mask, cells.off, cells.is_mask, cells.mask_of
-    of_tree, feature, at_leaf, of_feature, by_feature = (
-        pairs.of_tree, pairs.feature, pairs.at_leaf, pairs.of_feature, pairs.by_feature,
-    )  # fmt: skip
-    from_segment, to_segment, first, last = pairs.from_segment, pairs.to_segment, pairs.first, pairs.last
+    gain, off, is_mask, mask_of = leaves.gain, cells.off, cells.is_mask, cells.mask_of
+    of_tree, feature, of_feature, by_feature = pairs.of_tree, pairs.feature, pairs.of_feature, pairs.by_feature
+    first, last = pairs.first, pairs.last
+    ranges = Ranges(arena, pairs.at_leaf, pairs.from_segment, pairs.to_segment, leaves.box_mask)
     value, paid, unary, begin, end, up, down = (
         work.value, work.rest, work.unary, work.begin, work.end, work.up, work.down,
     )  # fmt: skip
     largest = 0.0
-    for t in range(trees):
+    for t in range(tree_first.shape[0]):
         q0, q1 = tree_first[t], tree_last[t]
         for q in range(q0, q1):
             value[arena[q]] = gain[arena[q], 0]
         for p in range(of_tree[t], of_tree[t + 1]):
             j = feature[p]
-            k = p - of_tree[t]
-            pay(
-                q0, q1, arena, at_leaf, from_segment[k:], to_segment[k:], mask[j], level_sets[:, mask_of[j]], is_mask[j],
-                price, begin[p], end[p], up, down, paid,
-            )  # fmt: skip
+            pair = Pair(q0, q1, p - of_tree[t], is_mask[j], mask_of[j], mask[j], begin[p], end[p])
+            price_leaves(pair, ranges, price, up, down, paid)
             for q in range(q0, q1):
                 i = arena[q]
-                if paid[i] < DYING or value[i] < DYING:
+                if paid[i] < DEAD_BELOW or value[i] < DEAD_BELOW:
                     value[i] = DEAD
                 else:
                     value[i] += paid[i]
@@ -337,12 +471,12 @@ def value_leaves(d, trees, cost, leaves, cells, pairs, boxes, work):
             p = by_feature[place]
             for s in range(begin[p], end[p] + 1):
                 a, b = f + max(first[s], lo[j]), f + min(last[s], hi[j])
-                if price[s] < DYING:
+                if price[s] < DEAD_BELOW:
                     for c in range(a, b + 1):
                         alive[c] = 0
                         unary[c] = DEAD
                 else:
-                    # A sum of so many prices is at most so many times the largest of them.
+                    # The unary adds up one price for each pair of the feature: at most their number times the largest.
                     largest = max(largest, abs(price[s]) * (of_feature[j + 1] - of_feature[j]))
                     for c in range(a, b + 1):
                         unary[c] -= price[s]
@@ -350,12 +484,12 @@ def value_leaves(d, trees, cost, leaves, cells, pairs, boxes, work):
 
 
 @fast_kernel
-def add_up(d, trees, cells, boxes, work):
-    """Write down each tree's best leaf and each feature's highest cell; return their sum."""
+def sum_bound(d, cells, boxes, work):
+    """Write down each tree's best leaf and each feature's highest cell; return their sum, the bound less its constant."""
     arena, first, last, value, best_of = boxes.arena, boxes.first[d], boxes.last[d], work.value, work.best
     off, lo, hi, alive, unary = cells.off, boxes.lo[d], boxes.hi[d], boxes.alive[d], work.unary
     total = 0.0
-    for t in range(trees):
+    for t in range(first.shape[0]):
         best = DEAD
         for q in range(first[t], last[t]):
             best = max(best, value[arena[q]])
@@ -372,22 +506,28 @@ def add_up(d, trees, cells, boxes, work):
 
 
 @fast_kernel
-def sweep(forward, total, need, pad, factor, largest, kills, d, leaves, cells, pairs, boxes, work):
-    """Pass messages once over all features: take the prices of a feature back, kill cells, and share its values out anew.
+def sweep(forward, total, largest, threshold, d, leaves, cells, pairs, boxes, work):
+    """Pass messages once over all features: take the prices of a feature back, delete cells, and share its values out anew.
 
-    Returns the new total and the largest number met, ``factor`` times which (and ``pad``) the total may be off by. Neither step raises
-    the total.
+    For each feature j in turn:
+
+    - pull: each tree's price on a segment becomes minus its max-marginal there, so that the greatest value of the tree is 0, and the cells
+      get what the tree gave up. Now unary(c) is the max-marginal of cell c over all trees of j, and the total less (greatest unary -
+      unary(c)) bounds the score of every point with cell c: cells for which that is below ``need`` are deleted.
+    - push: each of the n trees in turn takes an equal share 1 / n, 1 / (n - 1), ... of what the cells have, as its new price.
+
+    Neither step raises the total. Returns the new total (DEAD where some tree or feature has nothing left) and the largest number met, with
+    which the rounding of the total is bounded.
     """
+    need, pad, factor, deletes = threshold.need, threshold.pad, threshold.factor, threshold.deletes
     # All arrays are taken out of their tuples before the loops: doing so inside costs more than the work.
     lo, hi, mask, alive, arena = boxes.lo[d], boxes.hi[d], boxes.mask[d], boxes.alive[d], boxes.arena
     price, tree_first, tree_last, is_flat = boxes.price[d], boxes.first[d], boxes.last[d], boxes.is_flat[d]
     begin, end, value, rest, through, unary = work.begin, work.end, work.value, work.rest, work.through, work.unary
     up, down, best_of, highest_of, is_single = work.up, work.down, work.best, work.highest, work.is_single
-    level_sets, off, is_mask, mask_of = leaves.box_mask, cells.off, cells.is_mask, cells.mask_of
-    of_tree, tree_of, at_leaf, of_feature, by_feature = (
-        pairs.of_tree, pairs.tree, pairs.at_leaf, pairs.of_feature, pairs.by_feature,
-    )  # fmt: skip
-    from_segment, to_segment, first, last = pairs.from_segment, pairs.to_segment, pairs.first, pairs.last
+    off, is_mask, mask_of, first, last = cells.off, cells.is_mask, cells.mask_of, pairs.first, pairs.last
+    of_tree, tree_of, of_feature, by_feature = pairs.of_tree, pairs.tree, pairs.of_feature, pairs.by_feature
+    ranges = Ranges(arena, pairs.at_leaf, pairs.from_segment, pairs.to_segment, leaves.box_mask)
     features = lo.shape[0]
     for step in range(features):
         j = step if forward else features - 1 - step
@@ -395,7 +535,7 @@ def sweep(forward, total, need, pad, factor, largest, kills, d, leaves, cells, p
         if pairs_begin == pairs_end or (lo[j] == hi[j] and is_single[j]):
             continue
         f = off[j]
-        sets = level_sets[:, mask_of[j]]
+        # Pull. The total is kept without the terms of this feature and of its trees until they are made anew.
         sharing = 0
         total -= highest_of[j]
         for place in range(pairs_begin, pairs_end):
@@ -403,26 +543,24 @@ def sweep(forward, total, need, pad, factor, largest, kills, d, leaves, cells, p
             if is_flat[p]:
                 continue
             t = tree_of[p]
-            q0, q1, k = tree_first[t], tree_last[t], p - of_tree[t]
+            q0, q1 = tree_first[t], tree_last[t]
+            # A tree with one leaf is a constant: it gives its price back once and gets no share any more.
             if q1 - q0 == 1:
                 is_flat[p] = 1
             else:
                 sharing += 1
-            pay(
-                q0, q1, arena, at_leaf, from_segment[k:], to_segment[k:], mask[j], sets, is_mask[j], price, begin[p], end[p],
-                up, down, rest,
-            )  # fmt: skip
+            pair = Pair(q0, q1, p - of_tree[t], is_mask[j], mask_of[j], mask[j], begin[p], end[p])
+            price_leaves(pair, ranges, price, up, down, rest)
             for q in range(q0, q1):
                 i = arena[q]
-                rest[i] = DEAD if rest[i] < DYING or value[i] < DYING else value[i] - rest[i]
-            offer(
-                q0, q1, arena, at_leaf, from_segment[k:], to_segment[k:], sets, is_mask[j], rest, begin[p], end[p], up, down, through
-            )  # fmt: skip
+                rest[i] = DEAD if rest[i] < DEAD_BELOW or value[i] < DEAD_BELOW else value[i] - rest[i]
+            segment_marginals(pair, ranges, rest, up, down, through)
             total -= best_of[t]
             best_of[t] = 0.0
             for s in range(begin[p], end[p] + 1):
                 a, b = f + max(first[s], lo[j]), f + min(last[s], hi[j])
-                if through[s] < DYING or price[s] < DYING:
+                # No leaf of this tree covers the segment: its cells cannot be chosen.
+                if through[s] < DEAD_BELOW or price[s] < DEAD_BELOW:
                     for c in range(a, b + 1):
                         alive[c] = 0
                         unary[c] = DEAD
@@ -444,18 +582,19 @@ def sweep(forward, total, need, pad, factor, largest, kills, d, leaves, cells, p
                     highest = unary[f + k]
                     choice = k
         work.choice[j] = choice
-        if highest < DYING:
+        if highest < DEAD_BELOW:
             return DEAD, largest
         total += highest
+        # The bound, rounded up; below ``need`` the box is pruned.
         reach = total + pad + factor * largest
         if reach < need:
             return total, largest
-        # Every tree of the pairs is at 0 now: the total less what a cell lacks bounds what is possible with that cell.
+        # Delete cells by their max-marginals: reach - (highest - unary) < need.
         lowest = highest - (reach - need)
         a = b = -1
         for k in range(lo[j], hi[j] + 1):
             if alive[f + k]:
-                if kills and unary[f + k] < lowest:
+                if deletes and unary[f + k] < lowest:
                     alive[f + k] = 0
                     unary[f + k] = DEAD
                 else:
@@ -472,6 +611,7 @@ def sweep(forward, total, need, pad, factor, largest, kills, d, leaves, cells, p
                     while first[end[p]] > b:
                         end[p] -= 1
         is_single[j] = a == b
+        # Push.
         total -= highest
         shared = 0
         for place in range(pairs_begin, pairs_end):
@@ -488,7 +628,7 @@ def sweep(forward, total, need, pad, factor, largest, kills, d, leaves, cells, p
                     x, y = f + max(first[s], a), f + min(last[s], b)
                     for c in range(x, y + 1):
                         top = max(top, unary[c])
-                    if top < DYING:
+                    if top < DEAD_BELOW:
                         price[s] = DEAD
                     else:
                         top *= share
@@ -496,17 +636,15 @@ def sweep(forward, total, need, pad, factor, largest, kills, d, leaves, cells, p
                         for c in range(x, y + 1):
                             unary[c] -= top
             t = tree_of[p]
-            q0, q1, k = tree_first[t], tree_last[t], p - of_tree[t]
-            pay(
-                q0, q1, arena, at_leaf, from_segment[k:], to_segment[k:], mask[j], sets, is_mask[j], price, begin[p], end[p],
-                up, down, rest,
-            )  # fmt: skip
+            q0, q1 = tree_first[t], tree_last[t]
+            pair = Pair(q0, q1, p - of_tree[t], is_mask[j], mask_of[j], mask[j], begin[p], end[p])
+            price_leaves(pair, ranges, price, up, down, rest)
             best = DEAD
             for q in range(q0, q1):
                 i = arena[q]
-                value[i] = DEAD if rest[i] < DYING or value[i] < DYING else value[i] + rest[i]
+                value[i] = DEAD if rest[i] < DEAD_BELOW or value[i] < DEAD_BELOW else value[i] + rest[i]
                 best = max(best, value[i])
-            if best < DYING:
+            if best < DEAD_BELOW:
                 return DEAD, largest
             best_of[t] = best
             total += best
@@ -519,21 +657,22 @@ def sweep(forward, total, need, pad, factor, largest, kills, d, leaves, cells, p
 
 
 @kernel
-def score_and_cost(point, base_point, cost, cells, trees, goal, most, least):
-    """Return the most that a point may score and its cost by cells."""
+def score_and_cost(point, cost, cells, trees, goal, scores):
+    """Return the most that a point may score, and its cost as a plain sum over features."""
     total = 0.0
     for j in range(point.shape[0]):
-        base_point[j] = cells.base_cell[cells.off[j] + point[j]]
         total += cost[cells.off[j] + point[j]]
-    scores_at(base_point, cells, trees, goal, most, least)
-    return most[0], total
+    score_point(point, cells, trees, goal, scores)
+    return scores.most[0], total
 
 
 @kernel
 def adapted(multiplier, need, limit, near_score, near_cost, chosen_score, chosen_cost):
     """Return λ, moved so that two points that keep the total up no longer do.
 
-    The total stays at or above score(x) + λ (limit - cost(x)) of every point x of the box.
+    Whatever the prices, the total is at least score(x) + λ (limit - cost(x)) for every point x of the box. Where that is ``need`` or more
+    at a point that is no counterfactual inside the ball, no sweep can prune the box, only another λ: a smaller one for a point inside the
+    ball, a larger one for a point outside. The factors keep steps short and end just beyond the point. Any λ >= 0 is valid.
     """
     moved = multiplier
     if chosen_cost < limit:
@@ -547,11 +686,12 @@ def adapted(multiplier, need, limit, near_score, near_cost, chosen_score, chosen
 
 
 @kernel
-def choose_boundary(d, slack, trees, leaves, cells, pairs, boxes, work):
-    """Choose the cut whose two sides lose the greatest product of leaf weights; False where there is nothing to cut.
+def choose_branching(d, slack, leaves, cells, pairs, boxes, work):
+    """Choose the branching whose two sides lose the greatest product of leaf weights; False where there is none.
 
-    A leaf weighs the more, the nearer it is to the best of its tree.
+    A leaf weighs the more, the nearer it is to the best of its tree; the weights of a tree add up to 1.
     """
+    trees = boxes.first.shape[1]
     lo, hi, mask, arena, near = boxes.lo[d], boxes.hi[d], boxes.mask[d], boxes.arena, boxes.point[d]
     features = lo.shape[0]
     lost = work.eliminated
@@ -616,8 +756,8 @@ def choose_boundary(d, slack, trees, leaves, cells, pairs, boxes, work):
 
 
 @kernel
-def descend(d, side, cells, boxes):
-    """Make depth d + 1 the part of the box on one side of the cut, with all that is known of the whole."""
+def enter_child(d, side, cells, boxes):
+    """Make depth d + 1 one side of the branching of depth d, with the prices, leaves and λ of the whole, which are valid for its parts."""
     e = d + 1
     boxes.lo[e] = boxes.lo[d]
     boxes.hi[e] = boxes.hi[d]
@@ -637,10 +777,12 @@ def descend(d, side, cells, boxes):
 
 
 @kernel
-def filter_leaves(d, limit, distance, slack, is_first, kills, trees, leaves, cells, pairs, boxes, work):
+def filter_leaves(d, limit, distance, slack, is_first, leaves, cells, pairs, boxes, work):
     """Keep the leaves that meet the box within the ball and whose value is not too far below the best of its tree.
 
-    Returns 0, 1 where some tree has none left, 2 where the arena is full.
+    With leaf l the total falls by best - value(l): where that exceeds ``slack``, the total less ``need`` and rounded up, no counterfactual
+    uses l (a reduced cost); a slack of FAR keeps all. Before the first sweep of a box (``is_first``) there are no values yet, and the lists
+    are those of the parent, to be copied. Returns OPEN, PRUNED where some tree has no leaf left, or NO_ROOM in the arena.
     """
     lo, hi, mask, near, arena = boxes.lo[d], boxes.hi[d], boxes.mask[d], boxes.point[d], boxes.arena
     tree_first, tree_last, value, best_of = boxes.first[d], boxes.last[d], work.value, work.best
@@ -652,15 +794,16 @@ def filter_leaves(d, limit, distance, slack, is_first, kills, trees, leaves, cel
     for j in range(lo.shape[0]):
         near_peak = max(near_peak, top[off[j] + near[j]])
     write = boxes.top[d - 1] if is_first and d > 0 else tree_first[0]
-    for t in range(trees):
+    for t in range(tree_first.shape[0]):
         q0, q1 = tree_first[t], tree_last[t]
         if is_first and d > 0 and write + q1 - q0 > arena.shape[0]:
-            return 2
+            return NO_ROOM
         kept = write
         for q in range(q0, q1):
             i = arena[q]
-            if not is_first and (value[i] < DYING or (kills and best_of[t] - value[i] > slack)):
+            if not is_first and (value[i] < DEAD_BELOW or best_of[t] - value[i] > slack):
                 continue
+            # The cost of the nearest point, corrected where the leaf forces a feature away from it.
             total, peak = distance - near_peak, near_peak
             for p in range(of_tree[t], of_tree[t + 1]):
                 j = feature[p]
@@ -672,10 +815,7 @@ def filter_leaves(d, limit, distance, slack, is_first, kills, trees, leaves, cel
                         break
                     if both >> near[j] & 1:
                         continue
-                    c = -1
-                    for k in range(off[j + 1] - f):
-                        if both >> k & 1 and (c < 0 or add[f + k] + top[f + k] < add[f + c] + top[f + c]):
-                            c = k
+                    c = cheapest_level(both, j, off, add, top)
                 else:
                     a = max(box_lo[i, j], lo[j])
                     b = min(box_hi[i, j], hi[j])
@@ -691,19 +831,19 @@ def filter_leaves(d, limit, distance, slack, is_first, kills, trees, leaves, cel
                 arena[write] = i
                 write += 1
         if write == kept:
-            return 1
+            return PRUNED
         tree_first[t] = kept
         tree_last[t] = write
     boxes.top[d] = write
-    return 0
+    return OPEN
 
 
 @kernel
-def clip_to_leaves(d, trees, leaves, cells, pairs, boxes):
-    """Kill the cells outside of the only leaf of a tree; return whether every tree has a single leaf left."""
+def clip_to_leaves(d, leaves, cells, pairs, boxes):
+    """Delete the cells outside of the only leaf of a tree; return whether every tree has a single leaf left."""
     is_constant = True
     lo, hi, alive = boxes.lo[d], boxes.hi[d], boxes.alive[d]
-    for t in range(trees):
+    for t in range(boxes.first.shape[1]):
         if boxes.last[d, t] - boxes.first[d, t] > 1:
             is_constant = False
             continue
@@ -720,61 +860,53 @@ def clip_to_leaves(d, trees, leaves, cells, pairs, boxes):
     return is_constant
 
 
-# Registers and reals beside those of the plain search.
-SWEEPS, MOVED = 6, 7
-ROOT_BOUND, RESTART_BELOW, TOTAL, BEFORE, PAD, LARGEST = 1, 2, 3, 4, 5, 6
-RESTART = 3
-"""The status of a search that has found a point so near that a smaller ball is worth a fresh start."""
-
-GO_ON, CLOSED, CUT, NO_ROOM, CLOSED_BY_PRICES = 0, 1, 2, 3, 4
-PRICED = 9
-"""The register that counts the boxes whose prices are recorded."""
-
-SINGLE = 2.0**-22
-"""Prices are recorded in single precision; so much of the largest, for each pair, the total may change by that."""
-
-ROOT_SWEEPS, MOST_SWEEPS, LEAST_GAIN = 20, 8, 0.2
-"""A box is swept until it closes, at most so often, and as long as a sweep gains this share of what is missing."""
-
-
 @kernel
-def refine(
-    d, count, records, registers, reals, cost, cells, leaves, trees, goal, pairs, boxes, work, most, least, base_point
-):  # fmt: skip
-    """Tighten the box, its leaves and its prices once; say whether to go on, it is closed, or it must be cut.
+def rounding_factor(sweeps, recorded, pairs):
+    """Return f such that the total is off by at most ``pad`` + f times the largest number met in its sums.
 
-    Where the branching is recorded, only what meets neither the box nor the ball is dropped, so that the prices at the end prove all.
+    A value passes through at most 4 ``longest`` operations in a sweep, where ``longest`` is the most pairs of one feature or one tree, and
+    the total adds up one value per tree and feature. Recording prices in single precision changes that of each ``recorded`` pair once more.
     """
-    lo, hi, mask, near = boxes.lo[d], boxes.hi[d], boxes.mask[d], boxes.point[d]
-    features, forest = lo.shape[0], trees.roots.shape[0]
-    need, limit = goal.need[0], reals[LIMIT]
-    sweeps = registers[SWEEPS]
-    distance = shrink(limit, lo, hi, mask, boxes.alive[d], near, cells)
-    if distance >= limit or not can_differ(lo, hi, mask, cells):
-        return CLOSED
-    reach_segments(count, lo, hi, cells, pairs, work.begin, work.end)
-    slack = reals[TOTAL] + reals[PAD] - need
-    kills = not records
-    outcome = filter_leaves(d, limit, distance, slack, sweeps == 0, kills, forest, leaves, cells, pairs, boxes, work)
-    if outcome != 0:
-        return CLOSED if outcome == 1 else NO_ROOM
-    # A value passes through 4 `longest` operations at most in a sweep, and so many values are added up.
+    features, trees = pairs.of_feature.shape[0] - 1, pairs.of_tree.shape[0] - 1
     longest = np.int64(2)
     for j in range(features):
         longest = max(longest, pairs.of_feature[j + 1] - pairs.of_feature[j] + 2)
-    for t in range(forest):
+    for t in range(trees):
         longest = max(longest, pairs.of_tree[t + 1] - pairs.of_tree[t] + 2)
-    factor = ROUNDOFF * (forest + features) * (4.0 * longest * (sweeps + 2) + forest + features)
-    if records:
-        factor += SINGLE * count
+    factor = ROUNDOFF * (trees + features) * (4.0 * longest * (sweeps + 2) + trees + features)
+    return factor + SINGLE * recorded
+
+
+@kernel
+def tighten(d, records, state, ball, boxes, work, scores):
+    """Tighten the box, its leaves and its prices once; say whether to go on, or it is pruned, or it must be branched on.
+
+    Where the branching is recorded, only what meets neither the box nor the ball is dropped, so that the prices at the end prove all.
+    """
+    cells, leaves, pairs, trees = ball.cells, ball.leaves, ball.pairs, ball.trees
+    goal, cost, registers, reals = ball.goal, ball.cost, state.registers, state.reals
+    box, near = Box(boxes.lo[d], boxes.hi[d], boxes.mask[d]), boxes.point[d]
+    features = near.shape[0]
+    need, limit = goal.need[0], reals[LIMIT]
+    sweeps = registers[SWEEPS]
+    distance = shrink(limit, box, boxes.alive[d], near, cells)
+    if distance >= limit or not can_differ(box, cells):
+        return CLOSED
+    find_segments(ball.pair_count, box, cells, pairs, work.begin, work.end)
+    slack = FAR if records else reals[TOTAL] + reals[PAD] - need
+    outcome = filter_leaves(d, limit, distance, slack, sweeps == 0, leaves, cells, pairs, boxes, work)
+    if outcome != OPEN:
+        return CLOSED if outcome == PRUNED else OUT_OF_ROOM
+    factor = rounding_factor(sweeps, ball.pair_count if records else 0, pairs)
     multiplier = boxes.multiplier[d]
     constant = goal.base[0] + multiplier * limit
     if sweeps == 0:
-        reals[LARGEST] = max(abs(constant), value_leaves(d, forest, cost, leaves, cells, pairs, boxes, work))
-    total = constant + add_up(d, forest, cells, boxes, work)
+        reals[LARGEST] = max(abs(constant), value_leaves(d, cost, leaves, cells, pairs, boxes, work))
+    total = constant + sum_bound(d, cells, boxes, work)
     reals[PAD] = goal.pad + factor * reals[LARGEST]
     reals[TOTAL] = total
     if d == 0:
+        # With a radius r the total is less by λ (limit - r): the ball of the r at which it meets ``need`` holds nothing.
         reals[ROOT_BOUND] = max(reals[ROOT_BOUND], limit - (total + reals[PAD] - need) / multiplier)
     if total + reals[PAD] < need:
         return CLOSED_BY_PRICES
@@ -782,10 +914,11 @@ def refine(
     is_slow = d > 0 and sweeps > 0 and registers[MOVED] == 0 and gained < LEAST_GAIN * (total - need)
     is_stuck = d == 0 and sweeps > 1 and gained < 1e-4 * multiplier * limit
     if is_slow or is_stuck or sweeps >= (ROOT_SWEEPS if d == 0 else MOST_SWEEPS):
-        return CUT
+        return BRANCH
     reals[BEFORE] = total
+    threshold = Threshold(need, goal.pad, factor, not records)
     total, reals[LARGEST] = sweep(
-        sweeps % 2 == 0, total, need, goal.pad, factor, reals[LARGEST], kills, d, leaves, cells, pairs, boxes, work
+        sweeps % 2 == 0, total, reals[LARGEST], threshold, d, leaves, cells, pairs, boxes, work
     )
     reals[TOTAL] = total
     reals[PAD] = goal.pad + factor * reals[LARGEST]
@@ -799,12 +932,12 @@ def refine(
         if not boxes.alive[d, cells.off[j] + work.choice[j]]:
             work.choice[j] = near[j]
     if d > 0 or registers[SWEEPS] % 3 == 0:
-        near_score, near_cost = score_and_cost(near, base_point, cost, cells, trees, goal, most, least)
-        score, chosen = score_and_cost(work.choice, base_point, cost, cells, trees, goal, most, least)
+        near_score, near_cost = score_and_cost(near, cost, cells, trees, goal, scores)
+        score, chosen = score_and_cost(work.choice, cost, cells, trees, goal, scores)
         moved = adapted(multiplier, need, limit, near_score, near_cost, score, chosen)
         if abs(moved - multiplier) > 0.02 * multiplier:
             for j in range(features):
-                for c in range(cells.off[j] + lo[j], cells.off[j] + hi[j] + 1):
+                for c in range(cells.off[j] + box.lo[j], cells.off[j] + box.hi[j] + 1):
                     work.unary[c] -= (moved - multiplier) * cost[c]
             boxes.multiplier[d] = moved
             registers[MOVED] = 1
@@ -812,83 +945,62 @@ def refine(
 
 
 @kernel
-def try_choice(cells, trees, goal, work, registers, reals, best, most, least, base_point):
-    """Take the point that the prices point to as the incumbent, where it is in the goal and nearer."""
-    cost = peak = 0.0
-    for j in range(base_point.shape[0]):
-        cost += cells.add[cells.off[j] + work.choice[j]]
-        peak = max(peak, cells.top[cells.off[j] + work.choice[j]])
-    if cost + peak < reals[LIMIT] and is_sure(work.choice, base_point, cells, trees, goal, most, least):
-        reals[LIMIT] = cost + peak
-        best[:] = work.choice
-        registers[FOUND] = 1
+def try_choice(choice, state, cells, trees, goal, scores):
+    """Take the point that the prices point to as the incumbent, where it is a counterfactual and nearer."""
+    cost = cost_of(choice, cells)
+    if cost < state.reals[LIMIT] and is_counterfactual(choice, cells, trees, goal, scores):
+        state.reals[LIMIT] = cost
+        state.best[:] = choice
+        state.registers[FOUND] = 1
 
 
 @kernel
-def cut(
-    d,
-    cells,
-    leaves,
-    trees,
-    goal,
-    pairs,
-    boxes,
-    work,
-    registers,
-    reals,
-    best,
-    log_point,
-    log_cost,
-    most,
-    least,
-    base_point,
-):
-    """Look at the nearest point of a box and choose where to cut it; True where it is closed instead."""
-    near = boxes.point[d]
-    forest = trees.roots.shape[0]
-    is_constant = clip_to_leaves(d, forest, leaves, cells, pairs, boxes)
+def branch(d, state, ball, boxes, work, scores):
+    """Evaluate the nearest point of a box and choose how to branch on it; False where the box is pruned instead."""
+    cells, leaves, pairs, goal = ball.cells, ball.leaves, ball.pairs, ball.goal
+    reals, near = state.reals, boxes.point[d]
+    is_constant = clip_to_leaves(d, leaves, cells, pairs, boxes)
     limit = reals[LIMIT]
-    if shrink(limit, boxes.lo[d], boxes.hi[d], boxes.mask[d], boxes.alive[d], near, cells) >= limit:
-        return True
-    outcome = settle_point(
-        d, cells, trees, goal, boxes, registers, reals, best, log_point, log_cost, most, least, base_point
-    )
-    if outcome == 1:
-        return True
+    box = Box(boxes.lo[d], boxes.hi[d], boxes.mask[d])
+    if shrink(limit, box, boxes.alive[d], near, cells) >= limit:
+        return False
+    outcome = evaluate_nearest(d, cells, ball.trees, goal, boxes, state, scores)
+    if outcome == COUNTERFACTUAL:
+        # No point of the box is nearer.
+        return False
     failed = failed_condition(near, cells)
     if is_constant:
         # The score is one constant on the box: only a condition can still tell its points apart.
-        return failed < 0 or outcome == 0 or not cut_to_differ(d, failed, cells, boxes)
-    if outcome == 2 and cut_to_differ(d, failed, cells, boxes):
-        return False
+        return failed >= 0 and outcome != IMPOSSIBLE and branch_to_differ(d, failed, cells, boxes)
+    if outcome == REFUSED and branch_to_differ(d, failed, cells, boxes):
+        return True
     slack = max(reals[TOTAL] + reals[PAD] - goal.need[0], 1e-300)
-    return not choose_boundary(d, slack, forest, leaves, cells, pairs, boxes, work)
+    return choose_branching(d, slack, leaves, cells, pairs, boxes, work)
 
 
 @kernel
-def note_prices(d, count, registers, pairs, boxes, work, proof):
-    """Record the prices that close a box; those of segments that nothing alive reaches are 0."""
+def record_prices(d, pair_count, registers, boxes, work, proof):
+    """Record the prices that prune a box, rounded to single precision; those of segments that nothing alive reaches are 0."""
     row = proof.price[registers[PRICED]]
     row[:] = 0.0
-    for p in range(count):
+    for p in range(pair_count):
         for s in range(work.begin[p], work.end[p] + 1):
-            if boxes.price[d, s] > DYING:
+            if boxes.price[d, s] > DEAD_BELOW:
                 row[s] = boxes.price[d, s]
     proof.multiplier[registers[PRICED]] = boxes.multiplier[d]
     registers[PRICED] += 1
 
 
 @kernel
-def advance_priced(
-    budget, count, registers, reals, best, log_point, log_cost, cost, cells, leaves, trees, goal, pairs, boxes, work, proof
-):  # fmt: skip
-    """Run the branch and bound for at most ``budget`` sweeps; all state lives in the arrays, so that it can be resumed.
+def advance_priced(budget, state, ball, boxes, work, proof):
+    """Run the branch and bound for at most ``budget`` sweeps, or until no box is left or room runs out.
 
-    As in the plain search, ``reals[LIMIT]`` is the radius: that of the pass, then the cost of the best point found.
-    ``reals[ROOT_BOUND]`` becomes a cost below which the ball holds nothing.
+    As in the plain search, ``state.reals[LIMIT]`` is the radius: that of the ball, then the cost of the incumbent.
+    ``state.reals[ROOT_BOUND]`` becomes a cost below which the ball holds nothing. ``FRESH`` is 1 before the first sweep of a box, 2
+    after it, 0 on the way back up.
     """
-    most, least = np.empty(1), np.empty(1)
-    base_point = np.empty(cells.own.shape[0], np.int64)
+    cells, registers, reals = ball.cells, state.registers, state.reals
+    scores = Scores(np.empty(cells.own.shape[0], np.int64), np.empty(1), np.empty(1))
     records = proof.code.shape[0] > 0
     for _ in range(budget):
         if registers[DEPTH] < 0 or registers[STATUS] != RUNNING:
@@ -898,11 +1010,12 @@ def advance_priced(
             return
         d = registers[DEPTH]
         if registers[FRESH] == 0:
+            # Back from a child: enter the other one, the one away from the nearest point, or go up.
             if boxes.state[d] == 2:
                 registers[DEPTH] -= 1
             else:
                 boxes.state[d] = 2
-                descend(d, 1 - boxes.near_side[d], cells, boxes)
+                enter_child(d, 1 - boxes.near_side[d], cells, boxes)
                 registers[DEPTH] = d + 1
                 registers[FRESH] = 1
             continue
@@ -913,22 +1026,16 @@ def advance_priced(
             reals[TOTAL] = reals[BEFORE] = FAR
             reals[PAD] = 0.0
             work.is_single[:] = 0
-            for j in range(base_point.shape[0]):
-                work.choice[j] = cells.own[j]
-        outcome = refine(
-            d, count, records, registers, reals, cost, cells, leaves, trees, goal, pairs, boxes, work, most, least, base_point,
-        )  # fmt: skip
+            work.choice[:] = cells.own
+        outcome = tighten(d, records, state, ball, boxes, work, scores)
         if outcome == GO_ON:
             continue
-        if outcome == NO_ROOM:
+        if outcome == OUT_OF_ROOM:
             registers[STATUS] = FULL
             return
-        if outcome == CUT:
-            try_choice(cells, trees, goal, work, registers, reals, best, most, least, base_point)
-            if cut(
-                d, cells, leaves, trees, goal, pairs, boxes, work, registers, reals, best, log_point, log_cost,
-                most, least, base_point,
-            ):  # fmt: skip
+        if outcome == BRANCH:
+            try_choice(work.choice, state, cells, ball.trees, ball.goal, scores)
+            if not branch(d, state, ball, boxes, work, scores):
                 outcome = CLOSED
             if registers[FOUND] and reals[LIMIT] < reals[RESTART_BELOW]:
                 registers[STATUS] = RESTART
@@ -939,7 +1046,7 @@ def advance_priced(
                 proof.code[registers[RECORDED]] = -1 if outcome == CLOSED else -2
                 registers[RECORDED] += 1
                 if outcome == CLOSED_BY_PRICES:
-                    note_prices(d, count, registers, pairs, boxes, work, proof)
+                    record_prices(d, ball.pair_count, registers, boxes, work, proof)
             registers[DEPTH] -= 1
             registers[FRESH] = 0
             continue
@@ -947,9 +1054,7 @@ def advance_priced(
             registers[STATUS] = FULL
             return
         if records:
-            proof.code[registers[RECORDED]] = 2 * boxes.feature[d] + boxes.near_side[d]
-            proof.at[registers[RECORDED]] = boxes.at[d]
-            registers[RECORDED] += 1
+            record_branching(d, boxes, registers, proof)
         boxes.state[d] = 1
-        descend(d, boxes.near_side[d], cells, boxes)
+        enter_child(d, boxes.near_side[d], cells, boxes)
         registers[DEPTH] = d + 1

@@ -1,4 +1,4 @@
-"""The two engines that search one ball: the plain bound, quick on most questions, and the bound by prices for hard ones."""
+"""The two engines that search one ball: with the plain bound, quick on most questions, and with the dual bound for hard ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mace.solvers.trees import dual, kernels
 from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.local import Local
-from mace.solvers.trees.prepared import Values
+from mace.solvers.trees.prepared import Values, kernel_goal
 
 MOST_LOGGED = 4096
 MOST_DEPTH = 4096
@@ -21,12 +21,11 @@ MOST_PRICES = 2**27
 class Engine(ABC):
     """A search of one ball that can be paused and resumed."""
 
-    def __init__(self, local: Local, trees: kernels.Trees, values: Values, radius: float) -> None:
-        features = len(local.start_lo)
+    def __init__(self, local: Local, values: Values, radius: float) -> None:
+        features = len(local.cells.own)
         self.local = local
-        self.trees = trees
         self.radius = radius
-        self.goal = kernels.Goal(values.base, values.need, values.sure, values.pad)
+        self.goal = kernel_goal(values)
         self.registers = np.zeros(12, np.int64)
         self.registers[kernels.FRESH] = 1
         self.reals = np.zeros(8)
@@ -34,6 +33,7 @@ class Engine(ABC):
         self.best = np.zeros(features, np.int64)
         self.log_point = np.empty((MOST_LOGGED, features), np.int64)
         self.log_cost = np.empty(MOST_LOGGED)
+        self.state = kernels.State(self.registers, self.reals, self.best, self.log_point, self.log_cost)
 
     @property
     def nodes(self) -> int:
@@ -42,7 +42,7 @@ class Engine(ABC):
 
     @property
     def status(self) -> int:
-        """Whether it runs, has run out of room, or wants something of its caller."""
+        """Whether it is running, has run out of room, or waits for its caller (:mod:`mace.solvers.trees.kernels` has the values)."""
         return int(self.registers[kernels.STATUS])
 
     @property
@@ -52,7 +52,7 @@ class Engine(ABC):
 
     @property
     def floor(self) -> float:
-        """A cost below which the ball holds nothing, whether or not the search has ended."""
+        """A lower bound on the cost of the ball's counterfactuals, whether or not the search has ended."""
         return 0.0
 
     @property
@@ -70,15 +70,16 @@ class Engine(ABC):
 
 
 class Plain(Engine):
-    """Each tree's greatest leaf within the box and the ball."""
+    """Branch and bound with the plain bound: each tree's greatest leaf within the box and the ball."""
 
     def __init__(
         self, local: Local, trees: kernels.Trees, values: Values, radius: float, arena: int, *, record: bool = False
     ) -> None:
-        super().__init__(local, trees, values, radius)
-        features, margins, forest, size = len(local.start_lo), len(values.base), local.trees, len(local.rep)
+        super().__init__(local, values, radius)
+        features, margins, forest, size = len(self.best), len(values.base), local.trees, len(local.cheapest)
         depth = min(size + features + 4, MOST_DEPTH)
         ints = np.int64
+        self.trees = trees
         self.stack = stack = kernels.Stack(
             arena=np.empty(arena, np.int32),
             lo=np.empty((depth, features), ints),
@@ -94,21 +95,24 @@ class Plain(Engine):
             at=np.empty(depth, ints),
             near_side=np.empty(depth, ints),
             point=np.empty((depth, features), ints),
-            at_first=np.empty(forest, ints),
-            loose=np.empty(features, ints),
-            closed=np.empty(2),
-            reach=np.empty((features, 3), ints),
-            level=np.empty((features, 2)),
         )
         stack.arena[: local.count] = local.order
-        stack.lo[0], stack.hi[0], stack.mask[0] = local.start_lo, local.start_hi, local.start_mask
+        stack.lo[0], stack.hi[0], stack.mask[0] = local.box
         stack.first[0], stack.last[0] = local.tree_start[:-1], local.tree_start[1:]
         stack.active[0], stack.top[0], stack.const[0] = forest, local.count, values.base
         widest = int(np.diff(local.off).max())
-        self.peaks = np.empty((forest, margins))
-        self.drop, self.soft = np.empty((2, size + 1)), np.empty((2, size + 1))
-        self.scratch = np.empty((2, widest + 1))
-        self.empty = np.empty((2, size + 1), ints)
+        self.work = kernels.Work(
+            tree_max=np.empty((forest, margins)),
+            drop=np.empty((2, size + 1)),
+            eliminated=np.empty((2, size + 1)),
+            scratch=np.empty((2, widest + 1)),
+            empty=np.empty((2, size + 1), ints),
+            first_fit=np.empty(forest, ints),
+            free=np.empty(features, ints),
+            fixed=np.empty(2),
+            reach=np.empty((features, 3), ints),
+            fall=np.empty((features, 2)),
+        )
         steps = 16 * (size + 64) if record else 0
         self.proof = kernels.Proof(code=np.empty(steps, np.int32), at=np.zeros(steps, ints))
 
@@ -129,15 +133,14 @@ class Plain(Engine):
 
     def advance(self, budget: int) -> None:
         """Go on for so many boxes."""
+        local = self.local
         kernels.advance(
-            budget, self.registers, self.reals, self.best, self.log_point, self.log_cost, self.local.cells, self.local.leaves,
-            self.trees, self.goal, self.stack, self.peaks, self.drop, self.soft, self.scratch, self.empty,
-            self.proof,
-        )  # fmt: skip
+            budget, self.state, local.cells, local.leaves, self.trees, self.goal, self.stack, self.work, self.proof
+        )
 
 
 class Priced(Engine):
-    """Trees that pay for the cells they want (see :mod:`mace.solvers.trees.dual`)."""
+    """Branch and bound with the dual bound: trees pay for the cells they want (:mod:`mace.solvers.trees.dual`)."""
 
     def __init__(
         self,
@@ -150,11 +153,13 @@ class Priced(Engine):
         *,
         record: bool = False,
     ) -> None:
-        super().__init__(local, trees, values, radius)
-        cells, features, forest, size = local.cells, len(local.start_lo), local.trees, len(local.rep)
+        super().__init__(local, values, radius)
+        features, forest, size = len(self.best), local.trees, len(local.cheapest)
         ints = np.int64
-        self.cost = mean_cost(cells)
         self.pairs, self.count, segments = make_pairs(local)
+        self.ball = dual.PricedBall(
+            local.cells, local.leaves, trees, self.goal, self.pairs, self.count, mean_cost(local.cells)
+        )
         depth = int(max(8, min(size + features + 4, MOST_DEPTH, MOST_PRICES // max(segments, 1))))
         self.boxes = boxes = dual.Boxes(
             arena=np.empty(arena, np.int32),
@@ -175,11 +180,11 @@ class Priced(Engine):
             point=np.empty((depth, features), ints),
         )
         boxes.arena[: local.count] = local.order
-        boxes.lo[0], boxes.hi[0], boxes.mask[0] = local.start_lo, local.start_hi, local.start_mask
+        boxes.lo[0], boxes.hi[0], boxes.mask[0] = local.box
         boxes.alive[0] = is_allowed(local)
         boxes.price[0], boxes.multiplier[0], boxes.is_flat[0] = 0.0, multiplier, 0
         boxes.first[0], boxes.last[0], boxes.top[0] = local.tree_start[:-1], local.tree_start[1:], local.count
-        self.work = dual.Work(
+        self.work = dual.DualWork(
             value=np.empty(local.count),
             best=np.empty(forest),
             unary=np.empty(size),
@@ -206,7 +211,7 @@ class Priced(Engine):
 
     @property
     def closing_prices(self) -> tuple[NDArray[np.float32], Floats]:
-        """The prices of each box that they close, and the price of distance."""
+        """The prices and the λ of each box that is pruned by them."""
         boxes = self.registers[dual.PRICED]
         return self.proof.price[:boxes], self.proof.multiplier[:boxes]
 
@@ -219,21 +224,17 @@ class Priced(Engine):
 
     @property
     def floor(self) -> float:
-        """A cost below which the ball holds nothing, whether or not the search has ended."""
+        """A lower bound on the cost of the ball's counterfactuals, whether or not the search has ended."""
         return min(self.radius, float(self.reals[dual.ROOT_BOUND]))
 
     @property
     def multiplier(self) -> float:
-        """The price of distance at the root, to begin the next ball with."""
+        """λ at the root, to begin the next ball with."""
         return float(self.boxes.multiplier[0])
 
     def advance(self, budget: int) -> None:
         """Go on for so many sweeps."""
-        dual.advance_priced(
-            budget, self.count, self.registers, self.reals, self.best, self.log_point, self.log_cost, self.cost,
-            self.local.cells, self.local.leaves, self.trees, self.goal, self.pairs, self.boxes, self.work,
-            self.proof,
-        )  # fmt: skip
+        dual.advance_priced(budget, self.state, self.ball, self.boxes, self.work, self.proof)
 
 
 def _room(steps: int, boxes: int, segments: int) -> dual.PricedProof:
@@ -261,13 +262,13 @@ def is_allowed(local: Local) -> NDArray[np.uint8]:
     allowed: NDArray[np.uint8] = (local.cells.add < kernels.FAR).astype(np.uint8)
     for j in np.flatnonzero(local.cells.is_mask):
         levels = np.arange(local.off[j + 1] - local.off[j])
-        allowed[local.off[j] : local.off[j + 1]] &= ((local.start_mask[j] >> levels) & 1).astype(np.uint8)
+        allowed[local.off[j] : local.off[j + 1]] &= ((local.box.mask[j] >> levels) & 1).astype(np.uint8)
     return allowed
 
 
 def make_pairs(local: Local) -> tuple[dual.Pairs, int, int]:
     """Return the pairs of trees and features, their number and that of their segments."""
-    features, forest = len(local.start_lo), local.trees
+    features, forest = len(local.cells.own), local.trees
     ints = np.int64
     counts = np.zeros(2, ints)
     room = 8
@@ -277,17 +278,15 @@ def make_pairs(local: Local) -> tuple[dual.Pairs, int, int]:
             tree=np.empty(room * forest, ints),
             feature=np.empty(room * forest, ints),
             segment=np.empty(room * forest + 1, ints),
-            first=np.empty(4 * room * forest + len(local.rep), ints),
-            last=np.empty(4 * room * forest + len(local.rep), ints),
+            first=np.empty(4 * room * forest + len(local.cheapest), ints),
+            last=np.empty(4 * room * forest + len(local.cheapest), ints),
             at_leaf=np.empty(local.count, ints),
             from_segment=np.empty(room * local.count, np.int32),
             to_segment=np.empty(room * local.count, np.int32),
             of_feature=np.empty(features + 1, ints),
             by_feature=np.empty(room * forest, ints),
         )
-        made = dual.make_pairs(
-            local.tree_start, local.leaves, local.cells, local.start_lo, local.start_hi, local.start_mask, pairs, counts
-        )
+        made = dual.make_pairs(local.tree_start, local.order, local.leaves, local.cells, local.box, pairs, counts)
         if made:
             return pairs, int(counts[0]), int(counts[1])
         room *= 2

@@ -1,60 +1,295 @@
 """The numba kernels of the tree lane: cost tables, the leaves inside a ball, and the branch and bound over them.
 
-Features are of two sorts. An *ordered* feature has cells in order; a box holds a range of them, and the cost does not
-decrease away from the cell ``own``. A *mask* feature has at most 62 levels without order; a box holds a set of them
-as the bits of an integer.
+**Cells.** Each feature's domain is cut into cells on which no tree changes. An *ordered* feature has cells in order; a box holds a range
+``lo..hi`` of them, and the cost does not decrease away from the cell ``own``, the cheapest. A *mask* feature has at most 62 levels without
+order; a box holds a set of them as the bits of the integer ``mask``. All cells lie behind each other in flat arrays: those of feature j at
+``off[j]`` up to ``off[j + 1]``, and cell k of feature j at ``off[j] + k``. Everywhere else cells are numbered from 0 within their feature.
 
-The cost of a point is the sum of ``add`` over its cells plus the greatest ``top`` among them. The score of a point,
-for each margin k, is ``base[k]`` plus the values of its leaves; it can only be in the goal where every score is at
-least ``need[k]``.
+**Cost.** The cost of a point is Σ_j add[cell of j] + max_j top[cell of j], without unit, at least 0. Both are the least of the cell, so
+that the cost of a box is that of its cheapest cells: a lower bound that some point of the box attains. Costs are plain float sums, rounded
+to nearest; the caller subtracts their error from the bound that it reports.
+
+**Score.** For each margin k of the goal the score of a point is base[k] + Σ_t (what its leaf in tree t adds). A leaf adds at most ``most``
+and at least ``least``, rounded outward (the two are equal where sums are exact). A point can be a counterfactual only where the sums of
+``most`` reach ``need`` for every k, and surely is one where those of ``least`` reach ``sure``; ``need`` and ``sure`` leave room for the
+rounding of these sums. In between only the real model decides, and the point is logged.
+
+**Search.** A ball is all points that cost less than a limit. Inside it only few leaves remain (:func:`collect`), and cells that these
+leaves do not distinguish are merged into blocks (:func:`compress`), which the search then calls cells. It goes depth first; ``stack``
+has one row per depth, and ``arena`` holds the lists of useful leaves of all depths behind each other. A box is pruned where its cost is
+not below the limit, or where the bound
+
+    base[k] + Σ_t max {most of l : l a leaf of tree t that meets the box inside the ball}  <  need[k]
+
+for some k. All state is in arrays, so that a search can be paused and resumed.
 """
 
 from __future__ import annotations
 
-from collections import namedtuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mace.solvers.compiled import kernel
 
+Array = NDArray[Any]
+
 FAR = 1e300
+"""Above every cost and every score."""
 
-Trees = namedtuple("Trees", "roots feature bound subset left right missing_left most least")
-"""The ensemble over base cells: the feature of a node (-1 at a leaf), its first cell on the right (ordered) or its
-levels on the left (mask), and the most and the least that a leaf may add to each margin, rounding included."""
+NO_LEAF = 1e100
+"""The drop of the bound on a side on which some tree has no leaf: more than any slack."""
 
-Cells = namedtuple("Cells", "is_mask is_missing mask_of off add top own base_cell differs at_least")
-"""The features of one search: costs of their cells, the base cell of each, and where a condition counts it as different."""
 
-Leaves = namedtuple("Leaves", "box_lo box_hi box_mask gain")
-"""The leaves inside the ball: their boxes and what they add to each margin."""
+class Trees(NamedTuple):
+    """The ensemble over the model's own cells, one entry per node."""
 
-Stack = namedtuple(
-    "Stack",
-    "arena lo hi mask first last active top const state feature at near_side point at_first loose closed reach level",
-)
-"""The open boxes, one a depth: their ranges, the useful leaves of each tree, and how they are cut in two."""
+    roots: Array
+    feature: Array  # -1 at a leaf
+    bound: Array  # ordered feature: the first cell that goes right
+    subset: Array  # mask feature: the levels that go left, as bits
+    left: Array
+    right: Array
+    missing_left: Array  # whether a missing value goes left
+    most: Array  # nodes x margins: the most that a leaf adds, rounded up
+    least: Array  # nodes x margins: the least, rounded down
 
-Proof = namedtuple("Proof", "code at")
-"""The branching in the order of its nodes, where it is recorded: -1 for a box that is closed, or twice the feature of a cut, plus which
-side comes next; and the cut itself."""
 
-Goal = namedtuple("Goal", "base need sure pad")
-"""What the scores start from, what the most must reach to be possible and the least to be sure, and how far rounding
-may be off in the sums made here."""
+class Cells(NamedTuple):
+    """The features and cells of one search, and its conditions "at least n features differ from an earlier counterfactual"."""
+
+    is_mask: Array
+    is_missing: (
+        Array  # features whose value is missing in this search: trees follow ``missing_left``, boxes ignore them
+    )
+    mask_of: Array  # the column of a mask feature in ``Leaves.box_mask``
+    off: Array
+    add: Array
+    top: Array
+    own: Array
+    base_cell: Array  # the model's own cell that a cell lies in
+    differs: Array  # conditions x cells: whether the cell counts as different
+    at_least: Array  # per condition, how many features must differ
+
+
+class Leaves(NamedTuple):
+    """The leaves inside the ball: their boxes, and the most that they add to each margin."""
+
+    box_lo: Array  # leaves x features
+    box_hi: Array
+    box_mask: Array  # leaves x mask features
+    gain: Array  # leaves x margins
+
+
+class Goal(NamedTuple):
+    """What scores start from, the thresholds ``need`` and ``sure`` (see above), and the rounding of sums that are updated in place."""
+
+    base: Array
+    need: Array
+    sure: Array
+    pad: float
+
+
+class Box(NamedTuple):
+    """A box of cells: a range of an ordered feature, a set of levels of a mask feature."""
+
+    lo: Array
+    hi: Array
+    mask: Array
+
+
+class Row(NamedTuple):
+    """The factual: its numbers, which were missing, and which features are missing in this search."""
+
+    factual: Array
+    was_missing: Array
+    is_missing: Array
+
+
+class Kinds(NamedTuple):
+    """The features' kinds, and the least and the greatest value in each cell."""
+
+    is_mask: Array
+    is_category: Array
+    off: Array
+    low: Array
+    high: Array
+
+
+class Allowed(NamedTuple):
+    """The least and the greatest allowed number of each feature, or its allowed levels as bits."""
+
+    low: Array
+    high: Array
+    levels: Array
+
+
+class Weights(NamedTuple):
+    """The distance: a change by δ (as a share of the range) adds jump + slope δ + square δ² to the sum, and peak δ to the maximum."""
+
+    inverse_range: Array
+    jump: Array
+    slope: Array
+    square: Array
+    peak: Array
+
+
+class CostTables(NamedTuple):
+    """What :func:`cost_tables` fills in: each cell's costs and representative value, each feature's cheapest cell."""
+
+    add: Array
+    top: Array
+    value: Array
+    own: Array
+
+
+class Boundaries(NamedTuple):
+    """Where a cell of the model begins among those of the question: ``start[off[j] + b]`` for its cell b of feature j."""
+
+    start: Array
+    off: Array
+
+
+class Found(NamedTuple):
+    """What :func:`collect` fills in: each tree's range of leaves, the leaves' nodes and boxes, the least cost that was left out."""
+
+    tree_start: Array
+    leaf: Array
+    box_lo: Array
+    box_hi: Array
+    box_mask: Array
+    dropped: Array
+
+
+class Blocks(NamedTuple):
+    """What :func:`compress` fills in: blocks of cells, the cheapest cell and the first cell of each, and the cheapest block per feature."""
+
+    off: Array
+    add: Array
+    top: Array
+    cheapest: Array
+    first: Array
+    own: Array
+
+
+class Stack(NamedTuple):
+    """The open boxes, one row per depth."""
+
+    arena: Array  # numbers of leaves; depth d owns the part up to top[d]
+    lo: Array
+    hi: Array
+    mask: Array
+    first: Array  # depth x active trees: the range of its leaves in the arena
+    last: Array
+    active: Array  # how many trees have more than a constant left
+    top: Array
+    const: Array  # depth x margins: the base, and the trees that are constant on the box
+    state: Array  # 1 where one child was entered, 2 where both were
+    feature: Array  # the branching: feature, where (last cell or levels of side 0), and the side that holds the nearest point
+    at: Array
+    near_side: Array
+    point: Array  # depth x features: the cheapest point of the box
+
+
+class Work(NamedTuple):
+    """Scratch space of one node."""
+
+    tree_max: Array  # active trees x margins: the greatest gain of a useful leaf
+    drop: Array  # 2 sides x cells: by how much the score's bound falls on a side of a branching
+    eliminated: Array  # 2 sides x cells: the share of the leaves, by weight, that a side loses
+    scratch: Array
+    empty: Array  # 2 sides x cells: how many trees have no leaf on the side
+    first_fit: Array  # per active tree, the place of its first useful leaf
+    free: Array  # features that have more than one cell left, and the one just branched on
+    fixed: Array  # what the other features cost: sum, maximum
+    reach: Array  # per free ordered feature: its number, and how far down and up the leaves seen so far reach
+    fall: Array  # per free ordered feature: the fall of the last leaf that extended the reach, downward and upward
+
+
+class State(NamedTuple):
+    """What a paused search keeps: registers, the incumbent, and the points that only the real model can decide."""
+
+    registers: Array
+    reals: Array
+    best: Array
+    log_point: Array
+    log_cost: Array
+
+
+class Scores(NamedTuple):
+    """Scratch space for evaluating a point: its base cells, and the most and the least that its scores may be."""
+
+    base_point: Array
+    most: Array
+    least: Array
+
+
+class Proof(NamedTuple):
+    """The branching in preorder, where it is recorded (empty arrays otherwise): ``code`` is -1 for a pruned box, else twice the feature
+    plus the side that comes next; ``at`` says where."""
+
+    code: Array
+    at: Array
+
+
+class LeafTest(NamedTuple):
+    """What a leaf is tested against in one node: arrays taken out of their records once, because doing so per leaf costs time."""
+
+    limit: float
+    fixed_cost: float
+    fixed_peak: float
+    free: Array
+    lo: Array
+    hi: Array
+    mask: Array
+    own: Array
+    is_mask: Array
+    mask_of: Array
+    off: Array
+    add: Array
+    top: Array
+    box_lo: Array
+    box_hi: Array
+    box_mask: Array
+
+
+DEPTH, FRESH, NODES, LOGGED, STATUS, FOUND, RECORDED = 0, 1, 2, 3, 4, 5, 8
+"""Integer registers: the depth, whether the box there is still to be searched, counts, and whether there is an incumbent."""
+
+LIMIT = 0
+"""Real register: the radius of the ball, then the cost of the incumbent."""
+
+RUNNING, FULL, LOG_FULL, PROOF_FULL = 0, 1, 2, 4
+"""Values of ``STATUS``."""
+
+OPEN, PRUNED, NO_ROOM = 0, 1, 2
+"""What filtering the leaves says of a box."""
+
+IMPOSSIBLE, COUNTERFACTUAL, REFUSED, UNDECIDED = 0, 1, 2, 3
+"""What is known of a point: not in the goal, the new incumbent, in the goal but against a condition, too near the boundary."""
+
+UNCHANGED, SHAVED, EMPTY = 0, 1, 2
+"""What shaving does to a box."""
+
+
+# ---- costs
 
 
 @kernel
-def cost_tables(
-    factual, was_missing, is_missing, is_mask, is_category, off, clo, chi, allowed_lo, allowed_hi, allowed_mask, inverse_range,
-    jump, slope, square, peak, add, top, rep, own, lo, hi, mask,
-):  # fmt: skip
+def cost_tables(row, kinds, allowed, weights, tables, box):
     """Fill in the cost and the representative of every cell, the cheapest cell and the allowed range of every feature.
 
-    Returns False where some feature has no allowed cell.
+    A cell costs what its value nearest to the factual costs, in floats rounded to nearest; forbidden cells cost FAR. A missing feature
+    has one cost whatever its cell. Returns False where some feature has no allowed cell.
     """
-    features = factual.shape[0]
-    for j in range(features):
+    factual, was_missing, is_missing, off = row.factual, row.was_missing, row.is_missing, kinds.off
+    is_mask, is_category, low, high = kinds.is_mask, kinds.is_category, kinds.low, kinds.high
+    least, greatest, levels, inverse_range = allowed.low, allowed.high, allowed.levels, weights.inverse_range
+    jump, slope, square, peak = weights.jump, weights.slope, weights.square, weights.peak
+    add, top, cell_value, own = tables.add, tables.top, tables.value, tables.own
+    lo, hi, mask = box.lo, box.hi, box.mask
+    for j in range(factual.shape[0]):
         best = FAR
         lo[j] = -1
         mask[j] = 0
@@ -69,17 +304,18 @@ def cost_tables(
             k = c - off[j]
             if is_mask[j]:
                 value = np.float64(k)
-                alive = (allowed_mask[j] >> k) & 1 == 1
+                is_allowed = (levels[j] >> k) & 1 == 1
             else:
-                a = max(clo[c], allowed_lo[j])
-                b = min(chi[c], allowed_hi[j])
-                alive = a <= b
+                # The value of the cell, within what is allowed, that is nearest to the factual.
+                a = max(low[c], least[j])
+                b = min(high[c], greatest[j])
+                is_allowed = a <= b
                 value = min(max(factual[j], a), b)
-            if not alive:
+            if not is_allowed:
                 add[c] = FAR
                 top[c] = FAR
                 continue
-            rep[c] = value
+            cell_value[c] = value
             delta = abs(value - factual[j]) * inverse_range[j]
             if is_category[j] and value != factual[j]:
                 delta = 1.0 if inverse_range[j] > 0.0 else 0.0
@@ -103,11 +339,12 @@ def cost_tables(
 
 
 @kernel
-def extent(lo, hi, own, is_mask, off, add, top):
+def extent(box, cells):
     """Return the cost of the nearest allowed point, the least cost of any change (0 where there is none), and a cost above every one."""
+    off, add, top, own = cells.off, cells.add, cells.top, cells.own
     total = peak = all_total = all_peak = 0.0
     step = FAR
-    for j in range(lo.shape[0]):
+    for j in range(own.shape[0]):
         total += add[off[j] + own[j]]
         peak = max(peak, top[off[j] + own[j]])
         most = 0.0
@@ -117,7 +354,7 @@ def extent(lo, hi, own, is_mask, off, add, top):
             cost = add[c] + top[c]
             if 0.0 < cost < step:
                 step = cost
-            if is_mask[j] or lo[j] <= c - off[j] <= hi[j]:
+            if cells.is_mask[j] or box.lo[j] <= c - off[j] <= box.hi[j]:
                 most = max(most, add[c])
                 all_peak = max(all_peak, top[c])
         all_total += most
@@ -125,46 +362,80 @@ def extent(lo, hi, own, is_mask, off, add, top):
 
 
 @kernel
-def cheapest(j, lo, hi, mask, own, is_mask, off, add, top):
-    """Return the cheapest cell of feature j within a box."""
-    if not is_mask[j]:
-        return min(max(own[j], lo[j]), hi[j])
-    if (mask[j] >> own[j]) & 1:
-        return own[j]
+def cheapest_level(levels, j, off, add, top):
+    """Return the cheapest of a set of levels of feature j, given as bits; -1 for the empty set."""
+    f = off[j]
     best = -1
-    for k in range(off[j + 1] - off[j]):
-        if (mask[j] >> k) & 1 and (
-            best < 0 or add[off[j] + k] + top[off[j] + k] < add[off[j] + best] + top[off[j] + best]
-        ):
+    for k in range(off[j + 1] - f):
+        if (levels >> k) & 1 and (best < 0 or add[f + k] + top[f + k] < add[f + best] + top[f + best]):
             best = k
     return best
 
 
 @kernel
-def shrink_to_ball(limit, lo, hi, mask, own, is_mask, off, add, top, near):
-    """Shrink a box to the ball of radius ``limit``; return its distance and write its nearest cells into ``near``."""
-    features = lo.shape[0]
-    total = 0.0
-    first = 0.0
-    second = 0.0
+def cheapest(j, box, cells):
+    """Return the cheapest cell of feature j within a box."""
+    own = cells.own[j]
+    if not cells.is_mask[j]:
+        # Costs do not decrease away from the own cell.
+        return min(max(own, box.lo[j]), box.hi[j])
+    if (box.mask[j] >> own) & 1:
+        return own
+    return cheapest_level(box.mask[j], j, cells.off, cells.add, cells.top)
+
+
+@kernel
+def cost_of(point, cells):
+    """Return the cost of a point given by its cells, rounded to nearest in the order of features."""
+    off, add, top = cells.off, cells.add, cells.top
+    total = peak = 0.0
+    for j in range(point.shape[0]):
+        c = off[j] + point[j]
+        total += add[c]
+        peak = max(peak, top[c])
+    return total + peak
+
+
+@kernel
+def cost_parts(point, cells):
+    """Return the sum of ``add`` over a point's cells, the greatest and second greatest ``top``, and the feature of the greatest (or -1).
+
+    With these the cost of a point that differs in one feature is known at once.
+    """
+    off, add, top = cells.off, cells.add, cells.top
+    total = first = second = 0.0
     where = -1
-    for j in range(features):
-        c = cheapest(j, lo, hi, mask, own, is_mask, off, add, top)
-        near[j] = c
-        total += add[off[j] + c]
-        t = top[off[j] + c]
-        if t > first:
+    for j in range(point.shape[0]):
+        c = off[j] + point[j]
+        total += add[c]
+        if top[c] > first:
             second = first
-            first = t
+            first = top[c]
             where = j
-        elif t > second:
-            second = t
+        elif top[c] > second:
+            second = top[c]
+    return total, first, second, where
+
+
+@kernel
+def shrink_to_ball(limit, box, cells, near):
+    """Shrink a box to the ball of radius ``limit``; return its cost and write its cheapest cells into ``near``.
+
+    A cell goes where the cheapest point of the box that has it costs ``limit`` or more. The box is left alone where all of it does.
+    """
+    lo, hi, mask = box.lo, box.hi, box.mask
+    is_mask, off, add, top = cells.is_mask, cells.off, cells.add, cells.top
+    features = lo.shape[0]
+    for j in range(features):
+        near[j] = cheapest(j, box, cells)
+    total, first, second, where = cost_parts(near, cells)
     distance = total + first
     if distance >= limit:
         return distance
     for j in range(features):
         f = off[j]
         c = near[j]
+        # What the other features cost at least: a sum, and a maximum.
         rest = total - add[f + c]
         other = second if j == where else first
         if is_mask[j]:
@@ -174,6 +445,7 @@ def shrink_to_ball(limit, lo, hi, mask, own, is_mask, off, add, top, near):
                     kept |= np.int64(1) << k
             mask[j] = kept
         elif lo[j] < hi[j]:
+            # Costs rise away from the cheapest cell, so that only the ends need to be looked at.
             a = lo[j]
             while a < c and rest + add[f + a] + max(other, top[f + a]) >= limit:
                 a += 1
@@ -185,37 +457,53 @@ def shrink_to_ball(limit, lo, hi, mask, own, is_mask, off, add, top, near):
     return distance
 
 
+# ---- the leaves inside a ball
+
+
 @kernel
-def collect(
-    limit, lo, hi, mask, cells, start, base_off, trees, depth_limit, tree_start, leaf, box_lo, box_hi, box_mask, dropped
-):
+def undo_split(depth, path, lo, hi, mask, is_mask):
+    """Give a box back the range that the split at a depth of the path took from it."""
+    j = path[0, depth]
+    if j >= 0:
+        if is_mask[j]:
+            mask[j] = path[1, depth]
+        else:
+            lo[j] = path[1, depth]
+            hi[j] = path[2, depth]
+
+
+@kernel
+def collect(limit, box, cells, boundaries, trees, depth_limit, found):
     """Write down the leaves whose box comes nearer than ``limit``, with that box; return their number, or -1 where they do not fit.
 
-    ``dropped[0]`` becomes the least cost of what was left out: up to that radius, the same leaves would be found.
+    Each tree is walked depth first. A child differs from its parent in one feature, so that its cost follows from the parent's by one
+    subtraction and one addition; the limit is widened by more than their rounding, so that no leaf inside the ball is lost.
+    ``found.dropped[0]`` becomes the least cost of what was left out: up to that radius, the same leaves would be found.
     """
-    dropped[0] = FAR
     is_mask, is_missing, off, add, top = cells.is_mask, cells.is_missing, cells.off, cells.add, cells.top
     own, mask_of, roots, missing_left = cells.own, cells.mask_of, trees.roots, trees.missing_left
     feature, bound, subset, left, right = trees.feature, trees.bound, trees.subset, trees.left, trees.right
-    features = lo.shape[0]
-    capacity = leaf.shape[0]
+    start, start_off = boundaries.start, boundaries.off
+    tree_start, leaf, dropped = found.tree_start, found.leaf, found.dropped
+    box_lo, box_hi, box_mask = found.box_lo, found.box_hi, found.box_mask
+    features = own.shape[0]
     count = 0
-    slack = limit * (1.0 + 1e-12) + 1e-15
-    node_stack = np.empty(2 * depth_limit + 4, np.int64)
-    depth_stack = np.empty(2 * depth_limit + 4, np.int64)
-    side_stack = np.empty(2 * depth_limit + 4, np.int64)
-    cost_stack = np.empty(2 * depth_limit + 4, np.float64)
-    peak_stack = np.empty(2 * depth_limit + 4, np.float64)
-    done_feature = np.empty(depth_limit + 2, np.int64)
-    done_lo = np.empty(depth_limit + 2, np.int64)
-    done_hi = np.empty(depth_limit + 2, np.int64)
-    cur_lo = lo.copy()
-    cur_hi = hi.copy()
-    cur_mask = mask.copy()
+    dropped[0] = FAR
+    outside = limit * (1.0 + 1e-12) + 1e-15
+    # The nodes still to visit: depth, and twice the parent plus the side taken there (-1 at the root); cost so far: sum, maximum.
+    size_limit = 2 * depth_limit + 4
+    node_stack = np.empty(size_limit, np.int64)
+    depth_stack = np.empty(size_limit, np.int64)
+    side_stack = np.empty(size_limit, np.int64)
+    cost_stack = np.empty(size_limit, np.float64)
+    peak_stack = np.empty(size_limit, np.float64)
+    # The splits above the node at hand: feature (-1 where nothing changed), and the range or levels before the split.
+    path = np.empty((3, depth_limit + 2), np.int64)
+    lo, hi, mask = box.lo.copy(), box.hi.copy(), box.mask.copy()
     start_cost = 0.0
     start_peak = 0.0
     for j in range(features):
-        c = off[j] + cheapest(j, lo, hi, mask, own, is_mask, off, add, top)
+        c = off[j] + cheapest(j, box, cells)
         start_cost += add[c]
         start_peak = max(start_peak, top[c])
     for t in range(roots.shape[0]):
@@ -234,43 +522,37 @@ def collect(
             peak = peak_stack[size]
             while depth >= depth_stack[size] and depth > 0:
                 depth -= 1
-                j = done_feature[depth]
-                if j >= 0:
-                    if is_mask[j]:
-                        cur_mask[j] = done_lo[depth]
-                    else:
-                        cur_lo[j] = done_lo[depth]
-                        cur_hi[j] = done_hi[depth]
+                undo_split(depth, path, lo, hi, mask, is_mask)
             side = side_stack[size]
             if side >= 0:
                 # Apply the split of the parent, whose number stands in the side's upper bits.
                 parent = side >> 1
                 j = feature[parent]
-                done_feature[depth] = -1
+                path[0, depth] = -1
                 if not is_missing[j]:
-                    done_feature[depth] = j
+                    path[0, depth] = j
                     if is_mask[j]:
-                        done_lo[depth] = cur_mask[j]
-                        cur_mask[j] &= subset[parent] if side & 1 == 0 else ~subset[parent]
+                        path[1, depth] = mask[j]
+                        mask[j] &= subset[parent] if side & 1 == 0 else ~subset[parent]
                     else:
-                        done_lo[depth] = cur_lo[j]
-                        done_hi[depth] = cur_hi[j]
-                        at = start[base_off[j] + bound[parent]]
+                        path[1, depth] = lo[j]
+                        path[2, depth] = hi[j]
+                        at = start[start_off[j] + bound[parent]]
                         if side & 1 == 0:
-                            cur_hi[j] = min(cur_hi[j], at - 1)
+                            hi[j] = min(hi[j], at - 1)
                         else:
-                            cur_lo[j] = max(cur_lo[j], at)
+                            lo[j] = max(lo[j], at)
                 depth += 1
             j = feature[node]
             if j < 0:
-                if count >= capacity:
+                if count >= leaf.shape[0]:
                     return -1
                 leaf[count] = node
                 for i in range(features):
-                    box_lo[count, i] = cur_lo[i]
-                    box_hi[count, i] = cur_hi[i]
+                    box_lo[count, i] = lo[i]
+                    box_hi[count, i] = hi[i]
                     if is_mask[i]:
-                        box_mask[count, mask_of[i]] = cur_mask[i]
+                        box_mask[count, mask_of[i]] = mask[i]
                 count += 1
                 continue
             if is_missing[j]:
@@ -283,26 +565,26 @@ def collect(
                 size += 1
                 continue
             f = off[j]
-            here = cheapest(j, cur_lo, cur_hi, cur_mask, own, is_mask, off, add, top)
+            if not is_mask[j]:
+                here = min(max(own[j], lo[j]), hi[j])
+            else:
+                here = own[j] if (mask[j] >> own[j]) & 1 else cheapest_level(mask[j], j, off, add, top)
             for goes in range(2):
                 if is_mask[j]:
-                    kept = cur_mask[j] & (subset[node] if goes == 0 else ~subset[node])
+                    kept = mask[j] & (subset[node] if goes == 0 else ~subset[node])
                     if kept == 0:
                         continue
-                    saved = cur_mask[j]
-                    cur_mask[j] = kept
-                    c = cheapest(j, cur_lo, cur_hi, cur_mask, own, is_mask, off, add, top)
-                    cur_mask[j] = saved
+                    c = own[j] if (kept >> own[j]) & 1 else cheapest_level(kept, j, off, add, top)
                 else:
-                    at = start[base_off[j] + bound[node]]
-                    a = cur_lo[j] if goes == 0 else max(cur_lo[j], at)
-                    b = min(cur_hi[j], at - 1) if goes == 0 else cur_hi[j]
+                    at = start[start_off[j] + bound[node]]
+                    a = lo[j] if goes == 0 else max(lo[j], at)
+                    b = min(hi[j], at - 1) if goes == 0 else hi[j]
                     if a > b:
                         continue
                     c = min(max(own[j], a), b)
                 new_cost = cost - add[f + here] + add[f + c]
                 new_peak = max(peak, top[f + c])
-                if new_cost + new_peak < slack:
+                if new_cost + new_peak < outside:
                     node_stack[size] = left[node] if goes == 0 else right[node]
                     depth_stack[size] = depth + 1
                     side_stack[size] = node * 2 + goes
@@ -313,25 +595,32 @@ def collect(
                     dropped[0] = min(dropped[0], new_cost + new_peak)
         while depth > 0:
             depth -= 1
-            j = done_feature[depth]
-            if j >= 0:
-                if is_mask[j]:
-                    cur_mask[j] = done_lo[depth]
-                else:
-                    cur_lo[j] = done_lo[depth]
-                    cur_hi[j] = done_hi[depth]
+            undo_split(depth, path, lo, hi, mask, is_mask)
     tree_start[roots.shape[0]] = count
     return count
 
 
 @kernel
-def compress(count, lo, hi, cells, cut, box_lo, box_hi, new_off, new_add, new_top, new_rep, new_first, new_own):
-    """Merge neighbouring cells that no collected leaf tells apart; a block costs what its cheapest cell costs.
+def compress(limit, count, box, cells, cut, found, blocks):
+    """Shrink a box to the ball and merge neighbouring cells that no collected leaf distinguishes into blocks.
 
-    ``cut`` marks cells before which a block must begin (where a condition tells the cells apart). Boxes are rewritten in blocks.
+    Returns the number of blocks, and the cost of the box; nothing is done where that is not below ``limit``.
+
+    A block costs what its cheapest cell costs, which is exact: inside the ball all its cells score the same. ``cut`` marks cells before
+    which a block must begin (where a condition distinguishes cells). The boxes of the leaves are rewritten in blocks.
+
+    A leaf whose cost ties with the limit may have been collected although its cells are outside the shrunk box. Its range comes out wider
+    than it is, which can only weaken a bound.
     """
     own, is_mask, off, add, top = cells.own, cells.is_mask, cells.off, cells.add, cells.top
+    lo, hi, box_lo, box_hi = box.lo, box.hi, found.box_lo, found.box_hi
+    new_off, new_add, new_top, new_own = blocks.off, blocks.add, blocks.top, blocks.own
+    cheapest_cell, first_cell = blocks.cheapest, blocks.first
     features = lo.shape[0]
+    distance = shrink_to_ball(limit, box, cells, np.empty(features, np.int64))
+    if distance >= limit:
+        return 0, distance
+    # Whether some leaf begins at a cell, or ends before it.
     marks = np.zeros(off[features] + 1, np.uint8)
     for i in range(count):
         for j in range(features):
@@ -349,8 +638,8 @@ def compress(count, lo, hi, cells, cut, box_lo, box_hi, new_off, new_add, new_to
             for k in range(off[j + 1] - f):
                 new_add[size] = add[f + k]
                 new_top[size] = top[f + k]
-                new_rep[size] = k
-                new_first[size] = k
+                cheapest_cell[size] = k
+                first_cell[size] = k
                 size += 1
             new_own[j] = own[j]
             continue
@@ -358,13 +647,13 @@ def compress(count, lo, hi, cells, cut, box_lo, box_hi, new_off, new_add, new_to
             if k == lo[j] or marks[f + k] == 1 or cut[f + k] == 1:
                 new_add[size] = add[f + k]
                 new_top[size] = top[f + k]
-                new_rep[size] = k
-                new_first[size] = k
+                cheapest_cell[size] = k
+                first_cell[size] = k
                 size += 1
             elif add[f + k] + top[f + k] < new_add[size - 1] + new_top[size - 1]:
                 new_add[size - 1] = add[f + k]
                 new_top[size - 1] = top[f + k]
-                new_rep[size - 1] = k
+                cheapest_cell[size - 1] = k
             block[f + k] = size - 1 - new_off[j]
         new_own[j] = block[f + min(max(own[j], lo[j]), hi[j])]
     new_off[features] = size
@@ -373,7 +662,7 @@ def compress(count, lo, hi, cells, cut, box_lo, box_hi, new_off, new_add, new_to
             if not is_mask[j]:
                 box_lo[i, j] = block[off[j] + box_lo[i, j]]
                 box_hi[i, j] = block[off[j] + box_hi[i, j]]
-    return size
+    return size, distance
 
 
 @kernel
@@ -384,16 +673,18 @@ def sort_leaves(tree_start, gain, order):
         order[a:b] = a + np.argsort(-gain[a:b, 0], kind="mergesort")
 
 
+# ---- points
+
+
 @kernel
 def scores_at(point, cells, trees, goal, most, least):
-    """Write the most and the least that the scores of a point, given by its base cells, may be."""
+    """Write the most and the least that the scores of a point, given by its base cells, may be.
+
+    Leaves bring their own outward rounding; that of the sums is allowed for in ``need`` and ``sure``.
+    """
     base, roots, feature, is_missing, missing_left = (
-        goal.base,
-        trees.roots,
-        trees.feature,
-        cells.is_missing,
-        trees.missing_left,
-    )
+        goal.base, trees.roots, trees.feature, cells.is_missing, trees.missing_left,
+    )  # fmt: skip
     is_mask, subset, bound, left, right = cells.is_mask, trees.subset, trees.bound, trees.left, trees.right
     trees_most, trees_least = trees.most, trees.least
     margins = base.shape[0]
@@ -416,20 +707,26 @@ def scores_at(point, cells, trees, goal, most, least):
 
 
 @kernel
-def is_sure(point, base_point, cells, trees, goal, most, least):
-    """Return whether a point, given by its cells, is surely in the goal and fulfils every condition."""
+def score_point(point, cells, trees, goal, scores):
+    """Write the most and the least that the scores of a point, given by its cells, may be."""
     for j in range(point.shape[0]):
-        base_point[j] = cells.base_cell[cells.off[j] + point[j]]
-    scores_at(base_point, cells, trees, goal, most, least)
-    for k in range(least.shape[0]):
-        if least[k] < goal.sure[k]:
+        scores.base_point[j] = cells.base_cell[cells.off[j] + point[j]]
+    scores_at(scores.base_point, cells, trees, goal, scores.most, scores.least)
+
+
+@kernel
+def is_counterfactual(point, cells, trees, goal, scores):
+    """Return whether a point, given by its cells, is surely in the goal and fulfils every condition."""
+    score_point(point, cells, trees, goal, scores)
+    for k in range(scores.least.shape[0]):
+        if scores.least[k] < goal.sure[k]:
             return False
     return failed_condition(point, cells) < 0
 
 
 @kernel
-def pull_back(point, cells, trees, goal, lo, hi, mask, base_point, most, least):
-    """Move a point of the goal towards the factual, feature by feature, as long as it stays in the goal."""
+def pull_back(point, box, cells, trees, goal, scores):
+    """Move a counterfactual towards the factual, one feature after another, as long as it stays one: fully, or in part (by bisection)."""
     for _ in range(3):
         moved = False
         for j in range(point.shape[0]):
@@ -438,17 +735,16 @@ def pull_back(point, cells, trees, goal, lo, hi, mask, base_point, most, least):
             if now == cells.own[j]:
                 continue
             point[j] = cells.own[j]
-            if is_sure(point, base_point, cells, trees, goal, most, least):
+            if is_counterfactual(point, cells, trees, goal, scores):
                 moved = True
                 continue
             point[j] = now
             if cells.is_mask[j]:
                 for k in range(cells.off[j + 1] - f):
-                    if (mask[j] >> k) & 1 and cells.add[f + k] + cells.top[f + k] < cells.add[f + now] + cells.top[
-                        f + now
-                    ]:
+                    is_cheaper = cells.add[f + k] + cells.top[f + k] < cells.add[f + now] + cells.top[f + now]
+                    if (box.mask[j] >> k) & 1 and is_cheaper:
                         point[j] = k
-                        if is_sure(point, base_point, cells, trees, goal, most, least):
+                        if is_counterfactual(point, cells, trees, goal, scores):
                             now = k
                             moved = True
                         else:
@@ -458,7 +754,7 @@ def pull_back(point, cells, trees, goal, lo, hi, mask, base_point, most, least):
             while abs(inside - outside) > 1:
                 middle = (inside + outside) // 2
                 point[j] = middle
-                if is_sure(point, base_point, cells, trees, goal, most, least):
+                if is_counterfactual(point, cells, trees, goal, scores):
                     inside = middle
                     moved = True
                 else:
@@ -469,16 +765,17 @@ def pull_back(point, cells, trees, goal, lo, hi, mask, base_point, most, least):
 
 
 @kernel
-def seek(tries, most_found, lo, hi, mask, cells, trees, goal, best):
-    """Look for some point of the goal: random points, each pulled back towards the factual; return the least cost found.
+def find_incumbent(tries, most_found, box, cells, trees, goal, best):
+    """Try random points, pull those of the goal back towards the factual, and write the cheapest; return its cost, FAR where there is none.
 
     No bound comes of this; it gives the search a radius, and the user an answer where the search runs out of time.
     """
-    features = lo.shape[0]
+    features = box.lo.shape[0]
     margins = goal.need.shape[0]
-    most, least = np.empty(margins), np.empty(margins)
-    point, base_point = np.empty(features, np.int64), np.empty(features, np.int64)
+    scores = Scores(np.empty(features, np.int64), np.empty(margins), np.empty(margins))
+    point = np.empty(features, np.int64)
     cheapest_cost = FAR
+    # Marsaglia's xorshift with a fixed seed: the same points in every run.
     state = np.uint64(88172645463325252)
     good = 0
     for attempt in range(tries):
@@ -492,21 +789,17 @@ def seek(tries, most_found, lo, hi, mask, cells, trees, goal, best):
             elif cells.is_mask[j]:
                 size = cells.off[j + 1] - cells.off[j]
                 k = draw % size
-                while not (mask[j] >> k) & 1:
+                while not (box.mask[j] >> k) & 1:
                     k = (k + 1) % size
                 point[j] = k
             else:
-                point[j] = lo[j] + draw % (hi[j] - lo[j] + 1)
-        if not is_sure(point, base_point, cells, trees, goal, most, least):
+                point[j] = box.lo[j] + draw % (box.hi[j] - box.lo[j] + 1)
+        if not is_counterfactual(point, cells, trees, goal, scores):
             continue
-        pull_back(point, cells, trees, goal, lo, hi, mask, base_point, most, least)
-        cost = 0.0
-        peak = 0.0
-        for j in range(features):
-            cost += cells.add[cells.off[j] + point[j]]
-            peak = max(peak, cells.top[cells.off[j] + point[j]])
-        if cost + peak < cheapest_cost:
-            cheapest_cost = cost + peak
+        pull_back(point, box, cells, trees, goal, scores)
+        cost = cost_of(point, cells)
+        if cost < cheapest_cost:
+            cheapest_cost = cost
             best[:] = point
         good += 1
         if good == most_found:
@@ -514,84 +807,19 @@ def seek(tries, most_found, lo, hi, mask, cells, trees, goal, best):
     return cheapest_cost
 
 
-@kernel
-def find_open(d, cells, stack):
-    """Write down the features of the box that are not down to one cell, with the one just cut, and what the others cost."""
-    stack_lo, stack_hi, stack_mask, feature, is_mask = stack.lo, stack.hi, stack.mask, stack.feature, cells.is_mask
-    loose, off, own, add, top = stack.loose, cells.off, cells.own, cells.add, cells.top
-    closed = stack.closed
-    lo, hi, mask = stack_lo[d], stack_hi[d], stack_mask[d]
-    count = 0
-    total = peak = 0.0
-    just_cut = -1 if d == 0 else feature[d - 1]
-    for j in range(lo.shape[0]):
-        several = mask[j] & (mask[j] - 1) != 0 if is_mask[j] else lo[j] < hi[j]
-        if several or j == just_cut or d == 0:
-            loose[count] = j
-            count += 1
-        else:
-            c = off[j] + cheapest(j, lo, hi, mask, own, is_mask, off, add, top)
-            total += add[c]
-            peak = max(peak, top[c])
-    closed[0] = total
-    closed[1] = peak
-    return count
+# ---- conditions
 
 
 @kernel
-def is_compatible(
-    i, limit, lo, hi, mask, own, is_mask, mask_of, off, add, top, box_lo, box_hi, box_mask, opened, total, peak
-):
-    """Return whether a leaf, known to hold the features that are not loose (which cost ``total`` and ``peak``), meets the box
-    within the ball."""
-    for o in range(opened.shape[0]):
-        j = opened[o]
-        f = off[j]
-        if is_mask[j]:
-            both = mask[j] & box_mask[i, mask_of[j]]
-            if both == 0:
-                return False
-            c = own[j]
-            if not (both >> c) & 1:
-                c = -1
-                for k in range(off[j + 1] - f):
-                    if (both >> k) & 1 and (c < 0 or add[f + k] + top[f + k] < add[f + c] + top[f + c]):
-                        c = k
-        else:
-            a = max(box_lo[i, j], lo[j])
-            b = min(box_hi[i, j], hi[j])
-            if a > b:
-                return False
-            c = min(max(own[j], a), b)
-        total += add[f + c]
-        if top[f + c] > peak:
-            peak = top[f + c]
-    return total + peak < limit
-
-
-@kernel
-def covers(i, lo, hi, mask, is_mask, mask_of, box_lo, box_hi, box_mask, opened):
-    """Return whether a leaf, known to hold the features that are not loose, holds the whole box."""
-    for o in range(opened.shape[0]):
-        j = opened[o]
-        if is_mask[j]:
-            if mask[j] & ~box_mask[i, mask_of[j]] != 0:
-                return False
-        elif box_lo[i, j] > lo[j] or box_hi[i, j] < hi[j]:
-            return False
-    return True
-
-
-@kernel
-def can_differ(lo, hi, mask, cells):
-    """Return whether some point of the box can fulfil every condition, each taken alone."""
+def can_differ(box, cells):
+    """Return whether every condition can be fulfilled by some point of the box, each taken alone: if not, the box can be pruned."""
     at_least, off, is_mask, differs = cells.at_least, cells.off, cells.is_mask, cells.differs
     for i in range(at_least.shape[0]):
         most = 0
-        for j in range(lo.shape[0]):
+        for j in range(box.lo.shape[0]):
             f = off[j]
             for k in range(off[j + 1] - f):
-                inside = (mask[j] >> k) & 1 == 1 if is_mask[j] else lo[j] <= k <= hi[j]
+                inside = (box.mask[j] >> k) & 1 == 1 if is_mask[j] else box.lo[j] <= k <= box.hi[j]
                 if inside and differs[i, f + k] == 1:
                     most += 1
                     break
@@ -613,66 +841,126 @@ def failed_condition(point, cells):
     return -1
 
 
-@kernel
-def keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, peaks, opened):
-    """Filter the leaves of depth ``source`` into depth ``d``: those that meet the box and can still be part of the goal.
+# ---- the bound of a box
 
-    Returns 0, 1 where the box holds no point of the goal, 2 where the arena is full.
+
+@kernel
+def find_free(d, cells, stack, work):
+    """Write down the features of a box that have more than one cell left, with the one just branched on, and what the others cost.
+
+    A leaf in the list of the parent meets the box in all the others: only the free ones are tested. Returns their number.
     """
-    loose, closed, need, stack_lo, stack_hi = stack.loose, stack.closed, goal.need, stack.lo, stack.hi
-    stack_mask, stack_top, const, stack_active, last = stack.mask, stack.top, stack.const, stack.active, stack.last
-    first, gain = stack.first, leaves.gain
-    own, is_mask, mask_of = cells.own, cells.is_mask, cells.mask_of
-    off, add, top = cells.off, cells.add, cells.top
-    box_lo, box_hi, box_mask = leaves.box_lo, leaves.box_hi, leaves.box_mask
-    open_now = loose[:opened]
-    closed_cost, closed_peak = closed[0], closed[1]
+    feature, is_mask, free, off, add, top = stack.feature, cells.is_mask, work.free, cells.off, cells.add, cells.top
+    box = Box(stack.lo[d], stack.hi[d], stack.mask[d])
+    lo, hi, mask = box.lo, box.hi, box.mask
+    count = 0
+    total = peak = 0.0
+    branched_on = -1 if d == 0 else feature[d - 1]
+    for j in range(lo.shape[0]):
+        # A set has more than one element where clearing its lowest bit leaves something.
+        several = mask[j] & (mask[j] - 1) != 0 if is_mask[j] else lo[j] < hi[j]
+        if several or j == branched_on or d == 0:
+            free[count] = j
+            count += 1
+        else:
+            c = off[j] + cheapest(j, box, cells)
+            total += add[c]
+            peak = max(peak, top[c])
+    work.fixed[0] = total
+    work.fixed[1] = peak
+    return count
+
+
+@kernel
+def leaf_test(d, limit, free, cells, leaves, stack, work):
+    """Return what the leaves are tested against at depth d, where the first ``free`` of the free features count."""
+    return LeafTest(
+        limit, work.fixed[0], work.fixed[1], work.free[:free], stack.lo[d], stack.hi[d], stack.mask[d], cells.own, cells.is_mask,
+        cells.mask_of, cells.off, cells.add, cells.top, leaves.box_lo, leaves.box_hi, leaves.box_mask,
+    )  # fmt: skip
+
+
+@kernel
+def meets_ball(i, test):
+    """Return whether a leaf meets the box, and the cheapest point of both costs less than the limit."""
+    limit, total, peak, free, lo, hi = test.limit, test.fixed_cost, test.fixed_peak, test.free, test.lo, test.hi
+    mask, own, is_mask, mask_of, off = test.mask, test.own, test.is_mask, test.mask_of, test.off
+    add, top, box_lo, box_hi, box_mask = test.add, test.top, test.box_lo, test.box_hi, test.box_mask
+    for o in range(free.shape[0]):
+        j = free[o]
+        f = off[j]
+        if is_mask[j]:
+            both = mask[j] & box_mask[i, mask_of[j]]
+            if both == 0:
+                return False
+            c = own[j]
+            if not (both >> c) & 1:
+                c = cheapest_level(both, j, off, add, top)
+        else:
+            a = max(box_lo[i, j], lo[j])
+            b = min(box_hi[i, j], hi[j])
+            if a > b:
+                return False
+            c = min(max(own[j], a), b)
+        total += add[f + c]
+        if top[f + c] > peak:
+            peak = top[f + c]
+    return total + peak < limit
+
+
+@kernel
+def covers(i, test):
+    """Return whether a leaf that meets the box holds all of it: then its tree is constant on the box."""
+    free, lo, hi, mask, is_mask, mask_of = test.free, test.lo, test.hi, test.mask, test.is_mask, test.mask_of
+    box_lo, box_hi, box_mask = test.box_lo, test.box_hi, test.box_mask
+    for o in range(free.shape[0]):
+        j = free[o]
+        if is_mask[j]:
+            if mask[j] & ~box_mask[i, mask_of[j]] != 0:
+                return False
+        elif box_lo[i, j] > lo[j] or box_hi[i, j] < hi[j]:
+            return False
+    return True
+
+
+@kernel
+def filter_leaves(d, source, test, leaves, goal, stack, work, totals):
+    """Filter the lists of depth ``source`` into depth ``d`` and bound the scores: ``totals[k]`` becomes an upper bound over the box.
+
+    A leaf stays where it meets the box inside the ball and, with the best of all other trees, every score can still reach ``need``. What
+    stays is an upper bound for every point of the box that is a counterfactual. Returns OPEN, PRUNED or NO_ROOM in the arena.
+    """
+    need, const, stack_active, first, last = goal.need, stack.const, stack.active, stack.first, stack.last
+    gain, arena, tree_max = leaves.gain, stack.arena, work.tree_max
     margins = need.shape[0]
-    lo, hi, mask, arena = stack_lo[d], stack_hi[d], stack_mask[d], stack.arena
-    begin_all = 0 if d == 0 else stack_top[d - 1]
+    begin_all = 0 if d == 0 else stack.top[d - 1]
     write = begin_all
     for k in range(margins):
         totals[k] = const[source, k]
     for a in range(stack_active[source]):
         begin = write
+        # Filtering depth d in place writes behind its reading; only a copy from the parent's list needs room.
         if source != d and write + last[source, a] - first[source, a] > arena.shape[0]:
-            return 2
+            return NO_ROOM
         for k in range(margins):
-            peaks[a, k] = -FAR
+            tree_max[a, k] = -FAR
         for q in range(first[source, a], last[source, a]):
             i = arena[q]
-            if is_compatible(
-                i,
-                limit,
-                lo,
-                hi,
-                mask,
-                own,
-                is_mask,
-                mask_of,
-                off,
-                add,
-                top,
-                box_lo,
-                box_hi,
-                box_mask,
-                open_now,
-                closed_cost,
-                closed_peak,
-            ):
+            if meets_ball(i, test):
                 arena[write] = i
                 write += 1
                 for k in range(margins):
-                    peaks[a, k] = max(peaks[a, k], gain[i, k])
+                    tree_max[a, k] = max(tree_max[a, k], gain[i, k])
         if write == begin:
-            return 1
+            return PRUNED
         first[d, a] = begin
         last[d, a] = write
         for k in range(margins):
-            totals[k] += peaks[a, k]
+            totals[k] += tree_max[a, k]
     for k in range(margins):
+        # Prune: not even the best leaf of every tree reaches the goal.
         if totals[k] < need[k]:
-            return 1
+            return PRUNED
     count = stack_active[source]
     for k in range(margins):
         const[d, k] = const[source, k]
@@ -684,15 +972,16 @@ def keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, pea
             i = arena[q]
             useful = True
             for k in range(margins):
-                if totals[k] - peaks[a, k] + gain[i, k] < need[k]:
+                # This leaf with the best of all others.
+                if totals[k] - tree_max[a, k] + gain[i, k] < need[k]:
                     useful = False
             if useful:
                 arena[write] = i
                 write += 1
         if write == begin:
-            return 1
+            return PRUNED
         only = arena[begin]
-        if write - begin == 1 and covers(only, lo, hi, mask, is_mask, mask_of, box_lo, box_hi, box_mask, open_now):
+        if write - begin == 1 and covers(only, test):
             for k in range(margins):
                 const[d, k] += gain[only, k]
             write = begin
@@ -700,157 +989,142 @@ def keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, pea
             first[d, active] = begin
             last[d, active] = write
             for k in range(margins):
-                peaks[active, k] = peaks[a, k]
+                tree_max[active, k] = tree_max[a, k]
             active += 1
     stack_active[d] = active
-    stack_top[d] = write
-    return 0
+    stack.top[d] = write
+    return OPEN
 
 
 @kernel
-def keep_useful_sorted(d, source, limit, cells, leaves, goal, stack, totals, peaks, opened):
-    """Do what :func:`keep_useful_leaves` does for a single margin, with lists sorted by gain: the first that fits is the greatest."""
-    loose, closed, stack_lo, stack_hi, stack_mask = stack.loose, stack.closed, stack.lo, stack.hi, stack.mask
-    const, stack_active, first, stack_last, at_first = (
-        stack.const,
-        stack.active,
-        stack.first,
-        stack.last,
-        stack.at_first,
-    )
-    gain, need, stack_top = leaves.gain, goal.need, stack.top
-    own, is_mask, mask_of = cells.own, cells.is_mask, cells.mask_of
-    off, add, top = cells.off, cells.add, cells.top
-    box_lo, box_hi, box_mask = leaves.box_lo, leaves.box_hi, leaves.box_mask
-    open_now = loose[:opened]
-    closed_cost, closed_peak = closed[0], closed[1]
-    lo, hi, mask, arena = stack_lo[d], stack_hi[d], stack_mask[d], stack.arena
+def filter_leaves_sorted(d, source, test, leaves, goal, stack, work, totals):
+    """Do what :func:`filter_leaves` does for a single margin, with lists sorted by gain.
+
+    The first leaf that meets the ball is the greatest of its tree, and a list ends at the first leaf that is too small.
+    """
+    const, stack_active, first, stack_last, first_fit = (
+        stack.const, stack.active, stack.first, stack.last, work.first_fit,
+    )  # fmt: skip
+    gain, need, arena, tree_max = leaves.gain, goal.need, stack.arena, work.tree_max
     total = const[source, 0]
     count = stack_active[source]
     for a in range(count):
         q, last = first[source, a], stack_last[source, a]
-        while q < last and not is_compatible(
-            arena[q],
-            limit,
-            lo,
-            hi,
-            mask,
-            own,
-            is_mask,
-            mask_of,
-            off,
-            add,
-            top,
-            box_lo,
-            box_hi,
-            box_mask,
-            open_now,
-            closed_cost,
-            closed_peak,
-        ):
+        while q < last and not meets_ball(arena[q], test):
             q += 1
         if q == last:
-            return 1
-        at_first[a] = q
-        peaks[a, 0] = gain[arena[q], 0]
-        total += peaks[a, 0]
+            return PRUNED
+        first_fit[a] = q
+        tree_max[a, 0] = gain[arena[q], 0]
+        total += tree_max[a, 0]
     totals[0] = total
+    # Prune: not even the best leaf of every tree reaches the goal.
     if total < need[0]:
-        return 1
+        return PRUNED
     slack = total - need[0]
     constant = const[source, 0]
-    write = 0 if d == 0 else stack_top[d - 1]
+    write = 0 if d == 0 else stack.top[d - 1]
     active = 0
     for a in range(count):
         begin = write
-        q, last = at_first[a], stack_last[source, a]
+        q, last = first_fit[a], stack_last[source, a]
         if source != d and write + last - q > arena.shape[0]:
-            return 2
-        peak = peaks[a, 0]
+            return NO_ROOM
+        greatest = tree_max[a, 0]
         while q < last:
             i = arena[q]
-            if peak - gain[i, 0] > slack:
+            # This leaf and all after it lose more than the bound can spare.
+            if greatest - gain[i, 0] > slack:
                 break
-            if q == at_first[a] or is_compatible(
-                i,
-                limit,
-                lo,
-                hi,
-                mask,
-                own,
-                is_mask,
-                mask_of,
-                off,
-                add,
-                top,
-                box_lo,
-                box_hi,
-                box_mask,
-                open_now,
-                closed_cost,
-                closed_peak,
-            ):
+            if q == first_fit[a] or meets_ball(i, test):
                 arena[write] = i
                 write += 1
             q += 1
         only = arena[begin]
-        if write - begin == 1 and covers(only, lo, hi, mask, is_mask, mask_of, box_lo, box_hi, box_mask, open_now):
-            constant += peak
+        if write - begin == 1 and covers(only, test):
+            constant += greatest
             write = begin
         else:
             first[d, active] = begin
             stack_last[d, active] = write
-            peaks[active, 0] = peak
+            tree_max[active, 0] = greatest
             active += 1
     const[d, 0] = constant
     stack_active[d] = active
-    stack_top[d] = write
-    return 0
+    stack.top[d] = write
+    return OPEN
+
+
+# ---- branching
 
 
 @kernel
-def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty, opened):
-    """Do what :func:`bound_cuts` does for a single margin, with lists sorted by gain: only where the bound changes is something written.
+def distinguishes(j, first, last, box, cells, leaves, arena):
+    """Return whether some leaf of a list does not hold the whole box in feature j: if none, branching on j changes nothing for its tree."""
+    box_lo, box_hi, box_mask = leaves.box_lo, leaves.box_hi, leaves.box_mask
+    lo, hi, levels = box.lo[j], box.hi[j], box.mask[j]
+    is_mask, m = cells.is_mask[j], cells.mask_of[j]
+    for q in range(first, last):
+        i = arena[q]
+        if is_mask:
+            if levels & ~box_mask[i, m] != 0:
+                return True
+        elif box_lo[i, j] > lo or box_hi[i, j] < hi:
+            return True
+    return False
 
-    ``empty`` counts the trees that have no leaf on a side.
+
+@kernel
+def suffix_weights(eliminated, f, lo, hi):
+    """Sum up the weights noted at one side's ends: a leaf that begins at b is lost to every side that ends before b; likewise above."""
+    for c in range(hi - 2, lo - 1, -1):
+        eliminated[0, f + c] += eliminated[0, f + c + 1]
+    for c in range(lo + 2, hi + 1):
+        eliminated[1, f + c] += eliminated[1, f + c - 1]
+
+
+@kernel
+def bound_sides_sorted(d, slack, free_count, cells, leaves, stack, work):
+    """Do what :func:`bound_sides` does for a single margin, with lists sorted by gain.
+
+    A side's greatest leaf is the first of the list that reaches into it. So going down the list, ``drop`` of an ordered feature is
+    written as differences, only where a leaf reaches farther than all before it; running sums at the end make it whole. ``empty`` counts
+    the trees that have no leaf on a side, in the same manner. The sums are rounded to nearest: whoever prunes by them adds ``pad``.
     """
-    stack_lo, stack_hi, stack_mask, off, loose = stack.lo, stack.hi, stack.mask, cells.off, stack.loose
-    is_mask, reach, active, stack_first, stack_last = cells.is_mask, stack.reach, stack.active, stack.first, stack.last
-    gain, mask_of, box_mask, level, box_lo = leaves.gain, cells.mask_of, leaves.box_mask, stack.level, leaves.box_lo
-    box_hi = leaves.box_hi
+    stack_lo, stack_hi, stack_mask, off, free = stack.lo, stack.hi, stack.mask, cells.off, work.free
+    is_mask, reach, active, stack_first, stack_last = cells.is_mask, work.reach, stack.active, stack.first, stack.last
+    gain, mask_of, box_mask, level, box_lo = leaves.gain, cells.mask_of, leaves.box_mask, work.fall, leaves.box_lo
+    box_hi, tree_max, drop, eliminated, empty = leaves.box_hi, work.tree_max, work.drop, work.eliminated, work.empty
     lo, hi, mask, arena = stack_lo[d], stack_hi[d], stack_mask[d], stack.arena
+    box = Box(lo, hi, mask)
     features = lo.shape[0]
     for j in range(features):
         first, last = (0, off[j + 1] - off[j] - 1) if is_mask[j] else (lo[j], hi[j])
         for c in range(off[j] + first, off[j] + last + 1):
-            drop[0, c] = drop[1, c] = soft[0, c] = soft[1, c] = 0.0
+            drop[0, c] = drop[1, c] = eliminated[0, c] = eliminated[1, c] = 0.0
             empty[0, c] = empty[1, c] = 0
     ranges = 0
-    for o in range(opened):
-        j = loose[o]
+    for o in range(free_count):
+        j = free[o]
         if not is_mask[j] and lo[j] < hi[j]:
             reach[ranges, 0] = j
             ranges += 1
     for a in range(active[d]):
         first, last = stack_first[d, a], stack_last[d, a]
-        peak = peaks[a, 0]
+        greatest = tree_max[a, 0]
+        # A leaf weighs the more, the less the bound falls with it; the weights of a tree add up to 1.
         weight = 0.0
         for q in range(first, last):
-            weight += gain[arena[q], 0] - peak + slack
+            weight += gain[arena[q], 0] - greatest + slack
         weight = 1.0 / max(weight, 1e-300)
-        for o in range(opened):
-            j = loose[o]
+        for o in range(free_count):
+            j = free[o]
             if not is_mask[j] or mask[j] & (mask[j] - 1) == 0:
+                continue
+            if not distinguishes(j, first, last, box, cells, leaves, arena):
                 continue
             f = off[j]
             m = mask_of[j]
-            touched = False
-            for q in range(first, last):
-                if mask[j] & ~box_mask[arena[q], m] != 0:
-                    touched = True
-                    break
-            if not touched:
-                continue
             for k in range(off[j + 1] - f):
                 bit = np.int64(1) << k
                 if mask[j] & bit == 0:
@@ -861,15 +1135,15 @@ def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty, 
                     both = mask[j] & box_mask[i, m]
                     v = gain[i, 0]
                     if both & bit == 0:
-                        soft[0, f + k] += (v - peak + slack) * weight
+                        eliminated[0, f + k] += (v - greatest + slack) * weight
                     elif not alone:
                         alone = True
-                        drop[0, f + k] += peak - v
+                        drop[0, f + k] += greatest - v
                     if both & ~bit == 0:
-                        soft[1, f + k] += (v - peak + slack) * weight
+                        eliminated[1, f + k] += (v - greatest + slack) * weight
                     elif not others:
                         others = True
-                        drop[1, f + k] += peak - v
+                        drop[1, f + k] += greatest - v
                 if not alone:
                     empty[0, f + k] += 1
                 if not others:
@@ -881,7 +1155,7 @@ def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty, 
             level[r, 0] = level[r, 1] = 0.0
         for q in range(first, last):
             i = arena[q]
-            fall = peak - gain[i, 0]
+            fall = greatest - gain[i, 0]
             w = (slack - fall) * weight
             for r in range(ranges):
                 j = reach[r, 0]
@@ -889,15 +1163,15 @@ def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty, 
                 begin = box_lo[i, j]
                 end = box_hi[i, j]
                 if begin > lo[j]:
-                    soft[0, f + begin - 1] += w
+                    eliminated[0, f + begin - 1] += w
                 else:
                     begin = lo[j]
                 if end < hi[j]:
-                    soft[1, f + end + 1] += w
+                    eliminated[1, f + end + 1] += w
                 else:
                     end = hi[j]
                 if begin < reach[r, 1]:
-                    # Sides that end at begin or later, up to the leaf found before, lose ``fall``.
+                    # Sides that end at ``begin`` or later, up to the reach before, have this leaf as their greatest and lose ``fall``.
                     if reach[r, 1] <= hi[j]:
                         drop[0, f + reach[r, 1]] += level[r, 0] - fall
                     reach[r, 1] = begin
@@ -912,6 +1186,7 @@ def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty, 
             f = off[j]
             drop[0, f + reach[r, 1]] += level[r, 0]
             drop[1, f + reach[r, 2]] += level[r, 1]
+            # Sides beyond the reach of all leaves hold none of this tree.
             if reach[r, 1] > lo[j]:
                 empty[0, f + lo[j]] += 1
                 empty[0, f + reach[r, 1]] -= 1
@@ -924,58 +1199,54 @@ def bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty, 
             for k in range(off[j + 1] - f):
                 for side in range(2):
                     if empty[side, f + k] > 0:
-                        drop[side, f + k] = 1e100
+                        drop[side, f + k] = NO_LEAF
             continue
-        for c in range(hi[j] - 2, lo[j] - 1, -1):
-            soft[0, f + c] += soft[0, f + c + 1]
-        for c in range(lo[j] + 2, hi[j] + 1):
-            soft[1, f + c] += soft[1, f + c - 1]
+        suffix_weights(eliminated, f, lo[j], hi[j])
         running = 0.0
         without = 0
         for c in range(lo[j], hi[j] + 1):
             running += drop[0, f + c]
             without += empty[0, f + c]
-            drop[0, f + c] = running if without == 0 else 1e100
+            drop[0, f + c] = running if without == 0 else NO_LEAF
         running = 0.0
         without = 0
         for c in range(hi[j], lo[j] - 1, -1):
             running += drop[1, f + c]
             without += empty[1, f + c]
-            drop[1, f + c] = running if without == 0 else 1e100
+            drop[1, f + c] = running if without == 0 else NO_LEAF
 
 
 @kernel
-def bound_cuts(d, tight, slack, cells, leaves, stack, peaks, drop, soft, scratch):
-    """For every cut of every feature: by how much the score's bound drops on either side, and which share of the leaves goes.
+def bound_sides(d, tight, slack, cells, leaves, stack, work):
+    """For every branching: by how much the bound on the score of margin ``tight`` drops on either side, and which share of the leaves goes.
 
-    An ordered feature cut after cell c: row 0 is the side up to c, row 1 (at c) the side from c on. A mask feature at
-    level c: row 0 is the level alone, row 1 all others.
+    An ordered feature at cell c: row 0 is the side up to c, row 1 the side from c on. A mask feature at level c: row 0 is the level alone,
+    row 1 all others. The sums are rounded to nearest: whoever prunes by them adds ``pad``.
     """
     stack_lo, stack_hi, stack_mask, off, active = stack.lo, stack.hi, stack.mask, cells.off, stack.active
     stack_first, stack_last, gain, is_mask, mask_of = stack.first, stack.last, leaves.gain, cells.is_mask, cells.mask_of
     box_mask, box_lo, box_hi = leaves.box_mask, leaves.box_lo, leaves.box_hi
+    tree_max, drop, eliminated, scratch = work.tree_max, work.drop, work.eliminated, work.scratch
     lo, hi, mask, arena = stack_lo[d], stack_hi[d], stack_mask[d], stack.arena
+    box = Box(lo, hi, mask)
     features = lo.shape[0]
     for c in range(off[features]):
-        drop[0, c] = drop[1, c] = soft[0, c] = soft[1, c] = 0.0
+        drop[0, c] = drop[1, c] = eliminated[0, c] = eliminated[1, c] = 0.0
     for a in range(active[d]):
         first, last = stack_first[d, a], stack_last[d, a]
-        peak = peaks[a, tight]
+        greatest = tree_max[a, tight]
         weight = 0.0
         for q in range(first, last):
-            weight += gain[arena[q], tight] - peak + slack
+            weight += gain[arena[q], tight] - greatest + slack
         weight = 1.0 / max(weight, 1e-300)
         for j in range(features):
             f = off[j]
+            if not is_mask[j] and lo[j] == hi[j]:
+                continue
+            if not distinguishes(j, first, last, box, cells, leaves, arena):
+                continue
             if is_mask[j]:
                 m = mask_of[j]
-                touched = False
-                for q in range(first, last):
-                    if mask[j] & ~box_mask[arena[q], m] != 0:
-                        touched = True
-                        break
-                if not touched:
-                    continue
                 for k in range(off[j + 1] - f):
                     bit = np.int64(1) << k
                     if mask[j] & bit == 0:
@@ -988,60 +1259,45 @@ def bound_cuts(d, tight, slack, cells, leaves, stack, peaks, drop, soft, scratch
                         if both & bit != 0:
                             alone = max(alone, v)
                         else:
-                            soft[0, f + k] += (v - peak + slack) * weight
+                            eliminated[0, f + k] += (v - greatest + slack) * weight
                         if both & ~bit != 0:
                             others = max(others, v)
                         else:
-                            soft[1, f + k] += (v - peak + slack) * weight
-                    drop[0, f + k] += peak - alone if alone > -FAR else 1e100
-                    drop[1, f + k] += peak - others if others > -FAR else 1e100
+                            eliminated[1, f + k] += (v - greatest + slack) * weight
+                    drop[0, f + k] += greatest - alone if alone > -FAR else NO_LEAF
+                    drop[1, f + k] += greatest - others if others > -FAR else NO_LEAF
                 continue
-            if lo[j] == hi[j]:
-                continue
-            touched = False
-            for q in range(first, last):
-                i = arena[q]
-                if box_lo[i, j] > lo[j] or box_hi[i, j] < hi[j]:
-                    touched = True
-                    break
-            if not touched:
-                continue
+            # The greatest leaf that begins at a cell, and that ends at it; the running maximum is the greatest on a side.
             for c in range(lo[j], hi[j] + 1):
                 scratch[0, c] = scratch[1, c] = -FAR
             for q in range(first, last):
                 i = arena[q]
                 v = gain[i, tight]
-                w = (v - peak + slack) * weight
+                w = (v - greatest + slack) * weight
                 begin = max(box_lo[i, j], lo[j])
                 end = min(box_hi[i, j], hi[j])
                 scratch[0, begin] = max(scratch[0, begin], v)
                 scratch[1, end] = max(scratch[1, end], v)
                 if begin > lo[j]:
-                    soft[0, f + begin - 1] += w
+                    eliminated[0, f + begin - 1] += w
                 if end < hi[j]:
-                    soft[1, f + end + 1] += w
+                    eliminated[1, f + end + 1] += w
             running = -FAR
             for c in range(lo[j], hi[j]):
                 running = max(running, scratch[0, c])
-                drop[0, f + c] += peak - running if running > -FAR else 1e100
+                drop[0, f + c] += greatest - running if running > -FAR else NO_LEAF
             running = -FAR
             for c in range(hi[j], lo[j], -1):
                 running = max(running, scratch[1, c])
-                drop[1, f + c] += peak - running if running > -FAR else 1e100
+                drop[1, f + c] += greatest - running if running > -FAR else NO_LEAF
     for j in range(features):
-        if is_mask[j]:
-            continue
-        f = off[j]
-        # A leaf that begins at b is lost to every side that ends before b; likewise on the right.
-        for c in range(hi[j] - 2, lo[j] - 1, -1):
-            soft[0, f + c] += soft[0, f + c + 1]
-        for c in range(lo[j] + 2, hi[j] + 1):
-            soft[1, f + c] += soft[1, f + c - 1]
+        if not is_mask[j]:
+            suffix_weights(eliminated, off[j], lo[j], hi[j])
 
 
 @kernel
-def note_shaved(j, at, side, registers, proof):
-    """Record a cut of which one side is closed at once, where the branching is recorded."""
+def record_shaving(j, at, side, registers, proof):
+    """Record a branching of which one side is pruned at once, where the branching is recorded."""
     n = registers[RECORDED]
     if proof.code.shape[0] > 0:
         proof.code[n] = 2 * j + side
@@ -1052,23 +1308,22 @@ def note_shaved(j, at, side, registers, proof):
 
 @kernel
 def shave(d, slack, cells, stack, drop, registers, proof):
-    """Take off the ends (ordered) or levels (mask) of the box that cannot be in the goal.
+    """Take off the ends (ordered) or levels (mask) of the box that cannot be in the goal: a side whose bound drops by more than ``slack``.
 
-    Returns 0 where nothing changed, 1 where something did, 2 where nothing is left.
+    ``slack`` is the bound less ``need``, plus the rounding of ``drop``. Returns UNCHANGED, SHAVED or EMPTY.
     """
-    stack_lo, stack_hi, stack_mask, off, is_mask = stack.lo, stack.hi, stack.mask, cells.off, cells.is_mask
-    lo, hi, mask = stack_lo[d], stack_hi[d], stack_mask[d]
-    changed = 0
+    lo, hi, mask, off, is_mask = stack.lo[d], stack.hi[d], stack.mask[d], cells.off, cells.is_mask
+    changed = UNCHANGED
     for j in range(lo.shape[0]):
         f = off[j]
         if is_mask[j]:
             for k in range(off[j + 1] - f):
                 if (mask[j] >> k) & 1 and drop[0, f + k] > slack:
                     mask[j] &= ~(np.int64(1) << k)
-                    note_shaved(j, np.int64(1) << k, 0, registers, proof)
-                    changed = 1
+                    record_shaving(j, np.int64(1) << k, 0, registers, proof)
+                    changed = SHAVED
             if mask[j] == 0:
-                return 2
+                return EMPTY
             continue
         a, b = lo[j], hi[j]
         if a == b:
@@ -1082,42 +1337,34 @@ def shave(d, slack, cells, stack, drop, registers, proof):
             b = c - 1
             c -= 1
         if a > lo[j]:
-            note_shaved(j, a - 1, 0, registers, proof)
+            record_shaving(j, a - 1, 0, registers, proof)
         if a > b:
-            return 2
+            return EMPTY
         if b < hi[j]:
-            note_shaved(j, b, 1, registers, proof)
+            record_shaving(j, b, 1, registers, proof)
         if a > lo[j] or b < hi[j]:
             lo[j], hi[j] = a, b
-            changed = 1
+            changed = SHAVED
     return changed
 
 
 @kernel
-def choose_cut(d, total, distance, limit, cells, stack, drop, soft):
-    """Choose the cut with the best product of what it gains on both sides; False where the box is a single point."""
+def choose_branching(d, total, distance, limit, cells, stack, work):
+    """Choose the branching with the best product of what both sides gain; False where the box is a single point.
+
+    A side gains by the drop of its bound (as a share of what may be lost), by the share of leaves that go, and the side away from the
+    nearest point by the rise of its cost (as a share of what is left up to the limit). Only a choice: nothing is pruned by it.
+    """
     stack_lo, stack_hi, stack_mask, point, off = stack.lo, stack.hi, stack.mask, stack.point, cells.off
     add, top, active, is_mask, feature = cells.add, cells.top, stack.active, cells.is_mask, stack.feature
-    at, near_side = stack.at, stack.near_side
+    at, near_side, drop, eliminated = stack.at, stack.near_side, work.drop, work.eliminated
     lo, hi, mask, near = stack_lo[d], stack_hi[d], stack_mask[d], point[d]
-    features = lo.shape[0]
-    cost = 0.0
-    first = second = 0.0
-    where = -1
-    for j in range(features):
-        c = off[j] + near[j]
-        cost += add[c]
-        if top[c] > first:
-            second = first
-            first = top[c]
-            where = j
-        elif top[c] > second:
-            second = top[c]
+    cost, first, second, where = cost_parts(near, cells)
     room = 1.0 / max(limit - distance, 1e-300)
     scale = 1.0 / max(total, 1e-300)
     share = 1.0 / max(active[d], 1)
     best = -1.0
-    for j in range(features):
+    for j in range(lo.shape[0]):
         f = off[j]
         rest = cost - add[f + near[j]]
         other = second if j == where else first
@@ -1131,8 +1378,8 @@ def choose_cut(d, total, distance, limit, cells, stack, drop, soft):
             for k in range(off[j + 1] - f):
                 if (mask[j] >> k) & 1 == 0:
                     continue
-                alone = min(drop[0, f + k], 1e50) * scale + soft[0, f + k] * share
-                others = min(drop[1, f + k], 1e50) * scale + soft[1, f + k] * share
+                alone = min(drop[0, f + k], 1e50) * scale + eliminated[0, f + k] * share
+                others = min(drop[1, f + k], 1e50) * scale + eliminated[1, f + k] * share
                 if k == near[j]:
                     others += (rest + away - distance) * room
                 else:
@@ -1145,8 +1392,8 @@ def choose_cut(d, total, distance, limit, cells, stack, drop, soft):
                     near_side[d] = 0 if k == near[j] else 1
             continue
         for c in range(lo[j], hi[j]):
-            left = min(drop[0, f + c], 1e50) * scale + soft[0, f + c] * share
-            right = min(drop[1, f + c + 1], 1e50) * scale + soft[1, f + c + 1] * share
+            left = min(drop[0, f + c], 1e50) * scale + eliminated[0, f + c] * share
+            right = min(drop[1, f + c + 1], 1e50) * scale + eliminated[1, f + c + 1] * share
             if near[j] <= c:
                 right += (rest + add[f + c + 1] + max(other, top[f + c + 1]) - distance) * room
             else:
@@ -1161,8 +1408,11 @@ def choose_cut(d, total, distance, limit, cells, stack, drop, soft):
 
 
 @kernel
-def cut_to_differ(d, condition, cells, stack):
-    """Cut so that the nearest point of one side comes closer to fulfilling a condition; False where no cell can."""
+def branch_to_differ(d, condition, cells, stack):
+    """Branch so that the nearest point of one side comes closer to fulfilling a condition; False where no cell can.
+
+    Of the cells that count as different, in features that do not differ yet, the cheapest is separated from the nearest point.
+    """
     stack_lo, stack_hi, stack_mask, point, off = stack.lo, stack.hi, stack.mask, stack.point, cells.off
     differs, is_mask, add, top, feature = cells.differs, cells.is_mask, cells.add, cells.top, stack.feature
     at, near_side = stack.at, stack.near_side
@@ -1191,8 +1441,8 @@ def cut_to_differ(d, condition, cells, stack):
 
 
 @kernel
-def enter(d, side, cells, stack):
-    """Make depth d + 1 the box on one side (0 up to the cut, or the level alone; 1 the other) of the cut of depth d."""
+def enter_child(d, side, cells, stack):
+    """Make depth d + 1 one side of the branching of depth d: 0 up to the cell, or the level alone; 1 the rest."""
     e = d + 1
     stack.lo[e] = stack.lo[d]
     stack.hi[e] = stack.hi[d]
@@ -1206,96 +1456,77 @@ def enter(d, side, cells, stack):
         stack.lo[e, j] = stack.at[d] + 1
 
 
-# Registers of a search that is paused and resumed.
-DEPTH, FRESH, NODES, LOGGED, STATUS, FOUND, RECORDED = 0, 1, 2, 3, 4, 5, 8
-RUNNING, FULL, LOG_FULL, PROOF_FULL = 0, 1, 2, 4
-LIMIT = 0
+# ---- the search
 
 
 @kernel
-def settle_point(d, cells, trees, goal, stack, registers, reals, best, log_point, log_cost, most, least, base_point):
-    """Evaluate the nearest point of the box.
+def evaluate_nearest(d, cells, trees, goal, stack, state, scores):
+    """Evaluate the nearest point of a box: COUNTERFACTUAL (the incumbent, if it is nearer), REFUSED, UNDECIDED or IMPOSSIBLE.
 
-    Returns 1 where it is in the goal and fulfils every condition (the new incumbent), 2 where it is in the goal and
-    fails a condition, 3 where it is too near the boundary to be decided here (logged where it fulfils every
-    condition), 0 where it is not in the goal.
+    An undecided point that fulfils every condition is logged for the real model to decide.
     """
+    registers, reals = state.registers, state.reals
     near = stack.point[d]
-    for j in range(near.shape[0]):
-        base_point[j] = cells.base_cell[cells.off[j] + near[j]]
-    scores_at(base_point, cells, trees, goal, most, least)
+    score_point(near, cells, trees, goal, scores)
     possible = sure = True
-    for k in range(most.shape[0]):
-        possible = possible and most[k] >= goal.need[k]
-        sure = sure and least[k] >= goal.sure[k]
+    for k in range(scores.most.shape[0]):
+        possible = possible and scores.most[k] >= goal.need[k]
+        sure = sure and scores.least[k] >= goal.sure[k]
     if not possible:
-        return 0
+        return IMPOSSIBLE
     fails = failed_condition(near, cells) >= 0
-    cost = 0.0
-    peak = 0.0
-    for j in range(near.shape[0]):
-        cost += cells.add[cells.off[j] + near[j]]
-        peak = max(peak, cells.top[cells.off[j] + near[j]])
-    cost += peak
+    cost = cost_of(near, cells)
     if not sure:
         if not fails:
-            log_point[registers[LOGGED]] = near
-            log_cost[registers[LOGGED]] = cost
+            state.log_point[registers[LOGGED]] = near
+            state.log_cost[registers[LOGGED]] = cost
             registers[LOGGED] += 1
-            if registers[LOGGED] == log_cost.shape[0]:
+            if registers[LOGGED] == state.log_cost.shape[0]:
                 # The caller empties the log before it resumes the search.
                 registers[STATUS] = LOG_FULL
-        return 3
+        return UNDECIDED
     if fails:
-        return 2
+        return REFUSED
     if cost < reals[LIMIT]:
         reals[LIMIT] = cost
-        best[:] = near
+        state.best[:] = near
         registers[FOUND] = 1
-    return 1
+    return COUNTERFACTUAL
 
 
 @kernel
-def advance(
-    budget,
-    registers,
-    reals,
-    best,
-    log_point,
-    log_cost,
-    cells,
-    leaves,
-    trees,
-    goal,
-    stack,
-    peaks,
-    drop,
-    soft,
-    scratch,
-    empty,
-    proof,
-):
-    """Run the branch and bound for at most ``budget`` nodes; all state lives in the arrays, so that it can be resumed.
+def record_branching(d, stack, registers, proof):
+    """Write the branching of depth d behind what is recorded."""
+    proof.code[registers[RECORDED]] = 2 * stack.feature[d] + stack.near_side[d]
+    proof.at[registers[RECORDED]] = stack.at[d]
+    registers[RECORDED] += 1
 
-    ``reals[LIMIT]`` is the radius: that of the pass, then the cost of the best point found. Where ``proof`` has room at all, the
-    branching is written into it.
+
+@kernel
+def advance(budget, state, cells, leaves, trees, goal, stack, work, proof):
+    """Run the branch and bound for at most ``budget`` nodes, or until none is left, room runs out or the log is full.
+
+    ``state.reals[LIMIT]`` is the radius: that of the ball, then the cost of the incumbent. Where ``proof`` has room at all, the branching
+    is written into it.
     """
+    registers, reals = state.registers, state.reals
     margins = goal.need.shape[0]
     features = cells.own.shape[0]
     records = proof.code.shape[0] > 0
+    # The most that one round of shaving and branching writes.
     room = 4 * cells.off[features] + 8
     totals = np.empty(margins)
-    most, least = np.empty(margins), np.empty(margins)
-    base_point = np.empty(features, np.int64)
+    scores = Scores(np.empty(features, np.int64), np.empty(margins), np.empty(margins))
     spent = 0
     while registers[DEPTH] >= 0 and registers[STATUS] == RUNNING:
         d = registers[DEPTH]
         if registers[FRESH] == 0:
+            # Back from a child: enter the other one, the one away from the nearest point, or go up.
             if stack.state[d] == 2:
                 registers[DEPTH] -= 1
             else:
                 stack.state[d] = 2
-                enter(d, 1 - stack.near_side[d], cells, stack)
+                enter_child(d, 1 - stack.near_side[d], cells, stack)
                 registers[DEPTH] = d + 1
                 registers[FRESH] = 1
             continue
@@ -1304,10 +1535,10 @@ def advance(
         spent += 1
         registers[NODES] += 1
         source = 0 if d == 0 else d - 1
-        opened = find_open(d, cells, stack)
+        free = find_free(d, cells, stack, work)
         tight = 0
         slack = 0.0
-        closed = False
+        pruned = False
         distance = 0.0
         while True:
             if records and registers[RECORDED] + room > proof.code.shape[0]:
@@ -1315,43 +1546,44 @@ def advance(
                 registers[STATUS] = PROOF_FULL
                 return
             limit = reals[LIMIT]
-            lo, hi, mask = stack.lo[d], stack.hi[d], stack.mask[d]
-            distance = shrink_to_ball(
-                limit, lo, hi, mask, cells.own, cells.is_mask, cells.off, cells.add, cells.top, stack.point[d]
-            )
+            box = Box(stack.lo[d], stack.hi[d], stack.mask[d])
+            distance = shrink_to_ball(limit, box, cells, stack.point[d])
             if distance >= limit:
-                closed = True
+                pruned = True
                 break
-            if not can_differ(lo, hi, mask, cells):
-                closed = True
+            if not can_differ(box, cells):
+                pruned = True
                 break
+            test = leaf_test(d, limit, free, cells, leaves, stack, work)
             if margins == 1:
-                outcome = keep_useful_sorted(d, source, limit, cells, leaves, goal, stack, totals, peaks, opened)
+                outcome = filter_leaves_sorted(d, source, test, leaves, goal, stack, work, totals)
             else:
-                outcome = keep_useful_leaves(d, source, limit, cells, leaves, goal, stack, totals, peaks, opened)
-            if outcome == 2:
+                outcome = filter_leaves(d, source, test, leaves, goal, stack, work, totals)
+            if outcome == NO_ROOM:
                 registers[STATUS] = FULL
                 return
-            if outcome == 1:
-                closed = True
+            if outcome == PRUNED:
+                pruned = True
                 break
             source = d
+            # Branch by the margin whose bound is nearest to failing.
             tight = 0
             for k in range(1, margins):
                 if totals[k] - goal.need[k] < totals[tight] - goal.need[tight]:
                     tight = k
             slack = totals[tight] - goal.need[tight]
             if margins == 1:
-                bound_cuts_sorted(d, slack, cells, leaves, stack, peaks, drop, soft, empty, opened)
+                bound_sides_sorted(d, slack, free, cells, leaves, stack, work)
             else:
-                bound_cuts(d, tight, slack, cells, leaves, stack, peaks, drop, soft, scratch)
-            changed = shave(d, slack + goal.pad, cells, stack, drop, registers, proof)
-            if changed == 2:
-                closed = True
+                bound_sides(d, tight, slack, cells, leaves, stack, work)
+            changed = shave(d, slack + goal.pad, cells, stack, work.drop, registers, proof)
+            if changed == EMPTY:
+                pruned = True
                 break
-            if changed == 0:
+            if changed == UNCHANGED:
                 break
-        if not closed:
+        if not pruned:
+            # The nearest point of the parent was evaluated there.
             same = d > 0
             if same:
                 for j in range(features):
@@ -1360,20 +1592,19 @@ def advance(
                         break
             outcome = -1
             if not same or stack.active[d] == 0:
-                outcome = settle_point(
-                    d, cells, trees, goal, stack, registers, reals, best, log_point, log_cost, most, least, base_point
-                )
+                outcome = evaluate_nearest(d, cells, trees, goal, stack, state, scores)
             failed = failed_condition(stack.point[d], cells)
-            if outcome == 1:
-                closed = True
+            if outcome == COUNTERFACTUAL:
+                # No point of the box is nearer.
+                pruned = True
             elif stack.active[d] == 0:
                 # The score is one constant on the box: only a condition can still tell its points apart.
-                closed = failed < 0 or outcome == 0 or not cut_to_differ(d, failed, cells, stack)
-            elif outcome == 2 and cut_to_differ(d, failed, cells, stack):
-                closed = False
+                pruned = failed < 0 or outcome == IMPOSSIBLE or not branch_to_differ(d, failed, cells, stack)
+            elif outcome == REFUSED and branch_to_differ(d, failed, cells, stack):
+                pruned = False
             else:
-                closed = not choose_cut(d, slack, distance, reals[LIMIT], cells, stack, drop, soft)
-        if closed:
+                pruned = not choose_branching(d, slack, distance, reals[LIMIT], cells, stack, work)
+        if pruned:
             if records:
                 proof.code[registers[RECORDED]] = -1
                 registers[RECORDED] += 1
@@ -1384,9 +1615,8 @@ def advance(
             registers[STATUS] = FULL
             return
         if records:
-            proof.code[registers[RECORDED]] = 2 * stack.feature[d] + stack.near_side[d]
-            proof.at[registers[RECORDED]] = stack.at[d]
-            registers[RECORDED] += 1
+            record_branching(d, stack, registers, proof)
         stack.state[d] = 1
-        enter(d, stack.near_side[d], cells, stack)
+        # Depth first, the side of the nearest point before the other: good incumbents come early.
+        enter_child(d, stack.near_side[d], cells, stack)
         registers[DEPTH] = d + 1

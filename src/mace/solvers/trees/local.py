@@ -1,94 +1,79 @@
-"""The problem inside one ball: its leaves, and its cells merged where no leaf tells them apart."""
+"""The question inside one ball: its leaves, and its cells merged where no leaf distinguishes them."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from mace.solvers.trees import kernels
-from mace.solvers.trees.grid import Grid, Ints
-from mace.solvers.trees.prepared import Values
-from mace.solvers.trees.question import View
+from mace.solvers.trees.grid import Ints
+from mace.solvers.trees.parts import Part, Tables
 
 
 class Local:
-    """The problem inside one ball."""
+    """The question inside one ball.
 
-    def __init__(
-        self,
-        grid: Grid,
-        view: View,
-        radius: float,
-        cells: kernels.Cells,
-        lo: Ints,
-        hi: Ints,
-        mask: Ints,
-        trees: kernels.Trees,
-        values: Values,
-    ) -> None:
-        features = len(lo)
-        self.trees = len(grid.roots)
-        masks = max(1, int(grid.is_mask.sum()))
-        tree_start = np.empty(self.trees + 1, dtype=np.int64)
-        dropped = np.empty(1)
-        capacity = 64 * self.trees + 256
-        while True:
-            leaf = np.empty(capacity, dtype=np.int64)
-            box_lo, box_hi = np.empty((capacity, features), np.int32), np.empty((capacity, features), np.int32)
-            box_mask = np.zeros((capacity, masks), dtype=np.int64)
-            count = kernels.collect(
-                radius,
-                lo,
-                hi,
-                mask,
-                cells,
-                view.start,
-                view.start_off,
-                trees,
-                grid.depth + 1,
-                tree_start,
-                leaf,
-                box_lo,
-                box_hi,
-                box_mask,
-                dropped,
-            )
-            if count >= 0:
-                break
-            capacity *= 8
-        self.count = count
-        self.next_radius = float(dropped[0])
-        lo, hi, mask = lo.copy(), hi.copy(), mask.copy()
-        near = np.empty(features, dtype=np.int64)
-        distance = kernels.shrink_to_ball(
-            radius, lo, hi, mask, cells.own, cells.is_mask, cells.off, cells.add, cells.top, near
-        )
+    Attributes
+    ----------
+    count, trees : int
+        How many leaves are inside, and of how many trees; without a leaf nothing else is set but ``next_radius``.
+    next_radius : float
+        Up to this radius the ball would hold the same leaves.
+    cells, leaves, box
+        The blocks of cells, the leaves and the whole ball, as the kernels read them.
+    off, cheapest, first : int arrays
+        Where each feature's blocks begin, and the cheapest and the first cell of each block.
+    tree_start, order : int arrays
+        Where each tree's leaves begin, and the leaves of each tree with the greatest gain first.
+    """
+
+    def __init__(self, tables: Tables, part: Part, radius: float) -> None:
+        view, cells = tables.view, part.cells
+        features = len(cells.own)
+        self.trees = len(tables.grid.roots)
+        found, self.count = _collect(tables, part, radius)
+        self.next_radius = float(found.dropped[0])
+        box = kernels.Box(part.box.lo.copy(), part.box.hi.copy(), part.box.mask.copy())
+        most, ints = int(view.off[-1]), np.int64
+        add, top, cheapest, first = np.empty(most), np.empty(most), np.empty(most, ints), np.empty(most, ints)
+        blocks = kernels.Blocks(np.empty(features + 1, ints), add, top, cheapest, first, np.empty(features, ints))
+        size, distance = kernels.compress(radius, self.count, box, cells, view.cut, found, blocks)
         if distance >= radius:
             self.count = 0
             self.next_radius = min(self.next_radius, float(distance))
             return
-        blocks = int(view.off[-1])
-        new_off, new_own = np.empty(features + 1, np.int64), np.empty(features, np.int64)
-        new_add, new_top = np.empty(blocks), np.empty(blocks)
-        new_rep, new_first = np.empty(blocks, np.int64), np.empty(blocks, np.int64)
-        size = kernels.compress(
-            count, lo, hi, cells, view.cut, box_lo, box_hi, new_off, new_add, new_top, new_rep, new_first, new_own
-        )
-        self.off, self.rep, self.first = new_off, new_rep[:size], new_first[:size]
-        owner = np.repeat(np.arange(features), np.diff(new_off))
-        at = view.off[owner] + self.rep
+        self.off, self.cheapest, self.first = blocks.off, blocks.cheapest[:size], blocks.first[:size]
+        owner = np.repeat(np.arange(features), np.diff(self.off))
+        at = view.off[owner] + self.cheapest
         self.cells = kernels.Cells(
-            cells.is_mask, cells.is_missing, cells.mask_of, new_off, new_add[:size], new_top[:size], new_own, view.base[at],
+            cells.is_mask, cells.is_missing, cells.mask_of, self.off, blocks.add[:size], blocks.top[:size], blocks.own, view.base[at],
             np.ascontiguousarray(cells.differs[:, at]), cells.at_least,
         )  # fmt: skip
-        self.leaves = kernels.Leaves(box_lo[:count], box_hi[:count], box_mask[:count], values.most[leaf[:count]])
-        self.tree_start = tree_start
+        count = self.count
+        self.leaves = kernels.Leaves(
+            found.box_lo[:count], found.box_hi[:count], found.box_mask[:count], part.values.most[found.leaf[:count]]
+        )
+        self.tree_start = found.tree_start
         self.order = np.empty(count, dtype=np.int64)
-        kernels.sort_leaves(tree_start, self.leaves.gain, self.order)
-        self.start_lo = np.zeros(features, np.int64)
-        self.start_hi = np.diff(new_off) - 1
-        self.start_mask = mask
+        kernels.sort_leaves(self.tree_start, self.leaves.gain, self.order)
+        self.box = kernels.Box(np.zeros(features, np.int64), np.diff(self.off) - 1, box.mask)
 
     def cells_of(self, blocks: Ints) -> Ints:
         """Return the cell that represents each block."""
-        cells: Ints = self.rep[self.off[:-1] + blocks]
+        cells: Ints = self.cheapest[self.off[:-1] + blocks]
         return cells
+
+
+def _collect(tables: Tables, part: Part, radius: float) -> tuple[kernels.Found, int]:
+    """Return the leaves inside a ball, and their number; room for them grows until they fit."""
+    grid, features, ints = tables.grid, len(part.cells.own), np.int64
+    trees, masks = len(grid.roots), tables.masks
+    tree_start, dropped = np.empty(trees + 1, ints), np.empty(1)
+    capacity = 64 * trees + 256
+    while True:
+        low, high = np.empty((capacity, features), np.int32), np.empty((capacity, features), np.int32)
+        levels = np.zeros((capacity, masks), ints)
+        found = kernels.Found(tree_start, np.empty(capacity, ints), low, high, levels, dropped)
+        count = kernels.collect(radius, part.box, part.cells, tables.boundaries, part.trees, grid.depth + 1, found)
+        if count >= 0:
+            return found, count
+        capacity *= 8

@@ -26,6 +26,8 @@ class Part:
 
     Attributes
     ----------
+    value : float array
+        The representative of each cell: its value nearest to the factual.
     nearest, least_step, farthest : float
         The cost of the nearest allowed point, the least cost of any change (0 where there is none), and a cost above every one.
     """
@@ -33,10 +35,8 @@ class Part:
     pattern: NDArray[np.bool_]
     values: Values
     cells: kernels.Cells
-    lo: Ints
-    hi: Ints
-    mask: Ints
-    rep: Floats
+    box: kernels.Box
+    value: Floats
     trees: kernels.Trees
     nearest: float
     least_step: float
@@ -68,6 +68,8 @@ class Tables:
             self.view = refined_view(self.grid, problem, self.allowed, conditions)
         else:
             self.view = plain_view(self.grid) if strays else made.view
+        self.boundaries = kernels.Boundaries(self.view.start, self.view.start_off)
+        self.masks = max(1, int(self.grid.is_mask.sum()))
         assert isinstance(problem.metric, NormMetric)
         self.jump, self.slope, self.square, self.peak = problem.metric.costs
         self.inverse, self.is_category, self.mask_of = made.inverse, made.is_category, made.mask_of
@@ -96,31 +98,33 @@ class Tables:
         tables = self._cells(pattern)
         if tables is None:
             return None
-        cells, lo, hi, _, _ = tables
-        extent = kernels.extent(lo, hi, cells.own, cells.is_mask, cells.off, cells.add, cells.top)
-        return Part(pattern, values, *tables, self.grid.trees(values.most, values.least), *extent)
+        cells, box, _ = tables
+        return Part(pattern, values, *tables, self.grid.trees(values.most, values.least), *kernels.extent(box, cells))
 
     def point(self, cells: Ints, part: Part) -> Point:
         """Return the point with the value nearest to the factual in each of some cells."""
-        numbers = part.rep[self.view.off[:-1] + cells]
+        numbers = part.value[self.view.off[:-1] + cells]
         return tuple(
             None if part.pattern[j] else float(number) if isinstance(feature, Real) else int(number)
             for j, (feature, number) in enumerate(zip(self.problem.space.values(), numbers, strict=True))
         )
 
-    def _cells(self, pattern: NDArray[np.bool_]) -> tuple[kernels.Cells, Ints, Ints, Ints, Floats] | None:
-        """Return the cost tables of one pattern and its allowed ranges; ``None`` where some feature has no allowed cell."""
+    def _cells(self, pattern: NDArray[np.bool_]) -> tuple[kernels.Cells, kernels.Box, Floats] | None:
+        """Return the cost tables of one pattern, its allowed box and each cell's value; ``None`` where some feature has no allowed cell."""
         view, grid = self.view, self.grid
-        size = len(pattern)
-        cells = len(view.low)
+        size, cells = len(pattern), len(view.low)
         factual = np.array([0.0 if value is None else float(value) for value in self.problem.factual])
-        add, top, rep = np.empty(cells), np.empty(cells), np.empty(cells)
         own, lo, hi, mask = (np.zeros(size, dtype=np.int64) for _ in range(4))
+        made = kernels.CostTables(np.empty(cells), np.empty(cells), np.empty(cells), own)
+        box = kernels.Box(lo, hi, mask)
         fits = kernels.cost_tables(
-            factual, self.patterns.factual, pattern, grid.is_mask,
-            self.is_category, view.off, view.low, view.high, *self.ends,
-            self.inverse, self.jump, self.slope, self.square, self.peak, add, top, rep, own, lo, hi, mask,
-        )  # fmt: skip
+            kernels.Row(factual, self.patterns.factual, pattern),
+            kernels.Kinds(grid.is_mask, self.is_category, view.off, view.low, view.high),
+            kernels.Allowed(*self.ends),
+            kernels.Weights(self.inverse, self.jump, self.slope, self.square, self.peak),
+            made,
+            box,
+        )
         if not fits:
             return None
         differs = view.differs
@@ -129,5 +133,7 @@ class Tables:
                 differs = differs.copy()
                 differs[i, view.off[j] : view.off[j + 1]] = condition.earlier[j] is not None
         at_least = np.array([condition.features for condition in self.conditions], dtype=np.int64)
-        made = kernels.Cells(grid.is_mask, pattern, self.mask_of, view.off, add, top, own, view.base, differs, at_least)
-        return made, lo, hi, mask, rep
+        found = kernels.Cells(
+            grid.is_mask, pattern, self.mask_of, view.off, made.add, made.top, own, view.base, differs, at_least
+        )
+        return found, box, made.value

@@ -1,4 +1,4 @@
-"""The proof of the tree lane: for each part of a question the cuts of its last complete ball, as values of the features."""
+"""The proof of the tree lane: for each part of a question the branching in its last complete ball, as values of the features."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Branching:
     radius : float
         Of the ball.
     code : int array
-        -1 where a box is closed, -2 where prices close it; at a cut twice its feature, plus 1 where the right side comes first.
+        -1 where a box is pruned, -2 where prices prune it; at a branching twice its feature, plus 1 where the right side comes first.
     at : int array
-        The cut: the levels of the left side as bits, or -1.
+        The levels of the left side as bits, or -1.
     value : float array
-        The cut of an ordered feature: the greatest value of the left side.
+        The greatest value of the left side, for an ordered feature.
     prices : dict, optional
-        What closes the boxes with code -2: the pairs of trees and features that pay, the greatest value of each of their segments, and for
-        each box the prices and the price of distance.
+        What prunes the boxes with code -2: the pairs of trees and features, the greatest value of each of their segments, and for each box
+        the prices and λ.
     """
 
     part: Part

@@ -40,11 +40,11 @@ MORE_PATIENCE = 4
 NEARLY_ALL = 0.97
 """A ball with this share of the best distance may as well have all of it."""
 
-SEEK_AFTER = 50
+INCUMBENT_AFTER = 50
 """Nodes in a pass after which random points are tried, for some incumbent."""
 
 EVALUATIONS = 4e6
-"""How many steps down a tree that may take: some tens of milliseconds."""
+"""How many steps down a tree these may take: some tens of milliseconds."""
 
 MOST_UNDECIDED = 20_000
 CHUNK = 256
@@ -71,7 +71,7 @@ PLAIN_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The nearest point so far, by its cost in floats."""
+    """The incumbent, and its cost in floats."""
 
     cost: float
     point: Point | None = None
@@ -79,20 +79,20 @@ class Best:
 
 @dataclass(slots=True)
 class Climb:
-    """A part in a growing ball.
+    """A part that is searched in a growing ball.
 
     Attributes
     ----------
     floor : float
-        No counterfactual of the part costs less.
+        A lower bound on the cost of the part's counterfactuals.
     radius, farthest : float
-        The next ball, and one that holds everything.
+        Of the next ball, and of one that holds everything.
     multiplier : float, optional
-        The price of distance to begin with; ``None`` while the plain engine does.
+        λ of the dual bound to begin with; ``None`` while the plain bound suffices.
     patience : int
         Nodes after which a ball is given up for a smaller one, or for another engine.
     is_done : bool
-        Whether nothing of the part that would be better than the best point is left.
+        Whether the part holds nothing better than the incumbent.
     """
 
     part: Part
@@ -105,7 +105,7 @@ class Climb:
 
 
 class Search:
-    """One question: its parts, the part that is open farthest down first, and what was found."""
+    """One question: its parts, searched in the order of their lower bounds, and the incumbent."""
 
     def __init__(self, problem: Problem, limits: Limits, patience: int | None = None) -> None:
         self.problem = problem
@@ -120,7 +120,7 @@ class Search:
         self.started = time.monotonic()
 
     def run(self) -> Bounds:
-        """Search the part with the least floor one ball farther, until the best point is below every floor."""
+        """Search the part with the least lower bound one ball farther, until the incumbent is below all of them."""
         serial = itertools.count()
         # Of equal floors a pattern, whose parts are not made yet, comes before a part.
         waiting: list[tuple[float, bool, int, Pattern | More | Climb]] = []
@@ -159,7 +159,7 @@ class Search:
         self.run()
         part = self.tables.part(self.tables.patterns.factual, self.tables.alternatives()[0])
         if part is not None:
-            self._seek(part)
+            self._find_incumbent(part)
 
     # ---- passes
 
@@ -169,7 +169,7 @@ class Search:
         return Climb(part, part.nearest, radius, part.farthest, multiplier, max(self.patience, 1))
 
     def _climb(self, climb: Climb) -> None:
-        """Search one ball of a part, and say where it goes on."""
+        """Search one ball of a part, and set its next one."""
         if self.limits.remaining() <= 0:
             self.reason = LATE
             return
@@ -178,9 +178,7 @@ class Search:
             self.recorder.meet(part)
         radius = min(climb.radius, self.best.cost, climb.farthest)
         self.passes += 1
-        local = Local(
-            tables.grid, tables.view, radius, part.cells, part.lo, part.hi, part.mask, part.trees, part.values
-        )
+        local = Local(tables, part, radius)
         nodes = 0
         if local.count > 0:
             engine, ended = self._search(local, climb, radius)
@@ -195,8 +193,8 @@ class Search:
                 self.recorder.keep(part, engine, radius)
         climb.floor = max(climb.floor, radius)
         climb.is_done = radius >= min(self.best.cost, climb.farthest)
-        if nodes >= SEEK_AFTER and self.best.point is None:
-            self._seek(part)
+        if nodes >= INCUMBENT_AFTER and self.best.point is None:
+            self._find_incumbent(part)
         steps = GROWTH if climb.multiplier is None else PRICED_GROWTH
         growth = next(factor for most, factor in steps if nodes <= most)
         climb.patience = max(climb.patience, MORE_PATIENCE * nodes)
@@ -205,10 +203,10 @@ class Search:
             climb.radius = self.best.cost
 
     def _go_on(self, climb: Climb, engine: Engine) -> None:
-        """Say how to go on after a ball that was not searched to its end."""
+        """Set the next ball after one that was not searched to its end."""
         if self.reason:
             if self.best.point is None:
-                self._seek(climb.part)
+                self._find_incumbent(climb.part)
         elif engine.status == dual.RESTART:
             climb.radius = max(1.05 * climb.floor, 0.9 * self.best.cost)
         else:
@@ -238,10 +236,10 @@ class Search:
             arena *= 8
 
     def _race(self, plain: Engine, local: Local, climb: Climb, arena: int) -> tuple[Engine, bool]:
-        """Let the plain engine, which found no end, and one with prices go on in turns; return the first to end."""
+        """Run the plain engine, which did not end, and one with the dual bound in turns; return the first to end."""
         part, radius = climb.part, plain.radius
         if self.best.point is None:
-            self._seek(part)
+            self._find_incumbent(part)
         priced = self._priced(local, climb, radius, arena, 0.8 * first_multiplier(part, radius))
         nodes = plain.nodes
         while plain.status != kernels.FULL or priced.status != kernels.FULL:
@@ -259,7 +257,7 @@ class Search:
         return Priced(local, climb.part.trees, climb.part.values, radius, arena, min(multiplier, most))
 
     def _run(self, engine: Engine, part: Part, most_nodes: int | None) -> bool:
-        """Run an engine, pausing to look at the clock, and keep what it finds; return whether it came to its end."""
+        """Run an engine, pausing to look at the clock, and keep its incumbent; return whether it came to its end."""
         before = engine.nodes
         ended = self._advance(engine, part, most_nodes)
         self.nodes += engine.nodes - before
@@ -308,15 +306,15 @@ class Search:
             self.undecided[self.tables.point(engine.local.cells_of(blocks), part)] = float(cost)
         engine.registers[kernels.LOGGED] = 0
 
-    def _seek(self, part: Part) -> None:
+    def _find_incumbent(self, part: Part) -> None:
         """Look for any valid point: a search that is not easy needs an incumbent."""
-        best = np.empty(len(part.lo), dtype=np.int64)
+        best = np.empty(len(part.cells.own), dtype=np.int64)
         grid = self.tables.grid
         evaluations = EVALUATIONS / (len(grid.roots) * grid.depth)
         tries = int(min(400, max(20, evaluations / 2)))
-        most_found = int(min(12, max(1, evaluations / (20 * len(part.lo)))))
+        most_found = int(min(12, max(1, evaluations / (20 * len(best)))))
         goal = kernel_goal(part.values)
-        cost = kernels.seek(tries, most_found, part.lo, part.hi, part.mask, part.cells, part.trees, goal, best)
+        cost = kernels.find_incumbent(tries, most_found, part.box, part.cells, part.trees, goal, best)
         if cost < min(self.best.cost, kernels.FAR):
             self.best = Best(float(cost), self.tables.point(best, part))
 
@@ -399,9 +397,7 @@ class Search:
         """Search a ball that holds nothing for its branching; return whether it was found in time."""
         assert self.recorder is not None
         tables, arena = self.tables, 1 << 20
-        local = Local(
-            tables.grid, tables.view, radius, part.cells, part.lo, part.hi, part.mask, part.trees, part.values
-        )
+        local = Local(tables, part, radius)
         while local.count > 0 and arena <= MOST_ARENA:
             engine: Engine
             if by_prices:
@@ -428,12 +424,12 @@ class Search:
 
 
 def can_price(part: Part) -> bool:
-    """Return whether prices can help: one margin, and a cost that is at least partly a sum over features."""
+    """Return whether the dual bound applies: one margin, and a cost that is at least partly a sum over features."""
     return len(part.values.base) == 1 and bool(((part.cells.add > 0) & (part.cells.add < kernels.FAR)).any())
 
 
 def first_multiplier(part: Part, radius: float) -> float:
-    """Return the price of distance at which the factual's own score would pay for the whole radius."""
+    """Return the λ at which the whole radius pays for what the factual's own score lacks."""
     most, least = np.empty(1), np.empty(1)
     own = part.cells.base_cell[part.cells.off[:-1] + part.cells.own]
     kernels.scores_at(own, part.cells, part.trees, kernel_goal(part.values), most, least)
