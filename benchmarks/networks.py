@@ -39,7 +39,7 @@ from mace.distances import as_distance
 from mace.problem import Limits, Problem
 from mace.solvers import network
 from mace.solvers.network import kernels
-from mace.solvers.network.search import Search
+from mace.solvers.network.search import NetworkSearch
 from mace.solvers.smt import search as smt
 from mace.targets import as_goal
 
@@ -132,7 +132,7 @@ class Program:
         )
 
 
-def first_radius(search: Search, workspace: Any) -> float:
+def first_radius(search: NetworkSearch, workspace: Any) -> float:
     """Return the cost of the incumbent after the lane's first box."""
     state = workspace.state
     state.registers[:] = 0
@@ -146,7 +146,7 @@ def first_radius(search: Search, workspace: Any) -> float:
 
 def solve_milp(problem: Problem, distance: str, limit: float) -> tuple[float, float | None]:
     """Return CPU seconds and the optimum that HiGHS finds inside the lane's first ball; ``None`` where it does not finish."""
-    search = Search(problem, Limits())
+    search = NetworkSearch(problem, Limits())
     margins = problem.goal.alternatives(len(search.form.biases[-1]), ties_last=False)[0]
     workspace = search._workspace(margins)
     search._is_empty(workspace)
@@ -164,7 +164,7 @@ def solve_milp(problem: Problem, distance: str, limit: float) -> tuple[float, fl
     return time.process_time() - started, float(result.fun) if result.status == 0 else None
 
 
-def _input_program(search: Search, workspace: Any, distance: str) -> tuple[Program, dict[int, float], Any]:
+def _input_program(search: NetworkSearch, workspace: Any, distance: str) -> tuple[Program, dict[int, float], Any]:
     """Return the features, their costs, and what each slot holds as terms."""
     program, objective = Program(), {}
     size = len(workspace.lo)
@@ -201,7 +201,9 @@ def _input_program(search: Search, workspace: Any, distance: str) -> tuple[Progr
     return program, objective, slots
 
 
-def _network_rows(program: Program, search: Search, workspace: Any, slots: Any) -> tuple[dict[int, float], float]:
+def _network_rows(
+    program: Program, search: NetworkSearch, workspace: Any, slots: Any
+) -> tuple[dict[int, float], float]:
     """Write the units, big-M with the lane's bounds, and return the score as terms and a constant."""
     form, layout = search.form, search.made.layout
     first = np.zeros((layout.slots, len(form.biases[0])))

@@ -33,7 +33,7 @@ from mace.solvers import network
 from mace.solvers.abilities import obstacle
 from mace.solvers.compiled import is_on_disk
 from mace.solvers.network import kernels
-from mace.solvers.network.search import Search
+from mace.solvers.network.search import NetworkSearch
 from mace.space import Column, Point
 
 ROUNDS = len(FAMILIES) * len(DISTANCES)
@@ -68,10 +68,10 @@ def test_it_equals_brute_force_through_the_explainer(seed: int) -> None:
 # ---- the bounds, each against points drawn from the box and the ball
 
 
-def opened(seed: int, limit: float) -> tuple[Search, Any, kernels.Box] | None:
+def opened(seed: int, limit: float) -> tuple[NetworkSearch, Any, kernels.CellBox] | None:
     """Return a search whose root box is clipped to a ball and propagated; ``None`` where nothing is left."""
     problem = replace(random_network(seed, finite=False).problem, conditions=())
-    search = Search(problem, Limits())
+    search = NetworkSearch(problem, Limits())
     margins = problem.goal.alternatives(len(search.form.biases[-1]), ties_last=False)[0]
     workspace = search._workspace(margins)
     assert not search._is_empty(workspace)
@@ -82,7 +82,9 @@ def opened(seed: int, limit: float) -> tuple[Search, Any, kernels.Box] | None:
     return search, workspace, box
 
 
-def drawn(search: Search, workspace: Any, limit: float, rng: np.random.Generator, count: int) -> list[np.ndarray]:
+def drawn(
+    search: NetworkSearch, workspace: Any, limit: float, rng: np.random.Generator, count: int
+) -> list[np.ndarray]:
     """Return points of the box within the ball, many of them at its edge."""
     points = []
     size = len(workspace.lo)

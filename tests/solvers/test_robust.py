@@ -242,12 +242,12 @@ def test_whatever_stands_where_places_should_is_refuted_not_a_crash() -> None:
 def test_a_search_that_takes_a_point_without_looking_beside_it_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken search returns the nearest point of all and calls the box around it proved."""
 
-    def blind(self: places.TreeSearch, point: Any) -> None:
+    def blind(self: places.RobustTreeSearch, point: Any) -> None:
         self.noise.remember(point)
         self.incumbent.take(point)
         self.around = {"lane": "trees", "parts": []}
 
-    monkeypatch.setattr(places.TreeSearch, "_refused", blind)
+    monkeypatch.setattr(places.RobustTreeSearch, "_refused", blind)
     explainer = explainer_of("forest")
     noise = mace.robust({"a": 1, "b": 0.25})
     verdicts = []

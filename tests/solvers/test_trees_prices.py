@@ -23,7 +23,7 @@ from mace.solvers import compiled
 from mace.solvers.trees import dual, kernels, search
 from mace.solvers.trees.engines import Priced
 from mace.solvers.trees.local import Local
-from mace.solvers.trees.parts import Part, Tables
+from mace.solvers.trees.parts import Tables, TreePart
 
 PLAIN_ONLY, PRICES_ONLY = 10**9, 0
 
@@ -75,7 +75,7 @@ def test_both_engines_agree(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         assert [one.lower == pytest.approx(one.distance, abs=1e-9) for one in each] == [True] * len(each)
 
 
-def priced_ball(explainer: Explainer, row: pd.Series, distance: object, radius: float) -> tuple[Priced, Part]:
+def priced_ball(explainer: Explainer, row: pd.Series, distance: object, radius: float) -> tuple[Priced, TreePart]:
     """Return the engine with prices at the start of one ball."""
     problem = problem_of(explainer, row, {"distance": distance})
     tables = Tables(problem)
@@ -87,7 +87,7 @@ def priced_ball(explainer: Explainer, row: pd.Series, distance: object, radius: 
     return Priced(local, part.trees, part.values, radius, 64 * local.count + 4096, multiplier), part
 
 
-def counterfactuals(engine: Priced, part: Part) -> list[tuple[int, ...]]:
+def counterfactuals(engine: Priced, part: TreePart) -> list[tuple[int, ...]]:
     """Return, by looking at all of them, the points of a ball that may be in the goal and cost less than the limit."""
     cells, goal = engine.local.cells, engine.goal
     sizes = [range(int(n)) for n in np.diff(engine.local.off)]
@@ -121,7 +121,7 @@ def test_no_cell_or_leaf_of_a_counterfactual_is_dropped(seed: int) -> None:
                 assert any(holds(leaves, engine.local.cells, i, point) for i in kept)
 
 
-def holds(leaves: kernels.Leaves, cells: kernels.Cells, i: int, point: tuple[int, ...]) -> bool:
+def holds(leaves: kernels.LeafTable, cells: kernels.CellTable, i: int, point: tuple[int, ...]) -> bool:
     return all(
         leaves.box_mask[i, cells.mask_of[j]] >> k & 1
         if cells.is_mask[j]

@@ -25,9 +25,9 @@ def supports(problem: Problem) -> str:
 @timed
 def solve(problem: Problem, limits: Limits) -> Bounds:
     """Find the nearest counterfactual."""
-    from mace.solvers.curves.search import Search
+    from mace.solvers.curves.search import CurveSearch
 
-    return Search(problem, limits).run()
+    return CurveSearch(problem, limits).run()
 
 
 def prepare() -> None:

@@ -45,7 +45,7 @@ class PolylineQuestion:
     excluded: tuple[Point, ...]
 
 
-class Search:
+class CurveSearch:
     """One question."""
 
     def __init__(self, problem: Problem, limits: Limits) -> None:

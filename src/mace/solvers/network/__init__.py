@@ -19,7 +19,7 @@ from mace.solvers.compiled import warm_up
 from mace.solvers.network import kernels
 from mace.solvers.network import missing as gaps
 from mace.solvers.network.prepared import grid_error
-from mace.solvers.network.search import Search
+from mace.solvers.network.search import NetworkSearch
 from mace.solvers.network.warmup import tiny_problem
 from mace.space import Integer, Real
 
@@ -72,7 +72,7 @@ def supports(problem: Problem) -> str:
 @timed
 def solve(problem: Problem, limits: Limits) -> Bounds:
     """Find the nearest counterfactual."""
-    return gaps.solve(problem, limits) if gaps.may_miss(problem) else Search(problem, limits).run()
+    return gaps.solve(problem, limits) if gaps.may_miss(problem) else NetworkSearch(problem, limits).run()
 
 
 def prove(problem: Problem, lower: Fraction | None, upper: Fraction | None, limits: Limits) -> Evidence | None:
@@ -84,7 +84,7 @@ def prove(problem: Problem, lower: Fraction | None, upper: Fraction | None, limi
         return None
     if supports(problem) or gaps.may_miss(problem):
         return None
-    return Search(problem, limits).prove(lower, upper)
+    return NetworkSearch(problem, limits).prove(lower, upper)
 
 
 @cache

@@ -119,7 +119,7 @@ TREE = ["lo", "hi", "bound", "heap", "spare"]
 """The open boxes: their ranges and bounds by place, a binary heap of places by bound, and the places that are free again."""
 
 
-class Box(NamedTuple):
+class InputBox(NamedTuple):
     """A box whose columns are written: its ranges, and the numbers of free features and of columns."""
 
     lo: Array
@@ -128,7 +128,7 @@ class Box(NamedTuple):
     columns: int
 
 
-class State(NamedTuple):
+class NetworkState(NamedTuple):
     """What a paused search keeps: registers, the incumbent, and the points that only the real model can decide."""
 
     registers: Array
@@ -138,7 +138,7 @@ class State(NamedTuple):
     log_cost: Array
 
 
-class ProofTree(NamedTuple):
+class ProofArrays(NamedTuple):
     """A proof in the making: how many boxes wait and how many entries are written; the entries; the waiting boxes, a stack.
 
     A waiting box may have its branching laid down in ``forced`` (feature, value; -1 for none).
@@ -169,7 +169,7 @@ class WorkType(types.StructRef):
 
 @structref.register
 class TreeType(types.StructRef):
-    """The type of :class:`Tree`."""
+    """The type of :class:`BranchTree`."""
 
 
 class Net(structref.StructRefProxy):
@@ -184,14 +184,14 @@ class Work(structref.StructRefProxy):
     """Scratch space, by reference."""
 
 
-class Tree(structref.StructRefProxy):
+class BranchTree(structref.StructRefProxy):
     """The open boxes, by reference."""
 
 
 structref.define_proxy(Net, NetType, NET)
 structref.define_proxy(Task, TaskType, TASK)
 structref.define_proxy(Work, WorkType, WORK)
-structref.define_proxy(Tree, TreeType, TREE)
+structref.define_proxy(BranchTree, TreeType, TREE)
 
 
 @kernel
@@ -215,7 +215,7 @@ def make_work(*fields):
 @kernel
 def make_tree(*fields):
     """Return room for boxes as one object."""
-    return Tree(*fields)
+    return BranchTree(*fields)
 
 
 # ---- points
@@ -597,7 +597,7 @@ def open_box(lo, hi, net, task, work):
             size[i] += largest
         free += 1
     work.columns_from[free] = columns
-    return Box(lo, hi, free, columns)
+    return InputBox(lo, hi, free, columns)
 
 
 # ---- separable functionals over a box and a ball: fractional knapsacks

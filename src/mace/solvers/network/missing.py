@@ -18,7 +18,7 @@ from mace.solvers.domains import Allowed, allowed_values
 from mace.solvers.missing import TOO_MANY, More, Pattern, Patterns
 from mace.solvers.network import kernels, proof
 from mace.solvers.network.parts import part_of
-from mace.solvers.network.search import Search
+from mace.solvers.network.search import NetworkSearch
 
 NEAR = 1e-9
 """More than the relative error of a cost in floats: patterns that cost this much more than the limit of a proof are proved too."""
@@ -38,7 +38,7 @@ def solve(problem: Problem, limits: Limits) -> Bounds:
     return replace(bounds, evidence=_proof(problem, bounds, search, limits))
 
 
-def _searched(problem: Problem, limits: Limits) -> tuple[Bounds, Search | None]:
+def _searched(problem: Problem, limits: Limits) -> tuple[Bounds, NetworkSearch | None]:
     """Return what is proved, and the search of the last pattern."""
     allowed = allowed_values(problem)
     search, is_complete, reason = None, True, ""
@@ -48,7 +48,7 @@ def _searched(problem: Problem, limits: Limits) -> tuple[Bounds, Search | None]:
         reason = TOO_MANY if pattern is None else LATE if search is not None and limits.remaining() <= 0 else ""
         if pattern is not None and not reason:
             try:
-                search = Search(problem, limits, part_of(problem, allowed, pattern), earlier=search)
+                search = NetworkSearch(problem, limits, part_of(problem, allowed, pattern), earlier=search)
                 search.elsewhere = next_floor
                 is_complete = search.search_all()
             except KeyboardInterrupt:
@@ -67,7 +67,7 @@ def _searched(problem: Problem, limits: Limits) -> tuple[Bounds, Search | None]:
     return (nothing if search is None else search.bounds(complete=is_complete)), search
 
 
-def _proof(problem: Problem, bounds: Bounds, search: Search | None, limits: Limits) -> Evidence | None:
+def _proof(problem: Problem, bounds: Bounds, search: NetworkSearch | None, limits: Limits) -> Evidence | None:
     """Return the branchings that prove the bound for every pattern that costs less, or why there are none."""
     if not bounds.is_infeasible and bounds.lower <= 0:
         return None
@@ -80,7 +80,7 @@ def _proof(problem: Problem, bounds: Bounds, search: Search | None, limits: Limi
                 return made
             if pattern is None:
                 raise proof.Unfinished(TOO_MANY)
-            part = Search(problem, limits, part_of(problem, allowed, pattern))
+            part = NetworkSearch(problem, limits, part_of(problem, allowed, pattern))
             parts = [part.cuts(margins, limit, limits, most) for margins in part.alternatives]
             made.append({"missing": np.flatnonzero(pattern).tolist(), "parts": parts})
         return made

@@ -24,7 +24,7 @@ from mace.forms import Network
 from mace.problem import Problem
 from mace.solvers.domains import Allowed, allowed_values
 from mace.solvers.missing import Pattern
-from mace.solvers.network.prepared import Costs, Prepared, costs, form_of, prepared
+from mace.solvers.network.prepared import Costs, PreparedNetwork, costs, form_of, prepared
 from mace.space import Categorical, Column, Feature, FeatureSpace, Filled, Integer, Real, Value
 
 SHARE = 2.0**-40
@@ -39,12 +39,12 @@ MISSING = Allowed(((1.0, 1.0),), False)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class NetworkPart:
     """One missingness pattern.
 
     Attributes
     ----------
-    made : Prepared
+    made : PreparedNetwork
         The network of this part.
     factual : tuple of numbers
         The factual of this part.
@@ -58,7 +58,7 @@ class Part:
         Whether its arrays are those of every question without conditions.
     """
 
-    made: Prepared
+    made: PreparedNetwork
     factual: tuple[Value, ...]
     allowed: list[Allowed] | None
     costs: Costs
@@ -66,16 +66,16 @@ class Part:
     is_plain: bool = False
 
 
-def whole(problem: Problem) -> Part:
+def whole(problem: Problem) -> NetworkPart:
     """Return the only part of a question in which nothing can be missing."""
     assert isinstance(problem.form, Network)
     assert isinstance(problem.metric, NormMetric)
     made = prepared(problem.form)
     allowed = allowed_values(problem) if problem.conditions else None
-    return Part(made, problem.factual, allowed, costs(made, problem.metric), is_plain=not problem.conditions)
+    return NetworkPart(made, problem.factual, allowed, costs(made, problem.metric), is_plain=not problem.conditions)
 
 
-def part_of(problem: Problem, allowed: list[Allowed], pattern: Pattern) -> Part:
+def part_of(problem: Problem, allowed: list[Allowed], pattern: Pattern) -> NetworkPart:
     """Return the part of one missingness pattern."""
     form, metric = problem.form, problem.metric
     assert isinstance(form, Network)
@@ -92,7 +92,7 @@ def part_of(problem: Problem, allowed: list[Allowed], pattern: Pattern) -> Part:
         elif own is None:
             factual[j] = _outside(features[j])
     may = [MISSING if pattern[j] else replace(each, missing=False) for j, each in enumerate(allowed)]
-    return Part(
+    return NetworkPart(
         prepared(network),
         (*factual, *([0] * dummies)),
         may + [MISSING] * dummies,

@@ -63,7 +63,7 @@ class Layout:
     grid_error: Floats
 
 
-class Boxes:
+class BoxArrays:
     """Room for open boxes, doubled when it is full."""
 
     def __init__(self, room: int, features: int) -> None:
@@ -90,9 +90,9 @@ class Boxes:
         """Return the least bound of the open boxes."""
         return float(self.arrays[2][self.arrays[3][0]])
 
-    def doubled(self) -> Boxes:
+    def doubled(self) -> BoxArrays:
         """Return the same boxes with twice the room."""
-        larger = Boxes(2 * self.room, self.arrays[0].shape[1])
+        larger = BoxArrays(2 * self.room, self.arrays[0].shape[1])
         for old, new in zip(self.arrays, larger.arrays, strict=True):
             new[: self.room] = old
         return larger
@@ -110,9 +110,9 @@ class Workspace:
         The question and scratch space.
     lo, hi : float arrays
         The box that is searched.
-    state : kernels.State
+    state : kernels.NetworkState
         Registers, incumbent, and points that only the real model can decide.
-    tree : Boxes
+    tree : BoxArrays
         The open boxes.
     """
 
@@ -122,8 +122,8 @@ class Workspace:
     work: kernels.Work
     lo: Floats
     hi: Floats
-    state: kernels.State
-    tree: Boxes
+    state: kernels.NetworkState
+    tree: BoxArrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Costs:
 
 
 @dataclass(slots=True)
-class Prepared:
+class PreparedNetwork:
     """What is made once for a model; workspaces are reused from one question to the next."""
 
     net: kernels.Net
@@ -153,10 +153,10 @@ class Prepared:
     workspaces: dict[tuple[int, int], list[Workspace]] = field(default_factory=dict)
 
 
-_PREPARED: weakref.WeakKeyDictionary[Network, Prepared] = weakref.WeakKeyDictionary()
+_PREPARED: weakref.WeakKeyDictionary[Network, PreparedNetwork] = weakref.WeakKeyDictionary()
 
 
-def prepared(form: Network) -> Prepared:
+def prepared(form: Network) -> PreparedNetwork:
     """Return what is made once for a model."""
     if form not in _PREPARED:
         layout = make_layout(form)
@@ -165,7 +165,7 @@ def prepared(form: Network) -> Prepared:
         stepped = tuple(j for j, f in enumerate(features) if isinstance(f, Real | Integer) and f.step is not None)
         widths = [len(bias) for bias in form.biases]
         shape = (len(widths), max(widths), widths[0])
-        _PREPARED[form] = Prepared(
+        _PREPARED[form] = PreparedNetwork(
             make_net(form, layout), shape, layout, free, features, stepped, _first_budget(widths)
         )
     return _PREPARED[form]
@@ -270,7 +270,7 @@ def _first_layer(form: Network, layout: Layout) -> tuple[Floats, Floats]:
     return first, size
 
 
-def costs(made: Prepared, metric: NormMetric) -> Costs:
+def costs(made: PreparedNetwork, metric: NormMetric) -> Costs:
     """Return each feature's jump, slope, square and peak, and how they add up; made once for a distance."""
     parts = metric.parts
     if id(parts) not in made.costs:
@@ -288,7 +288,7 @@ def form_of(metric: NormMetric) -> Ints:
     return np.array([form, 0], dtype=np.int64)
 
 
-def make_workspace(made: Prepared, fields: dict[str, NDArray[Any]]) -> Workspace:
+def make_workspace(made: PreparedNetwork, fields: dict[str, NDArray[Any]]) -> Workspace:
     """Return the arrays of a search over the arrays of its task."""
     features = len(made.layout.levels)
     scratch = _make_scratch(made, len(fields["plus"]) + len(fields["row_base"]))
@@ -299,18 +299,18 @@ def make_workspace(made: Prepared, fields: dict[str, NDArray[Any]]) -> Workspace
         work=kernels.make_work(*scratch.values()),
         lo=np.zeros(features),
         hi=np.zeros(features),
-        state=kernels.State(
+        state=kernels.NetworkState(
             registers=np.zeros(9, dtype=np.int64),
             reals=np.zeros(5),
             best=np.zeros(features),
             log=np.zeros((LOG, features)),
             log_cost=np.zeros(LOG),
         ),
-        tree=Boxes(FIRST_BOXES, features),
+        tree=BoxArrays(FIRST_BOXES, features),
     )
 
 
-def _make_scratch(made: Prepared, rows: int) -> dict[str, NDArray[Any]]:
+def _make_scratch(made: PreparedNetwork, rows: int) -> dict[str, NDArray[Any]]:
     features, columns = len(made.layout.levels), made.layout.slots + 1
     deepest, widest, _ = made.shape
     units = (deepest, widest)

@@ -18,7 +18,7 @@ from mace.distances import NormMetric
 from mace.exact import float_up
 from mace.problem import INTERRUPTED, Limits
 from mace.solvers.network import kernels
-from mace.solvers.network.prepared import Floats, Layout, Prepared, Workspace
+from mace.solvers.network.prepared import Floats, Layout, PreparedNetwork, Workspace
 from mace.space import Real
 
 BEYOND = 0.02
@@ -76,11 +76,11 @@ def first_that_ends(
 
 
 def cuts(
-    workspace: Workspace, made: Prepared, limit: float, tolerance: float, limits: Limits, most: int
+    workspace: Workspace, made: PreparedNetwork, limit: float, tolerance: float, limits: Limits, most: int
 ) -> dict[str, NDArray[Any]]:
     """Return the tree of cuts of one alternative, whose arrays are in ``workspace``, of at most so many entries."""
     features = len(made.features)
-    tree = kernels.ProofTree(
+    tree = kernels.ProofArrays(
         counts=np.array([1, 0], dtype=np.int64),
         feature=np.zeros(ROOM, dtype=np.int64),
         at=np.zeros(ROOM),
@@ -107,7 +107,7 @@ def cuts(
 
 
 def _written(
-    workspace: Workspace, layout: Layout, made: Prepared, feature: NDArray[np.int64], at: Floats
+    workspace: Workspace, layout: Layout, made: PreparedNetwork, feature: NDArray[np.int64], at: Floats
 ) -> dict[str, NDArray[Any]]:
     """Return cuts as numbers of the features: of levels the rank, a category's own level first."""
     at = at.copy()

@@ -20,7 +20,7 @@ from mace.solvers.domains import Allowed, Span, alike, values_between
 from mace.solvers.incumbent import BAND
 from mace.solvers.network import kernels, proof
 from mace.solvers.network.conditions import Row, linear_rows
-from mace.solvers.network.parts import Part, whole
+from mace.solvers.network.parts import NetworkPart, whole
 from mace.solvers.network.prepared import Flags, Floats, Workspace, make_workspace
 from mace.space import Feature, Integer, Point, Real, Value
 
@@ -44,11 +44,11 @@ NODES = 10_000
 REFUSED = "the real model refused a point that its reading puts in the goal"
 
 
-class Search:
+class NetworkSearch:
     """One question, or one part of it; what an ``earlier`` part found is kept."""
 
     def __init__(
-        self, problem: Problem, limits: Limits, part: Part | None = None, earlier: Search | None = None
+        self, problem: Problem, limits: Limits, part: NetworkPart | None = None, earlier: NetworkSearch | None = None
     ) -> None:
         assert isinstance(problem.form, Network)
         assert isinstance(problem.metric, NormMetric)

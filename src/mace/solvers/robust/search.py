@@ -30,7 +30,7 @@ from mace.solvers.robust.copies import ShiftedCopies
 from mace.solvers.robust.incumbent import RobustIncumbent
 from mace.solvers.robust.ranges import only, outside
 from mace.solvers.robust.refused import WorstRows, grain, refused_box
-from mace.solvers.robust.trees import TreeSearch
+from mace.solvers.robust.trees import RobustTreeSearch
 from mace.space import Point
 
 MOST_PINNED = 12
@@ -60,7 +60,7 @@ def solve(problem: Problem, limits: Limits, choose: Choose, lane: str) -> Bounds
     rest = replace(problem, conditions=tuple(each for each in problem.conditions if each is not noise))
     if isinstance(problem.form, TreeEnsemble):
         with suppress(NoCopies):
-            return TreeSearch(rest, noise, limits, choose, narrows=lane == "trees").run()
+            return RobustTreeSearch(rest, noise, limits, choose, narrows=lane == "trees").run()
     return RobustSearch(problem, rest, noise, limits, choose, lane).run()
 
 

@@ -53,7 +53,7 @@ class ProvedBound:
     evidence: Evidence | None = None
 
 
-class TreeSearch:
+class RobustTreeSearch:
     """One question: ``rest`` is the question without noise.
 
     ``narrows`` says that the lane goes by the ensemble alone, so that what is not asked about may be left out of it.

@@ -17,7 +17,7 @@ from mace.reductions.joint_forest import joined
 from mace.solvers.compiled import warm_up
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import unsupported
-from mace.solvers.trees.search import Search
+from mace.solvers.trees.search import TreeSearch
 from mace.solvers.trees.warmup import tiny_problem
 
 TAKES = (View.DOMAINS, View.DIFFERENT, View.FOREST)
@@ -37,7 +37,7 @@ def supports(problem: Problem) -> str:
 @timed
 def solve(problem: Problem, limits: Limits) -> Bounds:
     """Find the nearest counterfactual."""
-    return Search(joined(problem), limits).run()
+    return TreeSearch(joined(problem), limits).run()
 
 
 @cache
@@ -47,5 +47,5 @@ def prepare() -> None:
 
 
 def _exercise() -> None:
-    Search(tiny_problem(), Limits()).exercise()
-    Search(tiny_problem(), Limits(), patience=0).exercise()
+    TreeSearch(tiny_problem(), Limits()).exercise()
+    TreeSearch(tiny_problem(), Limits(), patience=0).exercise()

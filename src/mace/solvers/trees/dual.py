@@ -47,10 +47,10 @@ from mace.solvers.trees.kernels import (
     RUNNING,
     STATUS,
     Array,
-    Box,
-    Cells,
-    Goal,
-    Leaves,
+    CellBox,
+    CellTable,
+    KernelGoal,
+    LeafTable,
     Scores,
     Trees,
     branch_to_differ,
@@ -115,16 +115,16 @@ class Pairs(NamedTuple):
 class PricedBall(NamedTuple):
     """The question inside one ball, with its pairs, their number, and the cost of each cell as a plain sum over features."""
 
-    cells: Cells
-    leaves: Leaves
+    cells: CellTable
+    leaves: LeafTable
     trees: Trees
-    goal: Goal
+    goal: KernelGoal
     pairs: Pairs
     pair_count: int
     cost: Array
 
 
-class Boxes(NamedTuple):
+class PricedBoxes(NamedTuple):
     """The open boxes, one row per depth: fields as in the plain search, and the dual variables."""
 
     arena: Array
@@ -197,7 +197,7 @@ class Pair(NamedTuple):
     last: int
 
 
-class Threshold(NamedTuple):
+class DualThreshold(NamedTuple):
     """What a total is compared with: it proves something where total + pad + factor times the largest number is below ``need``.
 
     ``deletes`` says whether cells and leaves may be deleted by it.
@@ -885,7 +885,7 @@ def tighten(d, records, state, ball, boxes, work, scores):
     """
     cells, leaves, pairs, trees = ball.cells, ball.leaves, ball.pairs, ball.trees
     goal, cost, registers, reals = ball.goal, ball.cost, state.registers, state.reals
-    box, near = Box(boxes.lo[d], boxes.hi[d], boxes.mask[d]), boxes.point[d]
+    box, near = CellBox(boxes.lo[d], boxes.hi[d], boxes.mask[d]), boxes.point[d]
     features = near.shape[0]
     need, limit = goal.need[0], reals[LIMIT]
     sweeps = registers[SWEEPS]
@@ -916,7 +916,7 @@ def tighten(d, records, state, ball, boxes, work, scores):
     if is_slow or is_stuck or sweeps >= (ROOT_SWEEPS if d == 0 else MOST_SWEEPS):
         return BRANCH
     reals[BEFORE] = total
-    threshold = Threshold(need, goal.pad, factor, not records)
+    threshold = DualThreshold(need, goal.pad, factor, not records)
     total, reals[LARGEST] = sweep(
         sweeps % 2 == 0, total, reals[LARGEST], threshold, d, leaves, cells, pairs, boxes, work
     )
@@ -961,7 +961,7 @@ def branch(d, state, ball, boxes, work, scores):
     reals, near = state.reals, boxes.point[d]
     is_constant = clip_to_leaves(d, leaves, cells, pairs, boxes)
     limit = reals[LIMIT]
-    box = Box(boxes.lo[d], boxes.hi[d], boxes.mask[d])
+    box = CellBox(boxes.lo[d], boxes.hi[d], boxes.mask[d])
     if shrink(limit, box, boxes.alive[d], near, cells) >= limit:
         return False
     outcome = evaluate_nearest(d, cells, ball.trees, goal, boxes, state, scores)

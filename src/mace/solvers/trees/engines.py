@@ -33,7 +33,7 @@ class Engine(ABC):
         self.best = np.zeros(features, np.int64)
         self.log_point = np.empty((MOST_LOGGED, features), np.int64)
         self.log_cost = np.empty(MOST_LOGGED)
-        self.state = kernels.State(self.registers, self.reals, self.best, self.log_point, self.log_cost)
+        self.state = kernels.SearchState(self.registers, self.reals, self.best, self.log_point, self.log_cost)
 
     @property
     def nodes(self) -> int:
@@ -101,7 +101,7 @@ class Plain(Engine):
         stack.first[0], stack.last[0] = local.tree_start[:-1], local.tree_start[1:]
         stack.active[0], stack.top[0], stack.const[0] = forest, local.count, values.base
         widest = int(np.diff(local.off).max())
-        self.work = kernels.Work(
+        self.work = kernels.SearchWork(
             tree_max=np.empty((forest, margins)),
             drop=np.empty((2, size + 1)),
             eliminated=np.empty((2, size + 1)),
@@ -161,7 +161,7 @@ class Priced(Engine):
             local.cells, local.leaves, trees, self.goal, self.pairs, self.count, mean_cost(local.cells)
         )
         depth = int(max(8, min(size + features + 4, MOST_DEPTH, MOST_PRICES // max(segments, 1))))
-        self.boxes = boxes = dual.Boxes(
+        self.boxes = boxes = dual.PricedBoxes(
             arena=np.empty(arena, np.int32),
             lo=np.empty((depth, features), ints),
             hi=np.empty((depth, features), ints),
@@ -250,7 +250,7 @@ RESTART_SHARE = 0.8
 """A point nearer than this share of the radius is worth a fresh start with a smaller ball."""
 
 
-def mean_cost(cells: kernels.Cells) -> Floats:
+def mean_cost(cells: kernels.CellTable) -> Floats:
     """Return each cell's cost with the maximum over features replaced by a mean, which is never more."""
     counted = [j for j in range(len(cells.own)) if (cells.top[cells.off[j] : cells.off[j + 1]] > 0).any()]
     cost: Floats = cells.add + cells.top / max(len(counted), 1) * (1 - 2.0**-40)

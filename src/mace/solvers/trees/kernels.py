@@ -56,14 +56,14 @@ class Trees(NamedTuple):
     least: Array  # nodes x margins: the least, rounded down
 
 
-class Cells(NamedTuple):
+class CellTable(NamedTuple):
     """The features and cells of one search, and its conditions "at least n features differ from an earlier counterfactual"."""
 
     is_mask: Array
     is_missing: (
         Array  # features whose value is missing in this search: trees follow ``missing_left``, boxes ignore them
     )
-    mask_of: Array  # the column of a mask feature in ``Leaves.box_mask``
+    mask_of: Array  # the column of a mask feature in ``LeafTable.box_mask``
     off: Array
     add: Array
     top: Array
@@ -73,7 +73,7 @@ class Cells(NamedTuple):
     at_least: Array  # per condition, how many features must differ
 
 
-class Leaves(NamedTuple):
+class LeafTable(NamedTuple):
     """The leaves inside the ball: their boxes, and the most that they add to each margin."""
 
     box_lo: Array  # leaves x features
@@ -82,7 +82,7 @@ class Leaves(NamedTuple):
     gain: Array  # leaves x margins
 
 
-class Goal(NamedTuple):
+class KernelGoal(NamedTuple):
     """What scores start from, the thresholds ``need`` and ``sure`` (see above), and the rounding of sums that are updated in place."""
 
     base: Array
@@ -91,7 +91,7 @@ class Goal(NamedTuple):
     pad: float
 
 
-class Box(NamedTuple):
+class CellBox(NamedTuple):
     """A box of cells: a range of an ordered feature, a set of levels of a mask feature."""
 
     lo: Array
@@ -99,7 +99,7 @@ class Box(NamedTuple):
     mask: Array
 
 
-class Row(NamedTuple):
+class CellRow(NamedTuple):
     """The factual: its numbers, which were missing, and which features are missing in this search."""
 
     factual: Array
@@ -117,7 +117,7 @@ class Kinds(NamedTuple):
     high: Array
 
 
-class Allowed(NamedTuple):
+class AllowedEnds(NamedTuple):
     """The least and the greatest allowed number of each feature, or its allowed levels as bits."""
 
     low: Array
@@ -151,7 +151,7 @@ class Boundaries(NamedTuple):
     off: Array
 
 
-class Found(NamedTuple):
+class FoundPoint(NamedTuple):
     """What :func:`collect` fills in: each tree's range of leaves, the leaves' nodes and boxes, the least cost that was left out."""
 
     tree_start: Array
@@ -192,7 +192,7 @@ class Stack(NamedTuple):
     point: Array  # depth x features: the cheapest point of the box
 
 
-class Work(NamedTuple):
+class SearchWork(NamedTuple):
     """Scratch space of one node."""
 
     tree_max: Array  # active trees x margins: the greatest gain of a useful leaf
@@ -207,7 +207,7 @@ class Work(NamedTuple):
     fall: Array  # per free ordered feature: the fall of the last leaf that extended the reach, downward and upward
 
 
-class State(NamedTuple):
+class SearchState(NamedTuple):
     """What a paused search keeps: registers, the incumbent, and the points that only the real model can decide."""
 
     registers: Array
@@ -851,7 +851,7 @@ def find_free(d, cells, stack, work):
     A leaf in the list of the parent meets the box in all the others: only the free ones are tested. Returns their number.
     """
     feature, is_mask, free, off, add, top = stack.feature, cells.is_mask, work.free, cells.off, cells.add, cells.top
-    box = Box(stack.lo[d], stack.hi[d], stack.mask[d])
+    box = CellBox(stack.lo[d], stack.hi[d], stack.mask[d])
     lo, hi, mask = box.lo, box.hi, box.mask
     count = 0
     total = peak = 0.0
@@ -1096,7 +1096,7 @@ def bound_sides_sorted(d, slack, free_count, cells, leaves, stack, work):
     gain, mask_of, box_mask, level, box_lo = leaves.gain, cells.mask_of, leaves.box_mask, work.fall, leaves.box_lo
     box_hi, tree_max, drop, eliminated, empty = leaves.box_hi, work.tree_max, work.drop, work.eliminated, work.empty
     lo, hi, mask, arena = stack_lo[d], stack_hi[d], stack_mask[d], stack.arena
-    box = Box(lo, hi, mask)
+    box = CellBox(lo, hi, mask)
     features = lo.shape[0]
     for j in range(features):
         first, last = (0, off[j + 1] - off[j] - 1) if is_mask[j] else (lo[j], hi[j])
@@ -1228,7 +1228,7 @@ def bound_sides(d, tight, slack, cells, leaves, stack, work):
     box_mask, box_lo, box_hi = leaves.box_mask, leaves.box_lo, leaves.box_hi
     tree_max, drop, eliminated, scratch = work.tree_max, work.drop, work.eliminated, work.scratch
     lo, hi, mask, arena = stack_lo[d], stack_hi[d], stack_mask[d], stack.arena
-    box = Box(lo, hi, mask)
+    box = CellBox(lo, hi, mask)
     features = lo.shape[0]
     for c in range(off[features]):
         drop[0, c] = drop[1, c] = eliminated[0, c] = eliminated[1, c] = 0.0
@@ -1546,7 +1546,7 @@ def advance(budget, state, cells, leaves, trees, goal, stack, work, proof):
                 registers[STATUS] = PROOF_FULL
                 return
             limit = reals[LIMIT]
-            box = Box(stack.lo[d], stack.hi[d], stack.mask[d])
+            box = CellBox(stack.lo[d], stack.hi[d], stack.mask[d])
             distance = shrink_to_ball(limit, box, cells, stack.point[d])
             if distance >= limit:
                 pruned = True

@@ -6,7 +6,7 @@ import numpy as np
 
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import Ints
-from mace.solvers.trees.parts import Part, Tables
+from mace.solvers.trees.parts import Tables, TreePart
 
 
 class Local:
@@ -26,13 +26,13 @@ class Local:
         Where each tree's leaves begin, and the leaves of each tree with the greatest gain first.
     """
 
-    def __init__(self, tables: Tables, part: Part, radius: float) -> None:
+    def __init__(self, tables: Tables, part: TreePart, radius: float) -> None:
         view, cells = tables.view, part.cells
         features = len(cells.own)
         self.trees = len(tables.grid.roots)
         found, self.count = _collect(tables, part, radius)
         self.next_radius = float(found.dropped[0])
-        box = kernels.Box(part.box.lo.copy(), part.box.hi.copy(), part.box.mask.copy())
+        box = kernels.CellBox(part.box.lo.copy(), part.box.hi.copy(), part.box.mask.copy())
         most, ints = int(view.off[-1]), np.int64
         add, top, cheapest, first = np.empty(most), np.empty(most), np.empty(most, ints), np.empty(most, ints)
         blocks = kernels.Blocks(np.empty(features + 1, ints), add, top, cheapest, first, np.empty(features, ints))
@@ -44,18 +44,18 @@ class Local:
         self.off, self.cheapest, self.first = blocks.off, blocks.cheapest[:size], blocks.first[:size]
         owner = np.repeat(np.arange(features), np.diff(self.off))
         at = view.off[owner] + self.cheapest
-        self.cells = kernels.Cells(
+        self.cells = kernels.CellTable(
             cells.is_mask, cells.is_missing, cells.mask_of, self.off, blocks.add[:size], blocks.top[:size], blocks.own, view.base[at],
             np.ascontiguousarray(cells.differs[:, at]), cells.at_least,
         )  # fmt: skip
         count = self.count
-        self.leaves = kernels.Leaves(
+        self.leaves = kernels.LeafTable(
             found.box_lo[:count], found.box_hi[:count], found.box_mask[:count], part.values.most[found.leaf[:count]]
         )
         self.tree_start = found.tree_start
         self.order = np.empty(count, dtype=np.int64)
         kernels.sort_leaves(self.tree_start, self.leaves.gain, self.order)
-        self.box = kernels.Box(np.zeros(features, np.int64), np.diff(self.off) - 1, box.mask)
+        self.box = kernels.CellBox(np.zeros(features, np.int64), np.diff(self.off) - 1, box.mask)
 
     def cells_of(self, blocks: Ints) -> Ints:
         """Return the cell that represents each block."""
@@ -63,7 +63,7 @@ class Local:
         return cells
 
 
-def _collect(tables: Tables, part: Part, radius: float) -> tuple[kernels.Found, int]:
+def _collect(tables: Tables, part: TreePart, radius: float) -> tuple[kernels.FoundPoint, int]:
     """Return the leaves inside a ball, and their number; room for them grows until they fit."""
     grid, features, ints = tables.grid, len(part.cells.own), np.int64
     trees, masks = len(grid.roots), tables.masks
@@ -72,7 +72,7 @@ def _collect(tables: Tables, part: Part, radius: float) -> tuple[kernels.Found, 
     while True:
         low, high = np.empty((capacity, features), np.int32), np.empty((capacity, features), np.int32)
         levels = np.zeros((capacity, masks), ints)
-        found = kernels.Found(tree_start, np.empty(capacity, ints), low, high, levels, dropped)
+        found = kernels.FoundPoint(tree_start, np.empty(capacity, ints), low, high, levels, dropped)
         count = kernels.collect(radius, part.box, part.cells, tables.boundaries, part.trees, grid.depth + 1, found)
         if count >= 0:
             return found, count

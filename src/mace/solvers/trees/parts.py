@@ -21,7 +21,7 @@ from mace.space import Integer, Point, Real
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TreePart:
     """One missingness pattern and one alternative of the goal: its cost tables, its allowed box, and the trees.
 
     Attributes
@@ -34,8 +34,8 @@ class Part:
 
     pattern: NDArray[np.bool_]
     values: Values
-    cells: kernels.Cells
-    box: kernels.Box
+    cells: kernels.CellTable
+    box: kernels.CellBox
     value: Floats
     trees: kernels.Trees
     nearest: float
@@ -93,15 +93,17 @@ class Tables:
             made.append((number, self.cache[margins, band]))
         return made
 
-    def part(self, pattern: NDArray[np.bool_], values: Values) -> Part | None:
+    def part(self, pattern: NDArray[np.bool_], values: Values) -> TreePart | None:
         """Return one part; ``None`` where no point is allowed."""
         tables = self._cells(pattern)
         if tables is None:
             return None
         cells, box, _ = tables
-        return Part(pattern, values, *tables, self.grid.trees(values.most, values.least), *kernels.extent(box, cells))
+        return TreePart(
+            pattern, values, *tables, self.grid.trees(values.most, values.least), *kernels.extent(box, cells)
+        )
 
-    def point(self, cells: Ints, part: Part) -> Point:
+    def point(self, cells: Ints, part: TreePart) -> Point:
         """Return the point with the value nearest to the factual in each of some cells."""
         numbers = part.value[self.view.off[:-1] + cells]
         return tuple(
@@ -109,18 +111,18 @@ class Tables:
             for j, (feature, number) in enumerate(zip(self.problem.space.values(), numbers, strict=True))
         )
 
-    def _cells(self, pattern: NDArray[np.bool_]) -> tuple[kernels.Cells, kernels.Box, Floats] | None:
+    def _cells(self, pattern: NDArray[np.bool_]) -> tuple[kernels.CellTable, kernels.CellBox, Floats] | None:
         """Return the cost tables of one pattern, its allowed box and each cell's value; ``None`` where some feature has no allowed cell."""
         view, grid = self.view, self.grid
         size, cells = len(pattern), len(view.low)
         factual = np.array([0.0 if value is None else float(value) for value in self.problem.factual])
         own, lo, hi, mask = (np.zeros(size, dtype=np.int64) for _ in range(4))
         made = kernels.CostTables(np.empty(cells), np.empty(cells), np.empty(cells), own)
-        box = kernels.Box(lo, hi, mask)
+        box = kernels.CellBox(lo, hi, mask)
         fits = kernels.cost_tables(
-            kernels.Row(factual, self.patterns.factual, pattern),
+            kernels.CellRow(factual, self.patterns.factual, pattern),
             kernels.Kinds(grid.is_mask, self.is_category, view.off, view.low, view.high),
-            kernels.Allowed(*self.ends),
+            kernels.AllowedEnds(*self.ends),
             kernels.Weights(self.inverse, self.jump, self.slope, self.square, self.peak),
             made,
             box,
@@ -133,7 +135,7 @@ class Tables:
                 differs = differs.copy()
                 differs[i, view.off[j] : view.off[j + 1]] = condition.earlier[j] is not None
         at_least = np.array([condition.features for condition in self.conditions], dtype=np.int64)
-        found = kernels.Cells(
+        found = kernels.CellTable(
             grid.is_mask, pattern, self.mask_of, view.off, made.add, made.top, own, view.base, differs, at_least
         )
         return found, box, made.value

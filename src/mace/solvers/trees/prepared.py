@@ -15,7 +15,7 @@ from mace.forms import Margin, TreeEnsemble
 from mace.solvers.domains import Allowed, whole_domain
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import Floats, Grid, Ints, make_grid
-from mace.solvers.trees.question import View, plain_view
+from mace.solvers.trees.question import CellRefinement, plain_view
 from mace.space import Categorical
 
 Ends = tuple[Floats, Floats, Ints]
@@ -23,11 +23,11 @@ Ends = tuple[Floats, Floats, Ints]
 
 
 @dataclass(slots=True)
-class Prepared:
+class PreparedTrees:
     """What is made once for a model: its grid, and the values of its leaves for the margins that were asked about."""
 
     grid: Grid
-    view: View
+    view: CellRefinement
     inverse: Floats
     is_category: NDArray[np.bool_]
     mask_of: Ints
@@ -52,16 +52,16 @@ class Values:
     pad: float
 
 
-_PREPARED: weakref.WeakKeyDictionary[TreeEnsemble, Prepared] = weakref.WeakKeyDictionary()
+_PREPARED: weakref.WeakKeyDictionary[TreeEnsemble, PreparedTrees] = weakref.WeakKeyDictionary()
 
 
-def prepared(form: TreeEnsemble) -> Prepared:
+def prepared(form: TreeEnsemble) -> PreparedTrees:
     """Return what is made once for a model."""
     if form not in _PREPARED:
         grid = make_grid(form)
         features = list(form.space.values())
         free = [whole_domain(feature) for feature in features]
-        _PREPARED[form] = Prepared(
+        _PREPARED[form] = PreparedTrees(
             grid,
             plain_view(grid),
             inverse=np.array([float(1 / feature.range) if feature.range else 0.0 for feature in features]),
@@ -162,6 +162,6 @@ def _least_in_goal(form: TreeEnsemble, value: Floats, base: float, *, strict: bo
     return (least - (step or 1) / 4) / COARSE
 
 
-def kernel_goal(values: Values) -> kernels.Goal:
+def kernel_goal(values: Values) -> kernels.KernelGoal:
     """Return the kernels' goal of some margins."""
-    return kernels.Goal(values.base, values.need, values.sure, values.pad)
+    return kernels.KernelGoal(values.base, values.need, values.sure, values.pad)

@@ -12,7 +12,7 @@ from mace.problem import Evidence
 from mace.solvers.trees.engines import Engine, Priced
 from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.local import Local
-from mace.solvers.trees.parts import Part, Tables
+from mace.solvers.trees.parts import Tables, TreePart
 
 LONG = 2000
 """A branching of more nodes than this is worth another try."""
@@ -26,7 +26,7 @@ class Branching:
 
     Attributes
     ----------
-    part : Part
+    part : TreePart
         What was searched.
     radius : float
         Of the ball.
@@ -41,7 +41,7 @@ class Branching:
         the prices and λ.
     """
 
-    part: Part
+    part: TreePart
     radius: float
     code: Ints
     at: Ints
@@ -55,9 +55,9 @@ class Recorder:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._kept: dict[tuple[bytes, int], Branching | None] = {}
-        self._parts: dict[tuple[bytes, int], Part] = {}
+        self._parts: dict[tuple[bytes, int], TreePart] = {}
 
-    def keep(self, part: Part, engine: Engine, radius: float) -> None:
+    def keep(self, part: TreePart, engine: Engine, radius: float) -> None:
         """Keep the branching of a ball that was searched to its end, if it is the largest so far, or as large and shorter."""
         self.meet(part)
         found = engine.branching
@@ -69,17 +69,17 @@ class Recorder:
             prices = self._prices(engine) if isinstance(engine, Priced) else None
             self._kept[key] = self._branching(part, engine.local, radius, *found, prices)
 
-    def meet(self, part: Part) -> None:
+    def meet(self, part: TreePart) -> None:
         """Note a part that is searched."""
         key = (part.pattern.tobytes(), id(part.values))
         self._parts.setdefault(key, part)
         self._kept.setdefault(key, None)
 
-    def gaps(self, radius: float) -> list[Part]:
+    def gaps(self, radius: float) -> list[TreePart]:
         """Return the parts for which a proof that nothing costs less than ``radius`` is lacking."""
         return [part for key, part in self._parts.items() if self._lacks(key, radius)]
 
-    def long(self, radius: float) -> list[Part]:
+    def long(self, radius: float) -> list[TreePart]:
         """Return the parts whose proof is long: the search of a larger ball, or for a point, makes it longer than it need be."""
         kept = [each for each in self._kept.values() if each is not None and each.part.nearest < radius]
         return [each.part for each in kept if len(each.code) > LONG]
@@ -126,7 +126,7 @@ class Recorder:
 
     def _branching(
         self,
-        part: Part,
+        part: TreePart,
         local: Local,
         radius: float,
         code: Ints,

@@ -16,7 +16,7 @@ from mace.space import Categorical, Feature, Integer, Real, Value
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class CellRefinement:
     """The cells of one question, a refinement of the grid's.
 
     Attributes
@@ -45,17 +45,21 @@ class View:
     cut: NDArray[np.uint8]
 
 
-def plain_view(grid: Grid) -> View:
+def plain_view(grid: Grid) -> CellRefinement:
     """Return the view of a question whose conditions cut no cell."""
     cells = np.diff(grid.off)
     base = np.concatenate([np.arange(n) for n in cells]).astype(np.int64)
     start = np.concatenate([np.arange(n + 1) for n in cells]).astype(np.int64)
     start_off = np.concatenate([[0], np.cumsum(cells + 1)]).astype(np.int64)
     none = np.zeros((0, len(base)), dtype=np.int8)
-    return View(grid.off, grid.low, grid.high, base, start, start_off, none, np.zeros(len(base), dtype=np.uint8))
+    return CellRefinement(
+        grid.off, grid.low, grid.high, base, start, start_off, none, np.zeros(len(base), dtype=np.uint8)
+    )
 
 
-def refined_view(grid: Grid, problem: Problem, allowed: list[Allowed], conditions: list[CountDifferent]) -> View:
+def refined_view(
+    grid: Grid, problem: Problem, allowed: list[Allowed], conditions: list[CountDifferent]
+) -> CellRefinement:
     """Return the view whose cells are cut at the ends of what is allowed and of what counts as alike."""
     lows, highs, bases, differs, cuts, starts = [], [], [], [], [], []
     for j, feature in enumerate(problem.space.values()):
@@ -77,7 +81,7 @@ def refined_view(grid: Grid, problem: Problem, allowed: list[Allowed], condition
             np.max(changes, axis=0).astype(np.uint8) if changes and len(low) else np.zeros(len(low), dtype=np.uint8)
         )
         starts.append(np.searchsorted(base, np.arange(grid.off[j + 1] - grid.off[j] + 1)))
-    return View(
+    return CellRefinement(
         off=np.concatenate([[0], np.cumsum([len(low) for low in lows])]).astype(np.int64),
         low=np.concatenate(lows),
         high=np.concatenate(highs),

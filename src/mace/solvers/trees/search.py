@@ -18,7 +18,7 @@ from mace.solvers.missing import TOO_MANY, More, Pattern
 from mace.solvers.trees import dual, kernels
 from mace.solvers.trees.engines import Engine, Plain, Priced
 from mace.solvers.trees.local import Local
-from mace.solvers.trees.parts import Part, Tables
+from mace.solvers.trees.parts import Tables, TreePart
 from mace.solvers.trees.prepared import kernel_goal
 from mace.solvers.trees.proof import Recorder
 from mace.space import Point
@@ -95,7 +95,7 @@ class Climb:
         Whether the part holds nothing better than the incumbent.
     """
 
-    part: Part
+    part: TreePart
     floor: float
     radius: float
     farthest: float
@@ -104,7 +104,7 @@ class Climb:
     is_done: bool = False
 
 
-class Search:
+class TreeSearch:
     """One question: its parts, searched in the order of their lower bounds, and the incumbent."""
 
     def __init__(self, problem: Problem, limits: Limits, patience: int | None = None) -> None:
@@ -163,7 +163,7 @@ class Search:
 
     # ---- passes
 
-    def _start(self, part: Part) -> Climb:
+    def _start(self, part: TreePart) -> Climb:
         radius = part.nearest + max(FIRST_RADIUS, 1.01 * part.least_step)
         multiplier = None if self.patience > 0 or not can_price(part) else 0.8 * first_multiplier(part, radius)
         return Climb(part, part.nearest, radius, part.farthest, multiplier, max(self.patience, 1))
@@ -256,7 +256,7 @@ class Search:
         most = 0.98 * first_multiplier(climb.part, radius)
         return Priced(local, climb.part.trees, climb.part.values, radius, arena, min(multiplier, most))
 
-    def _run(self, engine: Engine, part: Part, most_nodes: int | None) -> bool:
+    def _run(self, engine: Engine, part: TreePart, most_nodes: int | None) -> bool:
         """Run an engine, pausing to look at the clock, and keep its incumbent; return whether it came to its end."""
         before = engine.nodes
         ended = self._advance(engine, part, most_nodes)
@@ -267,7 +267,7 @@ class Search:
             self.best = Best(float(engine.reals[kernels.LIMIT]), self.tables.point(cells, part))
         return ended
 
-    def _advance(self, engine: Engine, part: Part, most_nodes: int | None) -> bool:
+    def _advance(self, engine: Engine, part: TreePart, most_nodes: int | None) -> bool:
         budget = 1
         while True:
             started = time.monotonic()
@@ -299,14 +299,14 @@ class Search:
             if most_nodes is not None:
                 budget = max(1, min(budget, most_nodes - engine.nodes))
 
-    def _note_undecided(self, engine: Engine, part: Part) -> None:
+    def _note_undecided(self, engine: Engine, part: TreePart) -> None:
         """Keep the points that only the real model can decide, and empty the kernel's log of them."""
         logged = engine.registers[kernels.LOGGED]
         for blocks, cost in zip(engine.log_point[:logged], engine.log_cost, strict=False):
             self.undecided[self.tables.point(engine.local.cells_of(blocks), part)] = float(cost)
         engine.registers[kernels.LOGGED] = 0
 
-    def _find_incumbent(self, part: Part) -> None:
+    def _find_incumbent(self, part: TreePart) -> None:
         """Look for any valid point: a search that is not easy needs an incumbent."""
         best = np.empty(len(part.cells.own), dtype=np.int64)
         grid = self.tables.grid
@@ -393,7 +393,7 @@ class Search:
                 self._prove(part, min(radius, part.farthest), min(until, 2 * begun - self.started))
         return self.recorder.evidence(radius)
 
-    def _prove(self, part: Part, radius: float, until: float, *, by_prices: bool = False) -> bool:
+    def _prove(self, part: TreePart, radius: float, until: float, *, by_prices: bool = False) -> bool:
         """Search a ball that holds nothing for its branching; return whether it was found in time."""
         assert self.recorder is not None
         tables, arena = self.tables, 1 << 20
@@ -423,12 +423,12 @@ class Search:
         return False
 
 
-def can_price(part: Part) -> bool:
+def can_price(part: TreePart) -> bool:
     """Return whether the dual bound applies: one margin, and a cost that is at least partly a sum over features."""
     return len(part.values.base) == 1 and bool(((part.cells.add > 0) & (part.cells.add < kernels.FAR)).any())
 
 
-def first_multiplier(part: Part, radius: float) -> float:
+def first_multiplier(part: TreePart, radius: float) -> float:
     """Return the λ at which the whole radius pays for what the factual's own score lacks."""
     most, least = np.empty(1), np.empty(1)
     own = part.cells.base_cell[part.cells.off[:-1] + part.cells.own]
