@@ -69,6 +69,37 @@ def test_every_part_of_the_package_has_its_place_in_the_order() -> None:
         )
 
 
+def is_kernel(path: Path) -> bool:
+    return path.name in ("kernels.py", "dual.py")
+
+
+def test_no_two_classes_have_one_name() -> None:
+    found: dict[str, list[str]] = {}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
+    assert not {name: paths for name, paths in found.items() if len(paths) > 1}
+
+
+def test_files_and_functions_are_short() -> None:
+    """95 of 100 files have at most 400 lines, and functions at most 60 without their docstrings; kernels apart."""
+    sizes = sorted(path.read_text().count("\n") for path in FILES if not is_kernel(path))
+    assert sizes[int(0.95 * len(sizes))] <= 400
+    long = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and not is_kernel(path):
+                first = node.body[0]
+                is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+                lines = (node.end_lineno or 0) - node.lineno + 1
+                if is_docstring:
+                    lines -= (first.end_lineno or 0) - first.lineno + 1
+                if lines > 60:
+                    long.append((str(path.relative_to(SOURCE)), node.name, lines))
+    assert not long
+
+
 def test_the_top_level_has_at_most_ten_modules() -> None:
     assert len([path for path in SOURCE.glob("*.py") if path.name != "__init__.py"]) <= 10
 
