@@ -10,8 +10,8 @@ import sys
 import pytest
 from hypothesis import settings
 
-collect_ignore_glob = ["files/*"]
-"""How the files were made; never run again."""
+collect_ignore_glob = ["files/*", "plugin/*"]
+"""How the files were made, which is never run again; and a package of its own."""
 
 settings.register_profile("mace", deadline=None, derandomize=True)
 settings.load_profile("mace")
@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     assert [process.wait() for process in made] == [0, 0], "the kernels cannot be compiled"
 
 
-QUICK = 6
+QUICK = 2
 """Of a test with many cases, the quick part runs so many, spread evenly; :func:`pytest.mark.slow` leaves a test out of it altogether."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,29 @@ def test_every_part_of_the_package_has_its_place_in_the_order() -> None:
         assert {parts_of(path)[1] for path in FILES if parts_of(path)[0] == room and parts_of(path)[1:]} == set().union(
             *groups
         )
+
+
+@pytest.mark.parametrize(
+    ("old", "name"),
+    [
+        ("mace.batch.whole", "Batch"),
+        ("mace.causes", "Causal"),
+        ("mace.diversity", "Differ"),
+        ("mace.explanation", "Counterfactual"),
+        ("mace.explanation", "Explanation"),
+        ("mace.levers", "Levers"),
+        ("mace.near", "NearData"),
+        ("mace.noise", "Robust"),
+        ("mace.outliers", "Typical"),
+        ("mace.region", "RecourseRegion"),
+    ],
+)
+def test_pickles_that_name_a_moved_module_find_their_classes(old: str, name: str) -> None:
+    with pytest.warns(DeprecationWarning, match=f"{name} is in mace"):
+        found = pickle.loads(f"c{old}\n{name}\n.".encode())
+    assert isinstance(found, type)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        importlib.import_module(old).nothing  # noqa: B018
 
 
 def is_kernel(path: Path) -> bool:

@@ -5,7 +5,10 @@ Public names load on first use; importing the package imports no solver, no scik
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
+
+from mace.moved import OldModules
 
 __version__ = "0.2.0.dev0"
 
@@ -123,6 +126,8 @@ _MOVED = {
     "suggest_constraints": "mace.constraints.suggest",
 }
 """Names of 0.1 that only experts need, and where they are now."""
+
+sys.meta_path.append(OldModules())
 
 __all__ = [
     "AlreadyThere",

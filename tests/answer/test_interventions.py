@@ -205,6 +205,7 @@ def test_no_actions_are_cheaper_where_effects_are_rounded(number: int) -> None:
         explainer.explain(row | {"savings": 3}, target=None)
 
 
+@pytest.mark.slow
 def test_constraints_on_effects_bind_the_row() -> None:
     causes = {"savings": "lambda x: 2.7 * x.age", "debt": "lambda x: 3 - 0.5 * x.savings"}
     model = fitted(RandomForestClassifier(4, max_depth=3, random_state=1), 1)
@@ -405,6 +406,7 @@ def test_a_region_is_of_rows() -> None:
     assert region.complete
 
 
+@pytest.mark.slow
 def test_typical_and_near_data_bind_the_row() -> None:
     causes = {"savings": "2.7 * age"}
     frame = frame_of(np.random.default_rng(3), 40)

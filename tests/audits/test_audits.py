@@ -156,6 +156,7 @@ def test_a_bad_row_is_counted_and_loses_no_other() -> None:
     assert audit.everyone.people == 20
 
 
+@pytest.mark.slow
 def test_a_row_out_of_time_is_undecided_and_not_fixed() -> None:
     audit = make_audit(EXPLAINER, PEOPLE, ["sex"], target="yes", solver="smt", time_limit=0.001, resamples=10)
     assert audit.everyone.outcomes["unknown"] > 0
@@ -199,6 +200,7 @@ class Balanced(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_and_needs_nothing_else(tmp_path: Path) -> None:
     AUDIT.save(tmp_path / "audit.html")
     text = (tmp_path / "audit.html").read_text()
@@ -233,6 +235,7 @@ def test_json_and_terminal_say_the_same() -> None:
     assert "90 people" in repr(AUDIT)
 
 
+@pytest.mark.slow
 def test_the_command_line_audits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     skops.io.dump(MODEL, tmp_path / "model.skops")
     (tmp_path / "space.json").write_text(SPACE.to_json())

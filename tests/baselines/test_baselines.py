@@ -77,6 +77,7 @@ def test_an_answer_is_a_counterfactual_and_never_nearer_than_the_proved_one(
 # ---- MO
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
 def test_mo_finds_the_nearest_row_under_the_same_distance_and_constraints(norm: str) -> None:
     fitted, data, rows = setting("german", TREES[0], codes=True)
@@ -153,6 +154,7 @@ def test_pft_pulls_an_instance_back_into_the_range_where_ft_leaves_it() -> None:
     assert Baseline("pft", model, space, data).explain({"debt": 50.0})[0].values == {"debt": 0.0}
 
 
+@pytest.mark.slow
 def test_pft_keeps_to_the_constraints_and_ft_does_not_know_them() -> None:
     fitted, data, rows = setting("german", TREES[1], codes=True)
     constraints = [mace.fixed("duration_months", "credit_amount")]

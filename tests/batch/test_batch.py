@@ -297,6 +297,7 @@ def test_a_stream_reads_no_further_than_it_must() -> None:
     answers.close()  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_a_stream_remembers_equal_rows_and_forgets_the_oldest() -> None:
     explainer = counting()
     stream = Stream(explainer, Question(explainer.space))
@@ -377,6 +378,7 @@ def test_certificates_survive_a_checkpoint(tmp_path: Path) -> None:
 # ---- workers
 
 
+@pytest.mark.slow
 def test_two_processes_give_bit_for_bit_the_same_answers() -> None:
     frame = pd.concat([FRAME, FRAME.head(5)], ignore_index=True)
     assert all_of(EXPLAINER.explain_many(frame, n_jobs=2)) == ALONE + ALONE[:5]
@@ -405,6 +407,7 @@ def kill_a_worker(progress: Progress) -> None:
         os.kill(next(iter(reusable_executor._executor._processes)), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_worker_killed_mid_run_loses_nothing_and_nothing_comes_twice(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     frame = GERMAN.frame.head(120)
@@ -423,6 +426,7 @@ class Deadly(mace.Explainer):
         return super()._answer(row, *question)
 
 
+@pytest.mark.slow
 def test_a_row_that_kills_its_worker_is_an_error_and_loses_no_other() -> None:
     frame = pd.DataFrame({"age": 30, "income": range(10, 20)})
     batch = Deadly(decide, PEOPLE).explain_many(frame, n_jobs=2, solver="enumerate")

@@ -70,12 +70,14 @@ def client(paths: None) -> Iterator[Any]:
         yield client
 
 
+@pytest.mark.slow
 def test_dask_as_the_back_end_of_joblib_gives_the_same_answers(client: Any) -> None:
     with joblib.parallel_config(backend="dask"):
         batch = EXPLAINER.explain_many(FRAME, **QUESTION)
     assert all_of(batch) == all_of(EXPECTED)
 
 
+@pytest.mark.slow
 def test_a_dask_worker_killed_mid_run_loses_nothing_and_nothing_comes_twice(client: Any, tmp_path: Path) -> None:
     victim = next(iter(client.run(os.getpid).values()))
 
@@ -90,6 +92,7 @@ def test_a_dask_worker_killed_mid_run_loses_nothing_and_nothing_comes_twice(clie
     assert len(path.read_text().splitlines()) == 1 + len(FRAME)
 
 
+@pytest.mark.slow
 def test_a_dask_frame_gives_the_same_answers_also_where_a_worker_is_killed(client: Any) -> None:
     from dask import dataframe
     from distributed import wait
@@ -132,6 +135,7 @@ def kill_a_process(name: str) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_ray_as_the_back_end_of_joblib_gives_the_same_answers_also_where_a_worker_is_killed(ray: Any) -> None:
     from ray.util.joblib import register_ray
 
@@ -148,6 +152,7 @@ def test_ray_as_the_back_end_of_joblib_gives_the_same_answers_also_where_a_worke
     assert all_of(batch) == all_of(EXPECTED)
 
 
+@pytest.mark.slow
 def test_a_ray_data_set_gives_the_same_answers_also_where_a_worker_is_killed(ray: Any) -> None:
     from mace.batch.ray import explain_dataset
 
@@ -164,6 +169,7 @@ def test_a_ray_data_set_gives_the_same_answers_also_where_a_worker_is_killed(ray
 # ---- Spark
 
 
+@pytest.mark.slow
 def test_the_function_for_spark_gives_the_same_answers_in_another_process() -> None:
     function = pandas_function(EXPLAINER, keep={"id": "bigint"}, **QUESTION)
     frames = [numbered().iloc[:5], numbered().iloc[5:12]]
@@ -195,6 +201,7 @@ def test_a_column_that_is_kept_must_not_have_the_name_of_an_answers_column() -> 
         pandas_function(EXPLAINER, keep={"status": "string"})
 
 
+@pytest.mark.slow
 def test_a_bad_row_of_a_part_is_an_error_of_that_row() -> None:
     function = pandas_function(EXPLAINER)
     frame = FRAME.head(3).astype({"age": "int64"})

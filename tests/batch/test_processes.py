@@ -124,6 +124,7 @@ def check_complete(run: Run, count: int) -> None:
     assert not list(run.temporary.glob("mace-*"))
 
 
+@pytest.mark.slow
 def test_sigterm_ends_a_batch_as_ctrl_c_does(batch: Callable[..., Run]) -> None:
     run = batch("--jobs", "2", "--resume")
     run.start()
@@ -142,6 +143,7 @@ def test_sigterm_ends_a_batch_as_ctrl_c_does(batch: Callable[..., Run]) -> None:
     assert stat.S_IMODE(run.out.stat().st_mode) == 0o600
 
 
+@pytest.mark.slow
 def test_sigterm_ends_a_batch_in_one_process_too(batch: Callable[..., Run]) -> None:
     run = batch()
     run.start()
@@ -153,6 +155,7 @@ def test_sigterm_ends_a_batch_in_one_process_too(batch: Callable[..., Run]) -> N
     assert "Traceback" not in error
 
 
+@pytest.mark.slow
 def test_workers_die_with_a_killed_parent_and_its_files_go_at_the_next_start(batch: Callable[..., Run]) -> None:
     run = batch("--jobs", "2", "--resume")
     run.start()
@@ -169,6 +172,7 @@ def test_workers_die_with_a_killed_parent_and_its_files_go_at_the_next_start(bat
     assert not list(run.out.parent.glob(".*"))
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_no_row_and_no_traceback(batch: Callable[..., Run]) -> None:
     run = batch("--jobs", "2")
     run.start()
@@ -189,6 +193,7 @@ def limited(size: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_checkpoint_that_finds_no_room_keeps_what_it_has(batch: Callable[..., Run], jobs: str) -> None:
     run = batch("--jobs", jobs, "--resume")
@@ -207,6 +212,7 @@ def test_a_checkpoint_that_finds_no_room_keeps_what_it_has(batch: Callable[..., 
         assert answers[line["row"]] == {"row": line["row"], **line["explanation"]}, "an answer was made twice"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("out", ["answers.jsonl", "answers.csv", "answers.parquet"])
 def test_answers_that_find_no_room_are_in_the_checkpoint(batch: Callable[..., Run], tmp_path: Path, out: str) -> None:
     run = batch("--resume", data="few.csv", out=out)
@@ -222,6 +228,7 @@ def test_answers_that_find_no_room_are_in_the_checkpoint(batch: Callable[..., Ru
     assert not run.checkpoint.exists()
 
 
+@pytest.mark.slow
 def test_a_checkpoint_on_a_device_or_in_place_of_a_folder_is_refused(batch: Callable[..., Run]) -> None:
     run = batch("--resume", data="few.csv")
     run.checkpoint.symlink_to("/dev/full")

@@ -145,6 +145,7 @@ def _widened(boxes: list[Any]) -> None:
         box["ranges"] = {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [_lost_box, _narrowed, _widened])
 def test_changed_boxes_prove_no_more_than_the_truth(change: Callable[[list[Any]], None]) -> None:
     """A proof with other boxes is refused, or the claim is true all the same; with a lost box of a tight proof it is refused."""
@@ -171,6 +172,7 @@ def test_a_damaged_box_is_refuted_and_no_crash(ranges: Any) -> None:
     assert outcome_of(json.loads(json.dumps(data, default=lambda array: array.tolist())), explainer.model)[0] != "valid"
 
 
+@pytest.mark.slow
 def test_the_wrong_answers_of_a_broken_solver_are_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where narrowing loses rows, some bounds are above the truth, and no such bound has a valid proof."""
     honest = guards.narrow

@@ -181,6 +181,7 @@ def test_conditions_across_features_and_l2_are_proved_too() -> None:
         assert mace.verify(certificate, model) == VALID
 
 
+@pytest.mark.slow
 def test_calibrated_models_that_fill_gaps_are_proved() -> None:
     space = FeatureSpace(
         {"a": real(0, 2, missing=True), "b": integer(0, 4, missing=True), "c": categorical(["u", "v"])}
@@ -269,6 +270,7 @@ def believed(honest: list[Honest], by: float, knots: int = 33) -> int:
     )
 
 
+@pytest.mark.slow
 def test_fine_polylines_of_ones_own_do_as_well(honest: list[Honest]) -> None:
     for each in honest:
         assert each.outcome(0.9 * each.certificate.claim["lower"], widened(each.evidence())) == ("valid", "")

@@ -169,6 +169,7 @@ def test_conditions_on_actions_follow_from_those_on_rows(name: str, rule: str) -
     assert kept
 
 
+@pytest.mark.slow
 def test_a_forest_over_actions_is_asked_about_rows() -> None:
     rng = np.random.default_rng(5)
     frame = SPACE.frame_of([random_point(rng) for _ in range(100)])

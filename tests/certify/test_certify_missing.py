@@ -113,6 +113,7 @@ def believed(honest: list[Honest]) -> int:
     return count
 
 
+@pytest.mark.slow
 def test_no_claim_beyond_the_truth_is_believed(honest: list[Honest]) -> None:
     assert believed(honest) == 0
 
@@ -233,6 +234,7 @@ def test_the_ways_are_those_in_which_some_row_is_near_enough(seed: int) -> None:
         assert set(gaps.ways(problem, lower)) == expected
 
 
+@pytest.mark.slow
 def test_costs_along_the_axes_of_a_way_are_those_of_the_distance() -> None:
     rng = np.random.default_rng(0)
     for seed in range(5):

@@ -182,6 +182,7 @@ def test_a_range_of_a_regression_is_certified() -> None:
     assert mace.verify(answer.certificate, model).valid
 
 
+@pytest.mark.slow
 def test_a_float32_graph_is_certified() -> None:
     """As onnxruntime computes it: asked alone, with float32 rounding in every layer."""
     from onnx import TensorProto, helper, numpy_helper
@@ -336,6 +337,7 @@ def test_a_solver_that_forgets_a_feature_is_refused(seed: int) -> None:
             assert "leaf" in verdict(problem, claimed(bounds), bounds.evidence or nothing(problem))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [1e-6, 1e-3])
 def test_a_solver_whose_bound_is_too_tight_is_refused(share: float) -> None:
     model, space, frame = fitted((8, 8))

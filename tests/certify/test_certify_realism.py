@@ -130,6 +130,7 @@ def disagreements(seeds: range) -> tuple[int, int, int]:
     return wrong, nothing, something
 
 
+@pytest.mark.slow
 def test_boxes_cover_exactly_the_rows_with_enough_neighbours() -> None:
     wrong, nothing, something = disagreements(range(40))
     assert wrong == 0
@@ -170,6 +171,7 @@ def _without_the_radius(settled: Callable[..., Any]) -> Callable[..., Any]:
     return careless
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [_one_too_few, _short_of_the_radius, _without_the_radius])
 def test_a_checker_that_counts_rows_wrongly_is_found_out(
     broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
@@ -196,6 +198,7 @@ def test_answers_near_data_are_proved(kind: str, k: int, radius: float, norm: st
         assert is_true(proof, explainer.model)
 
 
+@pytest.mark.slow
 def test_diverse_answers_near_data_are_proved() -> None:
     for kind in ("forest", "network"):
         explainer = explainer_of(kind)
@@ -208,6 +211,7 @@ def test_diverse_answers_near_data_are_proved() -> None:
             assert str(mace.verify(each.certificate, explainer.model)) == "valid"
 
 
+@pytest.mark.slow
 def test_missing_values_near_data_are_proved() -> None:
     space = mace.FeatureSpace(
         {"a": mace.real(0, 10), "b": mace.real(0, 10, missing=True), "c": mace.categorical(["p", "q"])}
@@ -240,6 +244,7 @@ def test_every_certificate_is_valid_and_every_claim_what_brute_force_finds(seed:
     assert fault_of(random_realistic(seed)) == ("valid", None)
 
 
+@pytest.mark.slow
 def test_what_makes_a_claim_false_is_refuted() -> None:
     refuted: dict[str, int] = {}
     for seed in range(1000, 1006):
@@ -276,6 +281,7 @@ def test_the_forest_is_found_by_its_fingerprint() -> None:
     assert "another isolation forest" in swapped.reason
 
 
+@pytest.mark.slow
 def test_a_forest_with_another_quantile_is_another_forest() -> None:
     explainer, frame = explainer_of("forest"), frame_of(3)
     made = mace.typical(frame, 0.3)

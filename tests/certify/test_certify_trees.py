@@ -119,6 +119,7 @@ def complete_proof(problem: Problem) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(0, 68, 3))
 def test_a_proof_that_looks_at_everything_proves_what_is_true_and_nothing_else(seed: int) -> None:
     case = random_ensemble(seed)
@@ -133,6 +134,7 @@ def test_a_proof_that_looks_at_everything_proves_what_is_true_and_nothing_else(s
             assert mace.verify(just_beyond(complete), case.model).outcome == "refuted"
 
 
+@pytest.mark.slow
 def test_wrong_prices_are_refuted() -> None:
     case, certificate = _priced()
     changes = 0

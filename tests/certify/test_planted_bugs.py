@@ -549,6 +549,7 @@ def test_a_false_bound_is_not_confirmed(name: str) -> None:
     assert any(is_false for is_false, _ in found.values()), "the bug does harm"
 
 
+@pytest.mark.slow
 def test_without_a_bug_the_same_questions_have_valid_certificates() -> None:
     """The verdicts are not given to anything: of each pool, the first question is asked of the search as it is."""
     for pool, (seed, settings) in {bug.pool: (bug.seeds[0], bug.settings) for bug in BUGS.values()}.items():

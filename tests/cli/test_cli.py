@@ -163,6 +163,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
 
 
+@pytest.mark.slow
 def test_the_demo_explains_a_refusal_with_its_bounds() -> None:
     result = subprocess.run(
         [sys.executable, "-c", "from mace.cli import main; main(['demo'])"], capture_output=True, text=True, check=False
@@ -294,6 +295,7 @@ def test_a_checkpoint_is_not_taken_up_unless_asked(folder: Path, capsys: pytest.
     assert batch(folder, "old.csv", "--resume") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("jobs", "number"), [("1", signal.SIGKILL), ("2", signal.SIGKILL), ("2", signal.SIGINT)])
 def test_a_batch_killed_mid_run_is_resumed_with_every_row_exactly_once(
     tmp_path: Path, folder: Path, jobs: str, number: signal.Signals

@@ -74,6 +74,7 @@ def test_a_rule_of_any_size_is_refused_in_words(name: str, explainer: mace.Expla
     assert len(str(caught.value)) < 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -99,6 +99,7 @@ def near(rows: Any, k: int, radius: float, distance: str) -> Any:
     return is_near
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("k", "radius", "norm"), NEAR)
 def test_a_counterfactual_near_data_is_the_nearest_such_row(kind: str, k: int, radius: float, norm: str) -> None:
@@ -250,6 +251,7 @@ def test_the_nearest_usual_row_of_an_outlier() -> None:
         assert agrees(explainer.explain(row, target=1), brute(explainer, row, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_typical_counterfactual_is_the_nearest_that_the_forest_does_not_call_an_outlier(kind: str, seed: int) -> None:
@@ -267,6 +269,7 @@ def test_a_typical_counterfactual_is_the_nearest_that_the_forest_does_not_call_a
     assert binding, "the forest should matter"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["smt", "milp", "enumerate"])
 def test_the_other_lanes_keep_to_typical_rows(solver: str) -> None:
     forest = outlier_forest(1, n_estimators=4, max_samples=12)
@@ -282,6 +285,7 @@ def few_changes(point: Point, old: Point) -> bool:
     return sum(a != b for a, b in zip(point, old, strict=True)) <= 2 and point[2] == old[2]
 
 
+@pytest.mark.slow
 def test_typical_with_other_conditions_and_quantiles() -> None:
     explainer = explainer_of("forest")
     frame = frame_of(3)
@@ -299,6 +303,7 @@ def test_typical_with_other_conditions_and_quantiles() -> None:
             assert agrees(answer, brute(explainer, row, 1, kept.__contains__))
 
 
+@pytest.mark.slow
 def test_typical_over_real_features_agrees_with_the_smt_lane() -> None:
     space = mace.FeatureSpace({"a": mace.real(0, 10), "b": mace.real(0, 10), "c": mace.categorical(["p", "q"])})
     rng = np.random.default_rng(1)
@@ -359,6 +364,7 @@ def stands(explainer: mace.Explainer, noise: dict[str, float]) -> Any:
     return lambda point: all(said[other] == 1 for other in every_point() if is_within(point, other))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("noise", NOISES, ids=str)
 def test_a_robust_counterfactual_is_the_nearest_that_noise_does_not_undo(kind: str, noise: dict[str, float]) -> None:
@@ -399,6 +405,7 @@ def test_noise_moves_the_boundary_of_a_linear_model() -> None:
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -145,6 +145,7 @@ def test_a_wrong_plan_is_refused(changes: dict[str, Any], message: str, tmp_path
 # ---- runs
 
 
+@pytest.mark.slow
 def test_a_run_leaves_a_line_a_person_tables_and_figures(compas: tuple[Path, list[PaperTable]]) -> None:
     out, tables = compas
     found = lines(out)
@@ -172,6 +173,7 @@ def test_every_answer_is_proved_covered_and_not_beaten_by_any_baseline(compas: t
             assert set(row[1:]) == {"100 (100)"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dataset", ["adult", "credit"])
 def test_mace_is_not_beaten_on_the_larger_data_sets(dataset: str, tmp_path: Path) -> None:
     if dataset == "credit" and not os.environ.get("MACE_DATA"):
@@ -214,6 +216,7 @@ def test_a_run_that_was_cut_short_continues_where_it_stopped(
     assert (tmp_path / "results.jsonl").read_text() == before
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_whole_lines_that_the_next_run_takes_up(tmp_path: Path) -> None:
     options = [
         "reproduce",
@@ -254,6 +257,7 @@ def test_a_killed_process_leaves_whole_lines_that_the_next_run_takes_up(tmp_path
     assert len({(cell_of(line), line["number"]) for line in found}) == len(found)
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_answers_of_one(compas: tuple[Path, list[PaperTable]], tmp_path: Path) -> None:
     reproduce(small(tmp_path, tables=("coverage",), figures=(), models=("tree", "lr"), jobs=2), QUIET)
     earlier = {(cell_of(line), line["number"]): line for line in lines(compas[0])}
@@ -369,6 +373,7 @@ def test_figures_without_matplotlib_say_what_to_install(
         distances(Results(compas[0]).records)
 
 
+@pytest.mark.slow
 def test_a_figure_is_the_same_file_every_time(compas: tuple[Path, list[PaperTable]], tmp_path: Path) -> None:
     records = Results(compas[0]).records
     for name in ("one.svg", "two.svg"):
@@ -394,6 +399,7 @@ def test_the_command_prints_tables_and_names_what_it_does_not_know(
 # ---- what is committed
 
 
+@pytest.mark.slow
 def test_the_committed_tables_are_those_of_the_committed_lines() -> None:
     folder = ROOT / "docs" / "experiments"
     text = (folder / "tables.md").read_text()

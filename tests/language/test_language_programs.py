@@ -79,6 +79,7 @@ def trace(program: Program, values: dict[str, Fraction]) -> tuple[Fraction, dict
     return result, env, order
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(programs(), inputs)
 def test_every_form_of_a_program_returns_the_same(program, values):

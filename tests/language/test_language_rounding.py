@@ -134,6 +134,7 @@ def exact(values: dict[str, Number]) -> dict[str, Fraction]:
     return {name: Fraction(value) for name, value in values.items()}
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(programs(depth=2), float_inputs)
 def test_the_floating_formula_holds_of_what_python_returns(program, values):
@@ -169,6 +170,7 @@ def test_calculated_values_stay_within_their_ends(program, values):
         assert not facts[name].is_integer or value == int(value)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(programs(depth=1), float_inputs)
 def test_a_point_of_the_robust_formula_takes_the_same_branches_in_floats(program, values):

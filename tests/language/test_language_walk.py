@@ -6,6 +6,7 @@ import sys
 from fractions import Fraction
 from types import FrameType
 
+import pytest
 from hypothesis import given
 from language_strategies import programs
 
@@ -105,6 +106,7 @@ def test_comparisons_are_changed_under_the_negations_that_they_stand_in():
     assert seen == [Compare(">=", X, ONE), Compare("==", Y, ONE)]
 
 
+@pytest.mark.slow
 def test_depth_does_not_matter():
     deep = total([X] * 50_000)
     assert linear(Compare("<=", deep, ZERO)) == ({"x": Fraction(50_000)}, Fraction(0))

@@ -316,6 +316,7 @@ def test_a_missing_package_says_how_to_install_it(
 # ---- rules at their edges
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_float32_link_confuses_only_sums_that_the_form_calls_close(classes: int) -> None:
     """XGBoost's own sigmoid and softmax, on margins around a tie, decide as the sign beyond the form's squash."""

@@ -29,6 +29,7 @@ def _environment(here: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(here.parents[1] / "src"), str(here)])}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="files are examined in forked processes")
 @pytest.mark.parametrize("kind", KINDS)
 def test_damaged_files_are_refused_in_a_line_or_explained_truly(kind: str) -> None:

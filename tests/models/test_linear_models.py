@@ -197,6 +197,7 @@ def test_a_regressor_answers_ranges(name: str) -> None:
         assert accept(float(model.predict(space.frame_of([space.point(best.values)]))[0]))
 
 
+@pytest.mark.slow
 def test_a_finite_space_is_answered_as_brute_force_does() -> None:
     space = FeatureSpace({"x": real(-3, 3, step=0.5), "n": integer(-2, 6), "k": integer(0, 2), "z": integer(0, 1)})
     for name in ("RidgeClassifier", "Perceptron", "LinearDiscriminantAnalysis", "relu"):

@@ -396,6 +396,7 @@ def test_inputs_may_be_one_a_feature_and_whole_numbers() -> None:
         read(model, FLAT.replace(d=real(0, 1)))
 
 
+@pytest.mark.slow
 def test_a_finite_space_is_answered_as_brute_force_does() -> None:
     space = FeatureSpace({"a": integer(-3, 3), "b": real(0, 2, step=0.25), "c": integer(0, 1), "d": integer(-2, 2)})
     for seed in range(5):
@@ -582,6 +583,7 @@ def survives(data: bytes, path: Path) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
     data = converted(MLPClassifier((3,), random_state=0, max_iter=20), 2).SerializeToString()
     cuts = sorted({*range(0, len(data), max(1, len(data) // 120)), *range(40)})
@@ -590,6 +592,7 @@ def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
     assert read_anyway <= 3, "only what is lost at the very end may not matter"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "make", [lambda: converted(MLPClassifier((3,), random_state=0, max_iter=20), 2), lambda: random_graph(5)]
@@ -608,6 +611,7 @@ def test_a_file_with_changed_bytes_is_read_or_refused_and_never_crashes(
     assert outcomes == {True, False}
 
 
+@pytest.mark.slow
 def test_hostile_graphs_are_refused_in_good_time(tmp_path: Path) -> None:
     chain = [
         node("Relu", "x", "v0"),

@@ -145,6 +145,7 @@ def excess(form: Network, rows: np.ndarray, values: np.ndarray) -> float:
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [UNIT32, UNIT], ids=["float32", "float64"])
 def test_what_a_library_computes_stays_within_the_bound(unit: Fraction) -> None:
     ratios = [excess(*random_graph(seed, unit)) for seed in range(100)]

@@ -470,6 +470,7 @@ def test_regressors_behind_steps() -> None:
     assert model.predict(pd.DataFrame([best.values]))[0] >= goal
 
 
+@pytest.mark.slow
 def test_a_certificate_of_a_pipeline_is_verified_with_the_pipeline() -> None:
     frame, labels = training()
     model = make_pipeline(encoded(PowerTransformer()), RandomForestClassifier(4, max_depth=5, random_state=0)).fit(

@@ -181,6 +181,7 @@ def test_scorecards_of_real_numbers_agree_with_brute_force_over_raw_values(seed:
     assert raw_referee.disagreement(case, seed) in (None, "skipped")
 
 
+@pytest.mark.slow
 def test_most_scorecards_of_the_sample_are_compared() -> None:
     compared = [
         raw_referee.disagreement(random_scorecard(seed, finite=False), seed) is None for seed in range(0, 24, 4)

@@ -244,6 +244,7 @@ def test_beyond_the_stated_band_the_form_decides_as_the_model(name: str) -> None
         assert band < Fraction(1, 10**6)
 
 
+@pytest.mark.slow
 def test_means_of_regressors_behind_pipelines() -> None:
     frame, _ = data(2)
     target = frame["x"] * 2 - frame["n"]

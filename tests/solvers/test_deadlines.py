@@ -99,6 +99,7 @@ def test_an_answer_is_true_whenever_the_deadline_passes(
     assert late.status == "optimal"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", ["trees", "network", "milp", "smt"])
 def test_infeasible_is_never_said_because_time_ran_out(
     question: str, ring: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
@@ -152,6 +153,7 @@ def test_a_menu_of_levers_is_true_as_far_as_it_goes(
         assert not any(each <= set(names) for each in enough for names in late.insufficient)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", ["trees", "network", "milp", "smt"])
 def test_a_region_that_is_not_complete_says_so_and_every_row_in_it_is_predicted_alike(
     question: str, ring: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
@@ -171,6 +173,7 @@ def test_a_region_that_is_not_complete_says_so_and_every_row_in_it_is_predicted_
         assert set(explainer.predict_many(rows)) == {answer.prediction}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", ["trees", "network", "milp"])
 def test_an_interrupted_step_leaves_nothing_behind(question: str) -> None:
     explainer, row, _, _ = asked(question)

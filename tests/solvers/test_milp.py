@@ -490,6 +490,7 @@ def hard() -> tuple[Explainer, dict[str, Any]]:
     return Explainer(case.model, case.space), case.row
 
 
+@pytest.mark.slow
 def test_the_deadline_is_honoured_with_bounds_that_hold() -> None:
     explainer, row = hard()
     told: list[tuple[float, float, int]] = []
@@ -518,6 +519,7 @@ def test_a_short_deadline_is_an_answer(seconds: float) -> None:
     assert explanation.status in ("unknown", "feasible")
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_what_was_found() -> None:
     script = (
         "import signal\n"

@@ -437,6 +437,7 @@ def test_the_deadline_is_honoured_with_bounds_that_hold() -> None:
     assert model.predict(pd.DataFrame([explanation[0].values]))[0] == 1
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_what_was_found() -> None:
     script = (
         f"import signal, sys; sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1] / 'support')]!r}\n"

@@ -149,6 +149,7 @@ def without_point(data: Data, lower: float | None) -> None:
     data["claim"].update(status=status, lower=lower, upper=None, counterfactual=None)
 
 
+@pytest.mark.slow
 def test_a_raised_lower_a_lost_box_or_lost_moves_are_refuted_unless_true() -> None:
     refuted = {"raised": 0, "lost box": 0, "lost moves": 0, "wider box": 0}
     for model, certificate in proved_by_moves():
@@ -170,6 +171,7 @@ def test_a_raised_lower_a_lost_box_or_lost_moves_are_refuted_unless_true() -> No
     assert all(refuted.values()), refuted
 
 
+@pytest.mark.slow
 def test_random_boxes_and_moves_prove_nothing_that_is_false() -> None:
     """The checker cuts for itself, so that on a small space even made-up evidence is decided by what it says of boxes and moves."""
     rng = np.random.default_rng(1)

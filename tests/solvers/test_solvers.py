@@ -42,6 +42,7 @@ def test_cvc5_equals_brute_force_on_random_finite_problems(seed: int) -> None:
     assert fault in (None, "skipped"), fault
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2000, 2036))
 def test_no_sampled_point_below_lower_reaches_the_target_on_mixed_spaces(seed: int) -> None:
     case = random_case(seed, finite=False)
@@ -94,6 +95,7 @@ def test_a_forest_with_ties_of_thirds_is_answered_as_its_floats_decide() -> None
             assert (answer.status, [c.distance for c in answer]) == (truth.status, [c.distance for c in truth])
 
 
+@pytest.mark.slow
 def test_where_the_order_of_summation_is_not_fixed_a_tie_is_neither_returned_nor_excluded() -> None:
     model, space = forest_of_thirds(n_jobs=2)
     explainer = Explainer(model, space)
@@ -316,6 +318,7 @@ def test_auto_takes_the_first_lane_that_can() -> None:
     assert choose("auto", problem_of(explainer, case.row, {})).name in SOLVERS
 
 
+@pytest.mark.slow
 def test_the_same_question_gives_the_same_answer_in_any_process_and_order() -> None:
     script = (
         "import sys; sys.path.insert(0, {folder!r})\n"

@@ -71,6 +71,7 @@ def test_threads_that_share_an_explainer_get_the_same_answers(lane: str) -> None
     assert made == 3 * one_after_the_other(lane)
 
 
+@pytest.mark.slow
 def test_threads_with_explainers_of_their_own_get_the_same_answers_in_all_lanes_at_once() -> None:
     asked = [lane for lane in LANES for _ in range(2)]
     with ThreadPoolExecutor(THREADS) as pool:
@@ -87,6 +88,7 @@ def test_certificates_of_threads_are_the_same_and_valid(lane: str) -> None:
     assert {outcome for _, verdicts in made for outcome in verdicts} <= {"valid"}
 
 
+@pytest.mark.slow
 def test_the_executor_of_asyncio_gets_the_same_answers() -> None:
     async def ask() -> list[Any]:
         loop = asyncio.get_running_loop()
@@ -95,6 +97,7 @@ def test_the_executor_of_asyncio_gets_the_same_answers() -> None:
     assert asyncio.run(ask()) == [one_after_the_other(lane) for lane in LANES]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_processes_get_the_same_answers(method: str) -> None:
@@ -103,6 +106,7 @@ def test_processes_get_the_same_answers(method: str) -> None:
         assert pool.map_async(said_of_all, LANES).get(timeout=600) == expected
 
 
+@pytest.mark.slow
 def test_an_explainer_that_threads_have_used_can_be_used_after_a_fork() -> None:
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(said_of_all, ["smt", "cvc5", "milp", "trees"]))

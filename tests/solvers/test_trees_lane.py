@@ -196,6 +196,7 @@ def test_the_deadline_is_honoured_with_bounds_that_hold() -> None:
     assert explanation.lower >= 0
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_what_was_found() -> None:
     script = (
         f"import signal, sys; sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1] / 'support')]!r}\n"
@@ -215,6 +216,7 @@ def test_an_interrupt_keeps_what_was_found() -> None:
     assert status == "optimal" or reason == "interrupted"
 
 
+@pytest.mark.slow
 def test_compilation_is_announced_and_counts_against_no_limit(tmp_path: Path) -> None:
     script = (
         "import logging, mace, numpy as np\n"

@@ -62,4 +62,4 @@ def _model_name(key: str) -> str:
 
 
 def _first_line(path: str) -> str:
-    return (resolve(path).__doc__ or "").strip().splitlines()[0]
+    return (resolve(path).__doc__ or "").strip().partition("\n")[0]
