@@ -476,5 +476,5 @@ def test_noise_that_makes_no_sense_is_refused() -> None:
         mace.robust({"a": -1})
     with pytest.raises(mace.InvalidConstraint, match="give a dict"):
         mace.robust({})
-    with pytest.raises(mace.InvalidOption, match="stands twice"):
+    with pytest.raises(mace.InvalidOption, match="is given twice"):
         explainer.explain(row, 1, constraints=[mace.robust({"a": 1}), mace.robust({"b": 0.3})])
