@@ -199,7 +199,7 @@ def test_a_certificate_is_written_and_verified(folder: Path, capsys: pytest.Capt
     capsys.readouterr()
     for name in ("c.json", "c-2.json"):
         assert verify(folder, name) == 0
-        assert capsys.readouterr().out.startswith("valid: the counterfactual does, at distance ")
+        assert capsys.readouterr().out.startswith("valid: the counterfactual reaches the target at distance ")
 
 
 def test_that_none_exists_is_verified(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -483,6 +483,27 @@ def test_weights_of_dropped_trees_are_not_left_out() -> None:
         read(model, NUMBERS)
 
 
+def test_weights_of_dropped_trees_are_seen_in_files_as_later_versions_write_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """XGBoost 3.4 writes ``weight_drop`` beside the trees of a model that calls itself gbtree; earlier versions write none."""
+    frame, labels = training(NUMBERS, 2)
+    model = estimator("xgboost", 2).fit(frame, labels)
+    booster = model.get_booster()
+    saved = json.loads(bytes(booster.save_raw("json")))
+
+    def written(weights: list[float]) -> None:
+        saved["learner"]["gradient_booster"]["model"]["weight_drop"] = weights
+        monkeypatch.setattr(type(booster), "save_raw", lambda self, kind: json.dumps(saved).encode())
+
+    trees = booster.num_boosted_rounds()
+    written([1.0] * (trees - 1) + [0.5])
+    with pytest.raises(UnsupportedModel, match="without rate_drop"):
+        read(model, NUMBERS)
+    written([1.0] * trees)
+    assert read(model, NUMBERS).family == "XGBClassifier"
+
+
 @pytest.mark.parametrize("name", PACKAGES)
 def test_an_unfitted_model_and_another_width_are_refused(name: str) -> None:
     with pytest.raises(UnsupportedModel, match="not fitted"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.neural_network import MLPClassifier
 import mace
 from mace.constraints.causal import effects_of
 from mace.constraints.robust import RobustCondition
+from mace.forms import Margin
 from mace.problem import Problem
 from mace.reductions import REDUCTIONS, Relation
 from mace.reductions.actions import through
@@ -68,8 +70,9 @@ def explainer_of(
     rng = np.random.default_rng(seed)
     points = [tuple(int(rng.integers(feature.size)) for feature in space.values()) for _ in range(200)]
     frame = space.frame_of(points)
-    labels = (np.array(points) @ rng.normal(1, 1, len(space)) + rng.normal(0, 1, 200) > rng.normal(6, 1)).astype(int)
-    labels[:2] = [0, 1]
+    sums = np.array(points) @ rng.normal(1, 1, len(space)) + rng.normal(0, 1, 200)
+    # Every second seed has three classes: margins are differences of outputs then, and not a sign.
+    labels = np.digitize(sums, np.quantile(sums, [0.4, 0.7] if seed % 4 > 1 else [0.5]))
     model = {
         "forest": RandomForestClassifier(5, max_depth=4, random_state=seed),
         "linear": LogisticRegression(),
@@ -139,7 +142,8 @@ def robust_rows(first: Problem, radius: int) -> Rows:
 
 def shifted_networks(seed: int) -> Iterator[Case]:
     explainer, _ = explainer_of(seed, ("linear", "network")[seed % 2])
-    first = problem_of(explainer, {"a": 1, "b": 1}, {})
+    # A label: "any other" of three is two goals, and this reduction takes one.
+    first = problem_of(explainer, {"a": 1, "b": 1}, {"target": 1})
     for step in (-1, 1):
         rows = {row for row in rows_of(first) if 0 <= row[0] + step <= 8}
         moves = [(STAY, STAY), (Move(Fraction(step)), STAY)]
@@ -156,6 +160,13 @@ def copies_of_trees(seed: int) -> Iterator[Case]:
         yield Copies(first, noise).at([place]), set(rows_of(first)), robust_rows(first, 1)
     except NoCopies:
         return
+
+
+def test_a_margin_that_is_moved_is_over_outputs_so_many_places_later() -> None:
+    margin = Margin(0, 1, shift=Fraction(1, 2), strict=True, slack=Fraction(1, 8))
+    assert margin.moved(3) == replace(margin, plus=3, minus=4)
+    assert margin.moved(3, 5) == replace(margin, plus=3, minus=6)
+    assert Margin(None, 1).moved(2) == Margin(None, 3)
 
 
 CASES: dict[str, Callable[[int], Iterator[Case]]] = {

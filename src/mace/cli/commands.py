@@ -238,10 +238,10 @@ def _claimed(claim: dict[str, Any], verdict: Verdict) -> str:
         return str(verdict)
     if claim["status"] == "infeasible":
         return "valid: no counterfactual exists."
-    proved = f"nothing nearer than {claim['lower']:.6g} reaches the target"
     if claim["counterfactual"] is None:
-        return f"valid: {proved}."
-    return f"valid: the counterfactual does, at distance {claim['upper']:.6g}, and {proved}."
+        return f"valid: nothing nearer than {claim['lower']:.6g} reaches the target."
+    reached, proved = f"{claim['upper']:.6g}", f"{claim['lower']:.6g}"
+    return f"valid: the counterfactual reaches the target at distance {reached}, and nothing nearer than {proved} does."
 
 
 @app.command(name="list")
