@@ -124,10 +124,10 @@ class SmtOracle:
         if remaining <= 0:
             return Unknown(LATE)
         try:
-            _set_time_limit(self.solver, self.back_end, remaining)
+            _set_time_limit(self.solver, self.back_end, remaining - _reserve(remaining))
             answer = Sat(self.translator.read(self.solver)) if self.solver.solve() else Unsat()
         except (SolverReturnedUnknownResultError, InternalSolverError):
-            late = self.limits.remaining() <= 0.05 * max(remaining, 0.1)
+            late = self.limits.remaining() <= 0.05 * max(remaining, 0.1) + _reserve(remaining)
             return Unknown(LATE if late else f"{self.back_end} could not decide")
         self.solver.pop()
         return answer
@@ -217,6 +217,11 @@ def _own_z3() -> Callable[[Environment], Any]:
             super()._exit()
 
     return OwnZ3
+
+
+def _reserve(seconds: float) -> float:
+    """Return what is kept of a time limit: a solver that is told to stop takes up to a tenth of a second to do so."""
+    return min(0.1, seconds / 5)
 
 
 def _set_time_limit(solver: Any, back_end: str, seconds: float) -> None:

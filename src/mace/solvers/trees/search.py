@@ -268,7 +268,7 @@ class TreeSearch:
         return ended
 
     def _advance(self, engine: Engine, part: TreePart, most_nodes: int | None) -> bool:
-        budget = 1
+        budget, slowest = 1, 1e-6
         while True:
             started = time.monotonic()
             try:
@@ -289,13 +289,17 @@ class TreeSearch:
                 return False
             if engine.registers[kernels.DEPTH] < 0:
                 return True
-            if self.limits.remaining() <= 0:
+            remaining = self.limits.remaining()
+            if remaining <= 0:
                 self.reason = LATE
                 return False
             if most_nodes is not None and engine.nodes >= most_nodes:
                 return False
-            taken = time.monotonic() - started
-            budget = max(1, min(1 << 14, FASTER * budget, int(budget * PAUSE / max(taken, 1e-6))))
+            taken = max(time.monotonic() - started, 1e-6)
+            slowest = max(slowest, taken / budget)
+            # Boxes near the root take many times as long as deep ones: the deadline is kept as if all that comes were of the slowest.
+            in_time = min(float(1 << 14), remaining / slowest)
+            budget = max(1, int(min(in_time, FASTER * budget, budget * PAUSE / taken)))
             if most_nodes is not None:
                 budget = max(1, min(budget, most_nodes - engine.nodes))
 
