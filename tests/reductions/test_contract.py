@@ -142,8 +142,7 @@ def robust_rows(first: Problem, radius: int) -> Rows:
 
 def shifted_networks(seed: int) -> Iterator[Case]:
     explainer, _ = explainer_of(seed, ("linear", "network")[seed % 2])
-    # A label: "any other" of three is two goals, and this reduction takes one.
-    first = problem_of(explainer, {"a": 1, "b": 1}, {"target": 1})
+    first = problem_of(explainer, {"a": 1, "b": 1}, {})
     for step in (-1, 1):
         rows = {row for row in rows_of(first) if 0 <= row[0] + step <= 8}
         moves = [(STAY, STAY), (Move(Fraction(step)), STAY)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,6 +37,8 @@ STAY = Move(Fraction(0))
 def shifted(problem: Problem, moves: Sequence[Moves], room: Fraction = Fraction(0)) -> Problem:
     """Return a problem about a network whose answers must reach the goal in each of these moves, with a margin of at least ``room``.
 
+    A goal of several alternatives makes one of each choice of them for the copies: few copies only then.
+
     A value is moved in floats: the result is off by a rounding, and the network with it by what its weights make of that, which widens
     the goal.
     """
@@ -57,13 +60,16 @@ def shifted(problem: Problem, moves: Sequence[Moves], room: Fraction = Fraction(
     ]
     wide = tuple((low - more, high + more) for (low, high), more in zip(problem.box(), most, strict=True))
     slack = goal.slack + form.rounding(_clipped(wide, problem)) + _shift_rounding(form, wide)
-    (margins,) = goal.alternatives(outputs, ties_last=form.ties_last)
+    alternatives = goal.alternatives(outputs, ties_last=form.ties_last)
     of_copies = tuple(
-        replace(margin.moved(copy * outputs), shift=margin.shift - room)
-        for copy in range(len(every))
-        for margin in margins
+        tuple(
+            replace(margin.moved(copy * outputs), shift=margin.shift - room)
+            for copy, margins in enumerate(taken)
+            for margin in margins
+        )
+        for taken in itertools.product(alternatives, repeat=len(every))
     )
-    wanted = Stated((of_copies,), slack, goal)
+    wanted = Stated(of_copies, slack, goal)
     return replace(problem, form=_beside(form, every), ask=ask_all, goal=wanted)
 
 
@@ -136,11 +142,6 @@ def _unit(feature: Feature) -> float:
     """Return the unit roundoff of a feature's own floats where they are narrower than float64; else 0."""
     is_narrow = isinstance(feature, Real) and feature.is_single
     return 2.0 ** -(1 + np.finfo(feature.floats).nmant) if is_narrow and isinstance(feature, Real) else 0.0
-
-
-def steepest(form: Network, margins: Sequence[Margin], point: Point) -> NDArray[np.int64]:
-    """Return for each feature whether its number raises (1) or lowers (-1) the least margin at a point; 0 where it does neither."""
-    return np.sign(gradient(form, margins, point)[1]).astype(np.int64)
 
 
 def gradient(form: Network, margins: Sequence[Margin], point: Point) -> tuple[float, Floats]:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
+
+import numpy as np
 
 from mace.constraints.robust import RobustCondition
 from mace.exact import float_down
-from mace.forms import Network
+from mace.forms import Margin, Network
 from mace.problem import Problem
 from mace.reductions.regions import Region
-from mace.reductions.shifted_network import STAY, Move, Moves, Offset, kept_inside, span, steepest
+from mace.reductions.shifted_network import STAY, Move, Moves, Offset, gradient, kept_inside, span
 from mace.solvers.robust.ranges import cut_at_turn, turn_of
 from mace.space import Feature, Integer, Point, Real
 from mace.space.decimals import is_exact
 
 MOST_OFFSETS = 6
 """The most copies that are moved by an offset."""
+
+MOST_CHOICES = 64
+"""The most choices of an alternative of the goal for each copy."""
 
 
 class ShiftedCopies:
@@ -31,12 +37,15 @@ class ShiftedCopies:
         self.features = list(problem.space.values())
         self.offsets: list[Offset] = []
 
-    def has_single_goal(self) -> bool:
-        """Return whether the model is a network and the goal has a single alternative: only then copies are made."""
-        form = self.problem.form
-        if not isinstance(form, Network):
-            return False
-        return len(self.problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)) == 1
+        form = problem.form
+        self.goals: Sequence[Sequence[Margin]] = ()
+        if isinstance(form, Network):
+            self.goals = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
+
+    def has_room(self, pinned: int = 0) -> bool:
+        """Return whether another copy may be made, of a network only: each may take another alternative of the goal."""
+        copies = 2 + len(self.offsets) + pinned
+        return bool(self.goals) and len(self.goals) ** copies <= MOST_CHOICES
 
     def of(self, region: Region, pinned: tuple[Moves, ...]) -> list[Moves]:
         """Return how the rows of a box are moved by all copies, the pinned ones last."""
@@ -48,11 +57,11 @@ class ShiftedCopies:
     def add_offset(self, point: Point, refused: Point) -> bool:
         """Add the offset that lowers the margin most at a refused row; return whether it is new and refutes a point."""
         form, goal = self.problem.form, self.problem.goal
-        if len(self.offsets) >= MOST_OFFSETS or not self.has_single_goal():
+        if len(self.offsets) >= MOST_OFFSETS or not self.has_room():
             return False
         assert isinstance(form, Network)
-        (margins,) = goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
-        signs = -steepest(form, margins, refused)
+        _, slopes = max((gradient(form, margins, refused) for margins in self.goals), key=lambda found: found[0])
+        signs = -np.sign(slopes)
         offset = tuple(int(sign) * step for sign, step in zip(signs, self._steps(), strict=True))
         moved = kept_inside(point, offset, self.features)
         if not any(offset) or offset in self.offsets or goal.accepts(self.problem.ask([moved])[0]):
@@ -100,7 +109,7 @@ class ShiftedCopies:
     def pinned_at(self, row: Point) -> Moves | None:
         """Return the noisy features set to a row's values; ``None`` where they cannot be."""
         noisy = {self.problem.space.index(name) for name in self.noise.radii}
-        if not self.has_single_goal() or not all(_is_number(self.features[j], row[j]) for j in noisy):
+        if not all(_is_number(self.features[j], row[j]) for j in noisy):
             return None
         return tuple(
             Move(Fraction(value), is_pinned=True) if j in noisy and value is not None else STAY

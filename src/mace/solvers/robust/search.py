@@ -102,7 +102,7 @@ class RobustSearch:
         self.around: Evidence | None = None
         self.doubt = ""
         self.closed: list[Closed] = []
-        self.is_proved_by_copies = self.copies.has_single_goal() and isinstance(problem.metric, NormMetric)
+        self.is_proved_by_copies = len(self.copies.goals) == 1 and isinstance(problem.metric, NormMetric)
 
     def run(self) -> Bounds:
         """Search; then prove what was found where that is asked for."""
@@ -215,8 +215,9 @@ class RobustSearch:
         On the former a copy is pinned to the refused row. Where that cannot be, they are cut out, and with them all from which noise leads
         to a whole box of refused rows.
         """
-        copy = self.copies.pinned_at(worst)
-        pinned = None if copy is None or copy in box.pinned or len(box.pinned) >= MOST_PINNED else (*box.pinned, copy)
+        has_room = len(box.pinned) < MOST_PINNED and self.copies.has_room(len(box.pinned))
+        copy = self.copies.pinned_at(worst) if has_room else None
+        pinned = None if copy is None or copy in box.pinned else (*box.pinned, copy)
         if pinned is None:
             # There is no proof of such boxes.
             self.is_proved_by_copies = False
