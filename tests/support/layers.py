@@ -21,7 +21,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
 
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "solvers": (
-        ("abilities", "compiled", "roundings", "domains", "missing", "witness", "incumbent", "bisection"),
+        ("abilities", "compiled", "pace", "roundings", "domains", "missing", "witness", "incumbent", "bisection"),
         ("trees", "network", "smt", "milp", "enumerate"),
         ("curves",),
         ("boxes",),

@@ -6,7 +6,6 @@ checker finds its own.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -19,6 +18,7 @@ from mace.exact import float_up
 from mace.problem import INTERRUPTED, Limits
 from mace.solvers.network import kernels
 from mace.solvers.network.prepared import Floats, Layout, PreparedNetwork, Workspace
+from mace.solvers.pace import Pace
 from mace.space import Real
 
 BEYOND = 0.02
@@ -26,7 +26,6 @@ BEYOND = 0.02
 checker."""
 
 ROOM, DEPTH = 1024, 4096
-PAUSE = 0.02
 
 BESIDE = 2e-4
 """In steps of a grid: how far above a value a cut is written down, more than the kernels' own values are off."""
@@ -89,7 +88,7 @@ def cuts(
         forced=np.full((DEPTH, 2), -1.0),
     )
     tree.lo[0], tree.hi[0] = workspace.lo, workspace.hi
-    budget = made.first_budget
+    pace = Pace(limits.deadline, made.first_budget)
     while tree.counts[0]:
         if tree.counts[0] + 2 > DEPTH or tree.counts[1] >= most:
             raise Unfinished("the proof at the final radius is too large")
@@ -97,11 +96,10 @@ def cuts(
             raise Unfinished("the time limit left no time for the proof")
         if tree.counts[1] >= len(tree.feature):
             tree = tree._replace(feature=np.tile(tree.feature, 2), at=np.tile(tree.at, 2))
-        started = time.monotonic()
-        kernels.prove(
-            budget, limit, tolerance, tree, workspace.lo, workspace.hi, made.net, workspace.task, workspace.work
-        )
-        budget = max(1, min(1 << 14, int(budget * PAUSE / max(time.monotonic() - started, 1e-6))))
+        with pace.timed():
+            kernels.prove(
+                pace.steps, limit, tolerance, tree, workspace.lo, workspace.hi, made.net, workspace.task, workspace.work
+            )
     size = tree.counts[1]
     return _written(workspace, made.layout, made, tree.feature[:size], tree.at[:size])
 

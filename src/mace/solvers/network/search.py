@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -22,6 +21,7 @@ from mace.solvers.network import kernels, proof
 from mace.solvers.network.conditions import Row, linear_rows
 from mace.solvers.network.parts import NetworkPart, whole
 from mace.solvers.network.prepared import Flags, Floats, Workspace, make_workspace
+from mace.solvers.pace import Pace
 from mace.space import Feature, Integer, Point, Real, Value
 
 SHARE = 0.8
@@ -32,8 +32,6 @@ EXACT = 1e-13
 
 MOST_BYTES = 2**29
 MOST_UNDECIDED = 20_000
-PAUSE = 0.02
-"""Seconds between two looks at the clock."""
 
 ROOM = 1e-4
 """In steps of a grid: more than the rounding of the kernels' own values, less than how far a factual off the grid lies from it."""
@@ -312,23 +310,23 @@ class NetworkSearch:
 
     def _advance(self, workspace: Workspace) -> None:
         """Run the kernel until it is done, pausing to look at the clock; where it is stopped, ``reason`` says why."""
-        registers, reals, budget = workspace.state.registers, workspace.state.reals, self.made.first_budget
+        registers, reals = workspace.state.registers, workspace.state.reals
+        pace = Pace(self.limits.deadline, self.made.first_budget)
         while True:
-            started = time.monotonic()
             try:
-                kernels.advance(
-                    budget,
-                    workspace.state,
-                    workspace.tree.tree,
-                    workspace.lo,
-                    workspace.hi,
-                    self.made.net,
-                    workspace.task,
-                    workspace.work,
-                )
+                with pace.timed():
+                    kernels.advance(
+                        pace.steps,
+                        workspace.state,
+                        workspace.tree.tree,
+                        workspace.lo,
+                        workspace.hi,
+                        self.made.net,
+                        workspace.task,
+                        workspace.work,
+                    )
             except KeyboardInterrupt:
                 self.reason = INTERRUPTED
-            taken = time.monotonic() - started
             if registers[kernels.FOUND]:
                 self.best, self.best_cost = self._point(workspace.state.best, workspace), float(reals[kernels.BEST])
                 registers[kernels.FOUND] = 0
@@ -342,7 +340,6 @@ class NetworkSearch:
             if registers[kernels.STATUS] == kernels.FULL and not self._make_room(workspace):
                 return
             self._report(workspace)
-            budget = max(1, min(1 << 14, int(budget * PAUSE / max(taken, 1e-6))))
 
     def _make_room(self, workspace: Workspace) -> bool:
         """Double the room for boxes, if there is memory."""

@@ -15,6 +15,7 @@ from mace.exact import UNIT, float_up
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
 from mace.solvers.incumbent import BAND
 from mace.solvers.missing import TOO_MANY, More, Pattern
+from mace.solvers.pace import Pace
 from mace.solvers.trees import dual, kernels
 from mace.solvers.trees.engines import Engine, Plain, Priced
 from mace.solvers.trees.local import Local
@@ -50,17 +51,9 @@ MOST_UNDECIDED = 20_000
 CHUNK = 256
 
 MOST_ARENA = 2**28
-PAUSE = 0.02
-"""Seconds between two looks at the clock."""
-
-FASTER = 16
-"""So many times as many sweeps as before may come before the next look: the first ones say little of what others take."""
 
 LEAST_PROOF = 0.05
 """Seconds that a proof may always take."""
-
-PROOF_BUDGET = 64
-"""Nodes of a proof between two looks at the clock."""
 
 MOST_PROOF = 2
 """How many times as long as the search a proof may take that could not be recorded on the way."""
@@ -133,7 +126,10 @@ class TreeSearch:
         while waiting and waiting[0][0] < self.best.cost:
             floor, _, _, item = heapq.heappop(waiting)
             if isinstance(item, Climb):
-                self._climb(item)
+                try:
+                    self._climb(item)
+                except KeyboardInterrupt:
+                    self.reason = INTERRUPTED
                 if not item.is_done:
                     put(item.floor, item)
                 lowest = waiting[0][0] if waiting else np.inf
@@ -268,11 +264,11 @@ class TreeSearch:
         return ended
 
     def _advance(self, engine: Engine, part: TreePart, most_nodes: int | None) -> bool:
-        budget, slowest = 1, 1e-6
+        pace = Pace(self.limits.deadline)
         while True:
-            started = time.monotonic()
             try:
-                engine.advance(budget)
+                with pace.timed():
+                    engine.advance(pace.steps)
             except KeyboardInterrupt:
                 self.reason = INTERRUPTED
                 return False
@@ -289,19 +285,13 @@ class TreeSearch:
                 return False
             if engine.registers[kernels.DEPTH] < 0:
                 return True
-            remaining = self.limits.remaining()
-            if remaining <= 0:
+            if self.limits.remaining() <= 0:
                 self.reason = LATE
                 return False
-            if most_nodes is not None and engine.nodes >= most_nodes:
-                return False
-            taken = max(time.monotonic() - started, 1e-6)
-            slowest = max(slowest, taken / budget)
-            # Boxes near the root take many times as long as deep ones: the deadline is kept as if all that comes were of the slowest.
-            in_time = min(float(1 << 14), remaining / slowest)
-            budget = max(1, int(min(in_time, FASTER * budget, budget * PAUSE / taken)))
             if most_nodes is not None:
-                budget = max(1, min(budget, most_nodes - engine.nodes))
+                if engine.nodes >= most_nodes:
+                    return False
+                pace.steps = min(pace.steps, most_nodes - engine.nodes)
 
     def _note_undecided(self, engine: Engine, part: TreePart) -> None:
         """Keep the points that only the real model can decide, and empty the kernel's log of them."""
@@ -401,7 +391,7 @@ class TreeSearch:
         """Search a ball that holds nothing for its branching; return whether it was found in time."""
         assert self.recorder is not None
         tables, arena = self.tables, 1 << 20
-        local = Local(tables, part, radius)
+        local, pace = Local(tables, part, radius), Pace(until)
         while local.count > 0 and arena <= MOST_ARENA:
             engine: Engine
             if by_prices:
@@ -420,7 +410,8 @@ class TreeSearch:
                 # Points on the boundary were asked about before.
                 engine.registers[kernels.LOGGED] = engine.registers[kernels.STATUS] = 0
                 try:
-                    engine.advance(PROOF_BUDGET)
+                    with pace.timed():
+                        engine.advance(pace.steps)
                 except KeyboardInterrupt:
                     self.reason = INTERRUPTED
             arena *= 8
