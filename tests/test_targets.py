@@ -20,7 +20,9 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
+import mace.audits
 from mace import FeatureSpace, InvalidTarget, integer, real
+from mace.targets import of_label
 
 SPACE = FeatureSpace({"x": real(0, 4, step=0.25), "n": integer(0, 9), "k": integer(-3, 3)})
 
@@ -171,3 +173,108 @@ def test_a_certificate_states_the_margin(classes: int, target: Any) -> None:
     weaker = certificate.to_dict()
     del weaker["statement"]["target"]["margin"]
     assert mace.verify(type(certificate).from_dict(weaker), model).outcome != "valid"
+
+
+LABELS: dict[str, tuple[Any, Any]] = {"text": ("refuse", "approve"), "1 and 2": (1, 2), "texts 0 and 1": ("0", "1")}
+
+
+def labelled(labels: tuple[Any, Any], model: Any = None) -> tuple[Any, np.ndarray]:
+    X, y = data(2)
+    return (model or LogisticRegression()).fit(X, np.array(labels)[(y == "yes").astype(int)]), X
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize(
+    ("target", "call"),
+    [
+        (mace.at_least(0.7), "mace.at_least(0.7, {!r})"),
+        (mace.at_most(0.3, margin=0.05), "mace.at_most(0.3, {!r}, margin=0.05)"),
+        (mace.between(0.4, 0.6), "mace.between(0.4, 0.6, {!r})"),
+    ],
+)
+def test_a_probability_without_its_label_is_refused_with_the_calls_to_write(kind: str, target: Any, call: str) -> None:
+    model, X = labelled(LABELS[kind])
+    explainer = mace.Explainer(model, SPACE)
+    asking: list[Any] = [
+        lambda: explainer.explain(X[0], target=target),
+        lambda: explainer.levers(X[0], target=target),
+        lambda: explainer.reaches(X[0], target),
+        lambda: explainer.explain_many(pd.DataFrame(X[:2], columns=list(SPACE)), target=target),
+        lambda: mace.audits.audit(explainer, pd.DataFrame(X[:2], columns=list(SPACE)), target=target),
+    ]
+    for ask in asking:
+        with pytest.raises(InvalidTarget) as refused:
+            ask()
+        first, second = (call.format(label) for label in explainer.classes or ())
+        assert f"Write {first} or {second}." in str(refused.value)
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (False, True), (0.0, 1.0)], ids=repr)
+def test_of_0_and_1_the_probability_of_1_is_meant_and_named(labels: tuple[Any, Any]) -> None:
+    model, X = labelled(labels)
+    explainer = mace.Explainer(model, SPACE)
+    row = X[int(np.argmin(model.predict_proba(X)[:, 1]))]
+    found = explainer.explain(row, target=mace.at_least(0.7), certify=True)
+    assert found.target == f"P({labels[1]}) >= 0.7"
+    assert model.predict_proba([list(found[0].values.values())])[0][1] >= 0.7
+    named = explainer.explain(row, target=mace.at_least(0.7, labels[1]))
+    assert (named.target, named[0].values) == (found.target, found[0].values)
+    assert found[0].certificate is not None
+    assert found[0].certificate.to_dict()["statement"]["target"]["label"] == labels[1]
+    assert mace.verify(found[0].certificate, model).valid
+
+
+def test_every_text_names_the_outcome() -> None:
+    model, X = labelled(("refuse", "approve"))
+    explainer = mace.Explainer(model, SPACE)
+    row = X[int(np.argmin(model.predict_proba(X)[:, list(model.classes_).index("approve")]))]
+    for target, text, holds in (
+        (mace.at_least(0.7, "approve"), "P(approve) >= 0.7", lambda p: p >= 0.7),
+        (mace.at_most(0.1, "refuse"), "P(refuse) <= 0.1", lambda p: p >= 0.9),
+        (mace.between(0.4, 0.45, "approve"), "0.4 <= P(approve) <= 0.45", lambda p: 0.4 <= p <= 0.45),
+    ):
+        found = explainer.explain(row, target=target)
+        assert holds(model.predict_proba([list(found[0].values.values())])[0][list(model.classes_).index("approve")])
+        batch = explainer.explain_many(pd.DataFrame([row], columns=list(SPACE)), target=target, total_time_limit=1e-9)
+        for shown in (str(found), found._repr_html_().replace("&gt;", ">").replace("&lt;", "<"), batch[0].headline()):
+            assert text in shown
+        assert (found.to_dict()["target"], batch[0].target) == (text, text)
+    stays = explainer.explain(row, target=mace.between(0.4, 0.45, "approve"))
+    assert stays[0].prediction == "refuse"
+    assert "It would have been 0.4 <= P(approve) <= 0.45 with" in stays.letter()
+    made = mace.audits.audit(
+        explainer, pd.DataFrame(X[:3], columns=list(SPACE)), target=mace.at_least(0.7, "approve"), resamples=2
+    )
+    assert made.target == "P(approve) >= 0.7"
+
+
+def test_a_regressor_has_no_label() -> None:
+    X, y = data(None)
+    explainer = mace.Explainer(Ridge().fit(X, y), SPACE)
+    with pytest.raises(InvalidTarget, match=r"predicts numbers, .* Write mace.at_least\(3\)"):
+        explainer.explain(X[0], target=mace.at_least(3, "approve"))
+    assert str(mace.between(1, 2.5)) == "at least 1 and at most 2.5"
+
+
+def test_a_label_before_the_number_is_pointed_out() -> None:
+    with pytest.raises(InvalidTarget, match="The number comes first, then the label"):
+        mace.at_least("approve", 0.7)  # type: ignore[arg-type]
+
+
+def test_labels_in_another_order_than_0_and_1_are_asked_for() -> None:
+    with pytest.raises(InvalidTarget, match=r"mace.at_least\(0.7, 1\) or mace.at_least\(0.7, 0\)"):
+        of_label(mace.at_least(0.7), (1, 0))
+    with pytest.raises(InvalidTarget, match="or of another of its 9 labels"):
+        of_label(mace.at_least(0.7), tuple("abcdefghi"))
+
+
+def test_a_certificate_of_0_1_without_the_label_is_still_about_the_second_class() -> None:
+    model, X = labelled(("approve", "refuse"))
+    row = X[int(np.argmin(model.predict_proba(X)[:, 1]))]
+    made = mace.Explainer(model, SPACE).explain(row, target=mace.at_least(0.7, "refuse"), certify=True)[0].certificate
+    assert made is not None
+    written = made.to_dict()
+    written["statement"]["target"]["label"] = None
+    assert mace.verify(mace.Certificate.from_dict(written), model).valid
+    written["statement"]["target"]["label"] = "approve"
+    assert not mace.verify(mace.Certificate.from_dict(written), model).valid

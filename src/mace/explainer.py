@@ -29,7 +29,7 @@ from mace.models.live import LiveModel
 from mace.problem import Problem, Progress, Status
 from mace.solvers import choose
 from mace.space import FeatureSpace, Point, Row, Scalar
-from mace.targets import goal_of
+from mace.targets import goal_of, of_label
 
 if TYPE_CHECKING:
     from mace.batch import Batch
@@ -129,7 +129,8 @@ class Explainer:
     def reaches(self, row: Row, target: object) -> bool:
         """Return whether the real model puts a row in the target already, so that there is nothing to change."""
         factual = self.space.point(row)
-        goal, ask = goal_of(target, self._reading, self._reading.ask([factual])[0])
+        wanted = of_label(target, self.classes)
+        goal, ask = goal_of(wanted, self._reading, self._reading.ask([factual])[0])
         return goal.accepts(ask([factual])[0])
 
     def explain(
@@ -155,7 +156,8 @@ class Explainer:
         row : dict, Series, one-row frame, or sequence in the space's order
             The factual.
         target : optional
-            ``None``: any other class. Or a label, :func:`~mace.becomes`, :func:`~mace.any_of`.
+            ``None``: any other class. Or a label, :func:`~mace.becomes`, :func:`~mace.any_of`; a bound on a label's probability, or
+            on a prediction: :func:`~mace.at_least`, :func:`~mace.at_most`, :func:`~mace.between`.
         distance : str, Distance or function
             ``"l0"``, ``"l1"``, ``"l2"``, ``"linf"``, a :class:`~mace.Distance`, or a function ``(new, old)``.
         constraints : iterable of constraints or texts
@@ -199,6 +201,7 @@ class Explainer:
             certify=certify,
             digits=digits,
             on_progress=on_progress,
+            classes=self.classes,
         )
         return self._answer(row, question, started)
 
@@ -320,6 +323,7 @@ class Explainer:
             accuracy=accuracy,
             time_limit=time_limit,
             solver=solver,
+            classes=self.classes,
         )
         problem, _ = self._problem(row, question)
         return menu(self._driver(question, problem, started), most)

@@ -13,6 +13,9 @@ from mace.forms import Composite, FunctionForm, Goal, Interval, Lead, Network, O
 from mace.models.reading import Ask, Reading
 from mace.space import Point
 
+MOST_CALLS = 5
+"""Of how many labels an error writes the call that is meant."""
+
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
@@ -49,10 +52,25 @@ class Between:
         )
 
     def __str__(self) -> str:
-        bounds = [] if self.low is None else [f"at least {self.low:g}"]
-        bounds += [] if self.high is None else [f"at most {self.high:g}"]
-        inside = f" with a margin of {self.margin:g}" if self.margin else ""
-        return " and ".join(bounds) + (f" for {self.label}" if self.label is not None else "") + inside
+        inside = f" with a margin of {_number(self.margin)}" if self.margin else ""
+        if self.label is None:
+            bounds = [] if self.low is None else [f"at least {_number(self.low)}"]
+            bounds += [] if self.high is None else [f"at most {_number(self.high)}"]
+            return " and ".join(bounds) + inside
+        chance = f"P({self.label})"
+        if self.low is None:
+            return f"{chance} <= {_number(self.high)}{inside}"
+        if self.high is None:
+            return f"{chance} >= {_number(self.low)}{inside}"
+        return f"{_number(self.low)} <= {chance} <= {_number(self.high)}{inside}"
+
+    def call(self, label: object) -> str:
+        """Return how to write the same of a label; of ``None``, of a prediction."""
+        name = "between" if None not in (self.low, self.high) else "at_most" if self.low is None else "at_least"
+        given = [_number(end) for end in (self.low, self.high) if end is not None]
+        given += [] if label is None else [repr(label)]
+        given += [f"margin={_number(self.margin)}"] if self.margin else []
+        return f"mace.{name}({', '.join(given)})"
 
 
 def becomes(label: object, margin: float = 0.0) -> AnyOf:
@@ -78,23 +96,47 @@ def any_of(labels: Sequence[object], margin: float = 0.0) -> AnyOf:
 
 
 def at_least(number: float, label: object = None, margin: float = 0.0) -> Between:
-    """Ask for a probability (of ``label``, by default the second class) or a prediction of at least ``number``, plus ``margin``.
+    """Ask for a probability of ``label``, or for a prediction, of at least ``number``, plus ``margin``.
+
+    Parameters
+    ----------
+    number : float
+        The least probability, or prediction of a regressor.
+    label : optional
+        Whose probability. It may be left out where the labels are 0 and 1, or booleans: that of 1, or ``True``, is meant then. A
+        regressor has none.
+    margin : float
+        By how much more.
 
     Examples
     --------
-    >>> print(at_least(0.8))
-    at least 0.8
+    >>> print(at_least(0.8, "approve"))
+    P(approve) >= 0.8
     """
     return Between(_finite(number, "at_least"), None, label, _margin(margin, "at_least"))
 
 
 def at_most(number: float, label: object = None, margin: float = 0.0) -> Between:
-    """Ask for a probability or a prediction of at most ``number``, less ``margin``."""
+    """Ask for a probability of ``label``, or for a prediction, of at most ``number``, less ``margin``; see :func:`at_least`.
+
+    Examples
+    --------
+    >>> print(at_most(0.2, "refuse"))
+    P(refuse) <= 0.2
+    """
     return Between(None, _finite(number, "at_most"), label, _margin(margin, "at_most"))
 
 
 def between(low: float, high: float, label: object = None, margin: float = 0.0) -> Between:
-    """Ask for a probability or a prediction from ``low`` to ``high``, both included, and ``margin`` inside of both."""
+    """Ask for a probability of ``label``, or for a prediction, from ``low`` to ``high``, and ``margin`` inside of both.
+
+    Both ends are included. When the label may be left out is said at :func:`at_least`.
+
+    Examples
+    --------
+    >>> print(between(0.4, 0.6, "approve"))
+    0.4 <= P(approve) <= 0.6
+    """
     return Between(_finite(low, "between"), _finite(high, "between"), label, _margin(margin, "between"))
 
 
@@ -107,8 +149,46 @@ def _margin(margin: object, name: str, most: float = math.inf) -> float:
 
 def _finite(number: object, name: str) -> float:
     if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-        raise InvalidTarget(f"{name}({number!r}): give a finite number.")
+        order = " The number comes first, then the label." if isinstance(number, str) else ""
+        raise InvalidTarget(f"{name}({number!r}): give a finite number.{order}")
     return float(number)
+
+
+def _number(number: float | None) -> str:
+    return f"{number:.12g}"
+
+
+def of_label(target: object, classes: Sequence[object] | None) -> object:
+    """Return a target with the label whose probability it bounds.
+
+    Parameters
+    ----------
+    target : object
+        Anything that is no bound on a probability or prediction is returned as it is.
+    classes : labels, optional
+        The model's; ``None`` where it predicts numbers.
+
+    Raises
+    ------
+    InvalidTarget
+        The label is left out, and the labels are not 0 and 1, or booleans; or there is one, and the model predicts numbers.
+    """
+    if not isinstance(target, Between):
+        return target
+    if classes is None:
+        if target.label is None:
+            return target
+        raise InvalidTarget(f"{target}: the model predicts numbers, which have no label. Write {target.call(None)}.")
+    if target.label is not None:
+        return target
+    if tuple(classes) == (0, 1):
+        return replace(target, label=classes[1])
+    calls = [target.call(label) for label in classes[:MOST_CALLS]]
+    more = f", or of another of its {len(classes)} labels" if len(classes) > MOST_CALLS else ""
+    raise InvalidTarget(
+        f"{target.call(None)} does not say of which outcome, and the model's labels are not 0 and 1. "
+        f"Write {' or '.join(calls)}{more}."
+    )
 
 
 def as_goal(target: object, reading: Reading, factual: Point, current: Fraction) -> tuple[Goal, Ask]:
@@ -164,7 +244,8 @@ def goal_of(target: object, reading: Reading, current: Fraction) -> tuple[Goal, 
 def _shown(target: object, goal: Goal, reading: Reading, current: Fraction, outcome: Fraction) -> str:
     """Return what the model says of a row, in the words of the target."""
     if isinstance(target, Between):
-        return f"{float(outcome):.6g}"
+        of = "" if target.label is None else f"P({target.label}) = "
+        return f"{of}{float(outcome):.6g}"
     label = repr(reading.label(current))
     if not isinstance(target, AnyOf) or not target.margin:
         return label
@@ -239,9 +320,8 @@ def _probability(
 ) -> tuple[Goal, Ask]:
     assert reading.classes is not None
     if target.label is None and len(reading.classes) != 2:
-        raise InvalidTarget(
-            f"{target}: the model has {len(reading.classes)} classes; say which one, e.g. label={reading.classes[0]!r}."
-        )
+        of_label(target, reading.classes)
+    # Certificates of 0.1 may leave out the label of any two; questions are asked with it.
     code = 1 if target.label is None else int(reading.code(target.label))
     for bound in (low, high):
         if bound is not None and not 0 <= bound <= 1:

@@ -176,7 +176,8 @@ def test_no_sampled_row_is_nearer_than_the_proved_optimum(name: str, distance: s
 @pytest.mark.parametrize("name", ["calibrated svcs", "soft votes, one an mlp", "soft votes, one a forest"])
 @pytest.mark.parametrize(
     "target",
-    [mace.at_least(0.8), mace.at_most(0.15), mace.between(0.6, 0.7), mace.at_least(0.9, label="no"), mace.becomes("yes", margin=0.5)],
+    [mace.at_least(0.8, "yes"), mace.at_most(0.15, "yes"),
+     mace.between(0.6, 0.7, "yes"), mace.at_least(0.9, "no"), mace.becomes("yes", margin=0.5)],
     ids=str,
 )  # fmt: skip
 def test_bounds_on_the_mean_probability_are_met_as_brute_force_meets_them(name: str, target: Any) -> None:

@@ -148,7 +148,7 @@ def test_a_probability_can_be_asked_for(estimator: Any) -> None:
     chances = model.predict_proba(frame)[:, 1]
     row = frame.iloc[int(np.abs(chances - 0.4).argmin())]
     own = model.predict_proba(frame.iloc[[int(np.abs(chances - 0.4).argmin())]])[0, 1]
-    best = explainer.explain(row, target=mace.at_least(own + 0.05), accuracy=1e-5)[0]
+    best = explainer.explain(row, target=mace.at_least(own + 0.05, model.classes_[1]), accuracy=1e-5)[0]
     assert best.status == "optimal"
     assert model.predict_proba(PLAIN.frame_of([PLAIN.point(best.values)]))[0, 1] >= own + 0.05
 
@@ -161,9 +161,9 @@ def test_the_probability_after_the_modified_huber_loss_is_clipped_and_can_be_ask
     row = frame.iloc[int(chances.argmin())]
     explainer = Explainer(model, PLAIN)
     for target, accept in (
-        (mace.at_least(1.0), lambda p: p[1] >= 1),
-        (mace.at_least(0.25), lambda p: p[1] >= 0.25),
-        (mace.between(0.4, 0.6), lambda p: 0.4 <= p[1] <= 0.6),
+        (mace.at_least(1.0, model.classes_[1]), lambda p: p[1] >= 1),
+        (mace.at_least(0.25, model.classes_[1]), lambda p: p[1] >= 0.25),
+        (mace.between(0.4, 0.6, model.classes_[1]), lambda p: 0.4 <= p[1] <= 0.6),
         (mace.at_most(0.9, label=explainer.classes[0]), lambda p: p[0] <= 0.9),  # type: ignore[index]
     ):
         best = explainer.explain(row, target=target)[0]
@@ -175,9 +175,11 @@ def test_a_probability_that_rounding_does_not_tell_from_0_is_refused() -> None:
     model = fitted(lm.LogisticRegression(), 2, PLAIN)
     frame, _ = training(PLAIN, 2)
     with pytest.raises(InvalidTarget, match="not told from 0 or 1"):
-        Explainer(model, PLAIN).explain(frame.iloc[0], target=mace.at_least(1e-15))
+        Explainer(model, PLAIN).explain(frame.iloc[0], target=mace.at_least(1e-15, model.classes_[0]))
     with pytest.raises(InvalidTarget, match="reports no number"):
-        Explainer(fitted(LinearSVC(), 2, PLAIN), PLAIN).explain(frame.iloc[0], target=mace.at_least(0.5))
+        Explainer(fitted(LinearSVC(), 2, PLAIN), PLAIN).explain(
+            frame.iloc[0], target=mace.at_least(0.5, model.classes_[0])
+        )
 
 
 @pytest.mark.parametrize("name", ["Ridge", "small", "voting", "bagging"])

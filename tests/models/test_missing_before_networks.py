@@ -149,7 +149,7 @@ def test_a_time_limit_is_kept_between_many_quick_ways() -> None:
     labels = np.where(frame.fillna(0.5).sum(axis=1) > 5, "yes", "no")
     model = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), LogisticRegression()).fit(frame, labels)
     explainer = mace.Explainer(model, FeatureSpace({name: real(0, 1, missing=True) for name in names}))
-    row, far = frame.iloc[[0]], mace.at_least(1 - 1e-12)
+    row, far = frame.iloc[[0]], mace.at_least(1 - 1e-12, "yes")
     explainer.explain(row)
     begun = time.monotonic()
     explanation = explainer.explain(row, target=far, time_limit=0.1)

@@ -120,7 +120,7 @@ def test_bounds_on_probabilities_and_predictions_are_met() -> None:
     model, frame = fitted(MODELS["a forest"])
     explainer = mace.Explainer(model, SPACE)
     row = frame.iloc[int(np.argmin(model.predict_proba(frame)[:, 1]))]
-    for target in (mace.at_least(0.8), mace.between(0.4, 0.6)):
+    for target in (mace.at_least(0.8, model.classes_[1]), mace.between(0.4, 0.6, model.classes_[1])):
         found, truth = (explainer.explain(row, target, solver=solver) for solver in ("auto", "enumerate"))
         assert found.status == truth.status
         assert not truth or found[0].distance == truth[0].distance

@@ -218,10 +218,10 @@ def test_probabilities_of_a_scorecard_are_reached_and_barely() -> None:
     explainer = mace.Explainer(model, SPACE)
     chances = model.predict_proba(frame)[:, 1]
     row = frame.iloc[[int(np.argmin(chances))]]
-    best = explainer.explain(row, target=mace.at_least(0.75), certify=True)[0]
+    best = explainer.explain(row, target=mace.at_least(0.75, "yes"), certify=True)[0]
     assert model.predict_proba(pd.DataFrame([best.values]))[0, 1] >= 0.75
     assert mace.verify(best.certificate, model).outcome == "valid"
-    problem = problem_of(explainer, dict(row.iloc[0]), {"target": mace.at_least(0.75)})
+    problem = problem_of(explainer, dict(row.iloc[0]), {"target": mace.at_least(0.75, "yes")})
     others = random_points(3000, 7, SPACE)
     reached = model.predict_proba(SPACE.frame_of(others))[:, 1] >= 0.75
     assert reached.any()
@@ -231,7 +231,7 @@ def test_probabilities_of_a_scorecard_are_reached_and_barely() -> None:
 def test_a_threshold_around_a_scorecard_and_a_clipped_probability() -> None:
     model, frame = scorecard(SGDClassifier(loss="modified_huber", random_state=0))
     row = frame.iloc[[int(np.argmin(model.decision_function(frame)))]]
-    best = mace.Explainer(model, SPACE).explain(row, target=mace.at_least(0.6))[0]
+    best = mace.Explainer(model, SPACE).explain(row, target=mace.at_least(0.6, "yes"))[0]
     assert model.predict_proba(pd.DataFrame([best.values]))[0, 1] >= 0.6
     strict = FixedThresholdClassifier(scorecard()[0], threshold=0.8, pos_label="yes")
     strict.fit(frame, np.where(training(SPACE)[1] == "no", "no", "yes"))

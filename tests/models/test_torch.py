@@ -192,7 +192,7 @@ def test_the_probability_of_two_classes_can_be_asked_for(outputs: int) -> None:
     chances = model.predict_proba(X)[:, 1]
     start = int(np.abs(chances - 0.3).argmin())
     explanation = Explainer(model, PLAIN).explain(
-        frame.iloc[start], target=mace.at_least(0.6), accuracy=1e-4, time_limit=60
+        frame.iloc[start], target=mace.at_least(0.6, "yes"), accuracy=1e-4, time_limit=60
     )
     assert explanation.status == "optimal"
     row = np.array([[float(value) for value in explanation[0].values.values()]])

@@ -143,7 +143,8 @@ CASES: dict[str, dict[str, Callable[[], Any]]] = {
     "Targets": {
         "the class that the row has": lambda: explain(target="deny"),
         "an unknown label": lambda: explain(target="grnt"),
-        "a probability above 1": lambda: explain(target=mace.at_least(1.5)),
+        "a probability above 1": lambda: explain(target=mace.at_least(1.5, "grant")),
+        "a probability without its label": lambda: explain(target=mace.at_least(0.7)),
         "bounds in the wrong order": lambda: explain(target=mace.between(0.8, 0.2)),
         "a margin where no probability is reported": lambda: explain(
             fitted(FixedThresholdClassifier(LogisticRegression(), threshold=0.4), StandardScaler()),

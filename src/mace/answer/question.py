@@ -14,8 +14,8 @@ from mace.distances import as_distance
 from mace.errors import InvalidOption, did_you_mean
 from mace.models import Reading
 from mace.problem import Limits, Problem, Progress
-from mace.space import FeatureSpace, Point, Real
-from mace.targets import as_goal, goal_of
+from mace.space import FeatureSpace, Point, Real, Scalar
+from mace.targets import as_goal, goal_of, of_label
 
 MOST_ANSWERS = 10_000
 """The most counterfactuals of one row: each is searched for, and must differ from all before."""
@@ -41,9 +41,11 @@ class Options(TypedDict, total=False):
 class Question:
     """What is asked of a row of a space; the parameters are documented at :meth:`mace.Explainer.explain`.
 
+    ``classes`` are the model's labels, ``None`` where it predicts numbers.
+
     Raises
     ------
-    InvalidOption, InvalidDistance, InvalidConstraint
+    InvalidOption, InvalidTarget, InvalidDistance, InvalidConstraint
         An option is outside of what is accepted.
     """
 
@@ -62,6 +64,7 @@ class Question:
         certify: bool = False,
         digits: int | Mapping[str, int] | None = None,
         on_progress: Progress | None = None,
+        classes: tuple[Scalar, ...] | None = None,
     ) -> None:
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_ANSWERS:
             given = "a number of many digits" if isinstance(count, int) and count.bit_length() > 99 else repr(count)
@@ -80,7 +83,8 @@ class Question:
             raise InvalidOption(f"diversity={diversity!r}; make it with mace.differ(...).")
         if on_progress is not None and not callable(on_progress):
             raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
-        self.space, self.target, self.distance = space, target, as_distance(distance)
+        self.space, self.classes = space, classes
+        self.target, self.distance = of_label(target, classes), as_distance(distance)
         self.constraints, self.count, self.diversity = as_constraints(constraints), count, diversity or differ()
         self.accuracy, self.time_limit, self.solver = float(accuracy), time_limit, solver
         self.certify, self.digits, self.on_progress = certify, digits, on_progress

@@ -170,9 +170,8 @@ def audit(
     _check(explainer, people, target, resamples, seed)
     columns = (groups,) if isinstance(groups, str) else tuple(groups)
     held = _held(explainer, protected, columns)
-    question = Question(
-        explainer.space, target, distance, constraints, accuracy=accuracy, time_limit=time_limit, solver=solver
-    )
+    search: Any = {"accuracy": accuracy, "time_limit": time_limit, "solver": solver}
+    question = Question(explainer.space, target, distance, constraints, classes=explainer.classes, **search)
 
     def explain(rows: Any, asked: Question) -> Batch:
         stream = Stream(explainer, asked, n_jobs=n_jobs, on_progress=on_progress, progress=progress)
@@ -184,7 +183,7 @@ def audit(
     found = people_of(explainer, people, columns, held, question, explain)
     by_column = {column: _grouped(found, column) for column in columns}
     return Audit(
-        target=str(target),
+        target=str(question.target),
         distance=str(question.distance),
         constraints=tuple(map(str, question.constraints)),
         columns=columns,

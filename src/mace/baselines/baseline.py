@@ -117,7 +117,7 @@ class Baseline:
             answer of the method that does not is not returned, and the reason says why. ``lower`` is 0: nothing is proved.
         """
         started = time.monotonic()
-        question = Question(self.space, target, distance, constraints)
+        question = Question(self.space, target, distance, constraints, classes=self._reading.classes)
         factual = self.space.point(row)
         current = self._reading.ask([factual])[0]
         problem = question.problem(self._reading, factual, current)

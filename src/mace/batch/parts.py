@@ -54,7 +54,9 @@ class PartTable:
 
 def sent_with(explainer: Explains, keep: Sequence[str], options: Options) -> tuple[PartTable, bytes]:
     """Return the columns of the answers, and the explainer with its question as bytes."""
-    return PartTable.of(explainer, keep), packed(explainer, Question(explainer.space, **options))
+    return PartTable.of(explainer, keep), packed(
+        explainer, Question(explainer.space, **options, classes=explainer.classes)
+    )
 
 
 def explained(frame: pd.DataFrame, sent: Carrier, columns: PartTable) -> pd.DataFrame:

@@ -88,7 +88,7 @@ class Stream:
         """Return the stream of the options of ``Explainer.explain_many``."""
         running: Any = {name: value for name, value in options.items() if name in RunningOptions.__annotations__}
         asked: Any = {name: value for name, value in options.items() if name not in running}
-        return cls(explainer, Question(explainer.space, **asked), **running)
+        return cls(explainer, Question(explainer.space, **asked, classes=explainer.classes), **running)
 
     def answers(
         self, data: Any, *, remember: int | None = REMEMBERED, total: int | None = None

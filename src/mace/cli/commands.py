@@ -12,7 +12,7 @@ from rich.console import Console
 from mace.answer.explanation import Explanation
 from mace.certify.verdict import Verdict
 from mace.cli.console import PlainConsole
-from mace.cli.options import Accuracy, AnyTarget, Asked, Causes, Jobs, SecondsForRow, Trust, asks, listed
+from mace.cli.options import Accuracy, AnyTarget, Asked, Causes, Jobs, SecondsForRow, Target, Trust, asks, listed
 from mace.errors import InvalidOption
 from mace.problem import Status
 
@@ -118,7 +118,7 @@ def audit(
         typer.Option(help="A CSV file with the people, in the original features; further columns may make groups."),
     ],
     asked: Asked,
-    target: Annotated[str, typer.Option(help="The label that is wanted.")],
+    target: Target,
     groups: Annotated[str, typer.Option(help="Columns whose values make groups, comma-separated.")] = "",
     protect: Annotated[
         str | None,
@@ -137,7 +137,8 @@ def audit(
 ) -> int:
     """Compare groups: who has recourse, how far, by which features, and at what price for protecting some of them."""
     from mace.audits import audit as make
-    from mace.cli.files import check_reports, label_of, read_causes, read_people
+    from mace.cli.files import check_reports, read_causes, read_people
+    from mace.cli.targets import target_of
 
     check_reports(out or ())
     if read_causes(None, asked.constraints) is not None:
@@ -150,7 +151,7 @@ def audit(
         explainer,
         people,
         listed(groups),
-        target=label_of(explainer, target),
+        target=target_of(target, explainer.classes),
         distance=asked.distance,
         constraints=asked.all_constraints(explainer.space),
         protected=None if protect is None else listed(protect),

@@ -15,7 +15,6 @@ from mace.cli.table import CsvTable, read_table
 from mace.constraints.causal import Causal
 from mace.disk import read_bytes, said
 from mace.errors import InvalidOption, InvalidRow, InvalidSpace, did_you_mean
-from mace.explainer import Explainer
 from mace.models.package import optional
 from mace.space import Categorical, Feature, FeatureSpace, Ordinal, Scalar
 from mace.space.features import is_missing
@@ -154,9 +153,3 @@ def save_certificates(explanation: Explanation, path: Path) -> None:
     for number, certificate in enumerate((each for each in made if each is not None), start=1):
         name = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
         certificate.save(name)
-
-
-def label_of(explainer: Explainer, text: str) -> Scalar:
-    """Return the model's label that prints as ``text``, or the text itself."""
-    classes = explainer.classes or ()
-    return next((label for label in classes if str(label) == text), text)

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from mace.explainer import Explainer
     from mace.space import FeatureSpace
 
-AnyTarget = Annotated[str | None, typer.Option(help="The label to reach; any other class where not given.")]
+Target = Annotated[
+    str, typer.Option(help='The label that is wanted, or its probability: "approve >= 0.7"; also <=, or a range.')
+]
+AnyTarget = Annotated[
+    str | None,
+    typer.Option(
+        help='The label to reach, or its probability: "approve >= 0.7"; also <=, or a range. Any other class where not given.'
+    ),
+]
 Causes = Annotated[
     list[str] | None,
     typer.Option(
@@ -67,11 +75,13 @@ class Asked:
     def question(self, explainer: Explainer, target: str | None, **options: Any) -> Question:
         """Return the question; ``options`` are those that not every command has."""
         from mace.answer.question import Question
-        from mace.cli.files import label_of
+        from mace.cli.targets import target_of
 
-        wanted = None if target is None else label_of(explainer, target)
-        space = explainer.space
-        return Question(space, wanted, self.distance, self.all_constraints(space), solver=self.solver, **options)
+        space, classes = explainer.space, explainer.classes
+        wanted = None if target is None else target_of(target, classes)
+        return Question(
+            space, wanted, self.distance, self.all_constraints(space), solver=self.solver, classes=classes, **options
+        )
 
     def all_constraints(self, space: FeatureSpace) -> list[Constraint | str]:
         """Return the constraints: lists of features, texts, and those of a file."""

@@ -113,10 +113,11 @@ def words_of(
     answer = explanation[number - 1] if explanation else None
     changes = [] if answer is None else [_words(change, names, units) for change in answer.changes]
     changed = () if answer is None else {change.feature for change in answer.changes}
+    outcome = None if answer is None else answer.prediction
     share = 1.0 if answer is None or not answer.distance else answer.lower / answer.distance
     return {
         "decision": show_value(explanation.prediction),
-        "target": explanation.target if answer is None else show_value(answer.prediction),
+        "target": explanation.target if outcome in (None, explanation.prediction) else show_value(outcome),
         "changes": changes,
         "number": number,
         "stays": [names.get(name, name) for name in explanation.factual if name not in changed],

@@ -58,7 +58,8 @@ class Reading:
         label = plain_scalar(label)
         if not isinstance(label, str | int | float):
             raise InvalidTarget(
-                f"{label!r:.80} is not a label, but a {type(label).__name__}. Give one label, or mace.any_of(labels)."
+                f"{label!r:.80} is not a label, but a {type(label).__name__}. Give one label, mace.any_of(labels), "
+                "or mace.at_least(0.7, label) for a probability."
             )
         if self.classes is None:
             if not isinstance(label, str) and math.isfinite(label):

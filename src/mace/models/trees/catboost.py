@@ -90,7 +90,7 @@ def _check_loss(model: Any, family: str, loss: str) -> None:
     if loss in BINARY and threshold != 0.5:
         raise UnsupportedModel(
             f"cannot read {family} with the probability threshold {threshold}. "
-            "Call set_probability_threshold(0.5), and ask for mace.at_least(p) instead."
+            "Call set_probability_threshold(0.5), and ask for mace.at_least(p, label) instead."
         )
 
 

@@ -1,0 +1,62 @@
+"""The target of a command: a label, or a bound on a probability or prediction, written as it is shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from mace.errors import InvalidTarget
+from mace.space import Scalar
+from mace.targets import Between, at_least, at_most, between
+
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_OF = r"(?P<of>.*?)"
+_FORMS: list[tuple[str, Callable[..., Between]]] = [
+    (rf"(?P<low>{_NUMBER})\s*<=\s*{_OF}\s*<=\s*(?P<high>{_NUMBER})", between),
+    (rf"(?:{_OF}\s+)?between\s+(?P<low>{_NUMBER})\s+and\s+(?P<high>{_NUMBER})", between),
+    (rf"{_OF}\s*>=\s*(?P<low>{_NUMBER})", at_least),
+    (rf"{_OF}\s*<=\s*(?P<high>{_NUMBER})", at_most),
+]
+_STRICT = re.compile(rf"(.*[^<>=!\s])?\s*[<>]\s*{_NUMBER}")
+
+
+def target_of(text: str, classes: Sequence[Scalar] | None) -> Scalar | Between:
+    """Return the target that a text says: a label of the model that prints so, ``label >= 0.7``, ``label <= 0.7``, or a range.
+
+    A range is ``0.4 <= label <= 0.6`` or ``label between 0.4 and 0.6``. The label may stand in ``P(...)``, as answers show it, or
+    between quotes. It is left out where the model predicts numbers (or is called ``prediction``), and may be where labels are 0 and 1.
+
+    Raises
+    ------
+    InvalidTarget
+        It is ``label > 0.7``: a bound is always included.
+    """
+    label = _label(text, classes)
+    if label is not None:
+        return label
+    stripped = text.strip()
+    for form, make in _FORMS:
+        match = re.fullmatch(form, stripped)
+        if match is not None:
+            found = match.groupdict()
+            bounds = [float(found[end]) for end in ("low", "high") if end in found]
+            return make(*bounds, label=_whose(found["of"] or "", classes))
+    if _STRICT.fullmatch(stripped):
+        raise InvalidTarget(f'--target {text!r}: bounds are included. Write "label >= 0.7" or "label <= 0.7".')
+    return text
+
+
+def _whose(text: str, classes: Sequence[Scalar] | None) -> object:
+    """Return the label that a bound is on; ``None`` where it is left out, and the text where there is no such label."""
+    inside = re.sub(r"^P\((.*)\)$", r"\1", text)
+    bare = re.sub(r"""^(['"])(.*)\1$""", r"\2", inside)
+    for given in (text, inside, bare):
+        label = _label(given, classes)
+        if label is not None:
+            return label
+    is_left_out = not text or (classes is None and text == "prediction")
+    return None if is_left_out else bare
+
+
+def _label(text: str, classes: Sequence[Scalar] | None) -> Scalar | None:
+    return next((label for label in classes or () if str(label) == text), None)
