@@ -173,6 +173,7 @@ def test_exported_names_are_exactly_those_meant() -> None:
         "ModelChanged",
         "near_data",
         "one_of",
+        "only",
         "ordinal",
         "real",
         "robust",

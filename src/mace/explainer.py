@@ -20,7 +20,7 @@ from mace.answer.question import Question
 from mace.answer.region import RecourseRegion, Widening
 from mace.certify.statement import Statement, check_can_state
 from mace.clock import without_pauses
-from mace.constraints import Constraint
+from mace.constraints import Constraint, Constraints
 from mace.constraints.causal import Causal, check_conditions
 from mace.constraints.differ import Differ
 from mace.errors import InvalidOption, InvalidSpace, did_you_mean
@@ -138,7 +138,7 @@ class Explainer:
         row: Row,
         target: object = None,
         distance: object = "l1",
-        constraints: Iterable[Constraint | str] | Constraint | str | None = (),
+        constraints: Constraints = (),
         *,
         count: int = 1,
         diversity: Differ | None = None,
@@ -160,8 +160,9 @@ class Explainer:
             on a prediction: :func:`~mace.at_least`, :func:`~mace.at_most`, :func:`~mace.between`.
         distance : str, Distance or function
             ``"l0"``, ``"l1"``, ``"l2"``, ``"linf"``, a :class:`~mace.Distance`, or a function ``(new, old)``.
-        constraints : iterable of constraints or texts
-            What may change and how; a text such as ``"age >= old.age"`` is read by :func:`~mace.rule`.
+        constraints : iterable of constraints, texts or dicts, or one of these
+            What may change and how; a text such as ``"age >= old.age"`` is read by :func:`~mace.rule`. In a dict,
+            ``{"age": [20, 30], "housing": ["own", "rent"]}``, two numbers are the range of a number, and levels those allowed.
         count : int
             How many counterfactuals, each different from all earlier ones.
         diversity : optional
@@ -295,7 +296,7 @@ class Explainer:
         row: Row,
         target: object = None,
         distance: object = "l1",
-        constraints: Iterable[Constraint | str] | Constraint | str | None = (),
+        constraints: Constraints = (),
         *,
         most: int = 20,
         accuracy: float = 1e-6,

@@ -64,6 +64,9 @@ def test_rules_and_files_of_constraints_bind(folder: Path, capsys: pytest.Captur
     assert explain(folder, "--row", "3", *rules, "--constraints", str(folder / "constraints.toml"), "--json") == 0
     best = json.loads(capsys.readouterr().out)["counterfactuals"][0]
     assert len(best["changes"]) <= 2
+    assert explain(folder, "--row", "3", "--only", "credit_amount, duration_months", "--json") == 0
+    best = json.loads(capsys.readouterr().out)["counterfactuals"][0]
+    assert {change["feature"] for change in best["changes"]} <= {"credit_amount", "duration_months"}
     assert explain(folder, "--row", "3", "--rule", "ages stay") == 2
     assert "no feature 'ages'" in capsys.readouterr().err
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 import mace
 from mace.answer.conflicts import Undecided, smallest_conflict
+from mace.constraints import as_constraints
 from mace.constraints.files import load_constraints
 from mace.constraints.suggest import suggest_constraints
 from mace.distances import point_values
@@ -48,6 +50,17 @@ MEANINGS: list[tuple[Any, str, Meaning]] = [
         lambda n, o: n["age"] == o["age"] and n["housing"] == o["housing"],
     ),
     (mace.fixed("age"), "age stays", lambda n, o: n["age"] == o["age"]),
+    (
+        mace.only("age", "debt"),
+        "only age, debt change",
+        lambda n, o: all(n[name] == o[name] for name in SPACE if name not in ("age", "debt")),
+    ),
+    (mace.only("debt"), "only debt changes", lambda n, o: all(n[name] == o[name] for name in SPACE if name != "debt")),
+    (
+        ~mace.only("debt") & mace.fixed("age"),
+        "not only debt changes and age stays",
+        lambda n, o: n["age"] == o["age"] and any(n[name] != o[name] for name in SPACE if name != "debt"),
+    ),
     (mace.increases("education"), "education increases", lambda n, o: LEVEL[n["education"]] >= LEVEL[o["education"]]),
     (mace.decreases("debt", "age"), "debt, age decrease", lambda n, o: n["debt"] <= o["debt"] and n["age"] <= o["age"]),
     (mace.within("age", 19, 22), "age within [19, 22]", lambda n, o: 19 <= n["age"] <= 22),
@@ -232,6 +245,16 @@ def test_names_and_levels_of_any_shape_survive_the_text() -> None:
         ("age >= 1e999", "too large", 7),
         ("not not", "expected a feature", 7),
         ("age stays or", "expected a feature", 12),
+        ("age between 1 or 5", "expected 'and'", 14),
+        ("age between 1", "expected 'and'", 13),
+        ("age between old.age and 5", "expected a number or a 'level'", 12),
+        ("only age stays", "expected 'change' or 'changes'", 9),
+        ("only age, 3 change", "expected a feature", 10),
+        ("credit amount >= 3", "`monthly income`", 7),
+        ("age <= credit amount", "`monthly income`", 14),
+        ("monthly.income stays", "`monthly income`", 7),
+        ("उम्र stays", "'्' is not part of a constraint (a name with spaces or signs is written between back quotes", 2),
+        ("in >= 0.5", "expected a feature (one that is called in is written `in`)", 0),
     ],
 )
 def test_an_error_points_at_the_place(text: str, complaint: str, at: int) -> None:
@@ -552,3 +575,111 @@ def test_pairs_that_move_together_are_suggested() -> None:
     assert "if age > old.age then income >= old.income" in texts
     with pytest.raises(mace.InvalidOption):
         suggest_constraints(frame, space, support=0.2)
+
+
+def test_between_says_what_within_says() -> None:
+    assert mace.rule("age between 18 and 22") == mace.within("age", 18, 22)
+    assert mace.rule("age between -1.5 and 22 and debt stays") == mace.within("age", -1.5, 22) & mace.fixed("debt")
+    assert mace.rule("not education between 'none' and 'school'") == ~mace.within("education", "none", "school")
+
+
+def test_only_and_between_may_be_names_of_features() -> None:
+    space = mace.FeatureSpace({name: mace.integer(0, 9) for name in ("only", "between", "age")})
+    for text in (
+        "only stays",
+        "only >= 3",
+        "only, age change",
+        "between increases",
+        "only in [1, 2]",
+        "only <= between",
+    ):
+        mace.rule(text).bind(space, (1, 1, 1))
+    assert mace.rule("only only, age change") == mace.only("only", "age")
+    assert mace.rule("only between changes") == mace.only("between")
+    assert mace.rule("only between 1 and 5") == mace.within("only", 1, 5)
+    assert mace.rule("between between 1 and 5") == mace.within("between", 1, 5)
+    for constraint in (mace.only("only"), mace.only("between", "only"), mace.fixed("only", "between")):
+        assert mace.rule(constraint.text) == constraint
+
+
+def test_a_name_that_was_cut_at_a_sign_is_shown_between_back_quotes() -> None:
+    space = mace.FeatureSpace({"credit-limit": mace.integer(0, 9), "limits": mace.integer(0, 9)})
+    with pytest.raises(mace.InvalidConstraint, match="written between back quotes: `credit-limit`"):
+        mace.rule("credit-limit >= 3").bind(space, (1, 1))
+
+
+# ---- dicts
+
+
+def asked(constraints: Any) -> tuple[Any, ...]:
+    return as_constraints(constraints, SPACE)
+
+
+def test_a_dict_gives_ranges_and_levels() -> None:
+    whole = {"age": [19, 22], "education": ("none", "degree"), "housing": np.array(["own"]), "debt": np.array([1, 2])}
+    made = (
+        mace.within("age", 19, 22),
+        mace.one_of("education", ["none", "degree"]),
+        mace.one_of("housing", ["own"]),
+        mace.within("debt", 1, 2),
+    )
+    assert asked(whole) == made
+    assert asked([mace.fixed("income"), whole, "guarantor stays"]) == (
+        mace.fixed("income"),
+        *made,
+        mace.fixed("guarantor"),
+    )
+    assert asked({}) == ()
+
+
+def test_levels_that_are_numbers_are_levels() -> None:
+    space = mace.FeatureSpace({"grade": mace.ordinal([1, 2, 3]), "flag": mace.categorical([False, True])})
+    assert as_constraints({"grade": [1, 3], "flag": [True]}, space) == (
+        mace.one_of("grade", [1, 3]),
+        mace.one_of("flag", [True]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "write"),
+    [
+        ({"age": 20}, "{'age': [18, 24]}"),
+        ({"age": [20]}, "give its least and its greatest value, e.g. {'age': [18, 24]}."),
+        ({"age": [19, 20, 22]}, "or mace.one_of('age', [19, 20, 22]) for single values"),
+        ({"age": ["19", "20"]}, "{'age': [18, 24]}"),
+        ({"age": [True, False]}, "{'age': [18, 24]}"),
+        ({"age": [20, None]}, "{'age': [18, 24]}"),
+        ({"age": {20, 21}}, "{'age': [18, 24]}"),
+        ({"age": None}, "{'age': [18, 24]}"),
+        ({"age": [22, 20]}, "Swap them"),
+        ({"age": [20, math.nan]}, "not a finite number"),
+        ({"housing": "own"}, "list those allowed, e.g. {'housing': ['own']}."),
+        ({"housing": []}, "list those allowed, e.g. {'housing': ['rent', 'own']}."),
+        ({"housing": {"rent": "own"}}, "list those allowed"),
+        ({"housing": ["owns"]}, "'owns' is not a level of 'housing': 'rent', 'own', 'free'. Did you mean 'own'"),
+        ({"hosing": ["own"]}, "there is no feature 'hosing'. Did you mean 'housing'"),
+        ({3: [1, 2]}, "3 is not a name"),
+        ([{"age": 20}], "{'age': [18, 24]}"),
+    ],
+)
+def test_a_dict_of_anything_else_is_refused_with_what_to_write(given: Any, write: str) -> None:
+    explainer = mace.Explainer(lambda age, income, debt, education, housing, guarantor: age + income >= 25, SPACE)
+    with pytest.raises(mace.InvalidConstraint) as refused:
+        explainer.explain(ROW, constraints=given)
+    assert write in str(refused.value)
+
+
+def test_a_dict_is_no_part_of_another_constraint() -> None:
+    for combine in (lambda: mace.either({"age": [19, 22]}), lambda: mace.fixed("age") & {"age": [19, 22]}):
+        with pytest.raises(mace.InvalidConstraint, match=r"Use mace\.within or mace\.one_of"):
+            combine()
+
+
+def test_a_dict_binds_the_answer_and_its_certificate() -> None:
+    explainer = mace.Explainer(lambda age, income, debt, education, housing, guarantor: age + income >= 25, SPACE)
+    found = explainer.explain(ROW, constraints={"age": [19, 21], "housing": ["own"]}, certify=True)[0]
+    assert found.values["age"] <= 21
+    assert found.values["housing"] == "own"
+    assert mace.verify(found.certificate, explainer.model).valid  # type: ignore[arg-type]
+    with pytest.raises(mace.InvalidConstraint, match="'hosing'"):
+        explainer.explain_many([ROW], constraints={"hosing": ["own"]})

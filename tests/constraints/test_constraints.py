@@ -63,6 +63,10 @@ def test_a_missing_factual_may_only_stay_missing_under_an_order() -> None:
     ("make", "message"),
     [
         (lambda: mace.fixed(), "names no feature"),
+        (lambda: mace.only(), "names no feature"),
+        (lambda: mace.at_most_change(2), r"changes_at_most\(2\)"),
+        (lambda: mace.only("nn").bind(SPACE, OLD), "no feature 'nn'. Did you mean 'n'"),
+        (lambda: mace.only(["n"]).bind(SPACE, OLD), "is not a name"),
         (lambda: mace.increases(), "names no feature"),
         (lambda: mace.fixed("nn").bind(SPACE, OLD), "no feature 'nn'. Did you mean 'n'"),
         (lambda: mace.increases("c").bind(SPACE, OLD), "'c' is categorical and has no order"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, TypedDict
 
 from mace.certify.statement import Statement, as_target
-from mace.constraints import Constraint, as_constraints
+from mace.constraints import Constraints, as_constraints
 from mace.constraints.causal import Causal
 from mace.constraints.differ import Differ, differ
 from mace.distances import as_distance
@@ -28,7 +28,7 @@ class Options(TypedDict, total=False):
 
     target: object
     distance: object
-    constraints: Iterable[Constraint | str] | Constraint | str | None
+    constraints: Constraints
     count: int
     diversity: Differ | None
     accuracy: float
@@ -54,7 +54,7 @@ class Question:
         space: FeatureSpace,
         target: object = None,
         distance: object = "l1",
-        constraints: Iterable[Constraint | str] | Constraint | str | None = (),
+        constraints: Constraints = (),
         *,
         count: int = 1,
         diversity: Differ | None = None,
@@ -85,7 +85,7 @@ class Question:
             raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
         self.space, self.classes = space, classes
         self.target, self.distance = of_label(target, classes), as_distance(distance)
-        self.constraints, self.count, self.diversity = as_constraints(constraints), count, diversity or differ()
+        self.constraints, self.count, self.diversity = as_constraints(constraints, space), count, diversity or differ()
         self.accuracy, self.time_limit, self.solver = float(accuracy), time_limit, solver
         self.certify, self.digits, self.on_progress = certify, digits, on_progress
         _ = self.decimals

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from mace.audits.people import NONE, Person, people_of
 from mace.audits.summary import EVERYONE, Disparity, GroupSummary, disparities_of, summary_of
 from mace.batch import Batch, OnProgress
 from mace.batch.stream import Stream
-from mace.constraints import Constraint
+from mace.constraints import Constraints
 from mace.disk import whole_text
 from mace.errors import InvalidOption, did_you_mean
 from mace.explainer import Explainer
@@ -132,7 +132,7 @@ def audit(
     *,
     target: object,
     distance: object = "l1",
-    constraints: Iterable[Constraint | str] | Constraint | str | None = (),
+    constraints: Constraints = (),
     protected: Sequence[str] | None = None,
     accuracy: float = 1e-6,
     time_limit: float | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -12,7 +12,7 @@ from mace.answer.counterfactual import Counterfactual, show_value
 from mace.answer.explanation import Explanation
 from mace.answer.question import Question
 from mace.baselines.traits import Traits
-from mace.constraints import Constraint
+from mace.constraints import Constraints
 from mace.errors import InvalidOption
 from mace.exact import float_up
 from mace.forms import Outcomes
@@ -96,7 +96,7 @@ class Baseline:
         row: Row,
         target: object = None,
         distance: object = "l1",
-        constraints: Iterable[Constraint | str] | Constraint | str | None = (),
+        constraints: Constraints = (),
         *,
         raw: bool = False,
     ) -> Explanation:

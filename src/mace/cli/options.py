@@ -51,6 +51,7 @@ class Asked:
     space: Annotated[Path, typer.Option(help="The feature space, as FeatureSpace.to_json() wrote it.")]
     distance: Annotated[str, typer.Option(help="l0, l1, l2 or linf.")] = "l1"
     fix: Annotated[str, typer.Option(help="Features that stay, comma-separated.")] = ""
+    only: Annotated[str, typer.Option(help="The only features that may change, comma-separated.")] = ""
     increase: Annotated[str, typer.Option(help="Features that may only increase, comma-separated.")] = ""
     decrease: Annotated[str, typer.Option(help="Features that may only decrease, comma-separated.")] = ""
     rule: Annotated[
@@ -85,10 +86,10 @@ class Asked:
 
     def all_constraints(self, space: FeatureSpace) -> list[Constraint | str]:
         """Return the constraints: lists of features, texts, and those of a file."""
-        from mace.constraints import decreases, fixed, increases
+        from mace.constraints import decreases, fixed, increases, only
         from mace.constraints.files import load_constraints
 
-        makers = (fixed, self.fix), (increases, self.increase), (decreases, self.decrease)
+        makers = (fixed, self.fix), (only, self.only), (increases, self.increase), (decreases, self.decrease)
         return [
             *(make(*listed(names)) for make, names in makers if listed(names)),
             *(self.rule or ()),

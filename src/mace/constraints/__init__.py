@@ -2,11 +2,12 @@
 
 from mace.constraints.budget import changes_at_most
 from mace.constraints.combine import as_constraint, as_constraints, changes, either, implies, together
-from mace.constraints.condition import Condition, Constraint
+from mace.constraints.condition import Condition, Constraint, Constraints
 from mace.constraints.fixed import fixed
 from mace.constraints.monotone import decreases, increases
 from mace.constraints.moves import at_most_change, steps, transitions
 from mace.constraints.one_of import one_of
+from mace.constraints.only import only
 from mace.constraints.rule import linear, rule
 from mace.constraints.within import within
 from mace.errors import InvalidConstraint
@@ -16,6 +17,7 @@ CONSTRAINTS = Registry(
     "constraints",
     {
         "fixed": "mace.constraints.fixed:fixed",
+        "only": "mace.constraints.only:only",
         "increases": "mace.constraints.monotone:increases",
         "decreases": "mace.constraints.monotone:decreases",
         "within": "mace.constraints.within:within",
@@ -41,6 +43,7 @@ __all__ = [
     "CONSTRAINTS",
     "Condition",
     "Constraint",
+    "Constraints",
     "as_constraint",
     "as_constraints",
     "at_most_change",
@@ -53,6 +56,7 @@ __all__ = [
     "increases",
     "linear",
     "one_of",
+    "only",
     "rule",
     "steps",
     "together",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,11 @@ def as_constraint(given: object) -> Constraint:
         return rule(given)
     if hasattr(given, "bind"):
         return given
+    if isinstance(given, Mapping):
+        raise InvalidConstraint(
+            f"{given!r:.80}: a dict of ranges and levels is one of the list of constraints, or all of them; it is not part of another. "
+            "Use mace.within or mace.one_of there."
+        )
     raise InvalidConstraint(
         f"{given!r} is not a constraint. Use mace.fixed, mace.increases, mace.within, ... or a text."
     )
@@ -232,12 +237,17 @@ def changes(*features: str) -> Changes:
     return Changes(features)
 
 
-def as_constraints(constraints: object) -> tuple[Constraint, ...]:
-    """Return the constraints as objects: a single one, a text and a function may be given as they are."""
+def as_constraints(constraints: object, space: FeatureSpace) -> tuple[Constraint, ...]:
+    """Return the constraints as objects: a single one, a text, a function and a dict may be given as they are."""
+    from mace.constraints.ranges import ranges
+
     if constraints is None:
         return ()
-    if isinstance(constraints, str) or hasattr(constraints, "bind") or callable(constraints):
-        return (as_constraint(constraints),)
+    if isinstance(constraints, str | Mapping) or hasattr(constraints, "bind") or callable(constraints):
+        return as_constraints([constraints], space)
     if not isinstance(constraints, Iterable):
         raise InvalidConstraint(f"constraints={constraints!r}; give a list, e.g. [mace.fixed('age')].")
-    return tuple(map(as_constraint, constraints))
+    made: list[Constraint] = []
+    for given in constraints:
+        made += ranges(given, space) if isinstance(given, Mapping) else [as_constraint(given)]
+    return tuple(made)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from mace.constraints.views import View, why_not_domains, why_not_inequalities
+from mace.constraints.words import name_text
 from mace.errors import InvalidConstraint, did_you_mean
 from mace.language import characteristic, holds, run, syntax
 from mace.language.linearity import why_not_linear
@@ -103,6 +105,10 @@ class Constraint(Protocol):
         ...
 
 
+Constraints = Iterable[Constraint | str | Mapping[str, Any]] | Constraint | str | Mapping[str, Any] | None
+"""Constraints as users give them: objects, texts, dicts of ranges and levels, one or several."""
+
+
 def feature_of(space: FeatureSpace, name: str, constraint: str) -> Feature:
     """Return a feature by name, or raise with a suggestion."""
     if not isinstance(name, str):
@@ -111,9 +117,16 @@ def feature_of(space: FeatureSpace, name: str, constraint: str) -> Feature:
         )
     if name not in space:
         raise InvalidConstraint(
-            f"{constraint}: there is no feature {name!r}.{did_you_mean(name, space)} Features: {', '.join(space)}."
+            f"{constraint}: there is no feature {name!r}.{did_you_mean(name, space)}{_in_back_quotes(space, name)} "
+            f"Features: {', '.join(space)}."
         )
     return space[name]
+
+
+def _in_back_quotes(space: FeatureSpace, name: str) -> str:
+    """Return how features are written of whose names only a word was read."""
+    meant = [name_text(other) for other in space if name in re.split(r"\W+", other) and name_text(other) != other]
+    return f" In a text such a name is written between back quotes: {', '.join(meant[:3])}." if meant else ""
 
 
 def ordered_feature(space: FeatureSpace, name: str, constraint: str) -> Feature:

@@ -70,7 +70,7 @@ class AtMostChange(Combinable):
         return f"{name_text(self.feature)} changes by at most {amount}"
 
 
-def at_most_change(feature: str, amount: Number | str, *, relative: bool = False) -> AtMostChange:
+def at_most_change(feature: str, amount: Number | str | None = None, *, relative: bool = False) -> AtMostChange:
     """Let a feature move by at most an amount, or by a share of its own value.
 
     Parameters
@@ -88,6 +88,11 @@ def at_most_change(feature: str, amount: Number | str, *, relative: bool = False
     rule('income changes by at most 10%')
     """
     given = amount
+    if amount is None:
+        raise InvalidConstraint(
+            f"at_most_change({feature!r}): name the feature and by how much it may move: at_most_change('income', 500). "
+            "How many features may change is changes_at_most(2)."
+        )
     if isinstance(amount, str):
         try:
             share, relative = read_number(amount.removesuffix("%")), True

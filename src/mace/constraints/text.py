@@ -8,7 +8,8 @@ predicate    features ("stay" | "change" ["together"] | "increase" | "decrease")
            | feature "changes" "by" "at" "most" (number ["%"])
            | feature "changes" "in" "steps" "of" number
            | feature "moves" level "to" levels { ";" level "to" levels }
-           | feature "within" "[" value "," value "]"
+           | "only" features "change"
+           | feature "within" "[" value "," value "]"   |   feature "between" value "and" value
            | feature ["not"] "in" "[" values "]"
            | feature "is" ["not"] "missing"
            | "at" "most" number ("features" | "of" feature ["*" number] { "," ... }) "change"
@@ -32,10 +33,12 @@ from mace.constraints.monotone import decreases, increases
 from mace.constraints.moves import at_most_change, steps, transitions
 from mace.constraints.numbers import Given, Number
 from mace.constraints.one_of import one_of
+from mace.constraints.only import Only
 from mace.constraints.rule import SIGNS, Comparison, IsMissing
 from mace.constraints.terms import Absolute, Feature, Literal, Minus, Operation, Term
 from mace.constraints.tokens import TokenReader
 from mace.constraints.within import within
+from mace.constraints.words import KEYWORDS
 from mace.errors import InvalidConstraint
 from mace.language import syntax
 
@@ -77,7 +80,7 @@ class _Grammar(TokenReader):
             self._refuse("the constraint is empty")
         made = self._constraint()
         if self._token.kind != "end":
-            self._refuse("expected the end, 'and' or 'or'")
+            self._refuse(f"expected the end, 'and' or 'or'{self._about_names}")
         return made
 
     def _constraint(self) -> Constraint:
@@ -146,19 +149,37 @@ class _Grammar(TokenReader):
     def _predicate(self) -> Constraint:
         if self._is("at") and self._is("most", ahead=1):
             return self._budget()
+        if self._is_only():
+            return self._only()
         if self._token.kind in ("word", "name") and not self._is("old", "abs", "min", "max", "true", "false"):
             about_features = self._about_features()
             if about_features is not None:
                 return about_features
         return self._comparison()
 
+    def _is_only(self) -> bool:
+        """Return whether the word ``only`` begins a predicate, rather than being a feature's name."""
+        following = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        is_name = following.kind == "name" or (following.kind == "word" and following.text.lower() not in KEYWORDS)
+        is_range = self._is("between", ahead=1) and not self._is(",", "change", "changes", ahead=2)
+        return self._is("only") and is_name and not is_range
+
+    def _only(self) -> Constraint:
+        self.position += 1
+        names = self._names()
+        self._need("change", "changes")
+        return Only(tuple(names))
+
+    def _names(self) -> list[str]:
+        names = [self._name()]
+        while self._take(","):
+            names.append(self._name())
+        return names
+
     def _about_features(self) -> Constraint | None:
         """Return a predicate that begins with names of features; ``None`` where it is a comparison."""
         begin = self.position
-        names = [self._name()]
-        while self._is(","):
-            self.position += 1
-            names.append(self._name())
+        names = self._names()
         several = self._verb(names)
         if several is not None:
             return several
@@ -209,6 +230,10 @@ class _Grammar(TokenReader):
             high = self._value()
             self._need("]")
             return within(name, low, high)
+        if self._take("between"):
+            low = self._value()
+            self._need("and")
+            return within(name, low, self._value())
         if self._take("moves"):
             return self._moves(name)
         if self._take("is"):
@@ -267,7 +292,9 @@ class _Grammar(TokenReader):
             self.position += 1
             terms.append(self._term())
         if not signs:
-            self._refuse("expected a comparison or a verb, as in 'age >= old.age' or 'age increases'")
+            self._refuse(
+                f"expected a comparison or a verb, as in 'age >= old.age' or 'age increases'{self._about_names}"
+            )
         return Comparison(tuple(terms), tuple(signs))
 
     # ---- terms

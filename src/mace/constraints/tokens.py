@@ -19,6 +19,8 @@ MOST_LETTERS = 1000
 SHOWN = 60
 """Characters of the text that an error shows to either side of the place."""
 
+IN_BACK_QUOTES = " (a name with spaces or signs is written between back quotes, `monthly income`)"
+
 _TOKENS = re.compile(
     r"""\s*(?:
         (?P<number>(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
@@ -57,7 +59,7 @@ class TokenReader:
             match = _TOKENS.match(self.text, at)
             if match is None:
                 place = at + len(self.text[at:]) - len(self.text[at:].lstrip())
-                self._refuse(f"{self.text[place]!r} is not part of a constraint", place)
+                self._refuse(f"{self.text[place]!r} is not part of a constraint{IN_BACK_QUOTES}", place)
             kind = cast(str, match.lastgroup)
             tokens.append(Token(kind, match.group(kind), match.start(kind)))
             at = match.end()
@@ -92,13 +94,19 @@ class TokenReader:
         if not self._take(*words):
             self._refuse(f"expected {' or '.join(map(repr, words))}")
 
+    @property
+    def _about_names(self) -> str:
+        """How names are written, where a name may have been cut into words or at a dot."""
+        return IN_BACK_QUOTES if self._token.kind in ("word", "name") or self._is(".") else ""
+
     def _name(self) -> str:
         token = self._token
         if token.kind == "name":
             self.position += 1
             return token.text[1:-1].replace("``", "`")
         if token.kind != "word" or token.text.lower() in KEYWORDS:
-            self._refuse("expected a feature")
+            called = f" (one that is called {token.text} is written `{token.text}`)" if token.kind == "word" else ""
+            self._refuse(f"expected a feature{called}")
         if len(token.text) > MOST_LETTERS:
             self._refuse(f"a name of {len(token.text):,} letters; at most {MOST_LETTERS:,} characters are read")
         self.position += 1
