@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -26,6 +27,7 @@ from mace.constraints.differ import Differ
 from mace.errors import InvalidOption, InvalidSpace, did_you_mean
 from mace.models import Reading
 from mace.models.live import LiveModel
+from mace.models.reading import FurtherFeatures
 from mace.problem import Problem, Progress, Status
 from mace.solvers import choose
 from mace.space import FeatureSpace, Point, Row, Scalar
@@ -58,7 +60,8 @@ class Explainer:
     model : estimator, pipeline or function
         The fitted model as deployed; see ``mace list models``.
     space : FeatureSpace
-        The plausible domain of its features.
+        The plausible domain of its features, in any order where the model knows their names. Features that the model was not fitted
+        on are left out, with a warning; rows may still have them.
     causes : Causal, optional
         Structural equations: answers are then interventions, of which only the actions cost; see docs/realism.md.
 
@@ -89,8 +92,17 @@ class Explainer:
                 f"space is a {type(space).__name__}; give a FeatureSpace, e.g. FeatureSpace.from_frame(X_train)."
             )
         self.model = model
+        try:
+            self._live = LiveModel(model, space)
+        except FurtherFeatures as error:
+            space = space.without(*error.names)
+            self._live = LiveModel(model, space)
+            named = ", ".join(map(repr, error.names))
+            warnings.warn(
+                f"The model was not fitted on {named}: left out of explainer.space. Rows may still have such columns.",
+                stacklevel=2,
+            )
         self.space = space
-        self._live = LiveModel(model, space)
         if causes is not None and not isinstance(causes, Causal):
             raise InvalidOption(f"causes={causes!r}; make it with mace.Causal({{effect: function}}).")
         self.causes = causes

@@ -443,7 +443,7 @@ def test_a_range_beyond_a_logarithm_is_refused() -> None:
 def test_other_columns_than_the_pipelines_are_refused() -> None:
     frame, labels = training()
     model = make_pipeline(encoded("passthrough"), DecisionTreeClassifier()).fit(frame, labels)
-    with pytest.raises(UnsupportedModel, match="they differ in code, kode"):
+    with pytest.raises(UnsupportedModel, match=r"fitted on 'code' too.* Did you mean 'kode'"):
         read(model, FeatureSpace({("kode" if name == "code" else name): feature for name, feature in SPACE.items()}))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -239,3 +241,33 @@ def test_the_space_prints_as_the_code_that_makes_it() -> None:
     made = eval(repr(SPACE), vars(mace) | {name: getattr(mace, name) for name in mace.__all__})
     assert made == SPACE
     assert json.loads(SPACE.to_json())["features"]["debt"]["missing"] is True
+
+
+# ---- protected features
+
+
+def test_protected_features_are_marked_and_kept() -> None:
+    marked = SPACE.protect("housing", "age")
+    assert (SPACE.protected, marked.protected) == ((), ("age", "housing"))
+    assert marked.protect("debt").protected == ("age", "debt", "housing")
+    assert repr(marked) == f"{SPACE!r}.protect('age', 'housing')"
+    assert list(marked.items()) == list(SPACE.items())
+    assert marked.validate(ROW) == SPACE.validate(ROW)
+    assert marked.replace(age=integer(0, 9)).protected == ("age", "housing")
+    for again in (FeatureSpace.from_json(marked.to_json()), pickle.loads(pickle.dumps(marked)), copy.deepcopy(marked)):
+        assert again == marked
+        assert hash(again) == hash(marked)
+        assert again.protected == marked.protected
+    assert marked != SPACE
+    assert marked == SPACE.protect("age").protect("housing")
+    assert "protected" not in SPACE.to_dict()
+
+
+def test_what_cannot_be_protected_is_refused() -> None:
+    with pytest.raises(InvalidSpace, match=r"protect: there is no feature 'ages'\. Did you mean 'age'"):
+        SPACE.protect("ages")
+    for protected in ("age", [3], {"age": 1}, None):
+        with pytest.raises(InvalidSpace, match="'protected' is"):
+            FeatureSpace.from_dict({**SPACE.to_dict(), "protected": protected})
+    with pytest.raises(InvalidSpace, match="there is no feature 'sex'"):
+        FeatureSpace.from_dict({**SPACE.to_dict(), "protected": ["sex"]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -66,12 +67,19 @@ class Asked:
 
     def explainer(self, causes: Causal | None = None) -> Explainer:
         """Return the explainer of the model."""
+        from mace.cli.console import PlainConsole
         from mace.cli.files import read_space
         from mace.explainer import Explainer
         from mace.models.files.load import load_model
 
         features = read_space(self.space)
-        return Explainer(load_model(self.model, trust=self.trust), features, causes)
+        model = load_model(self.model, trust=self.trust)
+        with warnings.catch_warnings(record=True) as notes:
+            warnings.simplefilter("always", category=UserWarning)
+            explainer = Explainer(model, features, causes)
+        for note in dict.fromkeys(str(warning.message) for warning in notes):
+            PlainConsole(stderr=True, soft_wrap=True).print(f"Note: {note}")
+        return explainer
 
     def question(self, explainer: Explainer, target: str | None, **options: Any) -> Question:
         """Return the question; ``options`` are those that not every command has."""

@@ -16,7 +16,7 @@ from mace.errors import MaceError, UnsupportedModel, in_a_line
 from mace.exact import rounded_in
 from mace.forms import Composite, Form, TreeEnsemble
 from mace.forms.scoring import column_values
-from mace.models.reading import Ask, Rate
+from mace.models.reading import Ask, Rate, check_features
 from mace.space import Categorical, Column, FeatureSpace, Ordinal, Point, Real, Scalar, numeric_columns
 from mace.space.features import Level, is_missing, plain_scalar
 
@@ -72,23 +72,33 @@ class Deployed:
 
 
 def bare_columns(family: str, deployed: Deployed, space: FeatureSpace) -> tuple[Column, ...]:
-    """Return the columns of a model fitted directly on the space's features, in the space's order."""
-    names = deployed.names
-    if names is not None and names != tuple(map(deployed.written, space)):
-        raise UnsupportedModel(
-            f"{family} was fitted on the columns {', '.join(names)}; the space has {', '.join(space)}. "
-            "Write the space in the model's order."
-        )
+    """Return the columns of a model fitted directly on the space's features: in its own order, or the space's where it knows no names."""
     columns: list[Column] = []
-    for index, (name, feature) in enumerate(space.items()):
-        if index in deployed.native:
-            columns.append(_native(name, index, space, deployed.native[index]))
+    for place, name in enumerate(_in_order(family, deployed, space)):
+        index = space.index(name)
+        if place in deployed.native:
+            columns.append(_native(name, index, space, deployed.native[place]))
         else:
-            columns += _numeric(family, name, index, FeatureSpace({name: feature}))
+            columns += _numeric(family, name, index, FeatureSpace({name: space[name]}))
     if not space.has_dtypes:
         return tuple(columns)
     kind = handed(rows_of(deployed, columns, [first_point(space)], space))
     return tuple(replace(column, handed=kind) for column in columns)
+
+
+def _in_order(family: str, deployed: Deployed, space: FeatureSpace) -> list[str]:
+    """Return the features in the order of the model's columns."""
+    written = list(map(deployed.written, space))
+    if deployed.names is None or deployed.names == tuple(written):
+        return list(space)
+    if len(set(written)) < len(written):
+        raise UnsupportedModel(
+            f"{family} was fitted on the columns {', '.join(deployed.names)}; the space has {', '.join(space)}, of which it cannot "
+            "tell some apart. Write the space in the model's order."
+        )
+    names = dict(zip(written, space, strict=True))
+    check_features(family, [names.get(name, name) for name in deployed.names], space.names)
+    return [names[name] for name in deployed.names]
 
 
 def _numeric(family: str, name: str, index: int, alone: FeatureSpace) -> list[Column]:
@@ -152,6 +162,7 @@ def rows_of(
         frame = space.frame_of(points)
         if deployed.names is None:
             return array_of(frame, space)
+        frame = frame[[column.name for column in columns]]
     else:
         X = column_values(columns, points)
         if deployed.names is None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from mace.errors import InvalidTarget, did_you_mean
+from mace.errors import InvalidTarget, UnsupportedModel, did_you_mean
 from mace.forms import Form
 from mace.space import Point, Scalar
 from mace.space.features import plain_scalar
@@ -18,6 +18,35 @@ Ask = Callable[[Sequence[Point]], list[Fraction]]
 
 Rate = Callable[[Sequence[Point], int], list[Fraction]]
 """Asks the user's own object for the probability of the class with a code."""
+
+
+class FurtherFeatures(UnsupportedModel):
+    """The space has features that the model was not fitted on; without them it could be read."""
+
+    def __init__(self, family: str, names: Sequence[str]) -> None:
+        super().__init__(
+            f"{family} was not fitted on {_listed(names)}, which the space has. "
+            f"Leave it out: space.without({', '.join(map(repr, names[:20]))})."
+        )
+        self.names = tuple(names)
+
+
+def check_features(family: str, known: Sequence[str], given: Sequence[str]) -> None:
+    """Refuse a space that lacks a feature of a model, or has one that the model was not fitted on."""
+    absent = [name for name in known if name not in given]
+    if absent:
+        raise UnsupportedModel(
+            f"{family} was fitted on {_listed(absent)} too, which the space does not have.{did_you_mean(absent[0], given)} "
+            "Make the space of all columns that the model was fitted on: FeatureSpace.from_frame(X_train)."
+        )
+    further = [name for name in given if name not in known]
+    if further:
+        raise FurtherFeatures(family, further)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:20]))
+    return shown if len(names) <= 20 else f"{shown}, ... ({len(names)} in all)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mace.disk import parse_json
@@ -62,6 +62,11 @@ class FeatureSpace(Mapping[str, Feature]):
     {'age': 30, 'housing': 'own'}
     """
 
+    protected: tuple[str, ...] = ()
+    """Features that :meth:`protect` marked, in the space's order."""
+
+    _left_out: tuple[str, ...] = ()
+
     def __init__(self, features: Mapping[str, Feature], *, guesses: Mapping[str, str] | None = None) -> None:
         if not isinstance(features, Mapping) or not features:
             raise InvalidSpace("A feature space needs at least one feature: FeatureSpace({'age': integer(18, 90)}).")
@@ -113,14 +118,15 @@ class FeatureSpace(Mapping[str, Feature]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeatureSpace):
             return NotImplemented
-        return list(self.items()) == list(other.items())
+        return list(self.items()) == list(other.items()) and self.protected == other.protected
 
     def __hash__(self) -> int:
-        return hash(tuple(self._features.items()))
+        return hash((*self._features.items(), *self.protected))
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name!r}: {_show_feature(feature)}" for name, feature in self.items())
-        return f"FeatureSpace({{{inside}}})"
+        marked = f".protect({', '.join(map(repr, self.protected))})" if self.protected else ""
+        return f"FeatureSpace({{{inside}}}){marked}"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -137,14 +143,63 @@ class FeatureSpace(Mapping[str, Feature]):
         A feature that states no dtype keeps that of the column, where it can.
         """
         changed = {**(features or {}), **named}
-        for name in changed:
+        self._check_names("replace", changed)
+        changed = {name: with_dtype(feature, self._dtype(name)) for name, feature in changed.items()}
+        return self._with({**self._features, **changed})
+
+    def without(self, *names: str) -> FeatureSpace:
+        """Return the space without some features, which rows may still have.
+
+        Examples
+        --------
+        >>> from mace.space import FeatureSpace, integer
+        >>> space = FeatureSpace({"age": integer(18, 90), "zip_code": integer(0, 99999)}).without("zip_code")
+        >>> space.validate({"age": 30, "zip_code": 10115})
+        {'age': 30}
+        """
+        self._check_names("without", names)
+        made = self._with({name: feature for name, feature in self.items() if name not in names})
+        made._left_out = (*self._left_out, *names)
+        return made
+
+    def protect(self, *names: str) -> FeatureSpace:
+        """Return the space with some features marked as protected: those that nobody should be told to change.
+
+        :func:`~mace.constraints.suggest.suggest_constraints` fixes them, letters do not mention them, audits hold them, and an answer
+        that leaves one free to change says so in ``explanation.hints``. Answers do not change: for that, fix them.
+
+        Examples
+        --------
+        >>> from mace.space import FeatureSpace, categorical, integer
+        >>> space = FeatureSpace({"age": integer(18, 90), "sex": categorical(["f", "m"])}).protect("sex")
+        >>> space.protected
+        ('sex',)
+        """
+        self._check_names("protect", names)
+        made = self._with(self._features)
+        made._mark((*self.protected, *names))
+        return made
+
+    def _mark(self, names: Iterable[str]) -> None:
+        marked = set(names)
+        if marked:
+            self.protected = tuple(name for name in self if name in marked)
+
+    def _with(self, features: Mapping[str, Feature]) -> FeatureSpace:
+        """Return a space of other features, with what is known of those that stay."""
+        guesses = {name: guess for name, guess in self.guesses.items() if features.get(name) is self[name]}
+        made = FeatureSpace(features, guesses=guesses)
+        made._mark(name for name in self.protected if name in features)
+        if self._left_out:
+            made._left_out = self._left_out
+        return made
+
+    def _check_names(self, method: str, names: Iterable[str]) -> None:
+        for name in names:
             if name not in self._features:
                 raise InvalidSpace(
-                    f"replace: there is no feature {name!r}.{did_you_mean(name, self)} Features: {_listed(self)}."
+                    f"{method}: there is no feature {name!r}.{did_you_mean(name, self)} Features: {_listed(self)}."
                 )
-        guesses = {name: guess for name, guess in self.guesses.items() if name not in changed}
-        changed = {name: with_dtype(feature, self._dtype(name)) for name, feature in changed.items()}
-        return FeatureSpace({**self._features, **changed}, guesses=guesses)
 
     def _dtype(self, name: str) -> str | Category | None:
         return self._features[name].dtype
@@ -197,7 +252,7 @@ class FeatureSpace(Mapping[str, Feature]):
 
     def _cells(self, row: Row) -> dict[str, object]:
         cells = as_mapping(row, self.names)
-        unknown = [name for name in cells if name not in self._features]
+        unknown = [name for name in cells if name not in self._features and name not in self._left_out]
         if unknown:
             raise InvalidRow(
                 f"{unknown[0]!r} is not a feature.{did_you_mean(unknown[0], self)} Features: {_listed(self)}."
@@ -212,8 +267,9 @@ class FeatureSpace(Mapping[str, Feature]):
     # ---- JSON
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the space as plain data: ``{"version": 1, "features": {name: {"kind": ...}}}``."""
-        return {"version": SCHEMA_VERSION, "features": {name: _to_dict(feature) for name, feature in self.items()}}
+        """Return the space as plain data: ``{"version": 1, "features": {name: {"kind": ...}}}``, and ``"protected"`` where some are."""
+        made = {"version": SCHEMA_VERSION, "features": {name: _to_dict(feature) for name, feature in self.items()}}
+        return made | ({"protected": list(self.protected)} if self.protected else {})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> FeatureSpace:
@@ -224,7 +280,11 @@ class FeatureSpace(Mapping[str, Feature]):
         features = data.get("features")
         if not isinstance(features, Mapping):
             raise InvalidSpace("'features' must be an object from names to features.")
-        return cls({name: _from_dict(name, entry) for name, entry in features.items()})
+        made = cls({name: _from_dict(name, entry) for name, entry in features.items()})
+        protected = data.get("protected", [])
+        if not isinstance(protected, list) or not all(isinstance(name, str) for name in protected):
+            raise InvalidSpace(f"'protected' is {protected!r:.80}; it must be a list of features.")
+        return made.protect(*protected) if protected else made
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the space as JSON text."""

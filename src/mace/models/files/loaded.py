@@ -255,6 +255,9 @@ def check_space(part: Any) -> None:
     for name, feature in made.items():
         again = type(feature)(*(getattr(feature, field.name) for field in fields(feature)))
         _require(again == feature, f"its feature {name!r:.60} is damaged")
+    for names in (part.protected, part._left_out):
+        _require(isinstance(names, tuple) and all(isinstance(name, str) for name in names), "its marks are damaged")
+    _require(set(part.protected) <= set(made), "it protects what is no feature")
 
 
 def check_encoder(part: Any) -> None:

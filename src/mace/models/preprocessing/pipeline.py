@@ -15,6 +15,7 @@ from mace.models.estimator import check_width
 from mace.models.preprocessing.ground_trees import fills_missing
 from mace.models.preprocessing.traced import Traced, first_value, raw_columns
 from mace.models.preprocessing.walk import tabled, walk
+from mace.models.reading import check_features
 from mace.space import Categorical, Column, Feature, FeatureSpace, Integer, Ordinal, Point, Real
 from mace.space.encoder import Encoder
 from mace.space.frames import column_of
@@ -36,11 +37,7 @@ def _is_nothing(step: Any) -> bool:
 def encoder_columns(encoder: Encoder, space: FeatureSpace) -> tuple[Column, ...]:
     """Return the encoder's columns over ``space``, whose features and levels must be among the encoder's own."""
     own: FeatureSpace = encoder.space_
-    if set(own) != set(space):
-        stray = sorted(set(own) ^ set(space))
-        raise UnsupportedModel(
-            f"The pipeline's encoder and the space differ in the features {', '.join(stray)}. Use the encoder's own space."
-        )
+    check_features("the pipeline's encoder", own.names, space.names)
     positions = {name: _level_positions(name, own[name], space[name]) for name in space}
     return tuple(_moved(column, own, space, positions) for column in encoder.columns_)
 
@@ -62,12 +59,7 @@ def input_columns(model: Any, space: FeatureSpace) -> tuple[Traced, ...]:
     if names is None:
         check_width(type(model).__name__, int(model.n_features_in_), space.names)
         return tuple(raw_columns(space, space.names, _handed(model, space)))
-    if set(map(str, names)) != set(space):
-        stray = sorted(set(map(str, names)) ^ set(space))
-        raise UnsupportedModel(
-            f"{type(model).__name__} was fitted on other columns than the space's; they differ in {', '.join(stray[:20])}. "
-            "Write a space of the columns that the pipeline was fitted on."
-        )
+    check_features(type(model).__name__, list(map(str, names)), space.names)
     return tuple(raw_columns(space, list(map(str, names)), _handed(model, space)))
 
 
