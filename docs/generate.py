@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mace.certify.trusted import TRUSTED
 from mace.cli.lists import KINDS, listed
+from mace.space.sensitive import WORDS
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
@@ -46,7 +47,12 @@ def trusted() -> str:
     return "\n".join(f"- `{name}`: {what}" for name, what in TRUSTED.items())
 
 
-PARTS = {"supported": supported, "documents": documents, "layers": layers, "trusted": trusted}
+def sensitive() -> str:
+    """Return the words by which features are told that nobody should be asked to change."""
+    return ", ".join(sorted(WORDS)) + "."
+
+
+PARTS = {"sensitive": sensitive, "supported": supported, "documents": documents, "layers": layers, "trusted": trusted}
 
 
 def with_generated_parts(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from mace.answer.conflicts import Undecided, smallest_conflict
 from mace.answer.counterfactual import Counterfactual
 from mace.answer.explanation import Explanation
+from mace.answer.hints import hints_of
 from mace.answer.nearest import Find, Found
 from mace.answer.question import Question
 from mace.answer.region import RecourseRegion
@@ -101,6 +102,7 @@ class Driver:
             solver="; ".join(lanes),
             certificate=certificate,
             space=problem.space,
+            hints=hints_of(problem.space, question.constraints, problem.conditions),
         )
 
     def _attempts(self) -> Iterator[Attempt]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from mace.answer.counterfactual import Counterfactual, real_dtype, show_value
-from mace.answer.plain import part, plain, scalars, status_of
+from mace.answer.plain import part, plain, scalars, status_of, texts
 from mace.certify.certificate import Certificate
 from mace.disk import parse_json
 from mace.errors import InvalidOption
@@ -57,6 +57,8 @@ class Explanation(Sequence[Counterfactual]):
         In a batch: why the row was not explained; empty otherwise.
     space : FeatureSpace, optional
         The features; not in the JSON.
+    hints : tuple of str
+        Sentences on what to look at before the answer is shown: features such as age or sex that were free to change.
     certificate : Certificate, optional
         With ``certify=True``: the proof that there is no (further) counterfactual, or none nearer than ``lower``.
     """
@@ -75,6 +77,7 @@ class Explanation(Sequence[Counterfactual]):
     error: str = ""
     certificate: Certificate | None = field(default=None, repr=False)
     space: FeatureSpace | None = field(default=None, repr=False, compare=False)
+    hints: tuple[str, ...] = field(default=(), repr=False)
 
     def __len__(self) -> int:
         return len(self.counterfactuals)
@@ -233,6 +236,7 @@ class Explanation(Sequence[Counterfactual]):
             "exhausted": self.exhausted,
             "solver": self.solver,
             "error": self.error,
+            **({"hints": list(self.hints)} if self.hints else {}),
             "counterfactuals": [counterfactual.to_dict() for counterfactual in self],
         }
 
@@ -263,6 +267,7 @@ class Explanation(Sequence[Counterfactual]):
             exhausted=get("exhausted", bool),
             solver=get("solver", str),
             error=get("error", str) if "error" in data else "",
+            hints=texts(get("hints", list)) if "hints" in data else (),
         )
 
     def to_json(self, indent: int | None = 2) -> str:

@@ -40,6 +40,13 @@ def status_of(text: str) -> Status:
         raise InvalidOption(f"from_dict: {text!r:.60} is no status. Known: {', '.join(Status)}.") from error
 
 
+def texts(values: list[Any]) -> tuple[str, ...]:
+    """Return a list of texts that JSON had."""
+    if not all(isinstance(value, str) for value in values):
+        raise InvalidOption("from_dict: 'hints' of an explanation are texts. Give what to_dict() made.")
+    return tuple(values)
+
+
 def scalar(value: Any) -> Scalar:
     """Return a value that JSON had."""
     read: Scalar = math.nan if value is None else value

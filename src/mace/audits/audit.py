@@ -158,7 +158,7 @@ def audit(
     distance, constraints, accuracy, time_limit, solver
         As for :meth:`Explainer.explain`, a row.
     protected : names, optional
-        Features that should not have to change; the groups that are features where not given.
+        Features that should not have to change; where not given, the groups that are features and those that the space protects.
     n_jobs, on_progress, progress
         As for :meth:`Explainer.explain_many`.
     resamples, seed : int
@@ -225,9 +225,10 @@ def _check(explainer: Explainer, people: Any, target: object, resamples: int, se
 
 
 def _held(explainer: Explainer, protected: Sequence[str] | None, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the protected features: those named, or the groups that are features."""
+    """Return the protected features: those named, or the groups that are features and those that the space protects."""
     if protected is None:
-        return tuple(name for name in columns if name in explainer.space)
+        grouping = [name for name in columns if name in explainer.space]
+        return tuple(dict.fromkeys([*grouping, *explainer.space.protected]))
     held = (protected,) if isinstance(protected, str) else tuple(protected)
     for name in held:
         if name not in explainer.space:

@@ -30,11 +30,14 @@ class BatchOutcome:
         Whether some row has neither an answer nor a proof that there is none.
     is_interrupted : bool
         Whether Ctrl-C, or another request to end, came before all rows were answered.
+    hints : tuple of str
+        Those of the answers, each once.
     """
 
     text: str
     is_open: bool
     is_interrupted: bool = False
+    hints: tuple[str, ...] = ()
 
 
 def run_batch(
@@ -65,8 +68,9 @@ def run_batch(
         progress=True,
     )
     counts: Counter[str] = Counter()
+    hints: dict[str, None] = {}
     rows = read_rows(data, explainer.space)
-    answers = _counted(stream.answers(rows, total=count_rows(data)), counts)
+    answers = _counted(stream.answers(rows, total=count_rows(data)), counts, hints)
     try:
         save(answers, out, Table.of(explainer.space, explainer.classes))
     except KeyboardInterrupt:
@@ -74,6 +78,7 @@ def run_batch(
             f"Interrupted. The answers so far are in {checkpoint}; go on with --resume.",
             is_open=True,
             is_interrupted=True,
+            hints=tuple(hints),
         )
     is_complete = not counts["not reached"]
     if is_complete:
@@ -81,11 +86,12 @@ def run_batch(
     described = ", ".join(f"{count} {status}" for status, count in counts.items()) or "none"
     rest = "" if is_complete else f" Go on with --resume; the answers so far are in {checkpoint}."
     is_open = bool(counts[str(Status.UNKNOWN)] or counts[str(Status.ERROR)] or counts["not reached"])
-    return BatchOutcome(f"{counts.total()} rows: {described}. Answers are in {out}.{rest}", is_open)
+    return BatchOutcome(f"{counts.total()} rows: {described}. Answers are in {out}.{rest}", is_open, hints=tuple(hints))
 
 
-def _counted(answers: Iterable[Explanation], counts: Counter[str]) -> Iterator[Explanation]:
+def _counted(answers: Iterable[Explanation], counts: Counter[str], hints: dict[str, None]) -> Iterator[Explanation]:
     for explanation in answers:
+        hints |= dict.fromkeys(explanation.hints)
         counts[_word(explanation)] += 1
         yield explanation
 

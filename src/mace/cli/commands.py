@@ -11,7 +11,7 @@ from rich.console import Console
 
 from mace.answer.explanation import Explanation
 from mace.certify.verdict import Verdict
-from mace.cli.console import PlainConsole
+from mace.cli.console import PlainConsole, note
 from mace.cli.options import Accuracy, AnyTarget, Asked, Causes, Jobs, SecondsForRow, Target, Trust, asks, listed
 from mace.errors import InvalidOption
 from mace.problem import Status
@@ -40,6 +40,7 @@ def show(explanation: Explanation, *, as_json: bool) -> None:
         sys.stdout.write(explanation.to_json() + "\n")
     else:
         PlainConsole().print(explanation)
+        note("Hint", explanation.hints)
 
 
 @app.command()
@@ -107,6 +108,7 @@ def batch(
     question = asked.question(explainer, target, count=count, accuracy=accuracy, time_limit=time_limit)
     made = run_batch(explainer, data, out, question, jobs=jobs, total_time_limit=total_time_limit, is_resumed=resume)
     PlainConsole(soft_wrap=True, stderr=made.is_interrupted).print(made.text)
+    note("Hint", made.hints)
     return UNDECIDED if made.is_open else ANSWERED
 
 
@@ -122,7 +124,9 @@ def audit(
     groups: Annotated[str, typer.Option(help="Columns whose values make groups, comma-separated.")] = "",
     protect: Annotated[
         str | None,
-        typer.Option(help="Features that should not have to change; the groups that are features where not given."),
+        typer.Option(
+            help="Features that should not have to change; where not given, the groups that are features and those protected in the space."
+        ),
     ] = None,
     time_limit: SecondsForRow = None,
     jobs: Jobs = 1,

@@ -13,6 +13,21 @@ _OBEYED = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u20
 """Control characters but the line feed, and those that turn the direction of writing."""
 
 
+MOST_SHOWN = 2000
+"""Characters of an error or a note: a file can make one of any length."""
+
+
+def shortened(text: str) -> str:
+    """Return a text of others as it is shown."""
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}... ({len(text):,} characters)"
+
+
+def note(kind: str, texts: Iterable[str]) -> None:
+    """Print texts to the standard error, each once, behind what they are."""
+    for text in dict.fromkeys(texts):
+        PlainConsole(stderr=True, soft_wrap=True).print(f"{kind}: {shortened(text)}")
+
+
 class PlainConsole(Console):
     """A console for texts that others wrote: no markup, no emoji codes, and a question mark for what a terminal would obey."""
 

@@ -11,16 +11,13 @@ import typer
 from rich.console import Console
 
 from mace.cli.commands import ANSWERED, UNDECIDED, app
-from mace.cli.console import PlainConsole
+from mace.cli.console import PlainConsole, shortened
 from mace.errors import MaceError
 
 MISUSE, INTERNAL = 2, 70
 
 BY_CTRL_C = 130
 """What some versions of typer make of Ctrl-C in a command, instead of raising it."""
-
-MOST_SHOWN = 2000
-"""Characters of an error: a file can make one of any length."""
 
 UNWRITABLE = {errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}
 """The errors of a standard output, or a temporary folder, that takes nothing more."""
@@ -52,9 +49,7 @@ def run(arguments: list[str] | None = None) -> int:
             raise KeyboardInterrupt
         return code
     except MaceError as error:
-        text = str(error)
-        shown = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}... ({len(text):,} characters)"
-        errors.print(f"{type(error).__name__}: {shown}")
+        errors.print(f"{type(error).__name__}: {shortened(str(error))}")
         return MISUSE
     except USAGE_ERROR as error:
         error.show()  # type: ignore[attr-defined]

@@ -67,7 +67,7 @@ class Asked:
 
     def explainer(self, causes: Causal | None = None) -> Explainer:
         """Return the explainer of the model."""
-        from mace.cli.console import PlainConsole
+        from mace.cli.console import note
         from mace.cli.files import read_space
         from mace.explainer import Explainer
         from mace.models.files.load import load_model
@@ -77,8 +77,7 @@ class Asked:
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always", category=UserWarning)
             explainer = Explainer(model, features, causes)
-        for note in dict.fromkeys(str(warning.message) for warning in notes):
-            PlainConsole(stderr=True, soft_wrap=True).print(f"Note: {note}")
+        note("Note", (str(warning.message) for warning in notes))
         return explainer
 
     def question(self, explainer: Explainer, target: str | None, **options: Any) -> Question:

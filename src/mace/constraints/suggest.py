@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mace.constraints.combine import AllOf, Implies
 from mace.constraints.condition import Constraint
+from mace.constraints.fixed import Fixed
 from mace.constraints.rule import Comparison
 from mace.constraints.terms import Feature, Literal
 from mace.errors import InvalidOption
@@ -31,7 +32,7 @@ class Suggestion:
     Attributes
     ----------
     kind : str
-        ``ordering``, ``implication``, ``dependency`` or ``monotone``.
+        ``protected``, ``ordering``, ``implication``, ``dependency`` or ``monotone``.
     constraint : Constraint
         What may be passed on to ``explain``, after review.
     support : float
@@ -51,6 +52,8 @@ class Suggestion:
 
 def suggest_constraints(frame: Any, space: FeatureSpace, *, support: float = 1.0) -> list[Suggestion]:
     """Return constraints that hold in a frame, strongest first; they are offered for review and never applied.
+
+    The first one fixes the features that the space protects, if there are any.
 
     Parameters
     ----------
@@ -77,12 +80,14 @@ def suggest_constraints(frame: Any, space: FeatureSpace, *, support: float = 1.0
         name: np.array([np.nan if point[j] is None else point[j] for point in points], dtype=float)
         for j, name in enumerate(space)
     }
+    protected = [Suggestion("protected", Fixed(space.protected), 1.0, len(points))] if space.protected else []
     found = [
+        *protected,
         *_orderings(columns, space, support),
         *_monotone(columns, space, support),
         *_dependencies(columns, space, support),
     ]
-    kinds = ("ordering", "dependency", "implication", "monotone")
+    kinds = ("protected", "ordering", "dependency", "implication", "monotone")
     return sorted(found, key=lambda each: (-each.support, kinds.index(each.kind), -each.rows))
 
 

@@ -113,6 +113,13 @@ def words_of(
     answer = explanation[number - 1] if explanation else None
     changes = [] if answer is None else [_words(change, names, units) for change in answer.changes]
     changed = () if answer is None else {change.feature for change in answer.changes}
+    hidden = () if explanation.space is None else [name for name in explanation.space.protected if name not in names]
+    told = next((name for name in hidden if name in changed), None)
+    if told is not None:
+        raise InvalidOption(
+            f"letter: the answer changes {told!r}, which the space protects. Fix it, constraints=[mace.fixed({told!r})], or give it "
+            f"a name to have it mentioned: names={{{told!r}: ...}}."
+        )
     outcome = None if answer is None else answer.prediction
     share = 1.0 if answer is None or not answer.distance else answer.lower / answer.distance
     return {
@@ -120,13 +127,15 @@ def words_of(
         "target": explanation.target if outcome in (None, explanation.prediction) else show_value(outcome),
         "changes": changes,
         "number": number,
-        "stays": [names.get(name, name) for name in explanation.factual if name not in changed],
+        "stays": [names.get(name, name) for name in explanation.factual if name not in (*changed, *hidden)],
         "is_proved": answer is None or answer.status == Status.OPTIMAL,
         "share": f"{math.floor(100 * share)} %",
         "distance": None if answer is None else answer.distance,
         "lower": explanation.lower if answer is None else answer.lower,
-        "reason": explanation.reason,
-        "factual": {names.get(name, name): text for name, text in explanation.factual_texts.items()},
+        "reason": "" if any(name in explanation.reason for name in hidden) else explanation.reason,
+        "factual": {
+            names.get(name, name): text for name, text in explanation.factual_texts.items() if name not in hidden
+        },
     }
 
 
