@@ -92,7 +92,8 @@ def test_commands_take_a_probability(home: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("model", "target", "message"),
     [
-        ("labels", ">= 0.7", "mace.at_least(0.7, 'approve') or mace.at_least(0.7, 'refuse it')"),
+        ("labels", ">= 0.7", 'Write "P(approve) >= 0.7" or "P(refuse it) >= 0.7".'),
+        ("labels", "between 0.2 and 0.7", 'Write "0.2 <= P(approve) <= 0.7" or "0.2 <= P(refuse it) <= 0.7".'),
         (
             "labels",
             "aprove >= 0.7",
@@ -100,7 +101,7 @@ def test_commands_take_a_probability(home: Path, capsys: pytest.CaptureFixture[s
         ),
         ("labels", "approve >= 70", "a probability lies between 0 and 1"),
         ("labels", "approve > 0.7", "bounds are included"),
-        ("numbers", "approve >= 70", "Write mace.at_least(70)"),
+        ("numbers", "approve >= 70", 'the model predicts numbers. Write "prediction >= 70".'),
     ],
 )
 def test_what_is_no_target_is_refused(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from mace.errors import InvalidTarget
 from mace.space import Scalar
-from mace.targets import Between, at_least, at_most, between
+from mace.targets import MOST_CALLS, Between, at_least, at_most, between, of_label
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _OF = r"(?P<of>.*?)"
@@ -29,7 +30,7 @@ def target_of(text: str, classes: Sequence[Scalar] | None) -> Scalar | Between:
     Raises
     ------
     InvalidTarget
-        It is ``label > 0.7``: a bound is always included.
+        It is ``label > 0.7``: a bound is always included. Or a label is left out that is needed, or given to a model without labels.
     """
     label = _label(text, classes)
     if label is not None:
@@ -40,10 +41,24 @@ def target_of(text: str, classes: Sequence[Scalar] | None) -> Scalar | Between:
         if match is not None:
             found = match.groupdict()
             bounds = [float(found[end]) for end in ("low", "high") if end in found]
-            return make(*bounds, label=_whose(found["of"] or "", classes))
+            target = make(*bounds, label=_whose(found["of"] or "", classes))
+            _check(text, target, classes)
+            return target
     if _STRICT.fullmatch(stripped):
         raise InvalidTarget(f'--target {text!r}: bounds are included. Write "label >= 0.7" or "label <= 0.7".')
     return text
+
+
+def _check(text: str, target: Between, classes: Sequence[Scalar] | None) -> None:
+    """Refuse a bound of no label, or of one that cannot be, in the words of the command line."""
+    try:
+        of_label(target, classes)
+    except InvalidTarget as error:
+        labels = ["prediction"] if classes is None else [f"P({label})" for label in classes[:MOST_CALLS]]
+        shown = str(replace(target, label="label"))
+        calls = " or ".join(f'"{shown.replace("P(label)", label)}"' for label in labels)
+        what = "the model predicts numbers" if classes is None else "it does not say of which outcome"
+        raise InvalidTarget(f"--target {text!r}: {what}. Write {calls}.") from error
 
 
 def _whose(text: str, classes: Sequence[Scalar] | None) -> object:
