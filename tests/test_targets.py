@@ -256,6 +256,11 @@ def test_a_regressor_has_no_label() -> None:
     assert str(mace.between(1, 2.5)) == "at least 1 and at most 2.5"
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    assert mace.at_least(np.int64(3)) == mace.at_least(3)
+    assert mace.between(np.float32(0.5), np.float64(1.5)) == mace.between(0.5, 1.5)
+
+
 def test_a_label_before_the_number_is_pointed_out() -> None:
     with pytest.raises(InvalidTarget, match="The number comes first, then the label"):
         mace.at_least("approve", 0.7)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from mace.exact import UNIT
 from mace.forms import Composite, FunctionForm, Goal, Interval, Lead, Network, ObliqueTrees, Outcomes, TreeEnsemble
 from mace.models.reading import Ask, Reading
 from mace.space import Point
+from mace.space.features import plain_scalar
 
 MOST_CALLS = 5
 """Of how many labels an error writes the call that is meant."""
@@ -147,7 +148,8 @@ def _margin(margin: object, name: str, most: float = math.inf) -> float:
     return number
 
 
-def _finite(number: object, name: str) -> float:
+def _finite(given: object, name: str) -> float:
+    number = plain_scalar(given)
     if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
         order = " The number comes first, then the label." if isinstance(number, str) else ""
         raise InvalidTarget(f"{name}({number!r}): give a finite number.{order}")

@@ -24,6 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import mace
 from mace.cli.main import run
+from mace.models import read
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(
@@ -113,6 +114,16 @@ def test_a_feature_that_the_space_lacks_is_named(name: str) -> None:
     space = mace.FeatureSpace.from_frame(frame.rename(columns={"debt": "debts"}))
     with pytest.raises(mace.UnsupportedModel, match=r"fitted on 'debt' too.* Did you mean 'debts'"):
         mace.Explainer(model, space)
+
+
+def test_the_refusal_of_further_features_says_what_to_write_and_survives_pickling() -> None:
+    model, frame = fitted("forest")
+    with pytest.raises(
+        mace.UnsupportedModel, match=r"not fitted on 'zip_code'.*space\.without\('zip_code'\)"
+    ) as refused:
+        read(model, mace.FeatureSpace.from_frame(frame.assign(zip_code=7)))
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert (str(again), again.names) == (str(refused.value), ("zip_code",))
 
 
 def test_a_function_may_be_asked_over_more_features_than_it_takes() -> None:

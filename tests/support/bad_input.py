@@ -219,6 +219,9 @@ CASES: dict[str, dict[str, Callable[[], Any]]] = {
     "Options": {
         "a bad accuracy": lambda: explain(accuracy=0),
         "digits of an unknown feature": lambda: explain(digits={"incme": 2}),
+        "a range of three numbers": lambda: explain(constraints={"age": [20, 30, 40]}),
+        "a level that is not listed": lambda: explain(constraints={"housing": "own"}),
+        "a name with a space in a text": lambda: explain(constraints=["monthly income >= 3"]),
         "a constraint on an unknown feature": lambda: explain(constraints=[mace.fixed("sex")]),
         "an unknown distance": lambda: explain(distance="l3"),
         "a count without end": lambda: explain(count=99_999_999_999),

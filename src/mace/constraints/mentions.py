@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 
+from mace.constraints.budget import ChangesAtMost
 from mace.constraints.combine import Combinable
 from mace.constraints.condition import AtLeast, Condition, Constraint, GuardCondition
 from mace.constraints.only import Only
@@ -46,6 +47,7 @@ def _parts(value: object) -> Iterator[object]:
 def _names(part: object) -> tuple[str, ...]:
     if isinstance(part, Feature):
         return () if part.is_old else (part.name,)
-    weighed = tuple(name for name, _ in getattr(part, "weights", ()))
-    alone = getattr(part, "feature", None)
-    return (*getattr(part, "features", ()), *weighed, *(() if alone is None else (alone,)))
+    if isinstance(part, ChangesAtMost):
+        return tuple(name for name, _ in part.weights)
+    several, alone = getattr(part, "features", ()), getattr(part, "feature", None)
+    return tuple(name for name in (*(several if isinstance(several, tuple) else ()), alone) if isinstance(name, str))

@@ -23,11 +23,8 @@ Rate = Callable[[Sequence[Point], int], list[Fraction]]
 class FurtherFeatures(UnsupportedModel):
     """The space has features that the model was not fitted on; without them it could be read."""
 
-    def __init__(self, family: str, names: Sequence[str]) -> None:
-        super().__init__(
-            f"{family} was not fitted on {_listed(names)}, which the space has. "
-            f"Leave it out: space.without({', '.join(map(repr, names[:20]))})."
-        )
+    def __init__(self, message: str, names: Sequence[str] = ()) -> None:
+        super().__init__(message)
         self.names = tuple(names)
 
 
@@ -41,7 +38,11 @@ def check_features(family: str, known: Sequence[str], given: Sequence[str]) -> N
         )
     further = [name for name in given if name not in known]
     if further:
-        raise FurtherFeatures(family, further)
+        raise FurtherFeatures(
+            f"{family} was not fitted on {_listed(further)}, which the space has. Leave out what the model does not know: "
+            f"space.without({', '.join(map(repr, further[:3]))}{', ...' if further[3:] else ''}).",
+            further,
+        )
 
 
 def _listed(names: Sequence[str]) -> str:

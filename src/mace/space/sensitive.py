@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 
 WORDS = frozenset(
     (
@@ -16,7 +16,7 @@ WORDS = frozenset(
 """The words that :func:`is_sensitive` looks for: those of laws against discrimination, in English."""
 
 
-@cache
+@lru_cache(10_000)
 def is_sensitive(name: str) -> bool:
     """Return whether a word of a feature's name is among :data:`WORDS`; words end at signs, digits and capitals.
 
