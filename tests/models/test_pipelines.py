@@ -199,6 +199,7 @@ BEFORE_NETWORKS: dict[str, Any] = {
     "robust then maxabs": make_pipeline(encoded(RobustScaler()), MaxAbsScaler()),
     "pca": make_pipeline(encoded(StandardScaler(), sparse_threshold=0), PCA(3)),
     "pca whitened": make_pipeline(encoded(MinMaxScaler(), sparse_threshold=0), PCA(2, whiten=True)),
+    "pca scaled": make_pipeline(encoded(StandardScaler(), sparse_threshold=0), PCA(3), StandardScaler()),
     "svd": make_pipeline(encoded(StandardScaler()), TruncatedSVD(3, random_state=0)),
     "imputer": encoded(make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())),
     "k best": make_pipeline(encoded(StandardScaler()), SelectKBest(f_classif, k=5)),
@@ -339,7 +340,6 @@ def test_xgboost_takes_zeros_of_a_sparse_matrix_for_missing() -> None:
 REFUSED = {
     "Normalizer": (encoded(Normalizer()), "step 'columntransformer' > 'numbers', Normalizer: it divides each row"),
     "KNNImputer": (encoded(KNNImputer()), "KNNImputer: it fills a missing value from the nearest"),
-    "interactions": (encoded(PolynomialFeatures(2)), r"PolynomialFeatures: degree=2 makes products"),
     "lambda": (only(FunctionTransformer(lambda x: x + 1)), "FunctionTransformer: func=<function"),
     "not monotone": (only(FunctionTransformer(np.sin)), "np.sin is not known to be monotone"),
     "weights": (encoded("passthrough", transformer_weights={"numbers": 2.0}), "transformer_weights"),

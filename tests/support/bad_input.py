@@ -173,7 +173,7 @@ CASES: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "Steps before a model": {
         "Normalizer": lambda: explain(fitted(tree(), Normalizer())),
-        "PolynomialFeatures of degree 2": lambda: explain(fitted(tree(), PolynomialFeatures(2))),
+        "products of real features": lambda: explain(fitted(LogisticRegression(), PolynomialFeatures(2))),
         "a function of your own": lambda: explain(fitted(tree(), FunctionTransformer(np.asarray))),
         "a function that is not monotone": lambda: explain(fitted(tree(), FunctionTransformer(np.sin))),
         "imputation from other rows": lambda: explain(fitted(tree(), KNNImputer())),

@@ -207,7 +207,7 @@ def _steps() -> dict[str, Any]:
         "MissingIndicator": pipeline.make_union(impute.MissingIndicator(features="all"), impute.SimpleImputer()),
         "QuantileTransformer": preprocessing.QuantileTransformer(n_quantiles=5),
         "QuantileTransformer, normal": preprocessing.QuantileTransformer(n_quantiles=5, output_distribution="normal"),
-        "PolynomialFeatures": preprocessing.PolynomialFeatures(1),
+        "PolynomialFeatures": preprocessing.PolynomialFeatures(2),
         "PowerTransformer, plain": preprocessing.PowerTransformer(standardize=False),
         "VarianceThreshold": chosen.VarianceThreshold(),
         "SelectKBest": chosen.SelectKBest(chosen.f_classif, k=2),

@@ -129,6 +129,12 @@ class Ground:
     def _made(self, column: Traced) -> tuple[Tensor, Fraction | None]:
         """Return a column's row; where it fills missing values by another way than its row, also the row's value at the stand-in."""
         feature = self._features[column.feature]
+        if column.joint is not None:
+            named = ", ".join(repr(self.space.names[j]) for j in column.reads)
+            raise UnsupportedModel(
+                f"cannot read {column.where} before a network, or a linear model of real numbers: it multiplies {named}, which is "
+                "not piecewise linear. Use trees, or a linear model whose features are all levels or whole numbers of narrow ranges."
+            )
         if column.lower is not None:
             made = column.lower(self)
             return made, self._at_stand_in(column, made)

@@ -1,9 +1,10 @@
 """Linear models whose columns are all steps, as tree ensembles over the original features.
 
 Bins and thresholds of a number, levels, and whole numbers of a moderate range have finitely many values. A linear score of such
-columns is a sum of one step function a feature: an ensemble with one tree a feature, whose leaves are cells. On a cell every column
-is the same float, so the deployed model computes one score for all of it, and cells are cut on the very floats on which the
-fitted steps change (:mod:`mace.models.preprocessing.crossings`).
+columns is a sum of one step function a feature: an ensemble with one tree a feature, whose leaves are cells. Products of features add a
+tree for each set of features that they read, whose leaves are combinations of values. On a cell every column is the same float, so
+the deployed model computes one score for all of it, and cells are cut on the very floats on which the fitted steps change
+(:mod:`mace.models.preprocessing.crossings`).
 
 The library adds up n products and the intercept in an order of its own; a leaf holds the sum of its feature's products. With
 M the greatest Σ|w||x| + |b| over all cells, the library's sum is off the exact one by at most γ_{n+3+steps} M, and so are the sums of the
@@ -28,8 +29,9 @@ from mace.forms import Network, TreeEnsemble
 from mace.forms.network import UNDERFLOW, UNDERFLOW_SINGLE
 from mace.forms.trees import Link
 from mace.models.preprocessing.crossings import MOST_ASKED, cuts_on, finite, sides
+from mace.models.preprocessing.ground_products import combinations, grid, products
 from mace.models.preprocessing.traced import Floats, Traced, all_values, dtype_of, is_leveled
-from mace.space import Column, FeatureSpace, Integer, Real
+from mace.space import Column, Feature, FeatureSpace, Integer, Real
 
 MOST_CELLS = 8192
 """A feature may be cut into so many cells."""
@@ -62,24 +64,33 @@ class Cells:
 def ground_steps(form: Network, space: FeatureSpace) -> TreeEnsemble | None:
     """Return a linear model as an ensemble of step functions; ``None`` where it is not linear, or some column is not a step."""
     columns = cast(tuple[Traced, ...], form.columns)
-    if len(form.weights) != 1 or any(column.is_mixed for column in columns):
+    if len(form.weights) != 1 or any(column.is_mixed and column.joint is None for column in columns):
         return None
-    own: dict[int, list[int]] = {}
+    own: dict[tuple[int, ...], list[int]] = {}
     for k, column in enumerate(columns):
-        own.setdefault(column.feature, []).append(k)
-    cells: dict[int, Cells] = {}
-    for j, which in sorted(own.items()):
-        made = _cells([columns[k] for k in which], space)
+        own.setdefault(column.reads or (column.feature,), []).append(k)
+    cells: dict[tuple[int, ...], list[Cells]] = {}
+    for reads, which in sorted(own.items()):
+        made = (
+            _joint_cells([columns[k] for k in which], space, reads)
+            if len(reads) > 1
+            else _cells([columns[k] for k in which], space)
+        )
         if made is None:
             return None
-        cells[j] = made
-    trees = [_tree(each, form.weights[0][:, own[j]]) for j, each in cells.items()]
+        cells[reads] = made if isinstance(made, list) else [made]
+    trees = [_tree(each, form.weights[0][:, own[reads]]) for reads, each in cells.items()]
     starts = np.cumsum([0, *(len(tree.edge) for tree in trees[:-1])])
+    used = sorted({j for reads in cells for j in reads})
+    asked = [
+        np.array([used.index(j) for j in reads], dtype=np.int64)[tree.asked]
+        for reads, tree in zip(cells, trees, strict=True)
+    ]
     return TreeEnsemble(
         space=space,
-        columns=tuple(Column(space.names[j], j, _positions(space, j)) for j in cells),
+        columns=tuple(Column(space.names[j], j, _positions(space, j)) for j in used),
         roots=starts.astype(np.int64),
-        column=np.concatenate([np.full(len(tree.edge), t) for t, tree in enumerate(trees)]).astype(np.int64),
+        column=np.concatenate(asked),
         edge=np.concatenate([tree.edge for tree in trees]),
         left=np.concatenate(
             [np.where(tree.left < 0, -1, tree.left + s) for tree, s in zip(trees, starts, strict=True)]
@@ -92,7 +103,9 @@ def ground_steps(form: Network, space: FeatureSpace) -> TreeEnsemble | None:
         base=form.biases[0].astype(np.float64),
         is_blockwise=True,
         squash=form.squash
-        + _rounding(form, [each.columns for each in cells.values()], np.sum([tree.largest for tree in trees], axis=0)),
+        + _rounding(
+            form, [each[-1].columns for each in cells.values()], np.sum([tree.largest for tree in trees], axis=0)
+        ),
         ties_last=form.ties_last,
         link=LINKS[form.link],
         unit=form.unit,
@@ -147,6 +160,34 @@ def _cells(columns: Sequence[Traced], space: FeatureSpace) -> Cells | None:
     if len(edges) >= MOST_CELLS:
         return None
     return _asked(columns, space, feature, edges, missing)
+
+
+def _joint_cells(columns: Sequence[Traced], space: FeatureSpace, reads: tuple[int, ...]) -> list[Cells] | None:
+    """Return the values of each feature that some products read; the last holds the columns of all combinations. ``None`` where
+    there are too many."""
+    count = combinations(space, reads)
+    if count is None or count > MOST_CELLS:
+        return None
+    given = grid(space, reads)
+    values = np.column_stack([products(column, given) for column in columns])
+    features = [list(space.values())[j] for j in reads]
+    return [
+        _made(_numbers(feature)[:-1], values, np.empty((0, values.shape[1])) if _may_miss(feature) else None)
+        for feature in features
+    ]
+
+
+def _may_miss(feature: Feature) -> bool:
+    return feature.missing and not is_leveled(feature)
+
+
+def _numbers(feature: Feature) -> Floats:
+    """Return the positions of levels, or the whole numbers."""
+    return (
+        np.arange(len(all_values(feature)), dtype=np.float64)
+        if is_leveled(feature)
+        else all_values(feature).astype(np.float64)
+    )
 
 
 def _cuts(column: Traced) -> tuple[Traced, Floats] | None:
@@ -212,8 +253,10 @@ def _made(edges: Floats, values: Floats, missing: Floats | None) -> Cells:
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """One tree, its root first; ``largest`` is its greatest sum of absolute products, for each output."""
+    """One tree, its root first; ``asked`` says which of its features a node splits, ``largest`` is its greatest sum of absolute
+    products, for each output."""
 
+    asked: NDArray[np.int64]
     edge: Floats
     left: NDArray[np.int64]
     right: NDArray[np.int64]
@@ -221,34 +264,54 @@ class _Tree:
     largest: Floats
 
 
-def _tree(cells: Cells, weights: Floats) -> _Tree:
-    """Return a balanced tree over cells; where values may be missing its root sends them to a leaf of their own."""
-    values = cells.columns @ weights.T
-    nodes: list[tuple[float, int, int, int]] = []
+def _tree(cells: Sequence[Cells], weights: Floats) -> _Tree:
+    """Return a tree over the cells of one feature, or of several one after the other; the last holds the columns.
 
-    def put(first: int, last: int) -> int:
-        """Put the cells from ``first`` to ``last``, and return the place of their root."""
+    It is balanced; where values may be missing the root sends them to a part of their own.
+    """
+    columns = cells[-1].columns
+    values = columns @ weights.T
+    nodes: list[tuple[int, float, int, int, int]] = []
+
+    def put(depth: int, before: int) -> int:
+        """Put the features from ``depth`` on, after a combination of those before, and return the place of their root."""
+        if depth == len(cells):
+            nodes.append((0, 0.0, -1, -1, before))
+            return len(nodes) - 1
+        edges, may_miss = cells[depth].edges, cells[depth].may_miss
+        first = before * (len(edges) + 1 + may_miss)
+        if not may_miss:
+            return among(depth, first, 0, len(edges))
         place = len(nodes)
-        nodes.append((0.0, -1, -1, first))
-        if first < last:
-            middle = (first + last) // 2
-            below = put(first, middle)
-            nodes[place] = (float(cells.edges[middle]), below, put(middle + 1, last), -1)
+        nodes.append((depth, np.inf, -1, -1, -1))
+        present = among(depth, first, 0, len(edges))
+        nodes[place] = (depth, np.inf, present, put(depth + 1, first + len(edges) + 1), -1)
         return place
 
-    if cells.may_miss:
-        nodes.append((np.inf, 1, 0, -1))
-        put(0, len(cells.edges))
-        nodes[0] = (np.inf, 1, len(nodes), -1)
-        nodes.append((0.0, -1, -1, len(values) - 1))
-    else:
-        put(0, len(cells.edges))
-    edge, left, right, cell = zip(*nodes, strict=True)
+    def among(depth: int, start: int, first: int, last: int) -> int:
+        """Put the cells from ``first`` to ``last`` of one feature."""
+        if first == last:
+            return put(depth + 1, start + first)
+        place, middle = len(nodes), (first + last) // 2
+        nodes.append((depth, 0.0, -1, -1, -1))
+        below = among(depth, start, first, middle)
+        nodes[place] = (
+            depth,
+            float(cells[depth].edges[middle]),
+            below,
+            among(depth, start, middle + 1, last),
+            -1,
+        )
+        return place
+
+    put(0, 0)
+    asked, edge, left, right, cell = zip(*nodes, strict=True)
     leaf = np.array(cell)
     return _Tree(
+        asked=np.array(asked, dtype=np.int64),
         edge=np.array(edge),
         left=np.array(left, dtype=np.int64),
         right=np.array(right, dtype=np.int64),
         value=np.where(leaf[:, None] >= 0, values[leaf], 0.0),
-        largest=(np.abs(cells.columns) @ np.abs(weights).T).max(axis=0),
+        largest=(np.abs(columns) @ np.abs(weights).T).max(axis=0),
     )

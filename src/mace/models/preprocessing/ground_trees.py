@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mace.forms import ObliqueTrees, TreeEnsemble
 from mace.models.preprocessing.crossings import sides
 from mace.models.preprocessing.ground_oblique import ground_oblique
+from mace.models.preprocessing.ground_products import split_products
 from mace.models.preprocessing.traced import Floats, Traced, is_leveled
 from mace.space import Column, FeatureSpace
 
@@ -35,6 +36,8 @@ class Split:
 
 def ground_trees(form: TreeEnsemble, space: FeatureSpace) -> TreeEnsemble | ObliqueTrees:
     """Return the ensemble over the features themselves, or over mixtures of them."""
+    if any(column.joint is not None for column in cast(tuple[Traced, ...], form.columns)):
+        form = split_products(form, space)
     columns = cast(tuple[Traced, ...], form.columns)
     features = list(space.values())
     inner = form.left >= 0

@@ -13,7 +13,7 @@ from mace.errors import UnsupportedModel
 from mace.models.deployed import array_of, first_point, handed
 from mace.models.estimator import check_width
 from mace.models.preprocessing.ground_trees import fills_missing
-from mace.models.preprocessing.traced import Traced, first_value, raw_columns
+from mace.models.preprocessing.traced import Traced, first_value, raw_columns, values_at
 from mace.models.preprocessing.walk import tabled, walk
 from mace.models.reading import check_features
 from mace.space import Categorical, Column, Feature, FeatureSpace, Integer, Ordinal, Point, Real
@@ -93,7 +93,7 @@ def _first_row(pipeline: Any, columns: Sequence[Traced], space: FeatureSpace) ->
     """Return one row as the pipeline is given it: the features, or what the steps before it make of them."""
     features, point = list(space.values()), first_point(space)
     cells: list[Any] = [
-        column.values(first_value(features[column.feature]))
+        values_at(column, {j: first_value(features[j]) for j in column.reads or (column.feature,)})
         if column.parents
         else column_of(features[column.feature], [point[column.feature]])
         for column in columns

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.stats import norm
 
 from mace.models.networks.rows import Tensor
+from mace.models.preprocessing.products import polynomial_features
 from mace.models.preprocessing.traced import MONOTONE, Error, Floats, Lower, Shape, Step, Traced, floats_of
 from mace.space import Categorical, Ordinal
 
@@ -251,7 +252,7 @@ def _power_error(step: Step, i: int) -> Error:
     if fitted.method == "box-cox":
         is_relative = True
     else:
-        tiny = step.ask(i, np.array([1e-13, -1e-13]))[:, i]
+        tiny = step.ask({i: np.array([1e-13, -1e-13])})[:, i]
         is_relative = bool(np.allclose(tiny, [1e-13, -1e-13], rtol=max(1e-9, 64 * step.roundoff(i)), atol=0))
     inexact = INEXACT * step.roundoff(i)
 
@@ -291,7 +292,7 @@ def _quantile(step: Step, i: int) -> Traced:
     floats = step.floats_out[i]
 
     def chance(x: Any) -> Any:
-        found = between.ask(i, x)[:, i]
+        found = between.ask({i: x})[:, i]
         x = np.asarray(x, dtype=np.float64).astype(floats)
         found[x + BOUNDS > quantiles[-1]] = 1.0
         found[x - BOUNDS < quantiles[0]] = 0.0
@@ -380,22 +381,6 @@ _COURSES = {
 def selector(step: Step) -> list[Traced]:
     """Return the chosen columns."""
     return [step.inputs[int(i)] for i in step.fitted.get_support(indices=True)]
-
-
-def polynomial_features(step: Step) -> list[Traced]:
-    """PolynomialFeatures: 1 and the inputs; products are refused."""
-    outputs = []
-    for k, powers in enumerate(np.asarray(step.fitted.powers_)):
-        if powers.sum() == 0:
-            outputs.append(step.constant(1.0, "1"))
-        elif powers.sum() == 1:
-            i = int(np.argmax(powers))
-            outputs.append(step.output(k, i, step.inputs[i].name, shape=MONOTONE, lower=_below(step.inputs[i])))
-        else:
-            raise step.refuse(
-                f"degree={step.fitted.degree!r} makes products, which are not piecewise linear. Use degree=1, or trees without it."
-            )
-    return outputs
 
 
 def projection(step: Step) -> list[Traced]:

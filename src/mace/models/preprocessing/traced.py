@@ -13,8 +13,8 @@ known of that function. What is known decides how few questions suffice:
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Values = Callable[[NDArray[Any]], NDArray[Any]]
 """The column's values at values of its feature: numbers (NaN where missing), or levels."""
+
+Given = Mapping[int, NDArray[Any]]
+"""Values of several features, by their positions: one array each, of one length."""
 
 Error = Callable[[Floats], Floats]
 """A bound on how far a computed value near t is from the value of a monotone function."""
@@ -89,6 +92,12 @@ class Traced(Column):
         The last step, for messages.
     is_mixed : bool
         Whether it depends on several features.
+    reads : tuple of int
+        The features that a product reads, where it reads several.
+    joint : callable, optional
+        Asks the fitted steps for a product's values at values of all features that it reads.
+    along : callable, optional
+        A product as a column of one of its features, the others having the values given (arrays of length one).
     zero_is_missing : bool
         Whether the model takes 0 for a missing value, as XGBoost does in a sparse matrix.
     floats : type
@@ -103,6 +112,9 @@ class Traced(Column):
     parents: tuple[Traced, ...] = ()
     where: str = ""
     is_mixed: bool = False
+    reads: tuple[int, ...] = ()
+    joint: Callable[[Given], NDArray[Any]] | None = None
+    along: Callable[[int, Given], Traced] | None = None
     zero_is_missing: bool = False
     floats: FloatType = np.float64
 
@@ -111,6 +123,11 @@ class Traced(Column):
 
     def __hash__(self) -> int:
         return id(self)
+
+
+def values_at(column: Traced, given: Given) -> NDArray[Any]:
+    """Return a column's values at values of the features that it reads."""
+    return column.joint(given) if column.joint is not None else column.values(given[column.feature])
 
 
 def raw_columns(space: FeatureSpace, names: Sequence[str], handed: str) -> list[Traced]:
@@ -196,19 +213,39 @@ class Step:
         source = self.inputs[i]
 
         def local(column: NDArray[Any]) -> NDArray[Any]:
-            return self.ask(i, column)[:, k]
+            return self.ask({i: column})[:, k]
 
-        return Traced(
+        made = Traced(
             name,
             source.feature,
-            None,
+            source.table if source.is_mixed else None,
             values=lambda x: local(source.values(x)),
             local=local,
             shape=shape,
             lower=lower,
             parents=(source,),
             where=self.where,
+            is_mixed=source.is_mixed,
+            reads=source.reads,
         )
+        if source.joint is None:
+            return made
+
+        def along(feature: int, given: Given) -> Traced:
+            assert source.along is not None
+            below = source.along(feature, given)
+            return replace(
+                made,
+                feature=feature,
+                table=None,
+                values=lambda x: local(below.values(x)),
+                parents=(below,),
+                is_mixed=False,
+                reads=(),
+                floats=self.floats_out[k],
+            )
+
+        return replace(made, joint=lambda given: local(values_at(source, given)), along=along)
 
     def constant(self, value: float, name: str) -> Traced:
         """Return a column that depends on nothing."""
@@ -224,9 +261,10 @@ class Step:
             where=self.where,
         )
 
-    def ask(self, i: int, column: NDArray[Any]) -> NDArray[Any]:
-        """Return what the transformer makes of a column, the other columns being at rest."""
-        block = [column if m == i else at_rest(self.sample, m, len(column)) for m in range(len(self.inputs))]
+    def ask(self, columns: Mapping[int, NDArray[Any]]) -> NDArray[Any]:
+        """Return what the transformer makes of some columns, by their positions, the others being at rest."""
+        rows = max(map(len, columns.values()))
+        block = [columns[m] if m in columns else at_rest(self.sample, m, rows) for m in range(len(self.inputs))]
         return self.transformed(contained(block, self.sample))
 
     @property
