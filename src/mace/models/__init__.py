@@ -96,6 +96,8 @@ MODELS = Registry(
         "sklearn:OneVsRestClassifier": "mace.models.ensembles.votes:read_one_vs_rest",
         "sklearn:VotingRegressor": "mace.models.ensembles.averaged:read_voting",
         "sklearn:BaggingRegressor": "mace.models.ensembles.averaged:read_bagging",
+        "sklearn:StackingClassifier": "mace.models.ensembles.stacked:read_stacking",
+        "sklearn:StackingRegressor": "mace.models.ensembles.stacked:read_stacking",
         "xgboost:XGBClassifier": "mace.models.trees.xgboost:read_estimator",
         "xgboost:XGBRegressor": "mace.models.trees.xgboost:read_estimator",
         "xgboost:Booster": "mace.models.trees.xgboost:read_booster",
@@ -112,8 +114,6 @@ MODELS = Registry(
 )
 
 REFUSED = {
-    "sklearn:StackingClassifier": "its final model reads probabilities, which are not piecewise linear. "
-    "Explain one of its models",
     "sklearn:SVC": "a kernel is not piecewise linear, and a linear one is computed over support vectors. "
     "Use LinearSVC, or explain a surrogate",
     "sklearn:GaussianProcessClassifier": "a kernel is not piecewise linear. Explain a surrogate",
@@ -282,7 +282,7 @@ def has_preprocessing(model: Any) -> bool:
 
 def ground(form: Form, space: FeatureSpace) -> Form:
     """Return a form over the features themselves, where its columns come out of preprocessing."""
-    from mace.forms import Composite, Network, TreeEnsemble
+    from mace.forms import Composite, Network, ObliqueTrees, TreeEnsemble
     from mace.models.preprocessing.ground_networks import ground_network
     from mace.models.preprocessing.ground_steps import ground_steps
     from mace.models.preprocessing.ground_trees import ground_trees
@@ -296,6 +296,8 @@ def ground(form: Form, space: FeatureSpace) -> Form:
                 "only, or vote among trees."
             )
         return replace(form, space=space, parts=parts)
+    if isinstance(form, ObliqueTrees):
+        return form
     assert isinstance(form, TreeEnsemble | Network)
     if not any(isinstance(column, Traced) for column in form.columns):
         return form

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mace.errors import UnsupportedModel
-from mace.forms import Composite, Curved, Form, Network, Part, Polyline, TreeEnsemble, Voting, Weighted
+from mace.forms import Composite, Curved, Form, Network, Polyline, TreeEnsemble, Voting, Weighted
 from mace.space import FeatureSpace
 
 CLIP = Polyline((-1.0, 1.0), (0.0, 1.0))
@@ -44,7 +44,7 @@ def mean_of_chances(
             "Explain one of its models, or vote among trees and forests only."
         )
     share = normalised(family, weights)
-    made = [_chance(family, part, form, float(weight)) for part, form, weight in zip(parts, forms, share, strict=True)]
+    made = [chance(family, part, form, float(weight)) for part, form, weight in zip(parts, forms, share, strict=True)]
     return Composite(space, tuple(made), np.array([-0.5]), link="chance")
 
 
@@ -56,7 +56,7 @@ def normalised(family: str, weights: Any) -> Any:
     return share / share.sum()
 
 
-def _chance(family: str, part: Any, form: Form, weight: float) -> Part:
+def chance(family: str, part: Any, form: Form, weight: float) -> Weighted | Curved:
     """Return what the probability of the second class, times a weight, adds."""
     if isinstance(form, TreeEnsemble) and form.link == "mean" and form.outputs == 2 and not form.is_regressor:
         return Weighted(form, np.array([[0.0, weight / len(form.roots)]]))

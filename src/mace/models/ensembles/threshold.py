@@ -70,7 +70,7 @@ def thresholded(form: Form, family: str, kind: str, threshold: Threshold) -> For
     if isinstance(form, Composite) and form.link == "chance" and kind == CHANCE:
         return _mean(form, threshold)
     if kind == CHANCE:
-        threshold = _as_score(form, family, threshold)
+        threshold = as_score(form, family, threshold)
     if isinstance(form, TreeEnsemble) and form.outputs == 1:
         return _sum(form, threshold)
     if isinstance(form, Network) and form.is_binary and not form.is_regressor:
@@ -80,7 +80,7 @@ def thresholded(form: Form, family: str, kind: str, threshold: Threshold) -> For
     )
 
 
-def _as_score(form: Form, family: str, threshold: Threshold) -> Threshold:
+def as_score(form: Form, family: str, threshold: Threshold) -> Threshold:
     """Return a threshold on the probability as one on the score."""
     link = getattr(form, "link", "none")
     unit = float(form.unit) if isinstance(form, TreeEnsemble | Network) else 0.0

@@ -35,6 +35,7 @@ _OBJECTS = """
     sklearn.ensemble._hist_gradient_boosting.gradient_boosting: HistGradientBoostingClassifier HistGradientBoostingRegressor
     sklearn.ensemble._hist_gradient_boosting.predictor: TreePredictor
     sklearn.ensemble._iforest: IsolationForest
+    sklearn.ensemble._stacking: StackingClassifier StackingRegressor
     sklearn.ensemble._voting: VotingClassifier VotingRegressor
     sklearn.ensemble._weight_boosting: AdaBoostClassifier
     sklearn.feature_selection._from_model: SelectFromModel

@@ -1,0 +1,214 @@
+"""Reading scikit-learn's ``StackingClassifier`` and ``StackingRegressor``: a final model over what other models report.
+
+A linear final model adds what the others report, each number times a weight: shares of trees, sigmoids, scores, predictions, votes, and
+with ``passthrough`` the columns themselves. That is a form of several models (:mod:`mace.models.ensembles.mixed`).
+
+A tree or forest as final model splits what the others report. Where these are linear models and networks, a split of a score is one of a
+mixture of features, and a split of a probability is one of the score, at its logit; how far rounding may move that counts as rounding of
+the score. Together they are trees over mixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.errors import UnsupportedModel
+from mace.forms import Composite, Curved, Form, Network, ObliqueTrees, Part, TreeEnsemble, Voting, Weighted
+from mace.models.ensembles.mixed import chance
+from mace.models.ensembles.threshold import CHANCE, SCORE, Threshold, as_score
+from mace.models.ensembles.votes import shared_inputs
+from mace.models.estimator import check_width
+from mace.models.networks.rows import Tensor
+from mace.models.preprocessing.traced import Traced
+from mace.space import Column, FeatureSpace, real
+
+Floats = NDArray[np.float64]
+
+FAR = 1e30
+"""More than any model reports."""
+
+SCORED = ("GradientBoostingClassifier", "HistGradientBoostingClassifier")
+"""Trees whose decision_function is the sum that is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """One of the models below the final one: the model, as what it was read, what is asked of it, and how many columns that gives."""
+
+    model: Any
+    form: Form
+    method: str
+    width: int
+
+
+def read_stacking(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Form:
+    """Return the form of a ``StackingClassifier`` or ``StackingRegressor``."""
+    from mace.models import form_of
+
+    family = type(model).__name__
+    check_width(family, int(model.n_features_in_), columns)
+    bases = [
+        Base(part, form_of(part, space, columns), method, _width(part, method))
+        for part, method in zip(model.estimators_, model.stack_method_, strict=True)
+    ]
+    head = _head(model, sum(base.width for base in bases) + (len(columns) if model.passthrough else 0))
+    if isinstance(head, TreeEnsemble):
+        return _under_trees(family, head, bases, model.passthrough, space, columns)
+    return _added(family, head, bases, model.passthrough, space, columns)
+
+
+def _width(part: Any, method: str) -> int:
+    """Return how many columns a model gives: of two classes one, of more as many, of a prediction one."""
+    classes = len(getattr(part, "classes_", ()))
+    return 1 if method == "predict" or classes <= 2 else classes
+
+
+def _head(model: Any, width: int) -> Network | TreeEnsemble:
+    """Return the final model over columns of its own."""
+    from mace.models import form_of
+
+    family, final = type(model).__name__, model.final_estimator_
+    own = FeatureSpace({f"column {k}": real(-FAR, FAR) for k in range(width)})
+    try:
+        form = form_of(final, own, tuple(Column(name, k, None) for k, name in enumerate(own)))
+    except UnsupportedModel as error:
+        raise UnsupportedModel(f"cannot read the final_estimator of {family}. {error}") from error
+    is_linear = isinstance(form, Network) and len(form.weights) == 1 and not form.squash and not form.ties_last
+    if is_linear or isinstance(form, TreeEnsemble):
+        return form  # type: ignore[return-value]
+    raise UnsupportedModel(
+        f"cannot read {family}(final_estimator={type(final).__name__}(...)). Supported: linear models, trees and forests. Fit it with one."
+    )
+
+
+# ---- a linear final model
+
+
+def _added(
+    family: str,
+    head: Network,
+    bases: Sequence[Base],
+    passthrough: bool,
+    space: FeatureSpace,
+    columns: tuple[Column, ...],
+) -> Composite:
+    weights, parts, at = head.weights[0], list[Part](), 0
+    for base in bases:
+        parts.append(_part(family, base, weights[:, at : at + base.width]))
+        at += base.width
+    if passthrough:
+        own = np.ascontiguousarray(weights[:, at:])
+        form = Network(space, columns, (own,), (np.zeros(len(own)),), unit=head.unit)
+        parts.append(Weighted(form, np.eye(len(own))))
+    made = Composite(
+        space,
+        tuple(parts),
+        head.biases[0].astype(np.float64),
+        link="identity" if head.is_regressor else "none",
+        is_regressor=head.is_regressor,
+        steps=weights.shape[1],
+    )
+    if made.is_curved and made.outputs > 1:
+        raise UnsupportedModel(
+            f"cannot read {family} of three or more classes with sigmoids among its models. Use stack_method='decision_function' "
+            "or 'predict', or trees and forests."
+        )
+    return made
+
+
+def _part(family: str, base: Base, weights: Floats) -> Part:
+    """Return what one model adds to each output."""
+    form = base.form
+    if not isinstance(form, TreeEnsemble | Network):
+        raise UnsupportedModel(
+            f"cannot read {family} of {type(base.model).__name__}: it is itself made of several models. Stack its models themselves."
+        )
+    if base.method == "predict" and not form.is_regressor:
+        return Voting(form, np.outer(_codes(family, base), weights[:, 0]))
+    if base.method == "predict":
+        return Weighted(
+            form, weights / (len(form.roots) if isinstance(form, TreeEnsemble) and form.link == "mean" else 1)
+        )
+    if base.method == SCORE and _has_score(base):
+        return Weighted(form, weights)
+    if base.method == CHANCE and base.width > 1 and isinstance(form, TreeEnsemble) and form.link == "mean":
+        return Weighted(form, weights / len(form.roots))
+    if base.method == CHANCE and base.width == 1:
+        part = chance(family, base.model, form, 1.0)
+        return (
+            replace(part, factors=weights[:, 0]) if isinstance(part, Curved) else Weighted(form, weights @ part.factors)
+        )
+    raise _unread(family, base)
+
+
+def _codes(family: str, base: Base) -> Floats:
+    """Return the numbers that a classifier predicts."""
+    try:
+        return np.asarray(base.model.classes_).astype(np.float64)
+    except ValueError:
+        raise UnsupportedModel(
+            f"cannot read {family}: {type(base.model).__name__} predicts labels that are no numbers. Fit it without cv='prefit'."
+        ) from None
+
+
+def _has_score(base: Base) -> bool:
+    """Return whether the form's scores are what decision_function gives."""
+    if isinstance(base.form, Network):
+        return not base.form.is_regressor and len(base.form.biases[-1]) == base.width
+    is_plain = getattr(base.model, "loss", "log_loss") == "log_loss"
+    return type(base.model).__name__ in SCORED and is_plain
+
+
+def _unread(family: str, base: Base) -> UnsupportedModel:
+    return UnsupportedModel(
+        f"cannot read {family} of {base.method} of {type(base.model).__name__}: it is no share of trees, no sigmoid of one score, "
+        "and no score that is read. Use stack_method='predict', or another model."
+    )
+
+
+# ---- trees as final model
+
+
+def _under_trees(
+    family: str,
+    head: TreeEnsemble,
+    bases: Sequence[Base],
+    passthrough: bool,
+    space: FeatureSpace,
+    columns: tuple[Column, ...],
+) -> ObliqueTrees:
+    for base in bases:
+        if not isinstance(base.form, Network) or (base.method == "predict" and not base.form.is_regressor):
+            raise UnsupportedModel(
+                f"cannot read {family} of {base.method} of {type(base.model).__name__} below a tree: supported are scores and "
+                "probabilities of linear models and networks. Use a linear final_estimator."
+            )
+    forms = [base.form for base in bases if isinstance(base.form, Network)]
+    given = [Network(space, columns, (np.eye(len(columns)),), (np.zeros(len(columns)),))] if passthrough else []
+    lowering, inputs, over = shared_inputs([*forms, *given], space, columns)
+    edge, rows, at = head.edge.copy(), [], 0
+    for base, form, tensor in zip(bases, forms, inputs, strict=False):
+        own = (head.left >= 0) & (head.column == at)
+        score = lowering.run(tensor, form)
+        if base.method == CHANCE and base.width == 1:
+            moved = [as_score(form, type(base.model).__name__, Threshold(float(e), 0.0)) for e in edge[own]]
+            edge[own] = [threshold.at for threshold in moved]
+            wrong = max((threshold.slack for threshold in moved), default=0.0) / float(lowering.unit)
+            score = Tensor(score.shape, score.weights, score.shift, score.size + wrong * (1 + 2.0**-20), score.steps)
+        elif base.method == CHANCE or len(form.biases[-1]) != base.width:
+            raise _unread(family, base)
+        rows.append(score)
+        at += base.width
+    rows += inputs[len(forms) :]
+    network = lowering.network(lowering.concatenate(rows, 1), space, over)
+    if any(isinstance(column, Traced) for column in over):
+        from mace.models.preprocessing.ground_networks import ground_network
+
+        network = ground_network(network, space)
+    names = tuple(Column(column.name, 0, None) for column in head.columns)
+    return ObliqueTrees(space, network, replace(head, space=space, columns=names, edge=edge))
