@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from conformance import CATEGORIES, GAPS, NUMBERS, as_categories, check, random_points, same, training
+from random_problems import Case
+from referee import disagreement
 from sklearn.pipeline import make_pipeline
 
 import mace
@@ -44,7 +47,8 @@ def margins(name: str, model: Any, X: Any) -> Any:
     if name == "xgboost":
         return model.predict(X, output_margin=True)
     if name == "lightgbm":
-        return model.predict(X, raw_score=True)
+        trees = model.booster_.current_iteration() if model.boosting_type == "rf" else 1  # predict takes the mean
+        return model.predict(X, raw_score=True) / trees
     return model.predict(X, prediction_type="RawFormulaVal")
 
 
@@ -85,6 +89,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     ],
     "lightgbm": [
         {"boosting_type": "dart"},
+        {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.6},
         {"use_missing": False},
         {"n_estimators": 1},
         {"n_estimators": 20, "learning_rate": 0.4},
@@ -167,6 +172,31 @@ def test_every_objective_whose_prediction_is_the_sum_is_read(name: str, options:
     check(model, NUMBERS, bare_margins(name, model, NUMBERS))
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.6}, {"sigmoid": 0.7}]
+)
+def test_one_class_against_the_rest_is_read_for_lightgbm(options: dict[str, Any], tmp_path: Path) -> None:
+    frame, labels = training(NUMBERS, 3)
+    model = estimator("lightgbm", 3, objective="multiclassova", **options).fit(frame, labels)
+    scale = options.get("sigmoid", 1.0)
+    own = bare_margins("lightgbm", model, NUMBERS)
+    reading = check(model, NUMBERS, lambda points: own(points) * scale)
+    model.booster_.save_model(tmp_path / "m.txt")
+    same(read(mace.load_model(tmp_path / "m.txt"), NUMBERS), reading)
+    row = frame.iloc[0].to_dict()
+    best = mace.Explainer(model, NUMBERS).explain(row, certify=True)[0]
+    assert mace.verify(best.certificate, model).outcome == "valid"
+
+
+def test_large_sums_of_one_class_against_the_rest_are_refused_by_name() -> None:
+    frame, labels = training(NUMBERS, 3)
+    model = estimator("lightgbm", 3, objective="multiclassova", n_estimators=60, learning_rate=1.0).fit(frame, labels)
+    with pytest.raises(
+        UnsupportedModel, match=r"objective='multiclassova'\): its sums may be as large.*objective='multiclass'"
+    ):
+        read(model, NUMBERS)
+
+
 @pytest.mark.parametrize("name", ["lightgbm", "catboost"])
 def test_labels_are_those_of_the_training_data(name: str) -> None:
     frame, labels = training(NUMBERS, 3)
@@ -201,6 +231,93 @@ def test_pandas_categories_are_read_and_asked_as_categories(name: str, classes: 
     assert reading.form.subsets  # type: ignore[attr-defined]
     fewer = CATEGORIES.replace(k=categorical(["s", "p"]))
     check(model, fewer, bare_margins(name, model, fewer))
+
+
+ORDERED = FeatureSpace(
+    {
+        "x": real(-3, 3, missing=True),
+        "k": categorical([*"pqrst"]),
+        "grade": mace.ordinal(["low", "mid", "high", "top"]),
+        "m": categorical([3, 5, 8]),
+        "size": mace.ordinal(["s", "m", "l"]),
+    }
+)
+
+
+def ordered(frame: pd.DataFrame, space: FeatureSpace, *, numbers: bool = False) -> pd.DataFrame:
+    """Return a frame whose levels are categories, those in order ordered; ``m`` a plain number where ``numbers``."""
+    made = as_categories(frame, space)
+    for column in ("grade", "size"):
+        made[column] = made[column].cat.set_categories(space[column].levels, ordered=True)  # type: ignore[union-attr]
+    return made.astype({"m": "int64"}) if numbers else made
+
+
+@pytest.mark.parametrize("numbers", [False, True], ids=["categories", "numbers"])
+@pytest.mark.parametrize("classes", CLASSES)
+def test_ordered_categories_are_numbers_to_lightgbm(classes: int | None, numbers: bool, tmp_path: Path) -> None:
+    frame, labels = training(ORDERED, classes)
+    model = estimator("lightgbm", classes, n_estimators=12, **NATIVE["lightgbm"])
+    model.fit(ordered(frame, ORDERED, numbers=numbers), labels)
+    reading = check(model, ORDERED, bare_margins("lightgbm", model, ORDERED))
+    form: Any = reading.form
+    own = {form.columns[c].name for c in form.column[(form.left >= 0) & (form.subset < 0)]}
+    assert own & {"grade", "size"}
+    model.booster_.save_model(tmp_path / "m.txt")
+    same(read(mace.load_model(tmp_path / "m.txt"), ORDERED), reading)
+    fewer = ORDERED.replace(grade=mace.ordinal(["mid", "top"]))
+    check(model, fewer, bare_margins("lightgbm", model, fewer))
+    if classes is not None:
+        best = mace.Explainer(model, ORDERED).explain(frame.iloc[0].to_dict(), certify=True)[0]
+        assert mace.verify(best.certificate, model).outcome == "valid"
+
+
+def test_ordered_categories_of_lightgbm_that_fit_two_features_are_refused() -> None:
+    frame, labels = training(ORDERED, 2)
+    made = ordered(frame, ORDERED, numbers=True).assign(
+        m=frame["k"].map(dict(zip("pqrst", (3, 5, 8, 3, 5), strict=True)))
+    )
+    model = estimator("lightgbm", 2).fit(made.astype({"m": "int64"}), labels)
+    with pytest.raises(UnsupportedModel, match="has no ways to place their categories"):
+        read(model, ORDERED.replace(grade=mace.ordinal(["low", "else"])))
+    alike = FeatureSpace(
+        {name: mace.ordinal(["a", "b"]) if name != "x" else real(0, 1) for name in ("x", "one", "two")}
+    )
+    same_levels = pd.DataFrame(
+        {"x": np.linspace(0, 1, 80), "one": pd.Categorical(["a", "b"] * 40, ordered=True), "two": [1, 2] * 40}
+    )
+    model = estimator("lightgbm", 2).fit(same_levels, np.arange(80) > 40)
+    with pytest.raises(UnsupportedModel, match="has 2 ways to place"):
+        read(model, alike)
+
+
+FINITE = FeatureSpace(
+    {
+        "x": real(-2, 2, step=0.5, missing=True),
+        "k": categorical([*"pqr"]),
+        "grade": mace.ordinal(["low", "mid", "high"]),
+        "m": categorical([3, 5]),
+        "size": mace.ordinal(["s", "m", "l"]),
+    }
+)
+VARIANTS: dict[str, tuple[str, int, dict[str, Any]]] = {
+    "ordered": ("lightgbm", 2, {}),
+    "rf": ("lightgbm", 2, {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.6}),
+    "one against the rest": ("lightgbm", 3, {"objective": "multiclassova"}),
+    "dart": ("xgboost", 2, {"booster": "dart", "rate_drop": 0.5, "one_drop": 1, "enable_categorical": True}),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*is deprecated")  # by later versions of XGBoost, which still fit it
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_their_answers_are_those_of_brute_force(variant: str, seed: int) -> None:
+    name, classes, options = VARIANTS[variant]
+    frame, labels = training(FINITE, classes)
+    labels = np.random.default_rng(seed).permutation(classes)[labels]
+    model = estimator(name, classes, **options, random_state=seed).fit(ordered(frame, FINITE), labels)
+    question = {"distance": ["l1", "l0", "linf", "l2"][seed]}
+    case = Case(variant, model, FINITE, frame.iloc[seed].to_dict(), question)
+    assert disagreement(case, "auto") is None
 
 
 @pytest.mark.parametrize("onehot", [1, 100])
@@ -437,7 +554,6 @@ PLAIN = FeatureSpace({"a": real(0, 1), "b": real(0, 1)})
 @pytest.mark.parametrize(
     ("name", "classes", "options", "message"),
     [
-        ("xgboost", 2, {"booster": "dart", "rate_drop": 0.5, "one_drop": 1}, "booster='dart'.*gbtree.*rate_drop"),
         ("xgboost", 2, {"booster": "gblinear", "verbosity": 0}, "booster='gblinear'"),
         ("xgboost", 2, {"objective": "binary:hinge"}, "objective='binary:hinge'.*Supported: binary:logistic"),
         ("xgboost", None, {"objective": "count:poisson"}, "objective='count:poisson'"),
@@ -447,7 +563,6 @@ PLAIN = FeatureSpace({"a": real(0, 1), "b": real(0, 1)})
         ("xgboost", None, {"objective": lambda y, p: (p - y, np.ones_like(p))}, "an objective that is a function"),
         ("lightgbm", None, {"objective": "binary"}, "objective='binary'.*Supported: regression"),
         ("lightgbm", 2, {"objective": "multiclassova", "num_class": 2}, "objective='multiclassova'"),
-        ("lightgbm", 2, {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.5}, "boosting_type='rf'"),
         ("lightgbm", None, {"objective": "poisson"}, "objective='poisson'"),
         ("lightgbm", None, {"reg_sqrt": True}, "reg_sqrt=True"),
         ("lightgbm", None, {"linear_tree": True}, "linear_tree=True"),
@@ -464,25 +579,29 @@ def test_what_cannot_be_read_is_refused_with_the_reason(
         read(model, PLAIN)
 
 
+DART = {"booster": "dart", "rate_drop": 0.5, "one_drop": 1, "n_estimators": 12}
+
+
 @pytest.mark.filterwarnings("ignore:.*is deprecated")  # by later versions of XGBoost, which still fit it
-def test_dart_is_refused_by_name_with_categories_too() -> None:
-    frame, labels = training(CATEGORIES, 2)
-    model = estimator("xgboost", 2, booster="dart", rate_drop=0.5, one_drop=1, enable_categorical=True)
+@pytest.mark.parametrize("normalize", ["tree", "forest"])
+@pytest.mark.parametrize("classes", CLASSES)
+def test_dart_is_read_with_and_without_categories(classes: int | None, normalize: str, tmp_path: Path) -> None:
+    frame, labels = training(CATEGORIES, classes)
+    model = estimator("xgboost", classes, **DART, enable_categorical=True, normalize_type=normalize)
     model.fit(as_categories(frame, CATEGORIES), labels)
-    for each in (model, model.get_booster()):
-        with pytest.raises(UnsupportedModel, match=r"booster='dart'.*gbtree"):
-            read(each, CATEGORIES)
-
-
-@pytest.mark.filterwarnings("ignore:(?s).*are not used")  # by versions of XGBoost where only dart drops trees
-def test_weights_of_dropped_trees_are_not_left_out() -> None:
-    frame, labels = training(NUMBERS, 2)
-    model = estimator("xgboost", 2, rate_drop=0.5, one_drop=1).fit(frame, labels)
-    if b"weight_drop" not in model.get_booster().save_raw("json"):
-        check(model, NUMBERS, bare_margins("xgboost", model, NUMBERS))
-        return
-    with pytest.raises(UnsupportedModel, match="without rate_drop"):
-        read(model, NUMBERS)
+    weights = json.loads(bytes(model.get_booster().save_raw("json")))["learner"]["gradient_booster"]
+    assert min(weights.get("weight_drop") or weights["model"]["weight_drop"]) < 1
+    reading = check(model, CATEGORIES, bare_margins("xgboost", model, CATEGORIES))
+    assert reading.form.subsets  # type: ignore[attr-defined]
+    check(model.get_booster(), CATEGORIES)
+    model.save_model(tmp_path / "m.json")
+    same(read(mace.load_model(tmp_path / "m.json"), CATEGORIES), reading)
+    if classes is not None:
+        best = mace.Explainer(model, CATEGORIES).explain(frame.iloc[0].to_dict(), certify=True)[0]
+        assert mace.verify(best.certificate, model).outcome == "valid"
+    frame, labels = training(NUMBERS, classes)
+    plain = estimator("xgboost", classes, **DART, base_score=0.3).fit(frame, labels)
+    check(plain, NUMBERS, bare_margins("xgboost", plain, NUMBERS))
 
 
 def test_weights_of_dropped_trees_are_seen_in_files_as_later_versions_write_them(
@@ -493,17 +612,15 @@ def test_weights_of_dropped_trees_are_seen_in_files_as_later_versions_write_them
     model = estimator("xgboost", 2).fit(frame, labels)
     booster = model.get_booster()
     saved = json.loads(bytes(booster.save_raw("json")))
-
-    def written(weights: list[float]) -> None:
-        saved["learner"]["gradient_booster"]["model"]["weight_drop"] = weights
-        monkeypatch.setattr(type(booster), "save_raw", lambda self, kind: json.dumps(saved).encode())
-
+    plain: Any = read(model, NUMBERS).form
     trees = booster.num_boosted_rounds()
-    written([1.0] * (trees - 1) + [0.5])
-    with pytest.raises(UnsupportedModel, match="without rate_drop"):
-        read(model, NUMBERS)
-    written([1.0] * trees)
-    assert read(model, NUMBERS).family == "XGBClassifier"
+    saved["learner"]["gradient_booster"]["model"]["weight_drop"] = [1.0] * (trees - 1) + [0.5]
+    monkeypatch.setattr(type(booster), "save_raw", lambda self, kind: json.dumps(saved).encode())
+    weighted: Any = read(model, NUMBERS).form
+    last = plain.roots[-1]
+    assert np.array_equal(weighted.value[:last], plain.value[:last])
+    assert np.array_equal(weighted.value[last:], plain.value[last:] * 0.5)
+    assert weighted.rounding > plain.rounding
 
 
 @pytest.mark.parametrize("name", PACKAGES)

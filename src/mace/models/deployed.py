@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from mace.exact import rounded_in
 from mace.forms import Composite, Form, TreeEnsemble
 from mace.forms.scoring import column_values
 from mace.models.reading import Ask, Rate, check_features
-from mace.space import Categorical, Column, FeatureSpace, Ordinal, Point, Real, Scalar, numeric_columns
+from mace.space import Categorical, Column, Feature, FeatureSpace, Ordinal, Point, Real, Scalar, numeric_columns
 from mace.space.features import Level, is_missing, plain_scalar
 
 Matrix = Any
@@ -56,6 +57,9 @@ class Deployed:
     native : mapping of int to levels
         The columns that must come as pandas categories, each with the model's own list of categories by code; ``None`` where it
         has no codes.
+    listed : sequence of levels
+        The categories of every pandas category, in the order of the columns, where the model does not say which columns these are:
+        features of the space whose levels are among them.
     is_probed : bool
         Whether the form is compared with the model on a few rows when it is read.
     written : callable
@@ -67,6 +71,7 @@ class Deployed:
     classes: tuple[Scalar, ...] | None
     names: tuple[str, ...] | None
     native: Mapping[int, Sequence[Level] | None] = field(default_factory=dict)
+    listed: Sequence[Sequence[Level]] = ()
     is_probed: bool = False
     written: Callable[[str], str] = str
 
@@ -74,10 +79,12 @@ class Deployed:
 def bare_columns(family: str, deployed: Deployed, space: FeatureSpace) -> tuple[Column, ...]:
     """Return the columns of a model fitted directly on the space's features: in its own order, or the space's where it knows no names."""
     columns: list[Column] = []
-    for place, name in enumerate(_in_order(family, deployed, space)):
+    order = _in_order(family, deployed, space)
+    native = _placed(family, deployed.listed, [space[name] for name in order]) if deployed.listed else deployed.native
+    for place, name in enumerate(order):
         index = space.index(name)
-        if place in deployed.native:
-            columns.append(_native(name, index, space, deployed.native[place]))
+        if place in native:
+            columns.append(_native(name, index, space, native[place]))
         else:
             columns += _numeric(family, name, index, FeatureSpace({name: space[name]}))
     if not space.has_dtypes:
@@ -99,6 +106,31 @@ def _in_order(family: str, deployed: Deployed, space: FeatureSpace) -> list[str]
     names = dict(zip(written, space, strict=True))
     check_features(family, [names.get(name, name) for name in deployed.names], space.names)
     return [names[name] for name in deployed.names]
+
+
+def _placed(
+    family: str, listed: Sequence[Sequence[Level]], features: Sequence[Feature]
+) -> dict[int, Sequence[Level] | None]:
+    """Return the one way to give lists of categories, in order, to features with levels among them."""
+    known = [{_kind(level) for level in levels} for levels in listed]
+    own = {
+        j: {_kind(level) for level in feature.levels if not is_missing(level)}
+        for j, feature in enumerate(features)
+        if isinstance(feature, Ordinal | Categorical)
+    }
+    ways = [
+        chosen
+        for chosen in combinations(own, len(listed))
+        if all(own[j] <= levels for j, levels in zip(chosen, known, strict=True))
+    ]
+    if len(ways) != 1:
+        shown = "; ".join(", ".join(map(str, levels[:6])) for levels in listed)
+        raise UnsupportedModel(
+            f"cannot read {family}: it was fitted on ordered category columns and does not say which, and the space has "
+            f"{len(ways) or 'no'} ways to place their categories ({shown}). Declare each as mace.ordinal([...]) or mace.categorical([...]) "
+            "with levels of its own, or fit it on the codes of mace.Encoder(space, categorical='codes')."
+        )
+    return dict(zip(ways[0], listed, strict=True))
 
 
 def _numeric(family: str, name: str, index: int, alone: FeatureSpace) -> list[Column]:

@@ -2,16 +2,16 @@
 
 LightGBM compares in float64, x <= threshold goes left, and takes |x| up to float32's 1e-35 for 0. NaN goes the default way where the
 node's missing type is NaN, else counts as 0. A set of categories at a node goes left; NaN and unknown categories go right. A booster
-decides as the classifier does: the second class where its probability is above one half, or the class of the greatest probability.
+decides as the classifier does: the second class where its probability is above one half, or the class of the greatest probability. A
+random forest (``boosting="rf"``) reports the mean of its trees, through the same link.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,10 @@ SQUASH = Fraction(1, 2**48)
 """Beyond this distance of two sums the float64 sigmoid or softmax tells them apart."""
 
 LINEAR = ("regression", "regression_l1", "huber", "fair", "quantile", "mape")
-CLASSES = ("binary", "multiclass")
+CLASSES = ("binary", "multiclass", "multiclassova")
+
+LARGEST = 20.0
+"""Sums that may be larger in size are not told apart once the logistic function has rounded them to 1."""
 
 CATEGORICAL, DEFAULT_LEFT = 1, 2
 NONE, AS_ZERO, NAN = 0, 1, 2
@@ -68,7 +71,7 @@ def deployed_estimator(model: Any) -> Deployed:
         probabilities=getattr(model, "predict_proba", None),
         classes=class_labels(model),
         names=names,
-        native=_native(saved, names),
+        **_categories(saved, names),
         written=_written,
     )
 
@@ -77,10 +80,13 @@ def deployed_booster(booster: Any) -> Deployed:
     """Return how a ``Booster`` is asked: with its best iterations, as ``Booster.predict`` uses them."""
     saved = _saved(booster, iterations=1)
     names = _names(saved)
-    asked = partial(Deployed, names=names, native=_native(saved, names), written=_written)
+
+    def asked(predict: Any, probabilities: Any, classes: Any) -> Deployed:
+        return Deployed(predict, probabilities, classes, names, written=_written, **_categories(saved, names))
+
     if saved.objective in LINEAR:
         return asked(booster.predict, None, None)
-    if saved.objective == "multiclass":
+    if saved.objective != "binary":
         return asked(lambda X: booster.predict(X).argmax(axis=1), booster.predict, tuple(range(saved.outputs)))
     return asked(
         lambda X: (booster.predict(X) > 0.5).astype(int),
@@ -99,15 +105,14 @@ def _names(saved: _SavedText) -> tuple[str, ...] | None:
     return None if saved.names == tuple(f"Column_{j}" for j in range(len(saved.names))) else saved.names
 
 
-def _native(saved: _SavedText, names: tuple[str, ...] | None) -> dict[int, Sequence[Level]]:
-    if not saved.categories:
+def _categories(saved: _SavedText, names: tuple[str, ...] | None) -> dict[str, Any]:
+    """Return the columns that are pandas categories, with their categories; where some are ordered, which are numbers to the trees, or
+    others were named in categorical_feature, it is not saved which they are, and the space must tell."""
+    if not saved.categories or names is None:
         return {}
-    if names is None or len(saved.categorical) != len(saved.categories):
-        raise UnsupportedModel(
-            "cannot read a LightGBM model fitted on a frame with an ordered category column, or with other columns named in "
-            "categorical_feature: it is not saved which is which. Fit it on the codes of mace.Encoder(space, categorical='codes')."
-        )
-    return dict(zip(saved.categorical, saved.categories, strict=True))
+    if len(saved.categorical) == len(saved.categories):
+        return {"native": dict(zip(saved.categorical, saved.categories, strict=True))}
+    return {"listed": saved.categories, "is_probed": True}
 
 
 # ---- reading
@@ -121,6 +126,11 @@ def read_estimator(model: Any, space: FeatureSpace, columns: tuple[Column, ...])
     _check(saved, family, LINEAR if classes is None else CLASSES)
     if classes is not None and len(classes) < 2:
         raise UnsupportedModel(f"{family} was fitted on a single class. Fit it on data with two or more.")
+    if classes is not None and len(classes) == 2 and saved.outputs > 1:
+        raise UnsupportedModel(
+            f"cannot read {family}(objective={saved.objective!r}) of two classes: its predict_proba takes two columns for one. "
+            "Fit it with objective='binary'."
+        )
     return _form(saved, family, space, columns)
 
 
@@ -143,16 +153,28 @@ def _form(saved: _SavedText, family: str, space: FeatureSpace, columns: tuple[Co
     check_width(family, len(saved.names), columns)
     is_regressor = saved.objective in LINEAR
     reader = _Reader(family, space, columns)
-    scale = saved.sigmoid
+    scale = saved.sigmoid / (len(saved.trees) // saved.outputs if saved.is_average else 1)
     trees = [reader.tree(entries, number % saved.outputs, scale) for number, entries in enumerate(saved.trees)]
-    return TreeEnsemble(
+    made = TreeEnsemble(
         space=space,
         columns=columns,
         **join(trees, outputs=saved.outputs, columns=len(columns)),
-        squash=Fraction(0) if is_regressor else SQUASH + product_rounding(scale, [tree.value for tree in trees]),
+        squash=(Fraction(0) if is_regressor else SQUASH) + product_rounding(scale, [tree.value for tree in trees]),
         link="identity" if is_regressor else "logistic" if saved.objective == "binary" else "none",
         is_regressor=is_regressor,
     )
+    return _one_against_the_rest(made, family) if saved.objective == "multiclassova" else made
+
+
+def _one_against_the_rest(form: TreeEnsemble, family: str) -> TreeEnsemble:
+    """Return sums that are compared after a logistic function each, which flattens large ones: 1 - p falls as exp(-sum)."""
+    largest = float(form.magnitude.max())
+    if largest > LARGEST:
+        raise UnsupportedModel(
+            f"cannot read {family}(objective='multiclassova'): its sums may be as large as {largest:.3g}, above {LARGEST:g}, where "
+            "probabilities are not told from 1. Fit fewer trees, or with objective='multiclass'."
+        )
+    return replace(form, squash=form.squash + SQUASH * Fraction(math.exp(largest)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +308,6 @@ def _saved(booster: Any, *, iterations: int | None = None) -> _SavedText:
 
 def _check(saved: _SavedText, family: str, accepted: Sequence[str]) -> None:
     """Refuse what is not a sum of constant leaves, or is reported through another link."""
-    if saved.is_average:
-        raise UnsupportedModel(f"cannot read {family}(boosting_type='rf'). Fit it with boosting_type='gbdt'.")
     if saved.objective not in accepted:
         raise UnsupportedModel(
             f"cannot read {family}(objective={saved.objective!r}). Supported: {', '.join(accepted)}."

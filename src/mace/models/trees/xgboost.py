@@ -1,8 +1,8 @@
 """Reading XGBoost's models: ``XGBClassifier``, ``XGBRegressor`` and ``Booster``.
 
 XGBoost rounds a row to float32, goes left where x < threshold, and adds float32 leaves to a float32 start. A set of categories at a node
-goes right. A booster is asked through a ``DMatrix``; it decides as the classifier does: the second class where its probability is
-above one half, or the class of the greatest probability.
+goes right. Where trees were dropped in training (dart) each has a weight. A booster is asked through a ``DMatrix``; it decides as the
+classifier does: the second class where its probability is above one half, or the class of the greatest probability.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class _SavedBooster:
     width: int
     base: NDArray[np.float32]
     trees: list[dict[str, Any]]
+    weights: NDArray[np.float64]
     outputs: list[int]
     iterations: list[int]
     categorical: list[int]
@@ -165,7 +166,8 @@ def _form(
     count = saved.iterations[end] if end else len(saved.trees)
     codes = {column: _codes(columns[column], family) for column in saved.categorical}
     trees = [
-        _tree(tree, output, codes) for tree, output in zip(saved.trees[:count], saved.outputs[:count], strict=True)
+        _tree(tree, output, codes, float(weight))
+        for tree, output, weight in zip(saved.trees[:count], saved.outputs[:count], saved.weights[:count], strict=True)
     ]
     is_regressor = saved.objective in LINEAR
     base = saved.base.astype(np.float64)
@@ -177,23 +179,38 @@ def _form(
         base=base,
         unit=UNIT32,
         # The base's logarithm is the machine's own, good to a unit in the last place.
-        squash=(Fraction(0) if is_regressor else SQUASH) + 4 * UNIT32 * Fraction(float(np.abs(base).max())),
+        squash=(Fraction(0) if is_regressor else SQUASH)
+        + 4 * UNIT32 * Fraction(float(np.abs(base).max()))
+        + _weighting(saved.weights[:count], trees, base),
         link=link,  # type: ignore[arg-type]
         is_regressor=is_regressor,
     )
+
+
+def _weighting(weights: NDArray[np.float64], trees: Sequence[Tree], base: NDArray[np.float64]) -> Fraction:
+    """Return by how much weights of trees may change a difference of two sums: each leaf is added to the base, the base taken off again
+    and what is left multiplied, in float32."""
+    if (weights == 1).all():
+        return Fraction(0)
+    start = float(np.abs(base).max())
+    sizes = [
+        abs(weight) * start + float(np.abs(tree.value[tree.left < 0]).max())
+        for weight, tree in zip(weights, trees, strict=True)
+    ]
+    return 8 * UNIT32 * Fraction(sum(sizes)) * (1 + Fraction(1, 2**20))
 
 
 def _learner(booster: Any, family: str) -> dict[str, Any]:
     """Return a booster as it saves itself; one that is no sum of trees is refused."""
     learner: dict[str, Any] = json.loads(bytes(booster.save_raw("json")))["learner"]
     gradient = learner["gradient_booster"]
-    name = gradient["name"]
-    if name == "gbtree" and any(weight != 1 for weight in gradient["model"].get("weight_drop", ())):
-        name = "dart"  # which calls itself gbtree from XGBoost 3.4 on, and keeps a weight a tree
-    if name != "gbtree":
+    if (
+        gradient["name"] == "dart"
+    ):  # which calls itself gbtree from XGBoost 3.4 on, and keeps its weights beside the trees
+        gradient["model"] = {**gradient["gbtree"]["model"], "weight_drop": gradient["weight_drop"]}
+    elif gradient["name"] != "gbtree":
         raise UnsupportedModel(
-            f"cannot read {family}(booster={name!r}). Supported: booster='gbtree', without rate_drop and one_drop. "
-            "Fit it with that."
+            f"cannot read {family}(booster={gradient['name']!r}). Supported: booster='gbtree' and 'dart'. Fit it with one of these."
         )
     return learner
 
@@ -219,6 +236,7 @@ def _saved(booster: Any, family: str, accepted: Sequence[str]) -> _SavedBooster:
         width=int(parameters["num_feature"]),
         base=_base(parameters["base_score"], objective, max(1, classes)),
         trees=model["trees"],
+        weights=np.array(model.get("weight_drop") or [1.0] * len(model["trees"]), dtype=np.float32).astype(np.float64),
         outputs=model["tree_info"],
         iterations=model.get("iteration_indptr") or list(range(0, len(model["trees"]) + 1, per_iteration)),
         categorical=[column for column, kind in enumerate(learner["feature_types"]) if kind == "c"],
@@ -261,7 +279,7 @@ def _codes(column: Column, family: str) -> NDArray[np.int64]:
     return np.where(is_missing_level, -1, table.astype(np.int64))
 
 
-def _tree(tree: dict[str, Any], output: int, codes: dict[int, NDArray[np.int64]]) -> Tree:
+def _tree(tree: dict[str, Any], output: int, codes: dict[int, NDArray[np.int64]], weight: float) -> Tree:
     condition = np.array(tree["split_conditions"], dtype=np.float64).astype(np.float32)
     column = np.array(tree["split_indices"], dtype=np.int64)
     starts, sizes = tree["categories_segments"], tree["categories_sizes"]
@@ -277,7 +295,7 @@ def _tree(tree: dict[str, Any], output: int, codes: dict[int, NDArray[np.int64]]
         left=left,
         right=np.array(tree["right_children"], dtype=np.int64),
         missing_left=np.array(tree["default_left"], dtype=bool),
-        value=condition.astype(np.float64),
+        value=condition.astype(np.float64) * weight,
         output=output,
         lefts=lefts,
     )
