@@ -243,7 +243,7 @@ def test_a_frozen_model_is_calibrated_and_its_slope_may_have_either_sign() -> No
 @pytest.mark.parametrize(
     ("model", "classes", "message"),
     [
-        (CalibratedClassifierCV(LinearSVC(), ensemble=False), 3, "with 3 classes: each has its own calibration"),
+        (CalibratedClassifierCV(LinearSVC()), 3, "with 3 classes: the mean of calibrations"),
         (
             VotingClassifier([("a", lm.LogisticRegression()), ("b", lm.LogisticRegression(C=9))], voting="soft"),
             3,

@@ -1,4 +1,4 @@
-"""Reading scikit-learn's ``CalibratedClassifierCV`` of binary models.
+"""Reading scikit-learn's ``CalibratedClassifierCV``; here of binary models, of others in :mod:`mace.models.ensembles.calibrated_classes`.
 
 The calibrated probability is expit(z) in float64, and the second class is predicted where it is above its complement.
 With T the model's score,
@@ -32,6 +32,7 @@ from mace.errors import UnsupportedModel
 from mace.exact import UNIT, gamma
 from mace.forms import Composite, Curved, Form, Network, Polyline, TreeEnsemble
 from mace.forms.network import SQUASH
+from mace.models.ensembles.calibrated_classes import greatest_polyline, greatest_score, of_classes
 from mace.models.ensembles.threshold import CHANCE, SCORE, Threshold, response, thresholded
 from mace.models.estimator import check_width
 from mace.space import Column, FeatureSpace
@@ -44,10 +45,7 @@ def read_calibrated(model: Any, space: FeatureSpace, columns: tuple[Column, ...]
     check_width(type(model).__name__, int(getattr(model, "n_features_in_", len(columns))), columns)
     calibrated = model.calibrated_classifiers_
     if len(model.classes_) != 2:
-        raise UnsupportedModel(
-            f"cannot read CalibratedClassifierCV with {len(model.classes_)} classes: each has its own calibration, and the greatest of "
-            "them is not piecewise linear. Explain the model without the calibration."
-        )
+        return _of_classes(model, space, columns)
     if len(calibrated) > 1:
         parts = tuple(_part(each, len(calibrated), space, columns) for each in calibrated)
         return Composite(space, parts, np.array([-0.5]), link="chance")
@@ -71,6 +69,31 @@ def read_calibrated(model: Any, space: FeatureSpace, columns: tuple[Column, ...]
         return _scaled(form, 2 * float(calibrator.beta_), 0.0)
     slope, shift = float(calibrator.a_), float(calibrator.b_)
     return _scaled(form, -slope, -shift) if kind == SCORE else _threshold(form, slope, shift)
+
+
+def _of_classes(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Form:
+    """Return the form of one calibrated model of three or more classes."""
+    from mace.models import form_of, ground
+
+    count, calibrated = len(model.classes_), model.calibrated_classifiers_
+    if len(calibrated) > 1:
+        raise UnsupportedModel(
+            f"cannot read CalibratedClassifierCV(ensemble=True) with {count} classes: the mean of calibrations, each divided by their sum, "
+            "is not piecewise linear. Fit it with ensemble=False, or explain the model without the calibration."
+        )
+    method, estimator = calibrated[0].method, _thawed(calibrated[0].estimator)
+    kind = response(estimator, (SCORE, CHANCE))
+    if len(estimator.classes_) != count:
+        raise UnsupportedModel("the calibrated model was fitted on rows without some class. Fit it on more rows.")
+    form = of_classes(estimator, ground(form_of(estimator, space, columns), space), kind, method)
+    calibrators = calibrated[0].calibrators
+    if method == "isotonic":
+        return greatest_polyline(form, [_polyline(each) for each in calibrators], space)
+    if method == "sigmoid":
+        slopes, shifts = (np.array([-float(getattr(each, name)) for each in calibrators]) for name in ("a_", "b_"))
+        return greatest_score(form, slopes, shifts, space, is_softmax=False)
+    slope = float(calibrators[0].beta_)
+    return greatest_score(form, np.full(count, slope), np.zeros(count), space, is_softmax=True)
 
 
 def _part(calibrated: Any, count: int, space: FeatureSpace, columns: tuple[Column, ...]) -> Curved:

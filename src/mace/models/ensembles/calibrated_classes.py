@@ -1,0 +1,117 @@
+"""Reading ``CalibratedClassifierCV(ensemble=False)`` of three or more classes.
+
+Each class has a calibration of its own, of the model's score (or share of trees) for that class; the calibrated numbers are divided by
+their sum, which changes no order, and the greatest wins. Sigmoids: the greatest is that of the greatest z = -(a T + b), but for large
+z, whose sigmoids are rounded to the same number. Isotonic calibrations are polylines, of which the greatest wins. A temperature
+multiplies all scores before one softmax.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mace.errors import UnsupportedModel
+from mace.exact import gamma
+from mace.forms import Box, Composite, Curved, Form, Network, Polyline, TreeEnsemble
+from mace.forms.network import SQUASH
+from mace.models.ensembles.threshold import CHANCE, SCORE
+from mace.space import Categorical, FeatureSpace, Ordinal
+
+Floats = NDArray[np.float64]
+
+LARGEST = 30.0
+"""Scores that may be larger are not told apart once their sigmoids are rounded to 1."""
+
+LEAST = -600.0
+"""Where all scores may be below, their sigmoids may all be rounded to 0."""
+
+SCORED = ("GradientBoostingClassifier", "HistGradientBoostingClassifier")
+"""Trees whose decision_function is the sums that are read."""
+
+
+def of_classes(estimator: Any, form: Form, kind: str, method: str) -> TreeEnsemble | Network:
+    """Return the numbers that are calibrated, one a class; a model that gives others is refused."""
+    family = type(estimator).__name__
+    if isinstance(form, Network) and kind == SCORE and not form.is_regressor and len(form.biases[-1]) > 2:
+        return replace(form, link="none", squash=Fraction(0))
+    if isinstance(form, TreeEnsemble) and kind == SCORE and family in SCORED and form.outputs > 2:
+        return replace(form, link="none")
+    if isinstance(form, TreeEnsemble) and kind == CHANCE and form.link == "mean" and method != "temperature":
+        trees = len(form.roots)
+        wrong = 2 * gamma(2 * trees + 16, form.unit)
+        return replace(form, value=form.value / trees, squash=wrong, link="none")
+    raise UnsupportedModel(
+        f"cannot read CalibratedClassifierCV(method={method!r}) of {family} with {len(estimator.classes_)} classes. Supported: scores of "
+        "linear models and boosted trees, and for 'sigmoid' and 'isotonic' shares of trees. Explain the model without the calibration."
+    )
+
+
+def greatest_score(
+    form: TreeEnsemble | Network, slopes: Floats, shifts: Floats, space: FeatureSpace, *, is_softmax: bool
+) -> TreeEnsemble | Network:
+    """Return scores slope·T + shift, which are compared after a softmax, or after a sigmoid each."""
+    if not np.isfinite([slopes, shifts]).all():
+        raise UnsupportedModel("the calibration is not fitted: a parameter of it is no finite number. Fit it again.")
+    steepest = float(np.abs(slopes).max())
+    if isinstance(form, Network):
+        sizes = form.sizes if form.sizes is not None else tuple(np.abs(bias) for bias in form.biases)
+        made: TreeEnsemble | Network = replace(
+            form,
+            weights=(*form.weights[:-1], form.weights[-1] * slopes[:, None]),
+            biases=(*form.biases[:-1], form.biases[-1] * slopes + shifts),
+            sizes=(*sizes[:-1], sizes[-1] * np.abs(slopes) + np.abs(shifts)),
+            steps=form.steps + 5,
+        )
+    else:
+        rounded = 16 * form.unit * Fraction(float(form.magnitude.max()) * steepest + float(np.abs(shifts).max()))
+        made = replace(
+            form,
+            value=form.value * slopes,
+            base=form.base * slopes + shifts,
+            squash=Fraction(steepest) * form.rounding + rounded,
+        )
+    if is_softmax:
+        return replace(made, squash=made.squash + SQUASH * made.unit)
+    low, high = made.score_bounds(_whole(space))
+    largest = float(max(high.max(), 0.0))
+    if largest > LARGEST or low.max() < LEAST:
+        raise UnsupportedModel(
+            f"cannot read CalibratedClassifierCV: its scores may be {low.min():.3g} to {high.max():.3g} on this space, above {LARGEST:g} or all "
+            f"below {LEAST:g}, where calibrated probabilities are not told from 1 or 0. Narrow the space, or explain the model without the calibration."
+        )
+    return replace(made, squash=made.squash + 256 * made.unit * Fraction(1 + math.exp(largest)))
+
+
+def greatest_polyline(form: TreeEnsemble | Network, lines: Sequence[Polyline], space: FeatureSpace) -> Composite:
+    """Return the polylines of each class's number, of which the greatest wins."""
+    classes = len(lines)
+    parts = tuple(Curved(_alone(form, k), line, np.eye(classes)[k]) for k, line in enumerate(lines))
+    return Composite(space, parts, np.zeros(classes))
+
+
+def _alone(form: TreeEnsemble | Network, k: int) -> TreeEnsemble | Network:
+    """Return one of several scores."""
+    if isinstance(form, TreeEnsemble):
+        return replace(form, value=form.value[:, [k]], base=form.base[[k]])
+    return replace(
+        form,
+        weights=(*form.weights[:-1], form.weights[-1][[k]]),
+        biases=(*form.biases[:-1], form.biases[-1][[k]]),
+        sizes=None if form.sizes is None else (*form.sizes[:-1], form.sizes[-1][[k]]),
+    )
+
+
+def _whole(space: FeatureSpace) -> Box:
+    return tuple(
+        (Fraction(0), Fraction(len(feature.levels) - 1))
+        if isinstance(feature, Ordinal | Categorical)
+        else (Fraction(feature.low), Fraction(feature.high))
+        for feature in space.values()
+    )
