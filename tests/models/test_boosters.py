@@ -632,11 +632,7 @@ def test_an_unfitted_model_and_another_width_are_refused(name: str) -> None:
         read(model, FeatureSpace({"a": real(0, 1), "b": real(0, 1), "c": real(0, 1)}))
 
 
-def test_statistics_of_categories_and_a_moved_threshold_are_refused_for_catboost() -> None:
-    frame, labels = training(CATEGORIES, 2)
-    model = estimator("catboost", 2, cat_features=["k", "m"], one_hot_max_size=2).fit(frame, labels)
-    with pytest.raises(UnsupportedModel, match=r"statistics of categories.*one_hot_max_size"):
-        read(model, CATEGORIES)
+def test_a_moved_threshold_is_refused_for_catboost() -> None:
     plain = estimator("catboost", 2).fit(X, Y)
     plain.set_probability_threshold(0.7)
     with pytest.raises(UnsupportedModel, match=r"probability threshold 0.7.*at_least"):

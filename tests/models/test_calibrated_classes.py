@@ -102,7 +102,7 @@ def test_a_pipeline_inside_is_read_over_the_frame() -> None:
             CalibratedClassifierCV(MLPClassifier((2,), max_iter=5), ensemble=False, cv=2),
             "of MLPClassifier with 3 classes",
         ),
-        (CalibratedClassifierCV(LinearSVC(C=100), ensemble=False, cv=2), "not told from 1"),
+        (CalibratedClassifierCV(LinearSVC(C=100), ensemble=False, cv=2), "are not told from 1 or 0"),
     ],
 )
 def test_what_is_not_read_is_refused_by_name(model: Any, message: str) -> None:

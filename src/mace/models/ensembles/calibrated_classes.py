@@ -83,8 +83,8 @@ def greatest_score(
     largest = float(max(high.max(), 0.0))
     if largest > LARGEST or low.max() < LEAST:
         raise UnsupportedModel(
-            f"cannot read CalibratedClassifierCV: its scores may be {low.min():.3g} to {high.max():.3g} on this space, above {LARGEST:g} or all "
-            f"below {LEAST:g}, where calibrated probabilities are not told from 1 or 0. Narrow the space, or explain the model without the calibration."
+            f"cannot read CalibratedClassifierCV: its scores may be {low.min():.3g} to {high.max():.3g} on this space; above {LARGEST:g} "
+            f"or all below {LEAST:g}, calibrated probabilities are not told from 1 or 0. Narrow the space, or leave the calibration out."
         )
     return replace(made, squash=made.squash + 256 * made.unit * Fraction(1 + math.exp(largest)))
 

@@ -18,7 +18,7 @@ from mace.errors import UnsupportedModel
 from mace.forms import TreeEnsemble
 from mace.models.preprocessing.crossings import MOST, sides
 from mace.models.preprocessing.traced import Floats, Given, Traced, all_values, is_leveled, values_at
-from mace.space import Categorical, Feature, FeatureSpace, Integer, Ordinal
+from mace.space import Categorical, Column, Feature, FeatureSpace, Integer, Ordinal
 
 MOST_COMBINATIONS = 65_536
 """So many rows of a product are asked one by one."""
@@ -71,19 +71,22 @@ def split_products(form: TreeEnsemble, space: FeatureSpace) -> TreeEnsemble:
             blocks[node] = made[number][1]
             if not blocks[node]:
                 target[node] = form.left[node] if made[number][0] == LEFT else form.right[node]
-    while (target[target] != target).any():
-        target = target[target]
-    return _expanded(form, columns, space, blocks, target)
+    return expanded(form, columns, space, blocks, target)
 
 
-def _expanded(
+def expanded(
     form: TreeEnsemble,
-    columns: tuple[Traced, ...],
+    columns: tuple[Column, ...],
     space: FeatureSpace,
     blocks: dict[int, list[ProductSplit]],
     target: Ints,
 ) -> TreeEnsemble:
-    """Return the ensemble with a block in place of each split of a product."""
+    """Return the ensemble with a block in place of each split of several features.
+
+    ``target`` says of each node which one stands for it: itself, or one of its children where its block is empty.
+    """
+    while (target[target] != target).any():
+        target = target[target]
     size = np.array([len(blocks[node]) if node in blocks else 1 for node in range(len(form.left))])
     start = np.concatenate([[0], np.cumsum(size)])
     owner = np.repeat(np.arange(len(size)), size)

@@ -1,7 +1,8 @@
 """Reading CatBoost's models, ``CatBoostClassifier`` and ``CatBoostRegressor``, from CatBoost's own JSON export.
 
 CatBoost rounds a row to float32, goes right where x > border, and adds float64 leaves; the second class wins where the sum is above 0,
-of several classes the first with the greatest sum. A one-hot split sends one category right.
+of several classes the first with the greatest sum. A one-hot split sends one category right; other splits of categories compare
+statistics (:mod:`mace.models.trees.catboost_statistics`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from mace.forms import TreeEnsemble
 from mace.models.deployed import Deployed, Native
 from mace.models.estimator import check_width, class_labels
 from mace.models.package import optional
+from mace.models.preprocessing.ground_products import LEFT, expanded
+from mace.models.trees.catboost_statistics import Element, routed, statistics
 from mace.models.trees.forest import check_float32
 from mace.models.trees.pack import Tree, join
 from mace.space import Column, FeatureSpace
@@ -64,21 +67,34 @@ def read_catboost(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) 
     scale, base = saved["scale_and_bias"]
     if scale != 1:
         raise UnsupportedModel(f"cannot read {family} with the scale {scale}. Call set_scale_and_bias(1, bias).")
-    splits = _Splits.of(saved, columns, family)
+    splits = _Splits.of(saved, columns)
     outputs = len(base)
     if "oblivious_trees" in saved:
         trees = [_oblivious(tree, splits, outputs) for tree in saved["oblivious_trees"]]
     else:
         trees = [_nested(tree, splits, outputs) for tree in saved["trees"]]
     is_regressor = loss in LINEAR
-    return TreeEnsemble(
+    made = TreeEnsemble(
         space=space,
         columns=columns,
-        **join(trees, outputs=outputs, columns=len(columns)),
+        **join(trees, outputs=outputs, columns=len(columns) + len(splits.combined)),
         base=np.array(base, dtype=np.float64),
         link="identity" if is_regressor else "logistic" if loss in BINARY else "none",
         is_regressor=is_regressor,
     )
+    return _with_combinations(made, splits.combined) if splits.combined else made
+
+
+def _with_combinations(form: TreeEnsemble, combined: Sequence[Combination]) -> TreeEnsemble:
+    """Return the ensemble with splits of features in place of those of combinations, which have columns of their own after the others."""
+    columns, blocks, target = form.columns, {}, np.arange(len(form.left))
+    routes = [routed(combination.elements, combination.lefts) for combination in combined]
+    for node in np.flatnonzero((form.left >= 0) & (form.column >= len(columns))).tolist():
+        first, blocks[node] = routes[form.column[node] - len(columns)]
+        if not blocks[node]:
+            target[node] = form.left[node] if first == LEFT else form.right[node]
+    made = expanded(form, columns, form.space, blocks, target)
+    return replace(made, columns=tuple(Column(each.name, each.feature, each.table) for each in made.columns))
 
 
 def _check_loss(model: Any, family: str, loss: str) -> None:
@@ -132,46 +148,107 @@ class _CatboostSplit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Splits:
-    """Turns the export's splits into columns and edges."""
+class Combination:
+    """A split of several features: what they are, and which combinations go left."""
 
-    family: str
+    elements: Sequence[Element]
+    lefts: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _Splits:
+    """Turns the export's splits into columns and edges; those of several features get columns after the others."""
+
     columns: Sequence[Column]
     numeric: list[dict[str, Any]]
     categorical: list[dict[str, Any]]
     hashes: dict[str, int]
+    tables: dict[str, Any]
+    statistics: dict[int, tuple[dict[str, Any], float]]
+    combined: list[Combination] = field(default_factory=list)
+    made: dict[int, _CatboostSplit] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, saved: dict[str, Any], columns: Sequence[Column], family: str) -> _Splits:
+    def of(cls, saved: dict[str, Any], columns: Sequence[Column]) -> _Splits:
         features = saved["features_info"]
         for kind in ("text_features", "embedding_features"):
             if features.get(kind):
-                raise UnsupportedModel(f"cannot read {family} with {kind}. Leave them out.")
+                raise UnsupportedModel(f"cannot read CatBoost's model with {kind}. Leave them out.")
         hashes = {entry["value"]: entry["hash"] for entry in features.get("cat_features_hash", [])}
-        return cls(
-            family, columns, features.get("float_features", []), features.get("categorical_features", []), hashes
-        )
+        numeric, categorical = features.get("float_features", []), features.get("categorical_features", [])
+        return cls(columns, numeric, categorical, hashes, saved.get("ctr_data") or {}, _numbered(features))
 
     def __call__(self, split: dict[str, Any]) -> _CatboostSplit:
         kind = split["split_type"]
         if kind == "FloatFeature":
             entry = self.numeric[split["float_feature_index"]]
-            border = np.array([split["border"]], dtype=np.float32).astype(np.float64)
-            with np.errstate(over="ignore"):  # a border that splits off NaN alone is the largest float32
-                edge = float(float32_edge(border)[0])
-            return _CatboostSplit(entry["flat_feature_index"], edge, entry["nan_value_treatment"] != "AsTrue")
+            missing_left = entry["nan_value_treatment"] != "AsTrue"
+            return _CatboostSplit(entry["flat_feature_index"], _edge(split["border"]), missing_left)
         if kind == "OneHotFeature":
             return self._one_hot(self.categorical[split["cat_feature_index"]]["flat_feature_index"], split["value"])
-        raise UnsupportedModel(
-            f"cannot read {self.family}: it splits on statistics of categories ({kind}), which depend on the training data. "
-            "Fit it with one_hot_max_size at least the number of levels, or one-hot encode with mace.Encoder."
-        )
+        if kind == "OnlineCtr":
+            return self._statistic(int(split["split_index"]), float(split["border"]))
+        raise UnsupportedModel(f"cannot read CatBoost's splits of the kind {kind!r}. Fit it without such features.")
+
+    def _statistic(self, number: int, border: float) -> _CatboostSplit:
+        """Return a split of a statistic of one category, or of a combination, as splits of levels."""
+        if number in self.made:
+            return self.made[number]
+        entry, own = self.statistics.get(number, (None, None))
+        if entry is None or own != border:
+            raise UnsupportedModel(
+                "cannot read CatBoost's statistics of categories: splits and borders do not fit together."
+            )
+        elements = [self._element(each) for each in entry["elements"]]
+        values = statistics(entry, self.tables[entry["identifier"]], elements)
+        lefts = values <= np.float32(border)
+        if len(elements) == 1 and elements[0].edge is None:
+            position = next(k for k, column in enumerate(self.columns) if column.feature == elements[0].feature)
+            self.made[number] = _CatboostSplit(position, 0.0, True, lefts)
+        else:
+            self.combined.append(Combination(elements, lefts))
+            self.made[number] = _CatboostSplit(len(self.columns) + len(self.combined) - 1, 0.0, True)
+        return self.made[number]
+
+    def _element(self, entry: dict[str, Any]) -> Element:
+        """Return an element of a combination: a category, a split of a number, or whether a category is one level."""
+        kind = entry["combination_element"]
+        if kind == "float_feature":
+            number = self.numeric[entry["float_feature_index"]]
+            edge = _edge(entry["border"])
+            feature = self.columns[number["flat_feature_index"]].feature
+            return Element(feature, (0, 1), edge, number["nan_value_treatment"] != "AsTrue")
+        column = self.columns[self.categorical[entry["cat_feature_index"]]["flat_feature_index"]]
+        assert isinstance(column, Native)
+        hashes = [self.hashes[str(label)] for label in column.labels]
+        if kind == "cat_feature_exact_value":
+            return Element(column.feature, tuple(int(each == entry["value"] % 2**32) for each in hashes))
+        if kind != "cat_feature_value":
+            raise UnsupportedModel(
+                f"cannot read CatBoost's combinations with {kind!r}. Fit it with max_ctr_complexity=1."
+            )
+        signed = (each - 2**32 if each >= 2**31 else each for each in hashes)
+        return Element(column.feature, tuple(each % 2**64 for each in signed))
 
     def _one_hot(self, position: int, value: int) -> _CatboostSplit:
         column = self.columns[position]
         assert isinstance(column, Native)
         lefts = np.array([self.hashes[str(label)] != value % 2**32 for label in column.labels])
         return _CatboostSplit(position, 0.0, True, lefts)
+
+
+def _edge(border: float) -> float:
+    """Return the greatest number that goes left at a border."""
+    with np.errstate(over="ignore"):  # a border that splits off NaN alone is the largest float32
+        return float(float32_edge(np.array([border], dtype=np.float32).astype(np.float64))[0])
+
+
+def _numbered(features: dict[str, Any]) -> dict[int, tuple[dict[str, Any], float]]:
+    """Return the statistic and the border of each split by its number: splits of numbers come first, then those of single levels."""
+    before = sum(len(entry.get("borders") or ()) for entry in features.get("float_features", []))
+    before += sum(len(entry.get("values") or ()) for entry in features.get("categorical_features", []))
+    splits = [(entry, float(border)) for entry in features.get("ctrs") or [] for border in entry["borders"]]
+    return dict(enumerate(splits, before))
 
 
 # ---- trees
