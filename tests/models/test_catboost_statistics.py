@@ -114,6 +114,28 @@ def test_the_answer_is_that_of_brute_force_and_its_certificate_valid(seed: int) 
         assert mace.verify(found[0].certificate, model).outcome == "valid"
 
 
+@pytest.mark.parametrize("onehot", [1, 10])
+def test_levels_that_are_numbers_or_flags_or_in_order_are_read(onehot: int) -> None:
+    space = FeatureSpace(
+        {
+            "n": categorical([3, 5, 8, -2]),
+            "flag": categorical([False, True]),
+            "grade": mace.ordinal(["low", "mid", "high"]),
+            "z": real(0, 1),
+        }
+    )
+    frame = space.frame_of(random_points(space, 600, 1))
+    flips = (frame["n"].astype(int) > 4) ^ frame["flag"].astype(bool) ^ (frame["grade"].astype(str) == "mid")
+    options = COMBINED | {
+        "cat_features": ["n", "flag", "grade"],
+        "one_hot_max_size": onehot,
+        "iterations": 8,
+        "depth": 3,
+    }
+    model = estimator("catboost", 2, **options).fit(frame, (flips & (frame["z"] > 0.3)).astype(int))
+    assert check(model, space, bare_margins("catboost", model, space)).form.subsets  # type: ignore[attr-defined]
+
+
 def test_a_combination_of_too_many_levels_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     frame, labels = data(SPACE, 2)
     model = estimator("catboost", 2, **COMBINED).fit(frame, labels)

@@ -296,8 +296,8 @@ def narrowed(form: TreeEnsemble, within: Mapping[int, Ends | None]) -> TreeEnsem
         level = following[level]
         met.append(level)
         inner = level[form.left[level] >= 0]
-        level = np.concatenate([form.left[inner], form.right[inner]])
-    kept = np.sort(np.concatenate(met))
+        level = np.unique(np.concatenate([form.left[inner], form.right[inner]]))
+    kept = np.unique(np.concatenate(met))
     place = np.full(len(form.left), -1, dtype=np.int64)
     place[kept] = np.arange(len(kept))
 

@@ -226,5 +226,5 @@ def _reached(roots: Ints, left: Ints, right: Ints) -> Bools:
     while len(level):
         reached[level] = True
         inner = level[left[level] >= 0]
-        level = np.concatenate([left[inner], right[inner]])
+        level = np.unique(np.concatenate([left[inner], right[inner]]))
     return reached

@@ -219,8 +219,7 @@ class _Splits:
             feature = self.columns[number["flat_feature_index"]].feature
             return Element(feature, (0, 1), edge, number["nan_value_treatment"] != "AsTrue")
         column = self.columns[self.categorical[entry["cat_feature_index"]]["flat_feature_index"]]
-        assert isinstance(column, Native)
-        hashes = [self.hashes[str(label)] for label in column.labels]
+        hashes = self._hashes(column)
         if kind == "cat_feature_exact_value":
             return Element(column.feature, tuple(int(each == entry["value"] % 2**32) for each in hashes))
         if kind != "cat_feature_value":
@@ -230,10 +229,14 @@ class _Splits:
         signed = (each - 2**32 if each >= 2**31 else each for each in hashes)
         return Element(column.feature, tuple(each % 2**64 for each in signed))
 
+    def _hashes(self, column: Column) -> list[int]:
+        """Return the hash of each level of a category; False and True are 0 and 1 to CatBoost."""
+        assert isinstance(column, Native)
+        return [self.hashes[str(int(label) if isinstance(label, bool) else label)] for label in column.labels]
+
     def _one_hot(self, position: int, value: int) -> _CatboostSplit:
         column = self.columns[position]
-        assert isinstance(column, Native)
-        lefts = np.array([self.hashes[str(label)] != value % 2**32 for label in column.labels])
+        lefts = np.array([each != value % 2**32 for each in self._hashes(column)])
         return _CatboostSplit(position, 0.0, True, lefts)
 
 

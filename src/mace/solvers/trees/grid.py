@@ -162,11 +162,11 @@ def _numeric_cells(kind: Real | Integer, edges: Floats, own: float | None) -> tu
 
 
 def _depth(form: TreeEnsemble) -> int:
-    """Return the number of levels of the deepest tree."""
+    """Return the number of levels of the deepest tree; a node may have several parents, and counts once a level."""
     level = form.roots
     deepest = 0
     while len(level):
         inner = level[form.left[level] >= 0]
         deepest += 1
-        level = np.concatenate([form.left[inner], form.right[inner]])
+        level = np.unique(np.concatenate([form.left[inner], form.right[inner]]))
     return deepest
