@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,7 +20,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, PolynomialFeatures, PowerTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
@@ -176,6 +177,14 @@ REFUSED = {
     "two real numbers": (TWO_REAL, [PolynomialFeatures(2, interaction_only=True)], TREES["tree"], "multiplies 'x' and 'z'"),
     "a linear model": (TWO_REAL, [PolynomialFeatures(2)], LogisticRegression(), "not piecewise linear"),
     "a network": (WHOLE, [levels(), PolynomialFeatures(2)], MLPClassifier((2,), max_iter=5), "before a network.*multiplies"),
+    "zero for missing": (
+        FeatureSpace({"n": integer(1, 9), "m": integer(1, 9)}), [PolynomialFeatures(2, interaction_only=True)],
+        lightgbm.LGBMClassifier(n_estimators=3, zero_as_missing=True, verbose=-1), "take 0 for missing",
+    ),
+    "a curve behind a projection": (
+        FeatureSpace({"n": integer(0, 9), "m": integer(0, 9)}), [PCA(2), PowerTransformer()], LogisticRegression(),
+        "PowerTransformer behind a projection",
+    ),
     "a projection": (TWO_REAL, [PCA(2), PolynomialFeatures(2)], TREES["tree"], "a mixture of all features"),
 }  # fmt: skip
 

@@ -174,6 +174,29 @@ def test_what_is_not_read_is_refused_by_name(name: str) -> None:
         read(model.fit(X, (X.sum(axis=1) > 1).astype(int)), space)
 
 
+def test_missing_values_reach_models_that_take_them_and_no_linear_final_model() -> None:
+    rng = np.random.default_rng(6)
+    space = mace.FeatureSpace({"a": mace.real(0, 1, missing=True), "b": mace.real(0, 1)})
+    X = np.where(rng.random((90, 2)) < [0.2, 0], np.nan, rng.random((90, 2)))
+    labels = (np.nan_to_num(X[:, 0], nan=0.9) + X[:, 1] > 1).astype(int)
+    with pytest.raises(UnsupportedModel, match="with passthrough, does not accept NaN"):
+        read(classifier(FOREST, HIST).set_params(passthrough=True, cv=2).fit(np.nan_to_num(X), labels), space)
+    model = classifier(FOREST, HIST).fit(X, labels)
+    row = {"a": float("nan"), "b": 0.2}
+    found = mace.Explainer(model, space).explain(row, certify=True, time_limit=60)
+    assert found.status == "optimal"
+    assert mace.verify(found[0].certificate, model).outcome == "valid"
+
+
+def test_a_final_model_that_is_fitted_again_is_noticed() -> None:
+    X = np.random.default_rng(0).random((90, 2))
+    model = classifier(LOGISTIC, FOREST).fit(X, (X.sum(axis=1) > 1).astype(int))
+    explainer = mace.Explainer(model, mace.FeatureSpace({"a": mace.real(0, 1), "b": mace.real(0, 1)}))
+    model.final_estimator_ = LogisticRegression().fit(model.transform(X), (X[:, 0] > 0.7).astype(int))
+    with pytest.raises(mace.ModelChanged):
+        explainer.explain(X[0])
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_mean_of_softmaxes_is_refused_below_a_linear_model() -> None:
     X = np.random.default_rng(0).random((90, 2))

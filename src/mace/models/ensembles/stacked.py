@@ -22,7 +22,7 @@ from mace.forms import Composite, Curved, Form, Network, ObliqueTrees, Part, Tre
 from mace.models.ensembles.mixed import chance
 from mace.models.ensembles.threshold import CHANCE, SCORE, Threshold, as_score
 from mace.models.ensembles.votes import shared_inputs
-from mace.models.estimator import check_width
+from mace.models.estimator import check_no_missing, check_width
 from mace.models.networks.rows import Tensor
 from mace.models.preprocessing.traced import Traced
 from mace.space import Column, FeatureSpace, real
@@ -52,6 +52,8 @@ def read_stacking(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) 
 
     family = type(model).__name__
     check_width(family, int(model.n_features_in_), columns)
+    if model.passthrough:
+        check_no_missing(f"the final_estimator of {family}, with passthrough,", space)
     bases = [
         Base(part, form_of(part, space, columns), method, _width(part, method))
         for part, method in zip(model.estimators_, model.stack_method_, strict=True)

@@ -138,6 +138,11 @@ class Ground:
         if column.lower is not None:
             made = column.lower(self)
             return made, self._at_stand_in(column, made)
+        if column.is_mixed:
+            raise UnsupportedModel(
+                f"cannot read {column.where} behind a projection: it is not piecewise linear there. "
+                "Use a scaler, or put it before the projection."
+            )
         if isinstance(feature, Integer) and feature.size * (feature.step or 1) <= MOST_BENDS:
             return self._bent(column, feature)
         if column.line is not None:

@@ -60,6 +60,11 @@ def split_products(form: TreeEnsemble, space: FeatureSpace) -> TreeEnsemble:
     columns = cast(tuple[Traced, ...], form.columns)
     inner = form.left >= 0
     is_joint = np.array([column.joint is not None for column in columns])
+    if (inner & is_joint[form.column] & (form.subset >= 0)).any():
+        where = next(column.where for column in columns if column.joint is not None)
+        raise UnsupportedModel(
+            f"cannot read {where} before trees that take 0 for missing. Fit them with zero_as_missing=False."
+        )
     blocks: dict[int, list[ProductSplit]] = {}
     target = np.arange(len(form.left))
     for k in np.unique(form.column[inner & is_joint[form.column]]):
