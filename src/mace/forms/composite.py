@@ -50,7 +50,7 @@ class Composite:
         Whether the output is the outcome.
     fixed_order : bool
         Whether the library adds the models in the same order every time.
-    steps : int
+    further_steps : int
         Further roundings of every sum, where the library adds up more numbers than there are models.
     """
 
@@ -60,7 +60,7 @@ class Composite:
     link: Literal["none", "chance", "identity"] = "none"
     is_regressor: bool = False
     fixed_order: bool = True
-    steps: int = 0
+    further_steps: int = 0
 
     @property
     def outputs(self) -> int:
@@ -83,7 +83,7 @@ class Composite:
         """Return the most by which rounding may change a difference of two outputs, or of one and a number, in ``box``.
 
         Each model's score has its own bound; a sigmoid's slope is at most 1/4, a polyline's its steepest. The sum of n terms, in any
-        order, weighted and divided, adds γ_{n+8+steps} of their absolute values. Counted votes of whole weights, or halves, are exact.
+        order, weighted and divided, adds γ_{n+8+further_steps} of their sizes. Counted votes of whole weights, or halves, are exact.
         """
         if self._grain:
             return Fraction(0)
@@ -92,7 +92,9 @@ class Composite:
             wrong, largest = part.error(box)
             error, size = error + wrong, size + largest
         return (
-            2 * (error + gamma(len(self.parts) + 8 + self.steps, self.unit) * (error + size)) * (1 + Fraction(1, 2**20))
+            2
+            * (error + gamma(len(self.parts) + 8 + self.further_steps, self.unit) * (error + size))
+            * (1 + Fraction(1, 2**20))
         )
 
     @cached_property

@@ -113,7 +113,7 @@ def _added(
         head.biases[0].astype(np.float64),
         link="identity" if head.is_regressor else "none",
         is_regressor=head.is_regressor,
-        steps=weights.shape[1],
+        further_steps=weights.shape[1],
     )
     if made.is_curved and made.outputs > 1:
         raise UnsupportedModel(
