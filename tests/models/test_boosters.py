@@ -264,6 +264,9 @@ def test_ordered_categories_are_numbers_to_lightgbm(classes: int | None, numbers
     assert own & {"grade", "size"}
     model.booster_.save_model(tmp_path / "m.txt")
     same(read(mace.load_model(tmp_path / "m.txt"), ORDERED), reading)
+    other: Any = read(model, FeatureSpace(dict(list(ORDERED.items())[::-1]))).form
+    for point in random_points(ORDERED, 100, 5):
+        assert form.exact_scores(point) == other.exact_scores(point[::-1])
     fewer = ORDERED.replace(grade=mace.ordinal(["mid", "top"]))
     check(model, fewer, bare_margins("lightgbm", model, fewer))
     if classes is not None:

@@ -136,6 +136,15 @@ def test_levels_that_are_numbers_or_flags_or_in_order_are_read(onehot: int) -> N
     assert check(model, space, bare_margins("catboost", model, space)).form.subsets  # type: ignore[attr-defined]
 
 
+def test_a_space_in_another_order_reads_the_same_combinations() -> None:
+    frame, labels = data(SPACE, 2)
+    model = estimator("catboost", 2, **COMBINED).fit(frame, labels)
+    other = FeatureSpace(dict(list(SPACE.items())[::-1]))
+    forms: list[Any] = [read(model, space).form for space in (SPACE, other)]
+    for point in random_points(SPACE, 300, 5):
+        assert forms[0].exact_scores(point) == forms[1].exact_scores(point[::-1])
+
+
 def test_a_combination_of_too_many_levels_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     frame, labels = data(SPACE, 2)
     model = estimator("catboost", 2, **COMBINED).fit(frame, labels)
