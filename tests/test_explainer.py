@@ -150,10 +150,16 @@ def test_targets() -> None:
     assert explainer.explain(row, target=3)[0].prediction == 3
     assert explainer.explain(row, target=mace.becomes(2))[0].prediction == 2
     assert explainer.explain(row, target=mace.any_of([3, 2]))[0].prediction == 2
-    with pytest.raises(InvalidTarget, match="already predicted 0"):
-        explainer.explain(row, target=0)
-    with pytest.raises(InvalidTarget, match="already predicted 0"):
-        explainer.explain(row, target=mace.any_of([3, 0]))
+    for there in (0, mace.any_of([3, 0])):
+        made = explainer.explain(row, target=there, certify=True)
+        assert (made.status, len(made), made.lower, made.prediction) == ("reached", 0, 0.0, 0)
+        assert str(made) == f"Nothing to change: the row is already predicted 0, and {there} is asked for."
+        assert mace.Explanation.from_json(made.to_json()).status == "reached"
+        assert "Nothing to change" in made._repr_html_()
+        assert len(made.to_frame()) == 1
+        assert str(explainer.levers(row, target=there)) == str(made)
+        with pytest.raises(InvalidOption, match="letter: there is nothing to say: Nothing to change"):
+            made.letter()
     with pytest.raises(InvalidTarget, match=r"7 is not a class of the model\. Classes: 0, 1, 2, 3"):
         explainer.explain(row, target=7)
     with pytest.raises(InvalidTarget, match="at least one"):

@@ -25,11 +25,11 @@ class InvalidSpace(MaceError, ValueError):
 
 
 class InvalidTarget(MaceError, ValueError):
-    """The target is unknown to the model, or the row is already there."""
+    """The target is unknown to the model."""
 
 
 class AlreadyThere(InvalidTarget):
-    """The row is predicted as the target as it is: there is nothing to change."""
+    """Deprecated, and no longer raised: a row that is at the target already is an explanation of status ``reached``."""
 
 
 class InvalidConstraint(MaceError, ValueError):

@@ -31,7 +31,7 @@ from mace.models.reading import FurtherFeatures
 from mace.problem import Problem, Progress, Status
 from mace.solvers import choose
 from mace.space import FeatureSpace, Point, Row, Scalar
-from mace.targets import goal_of, of_label
+from mace.targets import of_label, reached
 
 if TYPE_CHECKING:
     from mace.batch import Batch
@@ -142,8 +142,7 @@ class Explainer:
         """Return whether the real model puts a row in the target already, so that there is nothing to change."""
         factual = self.space.point(row)
         wanted = of_label(target, self.classes)
-        goal, ask = goal_of(wanted, self._reading, self._reading.ask([factual])[0])
-        return goal.accepts(ask([factual])[0])
+        return bool(reached(wanted, self._reading, factual, self._reading.ask([factual])[0]))
 
     def explain(
         self,
@@ -198,7 +197,8 @@ class Explainer:
         Returns
         -------
         Explanation
-            A sequence of counterfactuals, nearest first. Empty with status ``infeasible`` (proved) or ``unknown``.
+            A sequence of counterfactuals, nearest first. Empty with status ``infeasible`` (proved), ``unknown`` or ``reached``: the
+            row is at the target already, and there is nothing to change.
         """
         started = time.monotonic()
         question = Question(
@@ -223,6 +223,9 @@ class Explainer:
         started = time.monotonic() if started is None else started
         with without_pauses(question.time_limit), self._live.question():
             problem, current = self._problem(row, question)
+            there = question.if_reached(self._reading, problem.factual, current, started)
+            if there is not None:
+                return there
             statement = None
             if question.certify:
                 self._live.check()
@@ -244,13 +247,15 @@ class Explainer:
         limits = question.limits(started + lane.preparing)
         return Driver(self._reading, question, problem, find, limits, self.region, statement)
 
-    def explain_many(self, frame: Any, **options: Unpack[BatchOptions]) -> Batch:
+    def explain_many(self, frame: Any, *, id: str | None = None, **options: Unpack[BatchOptions]) -> Batch:  # noqa: A002
         """Explain every row of a frame, in order; a row that cannot be explained is an answer of status ``error``.
 
         Parameters
         ----------
         frame : data frame, or iterable of data frames or rows
             The factuals; columns that are no feature are left out. Equal rows are solved once.
+        id : str, optional
+            A column of the frame, a feature or not, that identifies the rows; it comes first in the tables.
         target, distance, constraints, count, diversity, accuracy, solver, certify, digits
             As for :meth:`explain`.
         time_limit, total_time_limit : float, optional
@@ -274,7 +279,7 @@ class Explainer:
         from mace.batch import Batch
         from mace.batch.stream import Stream
 
-        return Batch.of(Stream.of(self, options), frame)
+        return Batch.of(Stream.of(self, options), frame, id)
 
     def explain_each(self, frames: Any, **options: Unpack[BatchOptions]) -> Iterator[Explanation]:
         """Give the explanations of :meth:`explain_many` one after the other, without keeping them: for more rows than fit in memory.
@@ -295,7 +300,7 @@ class Explainer:
     def _check(self, factual: Point, question: Question) -> None:
         """Raise what is wrong with the question of a batch itself, whatever the row; ``factual`` is any row that it may be asked of."""
         self._live.check()
-        choose(question.solver, self._bound(factual, question, self._reading.ask([factual])[0], may_be_there=True))
+        choose(question.solver, self._bound(factual, question, self._reading.ask([factual])[0]))
         if question.certify:
             check_can_state(self._statement(factual, question))
 
@@ -338,7 +343,10 @@ class Explainer:
             solver=solver,
             classes=self.classes,
         )
-        problem, _ = self._problem(row, question)
+        problem, current = self._problem(row, question)
+        there = question.if_reached(self._reading, problem.factual, current, started)
+        if there is not None:
+            return Levers((), (), complete=True, reason=there.reason)
         return menu(self._driver(question, problem, started), most)
 
     @_watched
@@ -397,8 +405,8 @@ class Explainer:
         current = self._reading.ask([factual])[0]
         return self._bound(factual, question, current), current
 
-    def _bound(self, factual: Point, question: Question, current: Fraction, *, may_be_there: bool = False) -> Problem:
-        problem = question.problem(self._reading, factual, current, may_be_there=may_be_there)
+    def _bound(self, factual: Point, question: Question, current: Fraction) -> Problem:
+        problem = question.problem(self._reading, factual, current)
         if self.causes is not None:
             check_conditions(problem.conditions)
         return problem

@@ -12,11 +12,11 @@ from mace.problem import Problem
 
 def problem_of(explainer: Explainer, row: Any, question: dict[str, Any]) -> Problem:
     from mace.distances import as_distance
-    from mace.targets import as_goal
+    from mace.targets import goal_of
 
     factual = explainer.space.point(row)
     reading = explainer._reading
-    goal, ask = as_goal(question.get("target"), reading, factual, reading.ask([factual])[0])
+    goal, ask = goal_of(question.get("target"), reading, reading.ask([factual])[0])
     return Problem(
         space=explainer.space,
         form=reading.form,

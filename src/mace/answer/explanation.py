@@ -33,10 +33,11 @@ class Explanation(Sequence[Counterfactual]):
     Attributes
     ----------
     counterfactuals : tuple of Counterfactual
-        The answers; none where the status is ``infeasible`` or ``unknown``.
+        The answers; none where the status is ``infeasible``, ``unknown``, ``reached`` or ``error``.
     status : Status
         ``optimal``: every answer is proved nearest. ``feasible``: some gap is open. ``infeasible``: proved, none exists.
-        ``unknown``: nothing valid in hand, nothing proved but ``lower``. ``error``, in a batch only: the row was not explained.
+        ``unknown``: nothing valid in hand, nothing proved but ``lower``. ``reached``: the row is at the target already, and there is
+        nothing to change. ``error``, in a batch only: the row was not explained.
     factual : dict
         The row as it is.
     prediction : label, optional
@@ -112,6 +113,8 @@ class Explanation(Sequence[Counterfactual]):
                     f"{now} No counterfactual in hand for {self.target}: {self.reason}. "
                     f"Proved: none nearer than {self.lower:.6g}."
                 )
+            case Status.REACHED:
+                return f"Nothing to change: {self.reason}."
             case Status.ERROR:
                 return f"Not explained: {self.error}"
         proved = "proved nearest" if self.status == Status.OPTIMAL else f"not proved nearest: {self.reason}"

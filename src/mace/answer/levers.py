@@ -40,7 +40,7 @@ class Levers(Sequence[Lever]):
     complete : bool
         Proved: every set that suffices contains one of the menu.
     reason : str
-        Why it is not complete; empty where it is.
+        Why it is not complete, or that the row is at the target already; empty otherwise.
     """
 
     levers: tuple[Lever, ...]
@@ -62,6 +62,8 @@ class Levers(Sequence[Lever]):
         return iter(self.levers)
 
     def __str__(self) -> str:
+        if self.complete and self.reason:
+            return f"Nothing to change: {self.reason}."
         lines = [f"{', '.join(lever.features)}: distance {lever.counterfactual.distance:.6g}" for lever in self]
         lines += [f"{', '.join(names)}: proved not to suffice" for names in self.insufficient]
         lines.append(

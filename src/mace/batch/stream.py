@@ -254,7 +254,7 @@ class _Run:
     def _found(self, found: dict[int, Explanation], number: int, explanation: Explanation) -> None:
         found[number] = explanation
         self.done += 1
-        self.proved += explanation.status in (Status.OPTIMAL, Status.INFEASIBLE)
+        self.proved += explanation.status.is_final
         self.errors += explanation.status == Status.ERROR
         seconds = time.monotonic() - self.started
         self.report(Progress(self.done, self.total, self.proved, self.errors, self.new, seconds))

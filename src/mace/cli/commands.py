@@ -29,7 +29,7 @@ app = typer.Typer(
 
 def exit_code(explanation: Explanation) -> int:
     """Return the exit code of an explanation."""
-    if explanation:
+    if explanation or explanation.status == Status.REACHED:
         return ANSWERED
     return PROVED_NO if explanation.status == Status.INFEASIBLE else UNDECIDED
 
@@ -96,6 +96,9 @@ def batch(
     time_limit: SecondsForRow = None,
     total_time_limit: Annotated[float | None, typer.Option(help="Seconds for all rows.")] = None,
     jobs: Jobs = 1,
+    identify: Annotated[
+        str | None, typer.Option("--id", help="A column of the CSV file that identifies the rows, to carry along.")
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the checkpoint that an earlier run left beside --out.")
     ] = False,
@@ -106,7 +109,16 @@ def batch(
 
     explainer = asked.explainer(read_causes(cause, asked.constraints))
     question = asked.question(explainer, target, count=count, accuracy=accuracy, time_limit=time_limit)
-    made = run_batch(explainer, data, out, question, jobs=jobs, total_time_limit=total_time_limit, is_resumed=resume)
+    made = run_batch(
+        explainer,
+        data,
+        out,
+        question,
+        jobs=jobs,
+        total_time_limit=total_time_limit,
+        is_resumed=resume,
+        id=identify,
+    )
     PlainConsole(soft_wrap=True, stderr=made.is_interrupted).print(made.text)
     note("Hint", made.hints)
     return UNDECIDED if made.is_open else ANSWERED
