@@ -123,11 +123,15 @@ def test_diverse_answers_come_nearest_first_and_differ() -> None:
 
 def test_when_no_further_counterfactual_exists_that_is_proved() -> None:
     space = FeatureSpace({"a": categorical(["x", "y"]), "b": categorical(["x", "y"])})
-    explanation = Explainer(lambda a, b: 1 if a == "y" else 0, space).explain({"a": "x", "b": "x"}, count=5)
+    explainer = Explainer(lambda a, b: 1 if a == "y" else 0, space)
+    explanation = explainer.explain({"a": "x", "b": "x"}, count=5, diversity=mace.differ())
     assert len(explanation) == 2
     assert explanation.exhausted
     assert explanation.status == "optimal"
-    assert "No further counterfactual exists: proved." in str(explanation)
+    assert "No further counterfactual exists that differs as asked: proved." in str(explanation)
+    alone = explainer.explain({"a": "x", "b": "x"}, count=5)
+    assert (len(alone), alone.exhausted, alone.status) == (1, True, "optimal")
+    assert str(alone).endswith("\n\nNo further set of features leads there, but more or fewer of these: proved.")
 
 
 def test_a_deadline_in_the_middle_keeps_what_was_found() -> None:

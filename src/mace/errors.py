@@ -80,6 +80,17 @@ def did_you_mean(wanted: object, known: Iterable[object]) -> str:
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
+def cut(text: str, most: int = 190) -> str:
+    """Return a text, ended with dots where it is longer than ``most`` characters.
+
+    Examples
+    --------
+    >>> cut("fixed('age', 'sex')", 12)
+    "fixed('ag..."
+    """
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 def in_a_line(error: BaseException) -> str:
     """Return another library's exception as it fits into a message: its kind, and the beginning of what it says."""
     said = (str(error).splitlines() or [""])[0][:200]

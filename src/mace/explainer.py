@@ -19,12 +19,13 @@ from mace.answer.levers import Levers, menu
 from mace.answer.nearest import NearestRows
 from mace.answer.question import Question
 from mace.answer.region import RecourseRegion, Widening
+from mace.answer.scoring import Measure, with_scores
 from mace.certify.statement import Statement, check_can_state
 from mace.clock import without_pauses
 from mace.constraints import Constraint, Constraints
 from mace.constraints.causal import Causal, check_conditions
 from mace.constraints.differ import Differ
-from mace.errors import InvalidOption, InvalidSpace, did_you_mean
+from mace.errors import InvalidOption, InvalidSpace, cut, did_you_mean
 from mace.models import Reading
 from mace.models.live import LiveModel
 from mace.models.reading import FurtherFeatures
@@ -114,8 +115,15 @@ class Explainer:
         return self._reading.classes
 
     def __repr__(self) -> str:
-        says = "numbers" if self.classes is None else f"one of {len(self.classes)} classes"
-        causes = "" if self.causes is None else f", effects: {', '.join(self._programs)}"
+        few = cut(" or ".join(map(str, self.classes or ())), 60)
+        says = (
+            "numbers"
+            if self.classes is None
+            else few
+            if len(self.classes) < 4
+            else f"one of {len(self.classes)} classes"
+        )
+        causes = "" if self.causes is None else f", effects: {cut(', '.join(self._programs), 60)}"
         return f"<Explainer: {self._reading.family}, {len(self.space)} features, predicts {says}{causes}>"
 
     def __reduce__(self) -> tuple[type[Explainer], tuple[Any, FeatureSpace, Causal | None]]:
@@ -177,7 +185,8 @@ class Explainer:
         count : int
             How many counterfactuals, each different from all earlier ones.
         diversity : optional
-            How they differ; :func:`~mace.differ` with its defaults where not given.
+            How they differ, see :func:`~mace.differ`. Where not given, in the sets of features that they change: none contains
+            another. Each is the nearest of its kind; where there are fewer, ``exhausted`` says so.
         accuracy : float
             ε: stop when upper - lower <= ε.
         time_limit : float, optional
@@ -225,7 +234,7 @@ class Explainer:
             problem, current = self._problem(row, question)
             there = question.if_reached(self._reading, problem.factual, current, started)
             if there is not None:
-                return there
+                return self._with_scores(there, question)
             statement = None
             if question.certify:
                 self._live.check()
@@ -233,9 +242,24 @@ class Explainer:
                 check_can_state(statement)
             driver = self._driver(question, problem, started, statement)
             made = driver.run(current, started)
-            if made.status != Status.INFEASIBLE or not question.constraints:
-                return made
-            return replace(made, reason=driver.why_none(), seconds=time.monotonic() - started)
+            if made.status == Status.INFEASIBLE and question.constraints:
+                conflict, reason = driver.why_none()
+                made = replace(made, conflict=conflict, reason=reason, seconds=time.monotonic() - started)
+            return self._with_scores(made, question)
+
+    def _with_scores(self, explanation: Explanation, question: Question) -> Explanation:
+        """Return an explanation that asks for its scores when they are wanted."""
+        return self._scored([explanation], question, at_once=False)[0]
+
+    def _scored(
+        self, explanations: Sequence[Explanation], question: Question, *, at_once: bool = True
+    ) -> list[Explanation]:
+        """Return explanations with their scores: asked for now, for all of them in one call, or when they are first wanted."""
+        measures = [
+            None if each.prediction is None else Measure.to_reach(question.target, self._reading, each.prediction)
+            for each in explanations
+        ]
+        return with_scores(explanations, measures, self.space, self._live.question, at_once=at_once)
 
     def _driver(
         self, question: Question, problem: Problem, started: float, statement: Statement | None = None

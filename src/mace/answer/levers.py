@@ -10,6 +10,7 @@ from mace.answer.conflicts import Undecided
 from mace.answer.counterfactual import Counterfactual
 from mace.answer.driver import Driver
 from mace.constraints import changes, fixed
+from mace.errors import cut
 
 T = TypeVar("T")
 
@@ -60,6 +61,10 @@ class Levers(Sequence[Lever]):
 
     def __iter__(self) -> Iterator[Lever]:
         return iter(self.levers)
+
+    def __repr__(self) -> str:
+        sets = cut("; ".join("+".join(lever.features) for lever in self), 120)
+        return f"<Levers: {len(self)} sets that suffice ({sets}), {'complete' if self.complete else 'not complete'}>"
 
     def __str__(self) -> str:
         if self.complete and self.reason:

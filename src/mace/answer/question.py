@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, TypedDict
 
 from mace.answer.explanation import Explanation
+from mace.answer.words import ANY_OTHER
 from mace.certify.statement import Statement, as_target
 from mace.constraints import Constraints, as_constraints
 from mace.constraints.causal import Causal
@@ -87,7 +88,8 @@ class Question:
             raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
         self.space, self.classes = space, classes
         self.target, self.distance = of_label(target, classes), as_distance(distance)
-        self.constraints, self.count, self.diversity = as_constraints(constraints, space), count, diversity or differ()
+        self.constraints, self.count = as_constraints(constraints, space), count
+        self.diversity = diversity or differ(sets="incomparable")
         self.accuracy, self.time_limit, self.solver = float(accuracy), time_limit, solver
         self.certify, self.digits, self.on_progress = certify, digits, on_progress
         _ = self.decimals
@@ -113,7 +115,7 @@ class Question:
     @property
     def in_words(self) -> tuple[str, str]:
         """Target and distance as an explanation names them."""
-        return "any other outcome" if self.target is None else str(self.target), str(self.distance)
+        return ANY_OTHER if self.target is None else str(self.target), str(self.distance)
 
     def limits(self, since: float) -> Limits:
         """Return what bounds the search of an answer whose clock started at a moment of ``time.monotonic``."""

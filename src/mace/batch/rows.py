@@ -59,6 +59,10 @@ class RowLabels:
     name: str | None = None
     ids: tuple[Any, ...] = ()
 
+    def __repr__(self) -> str:
+        index = "no index" if self.index is None else f"an index of {len(self.index)}"
+        return f"<RowLabels: {index}, {'no ids' if self.name is None else f'ids of {self.name!r:.80}'}>"
+
     @classmethod
     def of(cls, data: Any, name: str | None) -> RowLabels:
         """Return the index of a frame, or of a list of frames one after the other, and the values of a column of it.

@@ -69,6 +69,10 @@ class Table:
             "status": "text",
             "prediction": label,
             "becomes": label,
+            "score_of": "text",
+            "score_before": "number",
+            "score_after": "number",
+            "threshold": "number",
             "distance": "number",
             "lower": "number",
             "seconds": "number",
@@ -82,6 +86,9 @@ class Table:
         features = {name: f"new.{name}" if name in head else name for name in space}
         return cls(head | {features[name]: _feature_kind(space, name) for name in space}, features, id)
 
+    def __repr__(self) -> str:
+        return f"<Table of {len(self.columns)} columns, {len(self.features)} of them features>"
+
     def cells(self, number: int, explanation: Explanation, named: object = None) -> list[Cells]:
         """Return the lines of one row, which ``named`` identifies: a cell a column, ``None`` where there is nothing."""
         common: Cells = {} if self.id is None else {self.id: named}
@@ -89,6 +96,9 @@ class Table:
             "row": number,
             "status": str(explanation.status),
             "prediction": explanation.prediction,
+            "score_of": explanation.score_of or None,
+            "score_before": explanation.score,
+            "threshold": None if isinstance(explanation.threshold, tuple) else explanation.threshold,
             "seconds": explanation.seconds,
             "reason": explanation.error or explanation.reason,
         }
@@ -97,6 +107,7 @@ class Table:
             answer = {
                 "rank": rank,
                 "becomes": found.prediction,
+                "score_after": found.score,
                 "distance": found.distance,
                 "lower": found.lower,
                 "changes": "; ".join(map(str, found.changes)),

@@ -57,7 +57,7 @@ def answer(explainer: Explains, question: Question, number: int, point: Point, u
     except Exception as error:  # one bad row must never lose the others
         return Answered(number, failed(explainer.space.values_of(point), question, error), is_final=True)
     is_cut = INTERRUPTED in explanation.reason or (is_shortened and until < math.inf)
-    return Answered(number, explanation, is_final=explanation.status.is_final or not is_cut)
+    return Answered(number, explanation.with_scores(None), is_final=explanation.status.is_final or not is_cut)
 
 
 def one_thread() -> Any:

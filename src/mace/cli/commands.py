@@ -70,11 +70,15 @@ def explain(
 ) -> int:
     """Explain one row of a CSV file."""
     from mace.cli.files import read_causes, read_row, save_certificates
+    from mace.cli.waiting import bounds_shown
 
     explainer = asked.explainer(read_causes(cause, asked.constraints))
     certify = certificate is not None
-    question = asked.question(explainer, target, count=count, accuracy=accuracy, time_limit=time_limit, certify=certify)
-    explanation = explainer._answer(read_row(data, row, explainer.space), question)
+    factual = read_row(data, row, explainer.space)
+    options: dict[str, Any] = {"count": count, "accuracy": accuracy, "time_limit": time_limit, "certify": certify}
+    with bounds_shown() as report:
+        question = asked.question(explainer, target, on_progress=report, **options)
+        explanation = explainer._answer(factual, question)
     if certificate is not None:
         save_certificates(explanation, certificate)
     show(explanation, as_json=as_json)
