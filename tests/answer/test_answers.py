@@ -177,6 +177,8 @@ def test_a_score_close_to_the_threshold_is_told_from_it() -> None:
 
     scores = AnswerScores("P(good)", 0.5, [0.49999999, 0.5, 0.50000001])
     assert scores.text(1) == "P(good) 0.49999999 -> 0.5, threshold 0.5"
+    assert AnswerScores("P(good)", 0.5, [3e-5, 0.99999]).text(1) == "P(good) under 0.0001 -> over 0.9999, threshold 0.5"
+    assert AnswerScores("score of good", 0.0, [-3e-5, 0.0]).text(1) == "score of good -3e-05 -> 0, threshold 0"
     assert scores.text(2) == "P(good) 0.49999999 -> 0.50000001, threshold 0.5"
 
 

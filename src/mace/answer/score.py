@@ -12,6 +12,9 @@ from mace.errors import MaceError
 Threshold = float | tuple[float, float] | None
 """Where the target begins: one number, both ends of a range, or ``None`` where there is none."""
 
+NEAR_SURE = 0.0001
+"""A probability nearer than this to 0 or 1 is shown by this bound."""
+
 DIGITS = 9
 """Significant digits of a score that is asked for in a block: beyond them the size of the block may show."""
 
@@ -85,7 +88,9 @@ class AnswerScores:
         return f"{self.of} {self._shown(before)} -> {self._shown(after)}{threshold}"
 
     def _shown(self, score: float) -> str:
-        """Return a score in as many digits as tell it from the threshold, at least four."""
+        """Return a score in as many digits as tell it from the threshold, at least four; a probability next to 0 or 1 by a bound."""
+        if self.of.startswith("P(") and (0 < score < NEAR_SURE or 1 - NEAR_SURE < score < 1):
+            return f"under {NEAR_SURE:g}" if score < 0.5 else f"over {1 - NEAR_SURE:g}"
         ends = self.threshold if isinstance(self.threshold, tuple) else (self.threshold,)
         for digits in range(4, DIGITS):
             text = f"{score:.{digits}g}"
