@@ -310,10 +310,7 @@ def test_float32_trained_and_frame_trained_models_are_asked_as_they_were_fitted(
 def test_an_explainer_says_what_it_explains() -> None:
     space = mace.FeatureSpace({"age": mace.integer(18, 90), "income": mace.integer(0, 100)})
     tree = DecisionTreeClassifier().fit([[30, 10], [50, 39], [40, 41], [20, 70]], [0, 0, 1, 1])
-    assert (
-        repr(mace.Explainer(tree, space))
-        == "<Explainer: DecisionTreeClassifier, 2 features, predicts one of 2 classes>"
-    )
+    assert repr(mace.Explainer(tree, space)) == "<Explainer: DecisionTreeClassifier, 2 features, predicts 0 or 1>"
     caused = mace.Explainer(tree, space, mace.Causal({"income": "age - 10"}))
     assert repr(caused).endswith("predicts one of 2 classes, effects: income>")
 

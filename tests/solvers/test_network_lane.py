@@ -391,7 +391,7 @@ def test_auto_takes_the_lane_and_leaves_what_it_cannot() -> None:
 def test_diverse_answers_differ_and_grow() -> None:
     model, space, frame = small()
     explainer = Explainer(model, space)
-    answers = explainer.explain(frame[model.predict(frame) == 0].iloc[1], count=4)
+    answers = explainer.explain(frame[model.predict(frame) == 0].iloc[1], count=4, diversity=mace.differ())
     assert [best.status for best in answers] == ["optimal"] * 4
     assert [best.distance for best in answers] == sorted(best.distance for best in answers)
     assert {best.solver for best in answers} == {"network"}

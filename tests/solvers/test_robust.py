@@ -291,7 +291,7 @@ def test_noise_goes_with_other_constraints_targets_and_several_answers() -> None
         {"constraints": [noise, "at most 2 features change"]},
         {"constraints": [noise, "a + 2 * b <= 7"]},
         {"constraints": [noise, mace.near_data(frame, k=1, radius=0.2)]},
-        {"constraints": [noise], "count": 2},
+        {"constraints": [noise], "count": 2, "diversity": mace.differ()},
         {"constraints": [noise], "count": 2, "diversity": mace.differ(in_sets=True)},
         {"constraints": [noise], "target": mace.at_least(0.6)},
         {"constraints": [noise], "target": mace.between(0.55, 0.9)},

@@ -135,17 +135,18 @@ class Driver:
         Where fewer features than an earlier answer changes suffice, a set that adds any other to them is no new way. It is not shown,
         and what it comes down to is excluded as if it were an earlier answer.
         """
-        if self.question.diversity.sets is None or found.effects is not None:
+        if self.question.diversity.sets is None or found.effects is not None or self.limits.remaining() <= 0:
             return None
-        own = self.problem.factual
+        problem, own = self.problem, self.problem.factual
+        quick = replace(problem, conditions=tuple(each for each in problem.conditions if not each.is_slow))
         bare = [
             tuple(new if before != old else old for new, before, old in zip(point, each, own, strict=True))
             for each in earlier
         ]
-        fewer = [each for each in bare if each != own and self.problem.is_plausible(each)]
-        reached = zip(fewer, self.problem.ask(fewer) if fewer else (), strict=True)
-        goal, form = self.problem.goal, self.problem.form
-        return next((each for each, said in reached if goal.accepts(said) and form.is_settled(each, goal)), None)
+        fewer = [each for each in bare if each != own and quick.is_plausible(each)]
+        said = problem.ask(fewer) if fewer else []
+        reached = [each for each, outcome in zip(fewer, said, strict=True) if problem.goal.accepts(outcome)]
+        return next((each for each in reached if problem.is_valid(each)), None)
 
     def nearest(self, further: tuple[Condition, ...]) -> tuple[frozenset[str], Counterfactual] | None:
         """Return the nearest answer under further conditions with what it changes; ``None`` where there is proved to be none.
