@@ -224,12 +224,12 @@ def test_a_frame_keeps_its_index_and_a_column_that_identifies_its_rows(tmp_path:
     assert json.loads((tmp_path / "answers.jsonl").read_text().splitlines()[1])["id"] == "c3"
 
 
-@pytest.mark.parametrize("kind", ["frames", "rows", "generator"])
+@pytest.mark.parametrize("kind", ["frames", "rows", "series", "generator"])
 def test_rows_that_are_no_single_frame_are_identified_too(kind: str) -> None:
     frame = FRAME.head(3).assign(key=[5, 6, 7]).set_axis(["a", "b", "c"])
     data: Any = [frame.head(1), frame.iloc[1:]]
     if kind != "frames":
-        data = frame.to_dict("records")
+        data = [row for _, row in frame.iterrows()] if kind == "series" else frame.to_dict("records")
     batch = EXPLAINER.explain_many(iter(data) if kind == "generator" else data, id="key")
     assert all_of(batch) == ALONE[:3]
     made = batch.to_frame()
@@ -246,6 +246,10 @@ def test_a_feature_may_identify_the_rows_and_what_is_no_column_is_refused() -> N
         EXPLAINER.explain_many(FRAME.head(3), id="agee")
     with pytest.raises(mace.InvalidOption, match="id='row': the answers have a column of that name"):
         EXPLAINER.explain_many(FRAME.head(3).assign(row=1), id="row")
+    rows = [{**FRAME.iloc[0], "key": 7}, {**FRAME.iloc[1]}, "no row"]
+    some = EXPLAINER.explain_many(rows, id="key")
+    assert [str(each.status) for each in some] == ["optimal", "optimal", "error"]
+    assert some.to_frame()["key"].tolist() == [7, pd.NA, pd.NA]
     dates = FRAME.head(2).assign(since=pd.to_datetime(["2026-01-02", None]))
     assert [each["id"] for each in json.loads(EXPLAINER.explain_many(dates, id="since").to_json())] == [
         "2026-01-02 00:00:00",

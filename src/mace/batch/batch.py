@@ -6,13 +6,13 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
 from mace.answer.explanation import Explanation
 from mace.answer.plain import plain
-from mace.batch.rows import RowLabels, check_batch, point_of, rows_of
+from mace.batch.rows import RowLabels, check_batch, mapping_of, point_of, rows_of
 from mace.batch.sinks import save
 from mace.batch.stream import Stream, collected
 from mace.batch.table import Table
@@ -128,7 +128,8 @@ class Batch(Sequence[Explanation]):
 
 
 def _without(row: Any, name: str) -> Any:
-    return {key: value for key, value in row.items() if key != name} if isinstance(row, Mapping) else row
+    named = mapping_of(row)
+    return {key: value for key, value in named.items() if key != name} if name in named else row
 
 
 def _unreached(stream: Stream, point: Any) -> Explanation:

@@ -73,20 +73,28 @@ class RowLabels:
 
         parts = [as_pandas(part) for part in ([data] if hasattr(data, "columns") else data)]
         is_framed = bool(parts) and all(map(_is_frame, parts))
-        ids = tuple(value for part in parts for value in _ids(part, name)) if name is not None else ()
-        if not is_framed:
-            return cls(None, name, ids)
-        index = parts[0].index
-        return cls(index.append([part.index for part in parts[1:]]), name, ids)
+        index = parts[0].index.append([part.index for part in parts[1:]]) if is_framed else None
+        if name is None:
+            return cls(index)
+        known = [part.columns if _is_frame(part) else mapping_of(part) for part in parts]
+        if not isinstance(name, str) or (parts and not any(name in each for each in known)):
+            near = did_you_mean(name, next(iter(known), ()))
+            raise InvalidOption(f"id={name!r:.80}: the rows have no such column.{near}")
+        return cls(index, name, tuple(_id(value) for part in parts for value in _values(part, name)))
 
 
-def _ids(part: Any, name: str) -> list[Any]:
-    if not isinstance(name, str):
-        raise InvalidOption(f"id={name!r:.80}; give the name of a column.")
-    known = part.columns if _is_frame(part) else part if isinstance(part, Mapping) else ()
-    if name not in known:
-        raise InvalidOption(f"id={name!r:.80}: the rows have no such column.{did_you_mean(name, known)}")
-    return [_id(value) for value in (part[name].tolist() if _is_frame(part) else [part[name]])]
+def mapping_of(row: Any) -> Mapping[Any, Any]:
+    """Return a row that names its values, a dict or a Series, as a mapping; one that does not, as an empty one."""
+    if isinstance(row, Mapping):
+        return row
+    return row.to_dict() if hasattr(row, "to_dict") and not hasattr(row, "columns") else {}
+
+
+def _values(part: Any, name: str) -> list[Any]:
+    """Return what stands in a column, once for each row."""
+    if not _is_frame(part):
+        return [mapping_of(part).get(name)]
+    return part[name].tolist() if name in part.columns else [None] * len(part)
 
 
 def _id(value: object) -> Scalar | None:
