@@ -58,6 +58,8 @@ def test_a_statement_read_back_asks_the_same_question(seed: int) -> None:
         )
     except mace.InvalidTarget:
         return
+    if explanation.status == "reached":
+        return
     made = explanation[0].certificate if explanation else explanation.certificate
     assert made is not None
     stated = Statement.from_dict(json.loads(json.dumps(made.statement)))
