@@ -312,7 +312,7 @@ def test_an_explainer_says_what_it_explains() -> None:
     tree = DecisionTreeClassifier().fit([[30, 10], [50, 39], [40, 41], [20, 70]], [0, 0, 1, 1])
     assert repr(mace.Explainer(tree, space)) == "<Explainer: DecisionTreeClassifier, 2 features, predicts 0 or 1>"
     caused = mace.Explainer(tree, space, mace.Causal({"income": "age - 10"}))
-    assert repr(caused).endswith("predicts one of 2 classes, effects: income>")
+    assert repr(caused).endswith("predicts 0 or 1, effects: income>")
 
 
 def test_every_to_json_takes_an_indent_that_changes_nothing_else() -> None:
