@@ -41,7 +41,7 @@ from mace.solvers import network
 from mace.solvers.network import kernels
 from mace.solvers.network.search import NetworkSearch
 from mace.solvers.smt import search as smt
-from mace.targets import as_goal
+from mace.targets import goal_of
 
 RESULTS = Path(__file__).parent / "results" / "networks.jsonl"
 MODELS = "lr,mlp10x10,std50x50,std100x100,std50x50x50"
@@ -77,7 +77,7 @@ def problem_of(explainer: mace.Explainer, row: Any, distance: Any) -> tuple[Prob
     """Return the problem of a row, and a list of one number: the CPU seconds spent in ``predict``."""
     factual = explainer.space.point(row)
     reading = explainer._reading
-    goal, ask = as_goal(None, reading, factual, reading.ask([factual])[0])
+    goal, ask = goal_of(None, reading, reading.ask([factual])[0])
     spent = [0.0]
 
     def timed(points: Any) -> Any:

@@ -123,11 +123,15 @@ def test_diverse_answers_come_nearest_first_and_differ() -> None:
 
 def test_when_no_further_counterfactual_exists_that_is_proved() -> None:
     space = FeatureSpace({"a": categorical(["x", "y"]), "b": categorical(["x", "y"])})
-    explanation = Explainer(lambda a, b: 1 if a == "y" else 0, space).explain({"a": "x", "b": "x"}, count=5)
+    explainer = Explainer(lambda a, b: 1 if a == "y" else 0, space)
+    explanation = explainer.explain({"a": "x", "b": "x"}, count=5, diversity=mace.differ())
     assert len(explanation) == 2
     assert explanation.exhausted
     assert explanation.status == "optimal"
-    assert "No further counterfactual exists: proved." in str(explanation)
+    assert "No further counterfactual exists that differs as asked: proved." in str(explanation)
+    alone = explainer.explain({"a": "x", "b": "x"}, count=5)
+    assert (len(alone), alone.exhausted, alone.status) == (1, True, "optimal")
+    assert str(alone).endswith("\n\nNo further set of features leads there, but more or fewer of these: proved.")
 
 
 def test_a_deadline_in_the_middle_keeps_what_was_found() -> None:
@@ -150,10 +154,16 @@ def test_targets() -> None:
     assert explainer.explain(row, target=3)[0].prediction == 3
     assert explainer.explain(row, target=mace.becomes(2))[0].prediction == 2
     assert explainer.explain(row, target=mace.any_of([3, 2]))[0].prediction == 2
-    with pytest.raises(InvalidTarget, match="already predicted 0"):
-        explainer.explain(row, target=0)
-    with pytest.raises(InvalidTarget, match="already predicted 0"):
-        explainer.explain(row, target=mace.any_of([3, 0]))
+    for there in (0, mace.any_of([3, 0])):
+        made = explainer.explain(row, target=there, certify=True)
+        assert (made.status, len(made), made.lower, made.prediction) == ("reached", 0, 0.0, 0)
+        assert str(made) == f"Nothing to change: the row is already predicted 0, and {there} is asked for."
+        assert mace.Explanation.from_json(made.to_json()).status == "reached"
+        assert "Nothing to change" in made._repr_html_()
+        assert len(made.to_frame()) == 1
+        assert str(explainer.levers(row, target=there)) == str(made)
+        with pytest.raises(InvalidOption, match="letter: there is nothing to say: Nothing to change"):
+            made.letter()
     with pytest.raises(InvalidTarget, match=r"7 is not a class of the model\. Classes: 0, 1, 2, 3"):
         explainer.explain(row, target=7)
     with pytest.raises(InvalidTarget, match="at least one"):
@@ -300,12 +310,9 @@ def test_float32_trained_and_frame_trained_models_are_asked_as_they_were_fitted(
 def test_an_explainer_says_what_it_explains() -> None:
     space = mace.FeatureSpace({"age": mace.integer(18, 90), "income": mace.integer(0, 100)})
     tree = DecisionTreeClassifier().fit([[30, 10], [50, 39], [40, 41], [20, 70]], [0, 0, 1, 1])
-    assert (
-        repr(mace.Explainer(tree, space))
-        == "<Explainer: DecisionTreeClassifier, 2 features, predicts one of 2 classes>"
-    )
+    assert repr(mace.Explainer(tree, space)) == "<Explainer: DecisionTreeClassifier, 2 features, predicts 0 or 1>"
     caused = mace.Explainer(tree, space, mace.Causal({"income": "age - 10"}))
-    assert repr(caused).endswith("predicts one of 2 classes, effects: income>")
+    assert repr(caused).endswith("predicts 0 or 1, effects: income>")
 
 
 def test_every_to_json_takes_an_indent_that_changes_nothing_else() -> None:

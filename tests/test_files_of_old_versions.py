@@ -177,7 +177,7 @@ def test_explanations_are_read_and_written_the_same(written: Written) -> None:
 def test_spaces_are_read_and_shown_the_same(written: Written) -> None:
     for entry in written.load("spaces"):
         space = mace.FeatureSpace.from_json(json.dumps(entry["space"]))
-        assert repr(space) == entry["shown"]
+        assert str(space) == entry["shown"]
         assert mace.FeatureSpace.from_dict(space.to_dict()) == space
 
 

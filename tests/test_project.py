@@ -131,7 +131,6 @@ def test_the_top_level_has_at_most_ten_modules() -> None:
 def test_exported_names_are_exactly_those_meant() -> None:
     meant = {
         "__version__",
-        "AlreadyThere",
         "any_of",
         "at_least",
         "at_most",
@@ -259,7 +258,13 @@ def test_every_error_is_a_mace_error_and_a_builtin() -> None:
         if isinstance(error, type) and issubclass(error, Exception) and error is not mace.MaceError:
             assert issubclass(error, mace.MaceError), name
             assert issubclass(error, ValueError | TypeError | ImportError | OSError | RuntimeError), name
-            assert name in mace.__all__
+            assert name in mace.__all__ or name == "AlreadyThere"
+
+
+def test_a_deprecated_name_is_found_and_says_what_is_instead() -> None:
+    with pytest.warns(DeprecationWarning, match=r"mace\.AlreadyThere is no longer raised: .* status 'reached'"):
+        assert issubclass(mace.AlreadyThere, mace.InvalidTarget)
+    assert "AlreadyThere" not in dir(mace)
 
 
 def test_every_dependency_declares_its_minimum() -> None:

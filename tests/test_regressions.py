@@ -38,7 +38,9 @@ def test_features_whose_names_extend_each_other_stay_apart() -> None:
 )
 def test_a_feature_may_have_any_ordinary_name(name: str) -> None:
     space = FeatureSpace({name: real(5, 10), "b": integer(0, 1, missing=False)})
-    explanation = Explainer(linear([1.0, 0.0], -7.0), space).explain([9.0, 0], solver="smt", count=2)
+    explanation = Explainer(linear([1.0, 0.0], -7.0), space).explain(
+        [9.0, 0], solver="smt", count=2, diversity=mace.differ()
+    )
     assert explanation.status == "optimal"
     assert explanation[0].values[name] == pytest.approx(7, abs=1e-4)
 

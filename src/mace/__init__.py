@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from mace.constraints.typical import typical
     from mace.distances import Distance
     from mace.errors import (
-        AlreadyThere,
         DatasetUnavailable,
         InvalidCertificate,
         InvalidConstraint,
@@ -89,7 +88,6 @@ _HOMES = {
     "mace.distances": ("Distance",),
     "mace.constraints.differ": ("differ",),
     "mace.errors": (
-        "AlreadyThere",
         "DatasetUnavailable",
         "InvalidCertificate",
         "InvalidConstraint",
@@ -129,10 +127,17 @@ _MOVED = {
 }
 """Names of 0.1 that only experts need, and where they are now."""
 
+_DEPRECATED = {
+    "AlreadyThere": (
+        "mace.errors",
+        "is no longer raised: a row that is at the target already is an explanation of status 'reached'",
+    )
+}
+"""Names that go with the next version: their homes, and what to know."""
+
 sys.meta_path.append(OldModules())
 
 __all__ = [
-    "AlreadyThere",
     "Causal",
     "Certificate",
     "Counterfactual",
@@ -198,11 +203,11 @@ def __getattr__(name: str) -> Any:
 
     if name in ("datasets", "testing"):
         return importlib.import_module(f"mace.{name}")
-    if name in _MOVED:
+    if name in _MOVED or name in _DEPRECATED:
         import warnings
 
-        home = _MOVED[name]
-        warnings.warn(f"mace.{name} has moved: from {home} import {name}.", DeprecationWarning, stacklevel=2)
+        home, text = _DEPRECATED.get(name) or (_MOVED[name], f"has moved: from {_MOVED[name]} import {name}")
+        warnings.warn(f"mace.{name} {text}.", DeprecationWarning, stacklevel=2)
         return getattr(importlib.import_module(home), name)
     if name not in _HOME:
         raise AttributeError(f"module 'mace' has no attribute {name!r}")

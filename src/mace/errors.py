@@ -25,11 +25,11 @@ class InvalidSpace(MaceError, ValueError):
 
 
 class InvalidTarget(MaceError, ValueError):
-    """The target is unknown to the model, or the row is already there."""
+    """The target is unknown to the model."""
 
 
 class AlreadyThere(InvalidTarget):
-    """The row is predicted as the target as it is: there is nothing to change."""
+    """Deprecated, and no longer raised: a row that is at the target already is an explanation of status ``reached``."""
 
 
 class InvalidConstraint(MaceError, ValueError):
@@ -78,6 +78,17 @@ def did_you_mean(wanted: object, known: Iterable[object]) -> str:
     """
     close = difflib.get_close_matches(str(wanted), [str(name) for name in known], n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def cut(text: str, most: int = 190) -> str:
+    """Return a text, ended with dots where it is longer than ``most`` characters.
+
+    Examples
+    --------
+    >>> cut("fixed('age', 'sex')", 12)
+    "fixed('ag..."
+    """
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def in_a_line(error: BaseException) -> str:

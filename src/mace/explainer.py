@@ -19,19 +19,20 @@ from mace.answer.levers import Levers, menu
 from mace.answer.nearest import NearestRows
 from mace.answer.question import Question
 from mace.answer.region import RecourseRegion, Widening
+from mace.answer.scoring import Measure, with_scores
 from mace.certify.statement import Statement, check_can_state
 from mace.clock import without_pauses
 from mace.constraints import Constraint, Constraints
 from mace.constraints.causal import Causal, check_conditions
 from mace.constraints.differ import Differ
-from mace.errors import InvalidOption, InvalidSpace, did_you_mean
+from mace.errors import InvalidOption, InvalidSpace, cut, did_you_mean
 from mace.models import Reading
 from mace.models.live import LiveModel
 from mace.models.reading import FurtherFeatures
 from mace.problem import Problem, Progress, Status
 from mace.solvers import choose
 from mace.space import FeatureSpace, Point, Row, Scalar
-from mace.targets import goal_of, of_label
+from mace.targets import of_label, reached
 
 if TYPE_CHECKING:
     from mace.batch import Batch
@@ -114,8 +115,15 @@ class Explainer:
         return self._reading.classes
 
     def __repr__(self) -> str:
-        says = "numbers" if self.classes is None else f"one of {len(self.classes)} classes"
-        causes = "" if self.causes is None else f", effects: {', '.join(self._programs)}"
+        few = cut(" or ".join(map(str, self.classes or ())), 60)
+        says = (
+            "numbers"
+            if self.classes is None
+            else few
+            if len(self.classes) < 4
+            else f"one of {len(self.classes)} classes"
+        )
+        causes = "" if self.causes is None else f", effects: {cut(', '.join(self._programs), 60)}"
         return f"<Explainer: {self._reading.family}, {len(self.space)} features, predicts {says}{causes}>"
 
     def __reduce__(self) -> tuple[type[Explainer], tuple[Any, FeatureSpace, Causal | None]]:
@@ -142,8 +150,7 @@ class Explainer:
         """Return whether the real model puts a row in the target already, so that there is nothing to change."""
         factual = self.space.point(row)
         wanted = of_label(target, self.classes)
-        goal, ask = goal_of(wanted, self._reading, self._reading.ask([factual])[0])
-        return goal.accepts(ask([factual])[0])
+        return bool(reached(wanted, self._reading, factual, self._reading.ask([factual])[0]))
 
     def explain(
         self,
@@ -178,7 +185,8 @@ class Explainer:
         count : int
             How many counterfactuals, each different from all earlier ones.
         diversity : optional
-            How they differ; :func:`~mace.differ` with its defaults where not given.
+            How they differ, see :func:`~mace.differ`. Where not given, in the sets of features that they change: none contains
+            another. Each is the nearest of its kind; where there are fewer, ``exhausted`` says so.
         accuracy : float
             ε: stop when upper - lower <= ε.
         time_limit : float, optional
@@ -198,7 +206,8 @@ class Explainer:
         Returns
         -------
         Explanation
-            A sequence of counterfactuals, nearest first. Empty with status ``infeasible`` (proved) or ``unknown``.
+            A sequence of counterfactuals, nearest first. Empty with status ``infeasible`` (proved), ``unknown`` or ``reached``: the
+            row is at the target already, and there is nothing to change.
         """
         started = time.monotonic()
         question = Question(
@@ -223,6 +232,9 @@ class Explainer:
         started = time.monotonic() if started is None else started
         with without_pauses(question.time_limit), self._live.question():
             problem, current = self._problem(row, question)
+            there = question.if_reached(self._reading, problem.factual, current, started)
+            if there is not None:
+                return self._with_scores(there, question)
             statement = None
             if question.certify:
                 self._live.check()
@@ -230,9 +242,24 @@ class Explainer:
                 check_can_state(statement)
             driver = self._driver(question, problem, started, statement)
             made = driver.run(current, started)
-            if made.status != Status.INFEASIBLE or not question.constraints:
-                return made
-            return replace(made, reason=driver.why_none(), seconds=time.monotonic() - started)
+            if made.status == Status.INFEASIBLE and question.constraints:
+                conflict, reason = driver.why_none()
+                made = replace(made, conflict=conflict, reason=reason, seconds=time.monotonic() - started)
+            return self._with_scores(made, question)
+
+    def _with_scores(self, explanation: Explanation, question: Question) -> Explanation:
+        """Return an explanation that asks for its scores when they are wanted."""
+        return self._scored([explanation], question, at_once=False)[0]
+
+    def _scored(
+        self, explanations: Sequence[Explanation], question: Question, *, at_once: bool = True
+    ) -> list[Explanation]:
+        """Return explanations with their scores: asked for now, for all of them in one call, or when they are first wanted."""
+        measures = [
+            None if each.prediction is None else Measure.to_reach(question.target, self._reading, each.prediction)
+            for each in explanations
+        ]
+        return with_scores(explanations, measures, self.space, self._live.question, at_once=at_once)
 
     def _driver(
         self, question: Question, problem: Problem, started: float, statement: Statement | None = None
@@ -244,13 +271,15 @@ class Explainer:
         limits = question.limits(started + lane.preparing)
         return Driver(self._reading, question, problem, find, limits, self.region, statement)
 
-    def explain_many(self, frame: Any, **options: Unpack[BatchOptions]) -> Batch:
+    def explain_many(self, frame: Any, *, id: str | None = None, **options: Unpack[BatchOptions]) -> Batch:  # noqa: A002
         """Explain every row of a frame, in order; a row that cannot be explained is an answer of status ``error``.
 
         Parameters
         ----------
         frame : data frame, or iterable of data frames or rows
             The factuals; columns that are no feature are left out. Equal rows are solved once.
+        id : str, optional
+            A column of the frame, a feature or not, that identifies the rows; it comes first in the tables.
         target, distance, constraints, count, diversity, accuracy, solver, certify, digits
             As for :meth:`explain`.
         time_limit, total_time_limit : float, optional
@@ -274,7 +303,7 @@ class Explainer:
         from mace.batch import Batch
         from mace.batch.stream import Stream
 
-        return Batch.of(Stream.of(self, options), frame)
+        return Batch.of(Stream.of(self, options), frame, id)
 
     def explain_each(self, frames: Any, **options: Unpack[BatchOptions]) -> Iterator[Explanation]:
         """Give the explanations of :meth:`explain_many` one after the other, without keeping them: for more rows than fit in memory.
@@ -295,7 +324,7 @@ class Explainer:
     def _check(self, factual: Point, question: Question) -> None:
         """Raise what is wrong with the question of a batch itself, whatever the row; ``factual`` is any row that it may be asked of."""
         self._live.check()
-        choose(question.solver, self._bound(factual, question, self._reading.ask([factual])[0], may_be_there=True))
+        choose(question.solver, self._bound(factual, question, self._reading.ask([factual])[0]))
         if question.certify:
             check_can_state(self._statement(factual, question))
 
@@ -338,7 +367,10 @@ class Explainer:
             solver=solver,
             classes=self.classes,
         )
-        problem, _ = self._problem(row, question)
+        problem, current = self._problem(row, question)
+        there = question.if_reached(self._reading, problem.factual, current, started)
+        if there is not None:
+            return Levers((), (), complete=True, reason=there.reason)
         return menu(self._driver(question, problem, started), most)
 
     @_watched
@@ -397,8 +429,8 @@ class Explainer:
         current = self._reading.ask([factual])[0]
         return self._bound(factual, question, current), current
 
-    def _bound(self, factual: Point, question: Question, current: Fraction, *, may_be_there: bool = False) -> Problem:
-        problem = question.problem(self._reading, factual, current, may_be_there=may_be_there)
+    def _bound(self, factual: Point, question: Question, current: Fraction) -> Problem:
+        problem = question.problem(self._reading, factual, current)
         if self.causes is not None:
             check_conditions(problem.conditions)
         return problem

@@ -32,7 +32,13 @@ class Status(StrEnum):
     FEASIBLE = "feasible"
     INFEASIBLE = "infeasible"
     UNKNOWN = "unknown"
+    REACHED = "reached"
     ERROR = "error"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing is left to prove: nearest, none exists, or nothing to change."""
+        return self in (Status.OPTIMAL, Status.INFEASIBLE, Status.REACHED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from mace.errors import AlreadyThere, InvalidTarget
+from mace.errors import InvalidTarget
 from mace.exact import UNIT
 from mace.forms import Composite, FunctionForm, Goal, Interval, Lead, Network, ObliqueTrees, Outcomes, TreeEnsemble
 from mace.models.reading import Ask, Reading
@@ -193,7 +193,7 @@ def of_label(target: object, classes: Sequence[object] | None) -> object:
     )
 
 
-def as_goal(target: object, reading: Reading, factual: Point, current: Fraction) -> tuple[Goal, Ask]:
+def goal_of(target: object, reading: Reading, current: Fraction) -> tuple[Goal, Ask]:
     """Return the outcomes that a target asks for, and how to ask the real model for an outcome.
 
     Parameters
@@ -202,8 +202,6 @@ def as_goal(target: object, reading: Reading, factual: Point, current: Fraction)
         ``None`` asks for any outcome but the current one.
     reading : Reading
         The model.
-    factual : Point
-        The row, which must not be there already.
     current : Fraction
         The code of the row's own outcome.
 
@@ -211,23 +209,7 @@ def as_goal(target: object, reading: Reading, factual: Point, current: Fraction)
     ------
     InvalidTarget
         A label is unknown, or the model reports no such number.
-    AlreadyThere
-        The row is there already.
     """
-    goal, ask = goal_of(target, reading, current)
-    if target is None:
-        return goal, ask
-    outcome = current if ask is reading.ask else ask([factual])[0]
-    if goal.accepts(outcome):
-        raise AlreadyThere(
-            f"The row is already predicted {_shown(target, goal, reading, current, outcome)}, which is what the target asks for; "
-            "nothing to change. Ask for another target, or None for any other outcome."
-        )
-    return goal, ask
-
-
-def goal_of(target: object, reading: Reading, current: Fraction) -> tuple[Goal, Ask]:
-    """Return the outcomes that a target asks for, and how to ask for one, whether or not the row is there already."""
     if target is None:
         return _any_other(reading, current), reading.ask
     if isinstance(reading.form, ObliqueTrees):
@@ -241,6 +223,15 @@ def goal_of(target: object, reading: Reading, current: Fraction) -> tuple[Goal, 
     if wanted.margin:
         return _lead(wanted, reading)
     return Outcomes(frozenset(reading.code(label) for label in wanted.labels)), reading.ask
+
+
+def reached(target: object, reading: Reading, factual: Point, current: Fraction) -> str:
+    """Return what the model says of a row that is at its target already, in the words of the target; empty where it is not."""
+    goal, ask = goal_of(target, reading, current)
+    if target is None:
+        return ""
+    outcome = current if ask is reading.ask else ask([factual])[0]
+    return _shown(target, goal, reading, current, outcome) if goal.accepts(outcome) else ""
 
 
 def _shown(target: object, goal: Goal, reading: Reading, current: Fraction, outcome: Fraction) -> str:

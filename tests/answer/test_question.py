@@ -87,7 +87,7 @@ def test_the_lane_of_a_question_is_chosen_once(count: int, monkeypatch: pytest.M
 
     monkeypatch.setattr("mace.explainer.choose", counting)
     monkeypatch.setattr("mace.answer.nearest.choose", counting)
-    assert len(mace.Explainer(MODEL, SPACE).explain(ROW, count=count)) == count
+    assert len(mace.Explainer(MODEL, SPACE).explain(ROW, count=count, diversity=mace.differ())) == count
     assert chosen == list(range(count))
 
 

@@ -187,11 +187,74 @@ def test_a_bad_row_is_an_answer_and_loses_no_other(tmp_path: Path) -> None:
     json.loads(batch.to_json())
 
 
-def test_a_row_that_is_at_the_target_already_is_an_error_of_that_row_only() -> None:
-    batch = EXPLAINER.explain_many(FRAME, target="good")
+def test_a_row_that_is_at_the_target_already_is_reached_and_nothing_is_left_to_prove(tmp_path: Path) -> None:
+    seen: list[Any] = []
+    path = tmp_path / "rows.jsonl"
+    batch = EXPLAINER.explain_many(FRAME, target="good", checkpoint=path, on_progress=seen.append)
     predicted = MODEL.predict(FRAME)
-    assert [each.status == "error" for each in batch] == [label == "good" for label in predicted]
-    assert all("already predicted 'good'" in each.error for each in batch if each.status == "error")
+    assert [each.status == "reached" for each in batch] == [label == "good" for label in predicted]
+    assert 0 < batch.counts["reached"] < len(batch)
+    assert batch.proved_share == seen[-1].proved_share == 1
+    assert seen[-1].errors == 0
+    table = batch.to_frame()
+    there = table[table["status"] == "reached"]
+    assert (there["lower"] == 0).all()
+    assert there["rank"].isna().all()
+    assert there["reason"].str.contains("already predicted 'good'").all()
+    again = EXPLAINER.explain_many(FRAME, target="good", checkpoint=path, on_progress=seen.append)
+    assert seen[-1].new == 0
+    assert all_of(again) == all_of(batch)
+
+
+def test_a_frame_keeps_its_index_and_a_column_that_identifies_its_rows(tmp_path: Path) -> None:
+    frame = FRAME.head(4).assign(customer=["c7", "c3", None, "c1"]).set_axis([10, 20, 30, 40])
+    frame.index.name = "person"
+    batch = EXPLAINER.explain_many(frame, id="customer", count=2)
+    made = batch.to_frame()
+    assert made.index.name == "person"
+    assert [made.loc[[label], "row"].tolist() for label in frame.index] == [[0, 0], [1, 1], [2, 2], [3, 3]]
+    assert made.columns[0] == "customer"
+    assert made["customer"].dropna().tolist() == ["c7", "c7", "c3", "c3", "c1", "c1"]
+    assert [each["id"] for each in json.loads(batch.to_json())] == ["c7", "c3", None, "c1"]
+    assert batch.to_frame("polars")["customer"].to_list()[:2] == ["c7", "c7"]
+    for kind in ("csv", "jsonl", "parquet"):
+        batch.save(tmp_path / f"answers.{kind}")
+    assert pd.read_csv(tmp_path / "answers.csv")["customer"].dropna().tolist() == made["customer"].dropna().tolist()
+    assert pd.read_parquet(tmp_path / "answers.parquet")["customer"].tolist()[0] == "c7"
+    assert json.loads((tmp_path / "answers.jsonl").read_text().splitlines()[1])["id"] == "c3"
+
+
+@pytest.mark.parametrize("kind", ["frames", "rows", "series", "generator"])
+def test_rows_that_are_no_single_frame_are_identified_too(kind: str) -> None:
+    frame = FRAME.head(3).assign(key=[5, 6, 7]).set_axis(["a", "b", "c"])
+    data: Any = [frame.head(1), frame.iloc[1:]]
+    if kind != "frames":
+        data = [row for _, row in frame.iterrows()] if kind == "series" else frame.to_dict("records")
+    batch = EXPLAINER.explain_many(iter(data) if kind == "generator" else data, id="key")
+    assert all_of(batch) == ALONE[:3]
+    made = batch.to_frame()
+    assert made["key"].tolist() == [5, 6, 7]
+    assert str(made["key"].dtype) == "Int64"
+    assert made.index.tolist() == (["a", "b", "c"] if kind == "frames" else [0, 1, 2])
+
+
+def test_a_feature_may_identify_the_rows_and_what_is_no_column_is_refused() -> None:
+    made = EXPLAINER.explain_many(FRAME.head(3), id="age").to_frame()
+    assert made["age"].tolist() == FRAME["age"].head(3).tolist()
+    assert "new.age" in made.columns
+    with pytest.raises(mace.InvalidOption, match=r"id='agee': the rows have no such column\. Did you mean 'age'"):
+        EXPLAINER.explain_many(FRAME.head(3), id="agee")
+    with pytest.raises(mace.InvalidOption, match="id='row': the answers have a column of that name"):
+        EXPLAINER.explain_many(FRAME.head(3).assign(row=1), id="row")
+    rows = [{**FRAME.iloc[0], "key": 7}, {**FRAME.iloc[1]}, "no row"]
+    some = EXPLAINER.explain_many(rows, id="key")
+    assert [str(each.status) for each in some] == ["optimal", "optimal", "error"]
+    assert some.to_frame()["key"].tolist() == [7, pd.NA, pd.NA]
+    dates = FRAME.head(2).assign(since=pd.to_datetime(["2026-01-02", None]))
+    assert [each["id"] for each in json.loads(EXPLAINER.explain_many(dates, id="since").to_json())] == [
+        "2026-01-02 00:00:00",
+        None,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -477,7 +540,7 @@ def test_a_file_holds_what_the_frame_holds(tmp_path: Path, suffix: str) -> None:
             table = table.replace({"reason": {"": pd.NA}})
         case _:
             found = pd.read_parquet(path).astype(table.dtypes.to_dict())
-    pd.testing.assert_frame_equal(found, table)
+    pd.testing.assert_frame_equal(found, table.reset_index(drop=True))
 
 
 def test_a_stream_goes_to_a_file_that_appears_when_it_is_whole(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ RANGE = {"distance": "linf", "target": mace.between(0.45, 0.55, "yes")}
 def test_certificates_of_means_of_sigmoids_are_valid(name: str, question: dict[str, Any]) -> None:
     model, frame = fitted(name)
     explanation = mace.Explainer(model, SPACE).explain(
-        frame.iloc[1], certify=True, count=2, constraints=[mace.fixed("n")], **question
+        frame.iloc[1], certify=True, count=2, diversity=mace.differ(), constraints=[mace.fixed("n")], **question
     )
     found = [*(answer.certificate for answer in explanation), explanation.certificate]
     assert any(found)

@@ -31,6 +31,8 @@ def certificate_of(seed: int) -> tuple[Any, mace.Certificate] | None:
         explanation = explainer.explain(case.row, solver="enumerate", certify=True, **case.question)
     except mace.InvalidTarget:
         return None
+    if explanation.status == "reached":
+        return None
     certificate = explanation[0].certificate if explanation else explanation.certificate
     assert certificate is not None
     return case.model, certificate

@@ -102,7 +102,9 @@ def test_certificates_of_fitted_models_are_valid(seed: int) -> None:
     if isinstance(question["distance"], str) and question["distance"].startswith("lambda"):
         question["distance"] = "l1"
     try:
-        explanation = mace.Explainer(case.model, case.space).explain(case.row, count=2, certify=True, **question)
+        explanation = mace.Explainer(case.model, case.space).explain(
+            case.row, count=2, diversity=mace.differ(), certify=True, **question
+        )
     except mace.InvalidTarget:
         return
     for certificate in [*(answer.certificate for answer in explanation), explanation.certificate]:
@@ -146,8 +148,8 @@ def fitted(hidden: tuple[int, ...], *, classes: int = 2) -> tuple[Any, FeatureSp
     [
         ((), 2, {"distance": "linf"}),
         ((8, 8), 2, {"distance": "l1", "constraints": [mace.fixed("age"), mace.increases("education")]}),
-        ((8, 8), 2, {"distance": "l2", "count": 3}),
-        ((8,), 2, {"distance": mace.Distance(l0=0.5, l1=0.25, linf=0.25, weights={"income": 3.0}), "count": 2}),
+        ((8, 8), 2, {"distance": "l2", "count": 3, "diversity": mace.differ()}),
+        ((8,), 2, {"distance": mace.Distance(l0=0.5, l1=0.25, linf=0.25, weights={"income": 3.0}), "count": 2, "diversity": mace.differ()}),
         ((8,), 2, {"distance": "l0", "target": mace.at_least(0.8)}),
         ((8,), 2, {"distance": "linf", "target": mace.between(0.55, 0.6)}),
         ((8, 8), 4, {"distance": "l1"}),

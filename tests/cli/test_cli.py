@@ -118,7 +118,6 @@ def test_out_of_time_exits_3(folder: Path, capsys: pytest.CaptureFixture[str]) -
         ([], {"space": "none.json"}, "cannot read"),
         ([], {"data": "none.csv"}, "cannot read"),
         ([], {"data": "space.json"}, "has no column"),
-        (["--target", "good"], {"data": "granted.csv"}, "already predicted 'good'"),
     ],
 )
 def test_misuse_exits_2_with_one_clear_line(
@@ -128,6 +127,11 @@ def test_misuse_exits_2_with_one_clear_line(
     error = capsys.readouterr().err
     assert message in error
     assert "Traceback" not in error
+
+
+def test_a_row_that_is_at_the_target_already_is_an_answer(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(folder, "--target", "good", data="granted.csv") == 0
+    assert "Nothing to change: the row is already predicted 'good'" in capsys.readouterr().out
 
 
 def test_wrong_usage_exits_2(capsys: pytest.CaptureFixture[str]) -> None:
@@ -257,6 +261,25 @@ def test_a_batch_writes_every_row_and_exits_0(folder: Path, capsys: pytest.Captu
     assert explain(folder, "--row", "3", "--target", "good", "--fix", "age", "--json") == 0
     alone = json.loads(capsys.readouterr().out)
     assert lines[3]["counterfactuals"][0]["values"] == alone["counterfactuals"][0]["values"]
+
+
+def test_a_batch_carries_a_column_along_and_people_who_are_granted_leave_nothing_open(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import pandas as pd
+
+    both = pd.concat([pd.read_csv(folder / name) for name in ("rows.csv", "granted.csv")])
+    both.assign(customer=[f"c{number}" for number in range(7)]).to_csv(folder / "both.csv", index=False)
+    assert batch(folder, "both-out.csv", "--target", "good", "--id", "customer", data="both.csv") == 0
+    assert "5 optimal, 2 reached" in capsys.readouterr().out
+    made = pd.read_csv(folder / "both-out.csv")
+    assert made["customer"].tolist() == [f"c{number}" for number in range(7)]
+    assert made["status"].tolist() == ["optimal"] * 5 + ["reached"] * 2
+    assert batch(folder, "both-out.jsonl", "--target", "good", "--id", "customer", data="both.csv") == 0
+    lines = [json.loads(line) for line in (folder / "both-out.jsonl").read_text().splitlines()]
+    assert [line["id"] for line in lines] == made["customer"].tolist()
+    assert batch(folder, "none.csv", "--id", "custommer", data="both.csv") == 2
+    assert "--id: both.csv has no column 'custommer'. Did you mean 'customer'?" in capsys.readouterr().err
 
 
 def test_a_batch_with_a_bad_row_exits_3_and_writes_the_others(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -117,6 +117,11 @@ def test_diversity_counts_as_the_paper_says(diversity: mace.differ, new: Point, 
         {"in_sets": True, "features": 2},
         {"in_sets": True, "distance": 0.1},
         {"in_sets": 1},
+        {"sets": "nested"},
+        {"sets": True},
+        {"sets": "incomparable", "features": 2},
+        {"sets": "incomparable", "distance": 0.1},
+        {"sets": "incomparable", "in_sets": True},
     ],
     ids=str,
 )
@@ -133,6 +138,7 @@ def test_constraints_and_diversity_print_as_the_code_that_makes_them() -> None:
         mace.one_of("c", ["p"]),
         mace.differ(distance=0.1),
         mace.differ(in_sets=True),
+        mace.differ(sets="incomparable"),
     ):
         assert eval(str(made), {name: getattr(mace, name) for name in mace.__all__}) == made
 

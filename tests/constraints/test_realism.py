@@ -69,6 +69,67 @@ def test_a_certificate_states_that_answers_differ_in_sets() -> None:
         mace.verify(claimed, explainer.model)
 
 
+# ---- incomparable sets
+
+
+def stated(certificate: mace.Certificate | None, row: dict[str, Any]) -> list[frozenset[str]]:
+    """Return the sets of features that the earlier answers of a certificate change."""
+    assert certificate is not None
+    return [levers(earlier, row) for earlier in certificate.statement["earlier"]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_by_default_no_answer_changes_all_that_another_changes_or_only_some_of_it(kind: str) -> None:
+    explainer = explainer_of(kind)
+    for row in rows_of(explainer, 0, 3):
+        answer = explainer.explain(row, target=1, count=20, certify=True)
+        assert answer.diversity == "differ(sets='incomparable')"
+        assert answer.exhausted
+        sets = [levers(each.values, row) for each in answer]
+        assert not [(a, b) for a, b in itertools.permutations(sets, 2) if a <= b]
+        certificates = [*(each.certificate for each in answer), answer.certificate]
+        for each, certificate in itertools.zip_longest(answer, certificates):
+            earlier = stated(certificate, row)
+            best = brute(
+                explainer,
+                row,
+                1,
+                lambda point: (
+                    not any(
+                        old <= new or new <= old
+                        for new in [levers(SPACE.values_of(point), row)]  # noqa: B023
+                        for old in earlier  # noqa: B023
+                    )
+                ),
+            )
+            assert (best is None) == (each is None)
+            assert each is None or abs(each.distance - best) < 2e-6  # type: ignore[operator]
+            assert mace.verify(certificate, explainer.model).outcome != "refuted"  # type: ignore[arg-type]
+            for old in earlier:
+                assert old in sets or any(old < shown for shown in sets)
+        for number, each in enumerate(answer):
+            for shown in sets[:number]:
+                kept = {name: each.values[name] if name in shown else row[name] for name in SPACE}
+                assert explainer.predict(kept) != 1, "nothing is changed only to be different"
+
+
+def test_certificates_of_incomparable_sets_are_valid_and_no_others_are_taken_for_them() -> None:
+    explainer = explainer_of("forest")
+    (row,) = rows_of(explainer, 0, 1)
+    answer = explainer.explain(row, target=1, count=3, certify=True)
+    certificate = answer[1].certificate
+    assert certificate is not None
+    assert certificate.statement["diversity"] == {"sets": "incomparable"}
+    assert mace.verify(mace.Certificate.from_json(certificate.to_json()), explainer.model).valid
+    claimed = certificate.to_dict()
+    claimed["claim"]["counterfactual"] = answer[0].certificate.claim["counterfactual"]  # type: ignore[union-attr]
+    assert not mace.verify(claimed, explainer.model).valid
+    for wrong in ({"sets": "nested"}, {"sets": "incomparable", "by": 0.1}, {"sets": None}):
+        claimed["statement"]["diversity"] = wrong
+        with pytest.raises(mace.InvalidCertificate, match="how counterfactuals differ"):
+            mace.verify(claimed, explainer.model)
+
+
 # ---- regions
 
 

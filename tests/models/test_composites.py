@@ -188,6 +188,8 @@ def test_bounds_on_the_mean_probability_are_met_as_brute_force_meets_them(name: 
             truth = explainer.explain(row, target, solver="enumerate")
         except mace.InvalidTarget:
             continue
+        if truth.status == "reached":
+            continue
         found = explainer.explain(row, target)
         assert found.status == truth.status, found.reason
         if truth:

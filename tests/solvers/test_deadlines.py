@@ -36,7 +36,7 @@ QUESTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "trees, typical": ("forest", "trees", {"constraints": [mace.typical(people()[0], 0.1)]}),
     "trees, robust": ("forest", "trees", {"constraints": [NOISE]}),
     "trees, rule": ("forest", "trees", {"constraints": [RULE]}),
-    "trees, three answers": ("forest", "trees", {"count": 3}),
+    "trees, three answers": ("forest", "trees", {"count": 3, "diversity": mace.differ()}),
     "network": ("mlp", "network", {}),
     "network, near data": ("mlp", "network", {"constraints": [NEAR]}),
     "network, typical": ("mlp", "network", {"constraints": [mace.typical(people()[0], 0.1)]}),

@@ -51,6 +51,8 @@ def test_no_sampled_point_below_lower_reaches_the_target_on_mixed_spaces(seed: i
         explanation = explainer.explain(case.row, time_limit=60, **case.question)
     except mace.InvalidTarget:
         return
+    if explanation.status == "reached":
+        return
     assert explanation.status in ("optimal", "infeasible")
     problem = problem_of(explainer, case.row, case.question)
     rng = np.random.default_rng(seed)

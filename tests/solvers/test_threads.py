@@ -27,7 +27,7 @@ LANES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "trees, robust": ("forest", "trees", {"constraints": NOISE}),
     "trees, a rule across features": ("forest", "trees", {"constraints": ["a + b <= old.a + old.b + 3"]}),
     "network": ("mlp", "network", {}),
-    "network, two answers": ("mlp", "network", {"count": 2}),
+    "network, two answers": ("mlp", "network", {"count": 2, "diversity": mace.differ()}),
     "curves": ("vote", "curves", {}),
     "milp": ("function", "milp", {}),
     "milp of trees": ("forest", "milp", {}),

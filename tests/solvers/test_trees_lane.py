@@ -325,7 +325,13 @@ def test_a_grid_of_one_value_or_bounds_between_grid_values(low: float, high: flo
     model = DecisionTreeClassifier(random_state=0).fit(frame, (frame.x < 0.7).astype(int))
     explainer = Explainer(model, space)
     trees, truth = (
-        explainer.explain({"x": 0.9, "y": 1}, constraints=[mace.within("x", low, high)], solver=solver, count=6)
+        explainer.explain(
+            {"x": 0.9, "y": 1},
+            constraints=[mace.within("x", low, high)],
+            solver=solver,
+            count=6,
+            diversity=mace.differ(),
+        )
         for solver in ("trees", "enumerate")
     )
     assert (trees.status, len(trees), trees.exhausted) == (truth.status, len(truth), truth.exhausted)

@@ -141,7 +141,6 @@ CASES: dict[str, dict[str, Callable[[], Any]]] = {
         "several rows at once": lambda: explain(row=frame()[0].head(3)),
     },
     "Targets": {
-        "the class that the row has": lambda: explain(target="deny"),
         "an unknown label": lambda: explain(target="grnt"),
         "a probability above 1": lambda: explain(target=mace.at_least(1.5, "grant")),
         "a probability without its label": lambda: explain(target=mace.at_least(0.7)),

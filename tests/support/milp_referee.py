@@ -18,6 +18,8 @@ def compare(case: Case, referee: str, tolerance: float) -> str | None:
         truth = explainer.explain(case.row, solver=referee, time_limit=20, **case.question)
     except mace.InvalidTarget:
         return None
+    if truth.status == "reached":
+        return None
     answer = explainer.explain(case.row, solver="milp", time_limit=60, **case.question)
     for one, other in ((answer, truth), (truth, answer)):
         if other and one.lower > other[0].distance:

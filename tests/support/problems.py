@@ -6,17 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from mace import Explainer, FeatureSpace
+from mace import Explainer, FeatureSpace, InvalidTarget
 from mace.problem import Problem
 
 
 def problem_of(explainer: Explainer, row: Any, question: dict[str, Any]) -> Problem:
     from mace.distances import as_distance
-    from mace.targets import as_goal
+    from mace.targets import goal_of, reached
 
     factual = explainer.space.point(row)
     reading = explainer._reading
-    goal, ask = as_goal(question.get("target"), reading, factual, reading.ask([factual])[0])
+    goal, ask = goal_of(question.get("target"), reading, reading.ask([factual])[0])
+    if reached(question.get("target"), reading, factual, reading.ask([factual])[0]):
+        raise InvalidTarget("there is no question: the row is at the target already")
     return Problem(
         space=explainer.space,
         form=reading.form,

@@ -43,8 +43,10 @@ def random_composite(seed: int, *, finite: bool = True) -> Case | None:
     row = _row(space, rng)
     question = _question(rng, space, has_chances=family in ("soft votes", "soft votes with trees", "calibrations"))
     try:
-        mace.Explainer(model, space).explain(row, **question, time_limit=1e-9)
+        asked = mace.Explainer(model, space).explain(row, **question, time_limit=1e-9)
     except mace.InvalidTarget:
+        return None
+    if asked.status == "reached":
         return None
     return Case(family, model, space, row, question)
 

@@ -75,7 +75,12 @@ def random_realistic(seed: int) -> Realistic:
         family,
         mace.Explainer(make_pipeline(mace.Encoder(space), _estimator(family, seed)).fit(frame, labels), space),
         _frame(rng, space, 1).to_dict("records")[0],
-        {"distance": distance, "constraints": constraints, "count": int(rng.integers(1, 4))},
+        {
+            "distance": distance,
+            "constraints": constraints,
+            "count": int(rng.integers(1, 4)),
+            "diversity": mace.differ(),
+        },
         tuple(used),
         forests[-1],
     )

@@ -129,6 +129,8 @@ def disagreement(case: Case, seed: int) -> str | None:
         answer = explainer.explain(case.row, solver="trees", **question)
     except mace.InvalidTarget:
         return "skipped"
+    if answer.status == "reached":
+        return "skipped"
     problem = problem_of(explainer, case.row, question)
     truth = nearest(case, problem, seed)
     if truth is None or answer.status == "feasible":

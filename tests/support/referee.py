@@ -14,6 +14,8 @@ def disagreement(case: Case, solver: str = "smt") -> str | None:
         truth = explainer.explain(case.row, solver="enumerate", **case.question)
     except mace.InvalidTarget:
         return "skipped"
+    if truth.status == "reached":
+        return "skipped"
     answer = explainer.explain(case.row, solver=solver, **case.question)
     if answer.status != truth.status:
         return f"status {answer.status} ({answer.reason}), brute force {truth.status} ({truth.reason})"

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
 from mace.answer.plain import part, plain, scalar, scalars, status_of
 from mace.answer.region import RecourseRegion
+from mace.answer.score import AnswerScores, Threshold
 from mace.certify.certificate import Certificate
 from mace.errors import InvalidOption
 from mace.problem import Status
 from mace.space import Feature, FeatureSpace, Point, Real, Scalar
 from mace.space.dtypes import FLOATS
+
+
+def restore(made: Any, state: Sequence[Any]) -> None:
+    """Give a frozen data class its fields back; those that it got since it was pickled have their defaults."""
+    own = fields(made)
+    for each, value in zip(own, [*state, *(each.default for each in own[len(state) :])], strict=True):
+        object.__setattr__(made, each.name, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +35,7 @@ class Change:
     dtype: str | None = field(default=None, repr=False, compare=False)
 
     def __setstate__(self, state: list[Any]) -> None:
-        for each, value in zip(fields(self), [*state, None], strict=False):
-            object.__setattr__(self, each.name, value)
+        restore(self, state)
 
     @classmethod
     def of(cls, space: FeatureSpace, name: str, before: Scalar, after: Scalar) -> Change:
@@ -106,6 +113,28 @@ class Counterfactual:
     certificate: Certificate | None = field(default=None, repr=False)
     actions: tuple[str, ...] | None = None
     _widen: Callable[..., RecourseRegion] | None = field(default=None, repr=False, compare=False)
+    _scores: AnswerScores | None = field(default=None, repr=False, compare=False)
+    _place: int = field(default=0, repr=False, compare=False)
+
+    @property
+    def score(self) -> float | None:
+        """What the model reports of this row; see :attr:`mace.Explanation.score`."""
+        return None if self._scores is None else self._scores.at(self._place)
+
+    @property
+    def score_before(self) -> float | None:
+        """What the model reports of the factual."""
+        return None if self._scores is None else self._scores.at(0)
+
+    @property
+    def score_of(self) -> str:
+        """What is scored: ``"P(good)"``, ``"score of good"``, ``"prediction"``; empty where nothing is."""
+        return "" if self._scores is None else self._scores.of
+
+    @property
+    def threshold(self) -> Threshold:
+        """Where the target begins on the scale of the score; ``None`` where there is no such number."""
+        return None if self._scores is None else self._scores.threshold
 
     @classmethod
     def of(cls, space: FeatureSpace, factual: Point, row: Point, **known: Any) -> Counterfactual:
@@ -119,8 +148,7 @@ class Counterfactual:
         return [None if each.name == "_widen" else getattr(self, each.name) for each in fields(self)]
 
     def __setstate__(self, state: list[Any]) -> None:
-        for each, value in zip(fields(self), state, strict=True):
-            object.__setattr__(self, each.name, value)
+        restore(self, state)
 
     def region(
         self, features: Iterable[str] | None = None, *, time_limit: float | None = None, solver: str = "auto"
@@ -135,6 +163,10 @@ class Counterfactual:
             )
         return self._widen(self, features, time_limit=time_limit, solver=solver)
 
+    def __repr__(self) -> str:
+        changed = shortened_list([str(change) for change in self.changes], 120)
+        return f"<Counterfactual: {changed}; distance {self.distance:.6g} ({self.status})>"
+
     def __str__(self) -> str:
         rows = [("feature", "now", "instead")]
         rows += [(self.named(c), *c.texts) for c in self.changes]
@@ -148,11 +180,10 @@ class Counterfactual:
         return f"{change.feature} (effect)" if is_effect else change.feature
 
     def summary(self) -> str:
-        """Return the prediction and the bounds in one line."""
-        return (
-            f"predicted {show_value(self.prediction)}; distance {self.distance:.6g}, "
-            f"proved at least {self.lower:.6g} ({self.status})"
-        )
+        """Return the prediction and the bounds in a line; where there is a score, it and the prediction in one of their own."""
+        scored = "" if self._scores is None else self._scores.text(self._place)
+        predicted = f"predicted {show_value(self.prediction)}" + (f": {scored}\n" if scored else "; ")
+        return f"{predicted}distance {self.distance:.6g}, proved at least {self.lower:.6g} ({self.status})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counterfactual as plain data for JSON; a missing value is ``None``."""
@@ -166,6 +197,7 @@ class Counterfactual:
             "solver": self.solver,
             "seconds": self.seconds,
             "calls": self.calls,
+            "score": self.score,
             **({} if self.actions is None else {"actions": list(self.actions)}),
         }
 
@@ -198,6 +230,17 @@ def show_value(value: object, dtype: str | None = None) -> str:
             return repr(int(value))
         return str(FLOATS[dtype](value)) if dtype in FLOATS else repr(value)
     return str(value)
+
+
+def shortened_list(texts: Sequence[str], most: int) -> str:
+    """Return texts with commas between them; those that do not fit into so many characters are counted."""
+    shown: list[str] = []
+    for text in texts:
+        if sum(map(len, shown)) + len(text) > most:
+            break
+        shown.append(text)
+    rest = len(texts) - len(shown)
+    return ", ".join([*shown, *([f"and {rest} more" if shown else f"{rest} changes"] if rest else [])]) or "nothing"
 
 
 def real_dtype(feature: Feature) -> str | None:

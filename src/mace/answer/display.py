@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mace.answer.counterfactual import Change, Counterfactual
-from mace.answer.explanation import NO_FURTHER, Explanation
+from mace.answer.explanation import Explanation
 from mace.problem import Status
 
 PROVED_COLOUR, OPEN_COLOUR, CHANGE_COLOUR = "#1f8a5b", "#c77414", "#3d7fd9"
@@ -20,15 +20,16 @@ PROVED_COLOUR, OPEN_COLOUR, CHANGE_COLOUR = "#1f8a5b", "#c77414", "#3d7fd9"
 def as_rich(explanation: Explanation) -> Group:
     """Return the explanation for a terminal."""
     parts: list[Any] = [Text(explanation.headline(), style="bold")]
-    for counterfactual in explanation:
-        table = Table("feature", "now", "instead", caption=Text(counterfactual.summary()), caption_justify="left")
+    for number, counterfactual in enumerate(explanation, start=1):
+        table = Table("feature", "now", "instead")
         for change in counterfactual.changes:
             before, after = map(Text, change.texts)
             after.stylize("bold green")
             table.add_row(Text(counterfactual.named(change)), before, after)
-        parts.append(table)
-    if explanation.exhausted and explanation:
-        parts.append(Text(NO_FURTHER))
+        parts += [Text(f"\n{number}.")] if len(explanation) > 1 else []
+        parts += [table, Text(counterfactual.summary())]
+    if explanation.no_further():
+        parts.append(Text(explanation.no_further()))
     return Group(*parts)
 
 
@@ -40,11 +41,17 @@ def as_html(explanation: Explanation) -> str:
         rows = "".join(_html_row(counterfactual.named(change), change) for change in counterfactual.changes)
         parts.append(
             f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-            f'<p style="margin:.25em 0">{_badges(counterfactual)} {escape(counterfactual.summary())}</p>'
+            f'<p style="margin:.25em 0">{_badges(counterfactual)} {_lines(counterfactual.summary())}</p>'
         )
+    if explanation.no_further():
+        parts.append(f'<p style="margin:.25em 0">{escape(explanation.no_further())}</p>')
     if explanation.status == Status.INFEASIBLE:
         parts.append(_badge("proved: none exists", PROVED_COLOUR))
     return f"<div>{''.join(parts)}</div>"
+
+
+def _lines(text: str) -> str:
+    return escape(text).replace("\n", "<br>")
 
 
 def _html_row(name: str, change: Change) -> str:

@@ -103,12 +103,14 @@ class Driver:
             certificate=certificate,
             space=problem.space,
             hints=hints_of(problem.space, question.constraints, problem.conditions),
+            diversity=str(question.diversity) if question.count > 1 else "",
         )
 
     def _attempts(self) -> Iterator[Attempt]:
         """Yield answer after answer, until there is none."""
         stated, problem, question = self.statement, self.problem, self.question
         further: tuple[Condition, ...] = ()
+        earlier: list[Point] = []
         while True:
             found = self.find(problem, further, self.limits)
             bounds = found.bounds
@@ -117,10 +119,34 @@ class Driver:
                 return
             point = tidy(found.problem, bounds.point, bounds.lower, self.limits)
             point = shortened(found.problem, point, question.decimals, self.limits)
-            answer = self._counterfactual(found, point)
-            yield Attempt(found.lanes, bounds, answer, certificate_of(stated, found, point, answer.actions))
+            bare = self._without_padding(found, point, earlier)
+            if bare is None:
+                answer = self._counterfactual(found, point)
+                yield Attempt(found.lanes, bounds, answer, certificate_of(stated, found, point, answer.actions))
+            else:
+                point = bare
+            earlier.append(point)
             further = (*further, question.diversity.bind(problem.space, problem.factual, point, question.distance))
             stated = None if stated is None else stated.after(point)
+
+    def _without_padding(self, found: Found, point: Point, earlier: Sequence[Point]) -> Point | None:
+        """Return an answer without the changes that only make its set another than an earlier one; ``None`` where it needs them all.
+
+        Where fewer features than an earlier answer changes suffice, a set that adds any other to them is no new way. It is not shown,
+        and what it comes down to is excluded as if it were an earlier answer.
+        """
+        if self.question.diversity.sets is None or found.effects is not None or self.limits.remaining() <= 0:
+            return None
+        problem, own = self.problem, self.problem.factual
+        quick = replace(problem, conditions=tuple(each for each in problem.conditions if not each.is_slow))
+        bare = [
+            tuple(new if before != old else old for new, before, old in zip(point, each, own, strict=True))
+            for each in earlier
+        ]
+        fewer = [each for each in bare if each != own and quick.is_plausible(each)]
+        said = problem.ask(fewer) if fewer else []
+        reached = [each for each, outcome in zip(fewer, said, strict=True) if problem.goal.accepts(outcome)]
+        return next((each for each in reached if problem.is_valid(each)), None)
 
     def nearest(self, further: tuple[Condition, ...]) -> tuple[frozenset[str], Counterfactual] | None:
         """Return the nearest answer under further conditions with what it changes; ``None`` where there is proved to be none.
@@ -161,8 +187,8 @@ class Driver:
         )
         return replace(made, actions=found.actions([change.feature for change in made.changes]))
 
-    def why_none(self) -> str:
-        """Say which of the constraints, as few as possible, rule out every counterfactual."""
+    def why_none(self) -> tuple[tuple[Constraint, ...], str]:
+        """Return which of the constraints, as few as possible, rule out every counterfactual, and that in words."""
         deadline = min(self.limits.deadline, time.monotonic() + MOST_SECONDS_FOR_A_CONFLICT)
         wanted = self.question.constraints
         bound = dict(zip(map(id, wanted), self.problem.conditions, strict=True))
@@ -176,11 +202,13 @@ class Driver:
 
         conflict, is_smallest = smallest_conflict(wanted, is_conflict)
         if not conflict:
-            return "no point of the space reaches the target, whatever the constraints"
+            return (), "no point of the space reaches the target, whatever the constraints"
         named = "; ".join(map(str, conflict))
         if len(conflict) == 1:
-            return f"no counterfactual fulfils {named}"
-        return f"no counterfactual fulfils all of: {named}" + ("" if is_smallest else " (perhaps fewer would do)")
+            return conflict, f"no counterfactual fulfils {named}"
+        return conflict, f"no counterfactual fulfils all of: {named}" + (
+            "" if is_smallest else " (perhaps fewer would do)"
+        )
 
 
 def _overall(found: list[Counterfactual], exhausted: bool, count: int) -> Status:

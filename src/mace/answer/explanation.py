@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from mace.answer.counterfactual import Counterfactual, real_dtype, show_value
+from mace.answer.counterfactual import Counterfactual, real_dtype, restore, show_value
 from mace.answer.plain import part, plain, scalars, status_of, texts
+from mace.answer.score import AnswerScores, Threshold, read_scores
+from mace.answer.words import short, why
 from mace.certify.certificate import Certificate
 from mace.disk import parse_json
 from mace.errors import InvalidOption
@@ -21,9 +23,8 @@ from mace.space import FeatureSpace, Scalar
 if TYPE_CHECKING:
     from rich.console import Group
 
-SCHEMA_VERSION = 1
-
-NO_FURTHER = "No further counterfactual exists: proved."
+SCHEMA_VERSION = 2
+"""Of what is written; versions from 1 on are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,11 @@ class Explanation(Sequence[Counterfactual]):
     Attributes
     ----------
     counterfactuals : tuple of Counterfactual
-        The answers; none where the status is ``infeasible`` or ``unknown``.
+        The answers; none where the status is ``infeasible``, ``unknown``, ``reached`` or ``error``.
     status : Status
         ``optimal``: every answer is proved nearest. ``feasible``: some gap is open. ``infeasible``: proved, none exists.
-        ``unknown``: nothing valid in hand, nothing proved but ``lower``. ``error``, in a batch only: the row was not explained.
+        ``unknown``: nothing valid in hand, nothing proved but ``lower``. ``reached``: the row is at the target already, and there is
+        nothing to change. ``error``, in a batch only: the row was not explained.
     factual : dict
         The row as it is.
     prediction : label, optional
@@ -59,6 +61,10 @@ class Explanation(Sequence[Counterfactual]):
         The features; not in the JSON.
     hints : tuple of str
         Sentences on what to look at before the answer is shown: features such as age or sex that were free to change.
+    diversity : str
+        How several answers differ, in words; empty where one was asked for.
+    conflict : tuple of constraints
+        Where the status is ``infeasible``: the constraints that are to blame, as few as were found; read from JSON, their texts.
     certificate : Certificate, optional
         With ``certify=True``: the proof that there is no (further) counterfactual, or none nearer than ``lower``.
     """
@@ -78,6 +84,39 @@ class Explanation(Sequence[Counterfactual]):
     certificate: Certificate | None = field(default=None, repr=False)
     space: FeatureSpace | None = field(default=None, repr=False, compare=False)
     hints: tuple[str, ...] = field(default=(), repr=False)
+    diversity: str = ""
+    conflict: tuple[object, ...] = ()
+    _scores: AnswerScores | None = field(default=None, repr=False, compare=False)
+
+    def __setstate__(self, state: list[Any]) -> None:
+        restore(self, state)
+
+    @property
+    def score(self) -> float | None:
+        """What the model reports of the row: a probability, a score or a prediction, as :attr:`score_of` says.
+
+        Asked of the model when it is first wanted, of the row and all answers in one call; ``None`` where the model reports nothing
+        but labels, or has changed since.
+        """
+        return None if self._scores is None else self._scores.at(0)
+
+    @property
+    def score_of(self) -> str:
+        """What is scored: ``"P(good)"``, ``"score of good"``, ``"prediction"``; empty where nothing is.
+
+        The label that is asked for; where several would do, the row's own, which must be left (of two labels: the other one).
+        """
+        return "" if self._scores is None else self._scores.of
+
+    @property
+    def threshold(self) -> Threshold:
+        """Where the target begins on the scale of the score, both ends for a range; ``None`` where there is none, as with three labels."""
+        return None if self._scores is None else self._scores.threshold
+
+    def with_scores(self, scores: AnswerScores | None) -> Explanation:
+        """Return the explanation with the scores of the row and its answers."""
+        each = tuple(replace(one, _scores=scores, _place=place) for place, one in enumerate(self, start=1))
+        return replace(self, counterfactuals=each, _scores=scores)
 
     def __len__(self) -> int:
         return len(self.counterfactuals)
@@ -102,7 +141,7 @@ class Explanation(Sequence[Counterfactual]):
 
     def headline(self) -> str:
         """Return the answer in one sentence."""
-        now = "Not asked." if self.prediction is None else f"Predicted {show_value(self.prediction)}."
+        now = "Not asked." if self.prediction is None else f"Predicted {show_value(self.prediction)}{self._scored()}."
         match self.status:
             case Status.INFEASIBLE:
                 blame = f" {self.reason[0].upper()}{self.reason[1:]}." if self.reason else ""
@@ -112,18 +151,39 @@ class Explanation(Sequence[Counterfactual]):
                     f"{now} No counterfactual in hand for {self.target}: {self.reason}. "
                     f"Proved: none nearer than {self.lower:.6g}."
                 )
+            case Status.REACHED:
+                return f"Nothing to change: {self.reason}."
             case Status.ERROR:
                 return f"Not explained: {self.error}"
         proved = "proved nearest" if self.status == Status.OPTIMAL else f"not proved nearest: {self.reason}"
         return f"{now} {len(self)} way{'s' if len(self) > 1 else ''} to {self.target}, {proved} ({self.distance} distance)."
+
+    def _scored(self) -> str:
+        text = "" if self._scores is None or self.score_of == "prediction" else self._scores.text(0)
+        return f", {text}" if text else ""
+
+    def no_further(self) -> str:
+        """Return in one line that no further answer exists; empty where that is not proved."""
+        if not self.exhausted or not self:
+            return ""
+        if "sets" in self.diversity:
+            return "No further set of features leads there, but more or fewer of these: proved."
+        return f"No further counterfactual exists{' that differs as asked' if self.diversity else ''}: proved."
+
+    def why(self) -> str:
+        """Return two sentences of plain English: what decided, and what is proved of it, what is not."""
+        return why(self)
+
+    def __repr__(self) -> str:
+        return short(self)
 
     def __str__(self) -> str:
         blocks = [self.headline()]
         for number, counterfactual in enumerate(self, start=1):
             title = [f"{number}."] if len(self) > 1 else []
             blocks.append("\n".join([*title, str(counterfactual)]))
-        if self.exhausted and self:
-            blocks.append(NO_FURTHER)
+        if self.no_further():
+            blocks.append(self.no_further())
         return "\n\n".join(blocks)
 
     def __rich__(self) -> Group:
@@ -198,7 +258,7 @@ class Explanation(Sequence[Counterfactual]):
     # ---- for programs
 
     def to_frame(self, library: str = "pandas") -> Any:
-        """Return the factual and the counterfactuals as rows over the original features, with distance, lower and status.
+        """Return the factual and the counterfactuals as rows over the original features, with prediction, score, distance and status.
 
         Parameters
         ----------
@@ -216,6 +276,8 @@ class Explanation(Sequence[Counterfactual]):
         else:
             frame = pd.DataFrame(rows, index=index, columns=list(self.factual))
         frame["prediction"] = [self.prediction, *(c.prediction for c in self)]
+        if self._scores is not None:
+            frame["score" if "score" not in self.factual else "model score"] = [self.score, *(c.score for c in self)]
         frame["distance"] = [0.0, *(c.distance for c in self)]
         frame["lower"] = [0.0, *(c.lower for c in self)]
         frame["status"] = ["", *(str(c.status) for c in self)]
@@ -237,6 +299,11 @@ class Explanation(Sequence[Counterfactual]):
             "solver": self.solver,
             "error": self.error,
             **({"hints": list(self.hints)} if self.hints else {}),
+            "diversity": self.diversity,
+            "conflict": [str(constraint) for constraint in self.conflict],
+            "score": self.score,
+            "score_of": self.score_of,
+            "threshold": list(self.threshold) if isinstance(self.threshold, tuple) else self.threshold,
             "counterfactuals": [counterfactual.to_dict() for counterfactual in self],
         }
 
@@ -250,11 +317,11 @@ class Explanation(Sequence[Counterfactual]):
             Something is not as ``docs/explanation.md`` says; the message names the place.
         """
         get = partial(part, data, "an explanation")
-        if get("version", int) != SCHEMA_VERSION:
+        if get("version", int) not in range(1, SCHEMA_VERSION + 1):
             raise InvalidOption(
-                f"from_dict: version {data['version']!r:.40} of explanations is not known; this MACE reads {SCHEMA_VERSION}."
+                f"from_dict: version {data['version']!r:.40} of explanations is not known; this MACE reads 1 to {SCHEMA_VERSION}."
             )
-        return cls(
+        made = cls(
             counterfactuals=tuple(Counterfactual.from_dict(each) for each in get("counterfactuals", list)),
             status=status_of(get("status", str)),
             factual=scalars(get("factual", dict)),
@@ -268,7 +335,10 @@ class Explanation(Sequence[Counterfactual]):
             solver=get("solver", str),
             error=get("error", str) if "error" in data else "",
             hints=texts(get("hints", list)) if "hints" in data else (),
+            diversity=get("diversity", str) if "diversity" in data else "",
+            conflict=tuple(map(str, get("conflict", list))) if "conflict" in data else (),
         )
+        return made.with_scores(read_scores(data)) if data.get("score") is not None else made
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the explanation as JSON text."""

@@ -10,6 +10,7 @@ from mace.answer.conflicts import Undecided
 from mace.answer.counterfactual import Counterfactual
 from mace.answer.driver import Driver
 from mace.constraints import changes, fixed
+from mace.errors import cut
 
 T = TypeVar("T")
 
@@ -40,7 +41,7 @@ class Levers(Sequence[Lever]):
     complete : bool
         Proved: every set that suffices contains one of the menu.
     reason : str
-        Why it is not complete; empty where it is.
+        Why it is not complete, or that the row is at the target already; empty otherwise.
     """
 
     levers: tuple[Lever, ...]
@@ -61,7 +62,13 @@ class Levers(Sequence[Lever]):
     def __iter__(self) -> Iterator[Lever]:
         return iter(self.levers)
 
+    def __repr__(self) -> str:
+        sets = cut("; ".join("+".join(lever.features) for lever in self), 120)
+        return f"<Levers: {len(self)} sets that suffice ({sets}), {'complete' if self.complete else 'not complete'}>"
+
     def __str__(self) -> str:
+        if self.complete and self.reason:
+            return f"Nothing to change: {self.reason}."
         lines = [f"{', '.join(lever.features)}: distance {lever.counterfactual.distance:.6g}" for lever in self]
         lines += [f"{', '.join(names)}: proved not to suffice" for names in self.insufficient]
         lines.append(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, TypedDict
 
+from mace.answer.explanation import Explanation
+from mace.answer.words import ANY_OTHER
 from mace.certify.statement import Statement, as_target
 from mace.constraints import Constraints, as_constraints
 from mace.constraints.causal import Causal
@@ -13,9 +16,9 @@ from mace.constraints.differ import Differ, differ
 from mace.distances import as_distance
 from mace.errors import InvalidOption, did_you_mean
 from mace.models import Reading
-from mace.problem import Limits, Problem, Progress
+from mace.problem import Limits, Problem, Progress, Status
 from mace.space import FeatureSpace, Point, Real, Scalar
-from mace.targets import as_goal, goal_of, of_label
+from mace.targets import goal_of, of_label, reached
 
 MOST_ANSWERS = 10_000
 """The most counterfactuals of one row: each is searched for, and must differ from all before."""
@@ -85,7 +88,8 @@ class Question:
             raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
         self.space, self.classes = space, classes
         self.target, self.distance = of_label(target, classes), as_distance(distance)
-        self.constraints, self.count, self.diversity = as_constraints(constraints, space), count, diversity or differ()
+        self.constraints, self.count = as_constraints(constraints, space), count
+        self.diversity = diversity or differ(sets="incomparable")
         self.accuracy, self.time_limit, self.solver = float(accuracy), time_limit, solver
         self.certify, self.digits, self.on_progress = certify, digits, on_progress
         _ = self.decimals
@@ -111,29 +115,15 @@ class Question:
     @property
     def in_words(self) -> tuple[str, str]:
         """Target and distance as an explanation names them."""
-        return "any other outcome" if self.target is None else str(self.target), str(self.distance)
+        return ANY_OTHER if self.target is None else str(self.target), str(self.distance)
 
     def limits(self, since: float) -> Limits:
         """Return what bounds the search of an answer whose clock started at a moment of ``time.monotonic``."""
         return Limits.of(self.time_limit, self.on_progress, record=self.certify, since=since)
 
-    def problem(self, reading: Reading, factual: Point, current: Fraction, *, may_be_there: bool = False) -> Problem:
-        """Return the problem of a row.
-
-        Parameters
-        ----------
-        reading : Reading
-            The model.
-        factual : Point
-            The row.
-        current : Fraction
-            The model's outcome of the row itself.
-        may_be_there : bool
-            Whether a row that is at the target already is taken, rather than refused with :class:`~mace.AlreadyThere`.
-        """
-        goal, ask = (
-            goal_of(self.target, reading, current) if may_be_there else as_goal(self.target, reading, factual, current)
-        )
+    def problem(self, reading: Reading, factual: Point, current: Fraction) -> Problem:
+        """Return the problem of a row; ``current`` is the model's outcome of the row itself."""
+        goal, ask = goal_of(self.target, reading, current)
         return Problem(
             space=self.space,
             form=reading.form,
@@ -143,6 +133,25 @@ class Question:
             metric=self.distance.from_factual(self.space, factual),
             conditions=tuple(constraint.bind(self.space, factual) for constraint in self.constraints),
             accuracy=Fraction(self.accuracy),
+        )
+
+    def if_reached(self, reading: Reading, factual: Point, current: Fraction, started: float) -> Explanation | None:
+        """Return the answer about a row that is at the target already; ``None`` where it is not."""
+        said = reached(self.target, reading, factual, current)
+        if not said:
+            return None
+        target, distance = self.in_words
+        return Explanation(
+            counterfactuals=(),
+            status=Status.REACHED,
+            factual=self.space.values_of(factual),
+            prediction=reading.label(current),
+            target=target,
+            distance=distance,
+            lower=0.0,
+            reason=f"the row is already predicted {said}, and {target} is asked for",
+            seconds=time.monotonic() - started,
+            space=self.space,
         )
 
     def statement(self, model: dict[str, str], factual: Point, causes: Causal | None) -> Statement:

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from mace.constraints import Constraint, fixed, one_of, within
+from mace.errors import cut
 from mace.exact import rounded_in
 from mace.space import Categorical, Feature, FeatureSpace, Integer, Ordinal, Point, Real, Scalar
 from mace.space.features import shown_level
@@ -53,6 +54,9 @@ class RecourseRegion(Mapping[str, Ends]):
 
     def __len__(self) -> int:
         return len(self.ends)
+
+    def __repr__(self) -> str:
+        return f"<RecourseRegion: {cut(str(self), 150)}{'' if self.complete else '; not complete'}>"
 
     def __str__(self) -> str:
         return " and ".join(f"{name} {ends}" for name, ends in self.ends.items())

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from mace.answer.explanation import Explanation
 from mace.answer.question import Question
 from mace.batch import Batch
-from mace.batch.rows import point_of
 from mace.constraints import fixed
-from mace.errors import InvalidOption, MaceError, did_you_mean
+from mace.errors import InvalidOption, did_you_mean
 from mace.explainer import Explainer
 from mace.problem import Status
 
@@ -102,24 +101,20 @@ def people_of(
     question: Question,
     explain: Explain,
 ) -> tuple[Person, ...]:
-    """Explain everyone who is not at the target, and once more, with the protected features held, those whose answer touches one.
+    """Explain everyone, and once more, with the protected features held, those whose answer touches one.
 
     An answer that touches no protected feature is the nearest with them held too, so nobody else need be asked again.
     """
     names = list(explainer.space)
     labels = [_labels(frame, group) for group in groups]
     members = [dict(zip(groups, values, strict=True)) for values in zip(*labels, strict=True)] or [{}] * len(frame)
-    rows = frame[names].to_dict("records")
-    outcomes = [_before(explainer, row, question.target) for row in rows]
-    asked = [number for number, outcome in enumerate(outcomes) if outcome == UNKNOWN]
     people = [
-        Person(label, member, outcome if outcome in OUTCOMES else ERROR, error="" if outcome in OUTCOMES else outcome)
-        for label, member, outcome in zip(frame.index.tolist(), members, outcomes, strict=True)
+        _person(Person(label, member, UNKNOWN), explanation, protected)
+        for label, member, explanation in zip(
+            frame.index.tolist(), members, explain(frame[names], question), strict=True
+        )
     ]
-    first = explain(frame[names].iloc[asked], question)
-    for number, explanation in zip(asked, first, strict=True):
-        people[number] = _person(people[number], explanation, protected)
-    touching = [number for number in asked if people[number].touches]
+    touching = [number for number, person in enumerate(people) if person.touches]
     if touching:
         held = question.but(constraints=(*question.constraints, fixed(*protected)))
         second = explain(frame[names].iloc[touching], held)
@@ -140,22 +135,16 @@ def _labels(frame: pd.DataFrame, group: str) -> list[str]:
     return [str(value) for value in values]
 
 
-def _before(explainer: Explainer, row: Any, target: object) -> str:
-    """Return whether a row is at the target already, is to be asked, or what is wrong with it."""
-    point = point_of(explainer.space, row)
-    if isinstance(point, MaceError):
-        return f"{type(point).__name__}: {point}"
-    return GRANTED if explainer.reaches(row, target) else UNKNOWN
-
-
 def _outcome(explanation: Explanation) -> str:
     if explanation:
         return RECOURSE
-    return {Status.INFEASIBLE: NONE, Status.ERROR: ERROR}.get(explanation.status, UNKNOWN)
+    return {Status.INFEASIBLE: NONE, Status.ERROR: ERROR, Status.REACHED: GRANTED}.get(explanation.status, UNKNOWN)
 
 
 def _person(person: Person, explanation: Explanation, protected: Sequence[str]) -> Person:
     outcome = _outcome(explanation)
+    if outcome in (GRANTED, ERROR):
+        return replace(person, outcome=outcome, error=explanation.error)
     changed = tuple(change.feature for change in explanation[0].changes) if explanation else ()
     touches = tuple(name for name in changed if name in protected)
     distance = explanation[0].distance if explanation else math.nan
@@ -169,7 +158,6 @@ def _person(person: Person, explanation: Explanation, protected: Sequence[str]) 
         held_outcome="" if touches else outcome,
         held_distance=math.nan if touches else distance,
         held_lower=0.0 if touches else explanation.lower,
-        error=explanation.error,
     )
 
 

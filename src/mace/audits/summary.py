@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.audits.people import GRANTED, NONE, OUTCOMES, RECOURSE, Person, plain_fields
+from mace.errors import cut
 
 EVERYONE = "everyone"
 CONFIDENCE = 0.95
@@ -113,6 +114,10 @@ class GroupSummary:
     protected: dict[str, float]
     held: dict[str, int]
     relative_price: float
+
+    def __repr__(self) -> str:
+        counted = ", ".join(f"{count} {outcome}" for outcome, count in self.outcomes.items() if count)
+        return f"<GroupSummary of {cut(self.name, 80)}: {self.people} people, {counted}>"
 
     @property
     def name(self) -> str:

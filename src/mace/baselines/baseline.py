@@ -121,6 +121,9 @@ class Baseline:
         factual = self.space.point(row)
         current = self._reading.ask([factual])[0]
         problem = question.problem(self._reading, factual, current)
+        there = question.if_reached(self._reading, factual, current, started)
+        if there is not None:
+            return there
         problem = replace(problem, ask=_once(problem.ask))
         proposal = self._method.propose(problem, raw=raw)
         seconds = time.monotonic() - started

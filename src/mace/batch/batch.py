@@ -7,11 +7,12 @@ import os
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 from mace.answer.explanation import Explanation
-from mace.batch.rows import point_of, rows_of
+from mace.answer.plain import plain
+from mace.batch.rows import RowLabels, check_batch, mapping_of, point_of, rows_of
 from mace.batch.sinks import save
 from mace.batch.stream import Stream, collected
 from mace.batch.table import Table
@@ -34,27 +35,34 @@ class Batch(Sequence[Explanation]):
         Wall time of everything.
     interrupted : bool
         Whether Ctrl-C ended it; rows that were not reached are ``unknown`` then.
+    labels : RowLabels
+        The index of the rows, and what identifies them.
     """
 
     explanations: tuple[Explanation, ...]
     table: Table
     seconds: float = 0.0
     interrupted: bool = False
+    labels: RowLabels = field(default_factory=RowLabels)
 
     @classmethod
-    def of(cls, stream: Stream, data: Any) -> Batch:
-        """Return the answers of a stream about some rows, all of them in memory."""
+    def of(cls, stream: Stream, data: Any, id: str | None = None) -> Batch:  # noqa: A002
+        """Return the answers of a stream about some rows, all of them in memory; ``id`` is a column that identifies them."""
         started = time.monotonic()
         space = stream.explainer.space
+        check_batch(data)
         if not hasattr(data, "columns"):
-            data = list(rows_of(data, space))
+            data = list(data)
+        labels = RowLabels.of(data, id)
+        if id is not None and id not in space and not hasattr(data, "columns"):
+            data = [_without(row, id) for row in data]
+        table = Table.of(space, stream.explainer.classes, id, labels.ids)
         found, interrupted = collected(stream.answers(data, remember=None))
         if interrupted:
             rest = [point_of(space, row) for row in rows_of(data, space)][len(found) :]
             missed = [_unreached(stream, point) for point in rest]
             found += missed
-        table = Table.of(space, stream.explainer.classes)
-        return cls(tuple(found), table, time.monotonic() - started, interrupted)
+        return cls(tuple(found), table, time.monotonic() - started, interrupted, labels)
 
     def __len__(self) -> int:
         return len(self.explanations)
@@ -74,9 +82,8 @@ class Batch(Sequence[Explanation]):
 
     @property
     def proved_share(self) -> float:
-        """The share of the rows with a proof: nearest, or none exists."""
-        proved = self.counts.get("optimal", 0) + self.counts.get("infeasible", 0)
-        return proved / len(self) if self else 0.0
+        """The share of the rows for which nothing is left to prove: nearest, none exists, or at the target already."""
+        return sum(each.status.is_final for each in self) / len(self) if self else 0.0
 
     def __str__(self) -> str:
         counted = ", ".join(f"{count} {status}" for status, count in self.counts.items())
@@ -86,27 +93,43 @@ class Batch(Sequence[Explanation]):
     def __repr__(self) -> str:
         return f"<Batch: {self}>"
 
+    def id_of(self, number: int) -> Any:
+        """Return what identifies a row, counted from 0; ``None`` where no column was named."""
+        return self.labels.ids[number] if self.labels.ids else None
+
     def to_frame(self, library: str = "pandas") -> Any:
         """Return the answers as a frame: one line an answer, and one line for a row without any; see ``docs/batches.md``.
 
         Parameters
         ----------
         library : {"pandas", "polars", "pyarrow"}
-            Whose data frame.
+            Whose data frame. That of pandas has the index of the frame that was explained.
         """
         from mace.space.frames import to_native
 
-        lines = [line for number, each in enumerate(self) for line in self.table.cells(number, each)]
+        lines = [
+            line for number, each in enumerate(self) for line in self.table.cells(number, each, self.id_of(number))
+        ]
         frame = self.table.frame(lines)
+        if self.labels.index is not None:
+            frame.index = self.labels.index[[line["row"] for line in lines]]
         return frame if library == "pandas" else to_native(frame.astype(object).where(frame.notna(), None), library)
 
     def to_json(self, indent: int | None = None) -> str:
         """Return the explanations as a JSON array."""
-        return json.dumps([each.to_dict() for each in self], indent=indent, ensure_ascii=False, allow_nan=False)
+        made = [each.to_dict() for each in self]
+        if self.table.id is not None:
+            made = [{"id": plain(self.id_of(number)), **each} for number, each in enumerate(made)]
+        return json.dumps(made, indent=indent, ensure_ascii=False, allow_nan=False)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the answers to a ``.jsonl``, ``.csv`` or ``.parquet`` file."""
-        save(self, path, self.table)
+        save(self, path, self.table, map(self.id_of, range(len(self))))
+
+
+def _without(row: Any, name: str) -> Any:
+    named = mapping_of(row)
+    return {key: value for key, value in named.items() if key != name} if name in named else row
 
 
 def _unreached(stream: Stream, point: Any) -> Explanation:

@@ -18,7 +18,7 @@ class Progress:
     total : int, optional
         All rows, where that is known.
     proved : int
-        Rows of ``done`` with a proof: nearest, or none exists.
+        Rows of ``done`` for which nothing is left to prove: nearest, none exists, or at the target already.
     errors : int
         Rows of ``done`` that cannot be explained.
     new : int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Protocol, TypedDict
 
 from mace.answer.explanation import Explanation
@@ -40,6 +41,8 @@ class Explains(Protocol):
         ...
 
     def _answer(self, row: Row, question: Question) -> Explanation: ...
+
+    def _scored(self, explanations: Sequence[Explanation], question: Question) -> list[Explanation]: ...
 
     def _check(self, factual: Point, question: Question) -> None: ...
 

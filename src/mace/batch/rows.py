@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from mace.errors import InvalidRow, MaceError
+from mace.errors import InvalidOption, InvalidRow, MaceError, did_you_mean
 from mace.space import FeatureSpace, Point, Scalar
-from mace.space.features import plain_scalar
+from mace.space.features import is_missing, plain_scalar
 
 
 def rows_of(data: Any, space: FeatureSpace) -> Iterator[Any]:
@@ -22,17 +23,86 @@ def rows_of(data: Any, space: FeatureSpace) -> Iterator[Any]:
     if _is_frame(data):
         yield from _of_frame(data, space)
         return
-    if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
-        raise InvalidRow(
-            f"A batch is a data frame, or an iterable of data frames or rows, not {type(data).__name__}. "
-            "Put a single row into a list."
-        )
+    check_batch(data)
     for each in data:
         part = as_pandas(each)
         if _is_frame(part):
             yield from _of_frame(part, space)
         else:
             yield part
+
+
+def check_batch(data: Any) -> None:
+    """Refuse what are no rows."""
+    if isinstance(data, str | bytes | Mapping) or not (hasattr(data, "columns") or isinstance(data, Iterable)):
+        raise InvalidRow(
+            f"A batch is a data frame, or an iterable of data frames or rows, not {type(data).__name__}. "
+            "Put a single row into a list."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RowLabels:
+    """What names the rows of a batch.
+
+    Attributes
+    ----------
+    index : pandas index, optional
+        That of the frame; ``None`` where the rows are no frame.
+    name : str, optional
+        The column that identifies them, where one was given.
+    ids : tuple
+        Its values.
+    """
+
+    index: Any = None
+    name: str | None = None
+    ids: tuple[Any, ...] = ()
+
+    def __repr__(self) -> str:
+        index = "no index" if self.index is None else f"an index of {len(self.index)}"
+        return f"<RowLabels: {index}, {'no ids' if self.name is None else f'ids of {self.name!r:.80}'}>"
+
+    @classmethod
+    def of(cls, data: Any, name: str | None) -> RowLabels:
+        """Return the index of a frame, or of a list of frames one after the other, and the values of a column of it.
+
+        Rows that are mappings have no index, and their ids under the column's name.
+        """
+        from mace.space.frames import as_pandas
+
+        parts = [as_pandas(part) for part in ([data] if hasattr(data, "columns") else data)]
+        is_framed = bool(parts) and all(map(_is_frame, parts))
+        index = parts[0].index.append([part.index for part in parts[1:]]) if is_framed else None
+        if name is None:
+            return cls(index)
+        known = [part.columns if _is_frame(part) else mapping_of(part) for part in parts]
+        if not isinstance(name, str) or (parts and not any(name in each for each in known)):
+            near = did_you_mean(name, next(iter(known), ()))
+            raise InvalidOption(f"id={name!r:.80}: the rows have no such column.{near}")
+        return cls(index, name, tuple(_id(value) for part in parts for value in _values(part, name)))
+
+
+def mapping_of(row: Any) -> Mapping[Any, Any]:
+    """Return a row that names its values, a dict or a Series, as a mapping; one that does not, as an empty one."""
+    if isinstance(row, Mapping):
+        return row
+    return row.to_dict() if hasattr(row, "to_dict") and not hasattr(row, "columns") else {}
+
+
+def _values(part: Any, name: str) -> list[Any]:
+    """Return what stands in a column, once for each row."""
+    if not _is_frame(part):
+        return [mapping_of(part).get(name)]
+    return part[name].tolist() if name in part.columns else [None] * len(part)
+
+
+def _id(value: object) -> Scalar | None:
+    """Return what identifies a row as a plain value: a date, say, as text; ``None`` where it is missing."""
+    plain = plain_scalar(value)
+    if is_missing(plain):
+        return None
+    return plain if isinstance(plain, str | int | float | bool) else str(plain)
 
 
 def size_of(data: Any) -> int | None:

@@ -8,10 +8,12 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from mace.answer.explanation import Explanation
+from mace.answer.plain import plain
 from mace.batch.table import Cells, Table
 from mace.disk import whole_file, whole_text
 from mace.errors import InvalidOption, MissingPackage
@@ -19,15 +21,16 @@ from mace.errors import InvalidOption, MissingPackage
 GROUP = 10_000
 """Lines of a Parquet row group: what is kept in memory at one time."""
 
-Write = Callable[[int, Explanation], None]
+Write = Callable[[int, Explanation, Any], None]
 
 
 @contextmanager
 def _json_lines(path: Path, table: Table) -> Iterator[Write]:
     with whole_text(path) as file:
 
-        def write(number: int, explanation: Explanation) -> None:
-            line = {"row": number, **explanation.to_dict()}
+        def write(number: int, explanation: Explanation, named: Any) -> None:
+            own = {} if table.id is None else {"id": plain(named)}
+            line = {"row": number, **own, **explanation.to_dict()}
             file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
 
         yield write
@@ -39,8 +42,8 @@ def _csv(path: Path, table: Table) -> Iterator[Write]:
         lines = csv.writer(file)
         lines.writerow(map(escaped, table.columns))
 
-        def write(number: int, explanation: Explanation) -> None:
-            for cells in table.cells(number, explanation):
+        def write(number: int, explanation: Explanation, named: Any) -> None:
+            for cells in table.cells(number, explanation, named):
                 lines.writerow([escaped(cell) if isinstance(cell, str) else cell for cell in cells.values()])
 
         yield write
@@ -88,8 +91,8 @@ def _parquet(path: Path, table: Table) -> Iterator[Write]:
             file.write_table(pyarrow.Table.from_pylist(pending, schema=schema))
             pending.clear()
 
-        def write(number: int, explanation: Explanation) -> None:
-            pending.extend(table.cells(number, explanation))
+        def write(number: int, explanation: Explanation, named: Any) -> None:
+            pending.extend(table.cells(number, explanation, named))
             if len(pending) >= GROUP:
                 flush()
 
@@ -124,7 +127,9 @@ def check_sink(path: str | os.PathLike[str]) -> Path:
     return file
 
 
-def save(explanations: Iterable[Explanation], path: str | os.PathLike[str], table: Table) -> int:
+def save(
+    explanations: Iterable[Explanation], path: str | os.PathLike[str], table: Table, ids: Iterable[Any] | None = None
+) -> int:
     """Write explanations as they come, and return how many there were.
 
     Parameters
@@ -135,12 +140,14 @@ def save(explanations: Iterable[Explanation], path: str | os.PathLike[str], tabl
         ``.jsonl``, ``.csv`` or ``.parquet``. The file appears under its name once it is whole, and is for its owner alone. In CSV an
         apostrophe stands before a text that a spreadsheet would run as a formula.
     table : Table
-        ``Table.of(space, classes)``.
+        ``Table.of(space, classes)``; with a column that identifies the rows, ``Table.of(space, classes, "customer")``.
+    ids : iterable, optional
+        What identifies each row; taken after its explanation.
     """
     file = check_sink(path)
     count = 0
     with SINKS[file.suffix](file, table) as write:
-        for number, explanation in enumerate(explanations):
-            write(number, explanation)
+        for number, (explanation, named) in enumerate(zip(explanations, repeat(None) if ids is None else ids)):  # noqa: B905
+            write(number, explanation, named)
             count += 1
     return count

@@ -112,7 +112,7 @@ class Stream:
                 solve = stack.enter_context(Workers(self.explainer, self.question, self.n_jobs))
             report = stack.enter_context(shown(self.on_progress, bar=self.progress))
             until = math.inf if self.total_time_limit is None else time.time() + self.total_time_limit
-            run = _Run(self.explainer.space, self.question, solve, kept, report, until, total, remember)
+            run = _Run(self.explainer, self.question, solve, kept, report, until, total, remember)
             while first:
                 yield from run.block(first, points)
                 first = list(islice(rows, BLOCK))
@@ -176,7 +176,7 @@ def noted_interrupts() -> Iterator[list[int]]:
 class _Run:
     """One pass over the blocks of a stream."""
 
-    space: FeatureSpace
+    explainer: Explains
     question: Question
     solve: Workers | InProcess
     checkpoint: Checkpoint | None
@@ -200,7 +200,7 @@ class _Run:
         asked: dict[Point, list[int]] = {}
         for number, (row, point) in enumerate(zip(rows, points, strict=True), start=base):
             if isinstance(point, MaceError):
-                self._found(found, number, failed(cells_of(self.space, row), self.question, point))
+                self._found(found, number, failed(cells_of(self.explainer.space, row), self.question, point))
             elif (known := self._known(number, point)) is not None:
                 self._found(found, number, known)
             else:
@@ -214,8 +214,8 @@ class _Run:
             if number not in found:
                 assert not isinstance(point, MaceError)
                 reason = INTERRUPTED if is_interrupted else TOO_LATE
-                found[number] = not_asked(self.space, point, self.question, reason)
-            yield found.pop(number)
+                found[number] = not_asked(self.explainer.space, point, self.question, reason)
+        yield from self.explainer._scored([found.pop(number) for number in range(base, self.begun)], self.question)
         if is_interrupted:
             raise KeyboardInterrupt
 
@@ -238,7 +238,7 @@ class _Run:
         if self.checkpoint is not None:
             found = self.checkpoint.get(number, point)
             if found is not None:
-                kept = replace(found, space=self.space)
+                kept = replace(found, space=self.explainer.space)
                 self._keep(point, kept)
                 return kept
         same = self.remembered.get(point)
@@ -254,7 +254,7 @@ class _Run:
     def _found(self, found: dict[int, Explanation], number: int, explanation: Explanation) -> None:
         found[number] = explanation
         self.done += 1
-        self.proved += explanation.status in (Status.OPTIMAL, Status.INFEASIBLE)
+        self.proved += explanation.status.is_final
         self.errors += explanation.status == Status.ERROR
         seconds = time.monotonic() - self.started
         self.report(Progress(self.done, self.total, self.proved, self.errors, self.new, seconds))

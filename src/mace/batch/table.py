@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mace.answer.explanation import Explanation
+from mace.errors import InvalidOption
 from mace.space import Categorical, FeatureSpace, Integer, Ordinal, Scalar
 
 if TYPE_CHECKING:
@@ -32,14 +33,35 @@ class Table:
         Name to kind: ``"text"``, ``"whole"``, ``"number"`` or ``"flag"``.
     features : dict
         Feature to the name of its column.
+    id : str, optional
+        The column that identifies the rows, the first one.
     """
 
     columns: dict[str, str]
     features: dict[str, str]
+    id: str | None = None
 
     @classmethod
-    def of(cls, space: FeatureSpace, classes: Sequence[Scalar] | None) -> Table:
-        """Return the columns for a space and the labels of a model (``None`` where it returns numbers)."""
+    def of(
+        cls,
+        space: FeatureSpace,
+        classes: Sequence[Scalar] | None,
+        id: str | None = None,  # noqa: A002
+        ids: Sequence[object] = ("",),
+    ) -> Table:
+        """Return the columns for a space and the labels of a model.
+
+        Parameters
+        ----------
+        space : FeatureSpace
+            The features.
+        classes : sequence of labels, optional
+            Those of the model; ``None`` where it returns numbers.
+        id : str, optional
+            The name of a column that identifies the rows.
+        ids : sequence
+            What is in it; only the kinds of the values matter. Text where not given.
+        """
         label = "number" if classes is None else _kind(classes)
         head = {
             "row": "whole",
@@ -47,21 +69,36 @@ class Table:
             "status": "text",
             "prediction": label,
             "becomes": label,
+            "score_of": "text",
+            "score_before": "number",
+            "score_after": "number",
+            "threshold": "number",
             "distance": "number",
             "lower": "number",
             "seconds": "number",
             "changes": "text",
             "reason": "text",
         }
+        if id is not None:
+            if id in head:
+                raise InvalidOption(f"id={id!r}: the answers have a column of that name. Rename it in the data.")
+            head = {id: _kind([each for each in ids if each is not None] or [""]), **head}
         features = {name: f"new.{name}" if name in head else name for name in space}
-        return cls(head | {features[name]: _feature_kind(space, name) for name in space}, features)
+        return cls(head | {features[name]: _feature_kind(space, name) for name in space}, features, id)
 
-    def cells(self, number: int, explanation: Explanation) -> list[Cells]:
-        """Return the lines of one row: a cell a column, ``None`` where there is nothing."""
-        common = {
+    def __repr__(self) -> str:
+        return f"<Table of {len(self.columns)} columns, {len(self.features)} of them features>"
+
+    def cells(self, number: int, explanation: Explanation, named: object = None) -> list[Cells]:
+        """Return the lines of one row, which ``named`` identifies: a cell a column, ``None`` where there is nothing."""
+        common: Cells = {} if self.id is None else {self.id: named}
+        common |= {
             "row": number,
             "status": str(explanation.status),
             "prediction": explanation.prediction,
+            "score_of": explanation.score_of or None,
+            "score_before": explanation.score,
+            "threshold": None if isinstance(explanation.threshold, tuple) else explanation.threshold,
             "seconds": explanation.seconds,
             "reason": explanation.error or explanation.reason,
         }
@@ -70,6 +107,7 @@ class Table:
             answer = {
                 "rank": rank,
                 "becomes": found.prediction,
+                "score_after": found.score,
                 "distance": found.distance,
                 "lower": found.lower,
                 "changes": "; ".join(map(str, found.changes)),

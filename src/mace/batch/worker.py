@@ -56,9 +56,8 @@ def answer(explainer: Explains, question: Question, number: int, point: Point, u
         explanation = explainer._answer(explainer.space.values_of(point), question.but(time_limit=seconds))
     except Exception as error:  # one bad row must never lose the others
         return Answered(number, failed(explainer.space.values_of(point), question, error), is_final=True)
-    is_decided = explanation.status in (Status.OPTIMAL, Status.INFEASIBLE)
     is_cut = INTERRUPTED in explanation.reason or (is_shortened and until < math.inf)
-    return Answered(number, explanation, is_final=is_decided or not is_cut)
+    return Answered(number, explanation.with_scores(None), is_final=explanation.status.is_final or not is_cut)
 
 
 def one_thread() -> Any:

@@ -58,6 +58,12 @@ class Certificate:
     claim: dict[str, Any]
     evidence: dict[str, Any]
 
+    def __repr__(self) -> str:
+        lower, upper = self.claim.get("lower"), self.claim.get("upper")
+        bounds = "" if lower is None else f", nothing nearer than {lower:.6g}"
+        reached = "" if upper is None else f", a counterfactual at {upper:.6g}"
+        return f"<Certificate: {self.claim.get('status')}{bounds}{reached}; proof of kind {self.evidence.get('lane')}>"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain data for JSON, arrays packed."""
         return {

@@ -185,6 +185,8 @@ def differ_dict(diversity: Differ) -> dict[str, Any]:
     """Return how answers differ as plain data."""
     if diversity.in_sets:
         return {"in_sets": True}
+    if diversity.sets is not None:
+        return {"sets": diversity.sets}
     return {"features": diversity.features, "by": diversity.by, "distance": diversity.distance}
 
 
@@ -195,6 +197,8 @@ def read_differ(entry: object, *, is_needed: bool) -> Differ:
     match entry:
         case {"in_sets": True, **rest} if not rest:
             return differ(in_sets=True)
+        case {"sets": "incomparable", **rest} if not rest:
+            return differ(sets="incomparable")
         case {"features": features, "by": by, "distance": distance, **rest} if not rest:
             try:
                 return differ(features=features, by=by, distance=distance)

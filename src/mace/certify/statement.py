@@ -38,7 +38,7 @@ from mace.models.fingerprint import fingerprint
 from mace.problem import Problem
 from mace.space import FeatureSpace, Point, Scalar
 from mace.space.features import is_missing
-from mace.targets import AnyOf, Between, as_goal
+from mace.targets import AnyOf, Between, goal_of, reached
 
 KEYS = {"model", "space", "factual", "target", "distance", "constraints", "diversity", "earlier", "accuracy"}
 
@@ -159,7 +159,9 @@ class Statement:
         """Return the question about a model as read."""
         try:
             current = reading.ask([self.factual])[0]
-            goal, ask = as_goal(self.target, reading, self.factual, current)
+            goal, ask = goal_of(self.target, reading, current)
+            if said := reached(self.target, reading, self.factual, current):
+                raise Refuted(f"there is nothing to change: the row is already predicted {said}")
             conditions = [constraint.bind(self.space, self.factual) for constraint in self.constraints]
             if self.causes is None:
                 conditions += self.apart()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +12,8 @@ from mace.answer.question import Question
 from mace.batch.sinks import check_sink, save
 from mace.batch.stream import Stream
 from mace.batch.table import Table
-from mace.cli.files import count_rows, read_rows
-from mace.errors import AlreadyThere, InvalidOption
+from mace.cli.files import count_rows, read_named_rows, read_rows
+from mace.errors import InvalidOption
 from mace.explainer import Explainer
 from mace.problem import Status
 
@@ -49,13 +49,15 @@ def run_batch(
     jobs: int,
     total_time_limit: float | None,
     is_resumed: bool,
+    id: str | None = None,  # noqa: A002
 ) -> BatchOutcome:
     """Explain the rows of a CSV file into ``out``.
 
     Each answer goes to ``<out>.checkpoint`` at once, and is given up only when ``out`` is whole and every row was reached. An old
-    checkpoint is neither used nor overwritten unless ``is_resumed`` says so.
+    checkpoint is neither used nor overwritten unless ``is_resumed`` says so. ``id`` is a column of the file to carry along.
     """
     check_sink(out)
+    table = Table.of(explainer.space, explainer.classes, id)
     checkpoint = out.with_name(f"{out.name}.checkpoint")
     if checkpoint.exists() and not is_resumed:
         raise InvalidOption(f"{checkpoint} is left from an earlier run: go on with --resume, or remove it.")
@@ -69,10 +71,11 @@ def run_batch(
     )
     counts: Counter[str] = Counter()
     hints: dict[str, None] = {}
-    rows = read_rows(data, explainer.space)
+    ids: deque[str] = deque()
+    rows = read_rows(data, explainer.space) if id is None else read_named_rows(data, explainer.space, id, ids)
     answers = _counted(stream.answers(rows, total=count_rows(data)), counts, hints)
     try:
-        save(answers, out, Table.of(explainer.space, explainer.classes))
+        save(answers, out, table, None if id is None else iter(ids.popleft, None))
     except KeyboardInterrupt:
         return BatchOutcome(
             f"Interrupted. The answers so far are in {checkpoint}; go on with --resume.",
@@ -98,7 +101,7 @@ def _counted(answers: Iterable[Explanation], counts: Counter[str], hints: dict[s
 
 def _word(explanation: Explanation) -> str:
     """Return what became of a row, in a word or two."""
-    if explanation.status == Status.ERROR and explanation.error.startswith(AlreadyThere.__name__):
-        return "at the target already"
+    if explanation.error.startswith("AlreadyThere"):  # of a checkpoint that 0.1 wrote
+        return str(Status.REACHED)
     is_reached = explanation.prediction is not None or explanation.status != Status.UNKNOWN
     return str(explanation.status) if is_reached else "not reached"

@@ -29,7 +29,7 @@ app = typer.Typer(
 
 def exit_code(explanation: Explanation) -> int:
     """Return the exit code of an explanation."""
-    if explanation:
+    if explanation or explanation.status == Status.REACHED:
         return ANSWERED
     return PROVED_NO if explanation.status == Status.INFEASIBLE else UNDECIDED
 
@@ -70,11 +70,15 @@ def explain(
 ) -> int:
     """Explain one row of a CSV file."""
     from mace.cli.files import read_causes, read_row, save_certificates
+    from mace.cli.waiting import bounds_shown
 
     explainer = asked.explainer(read_causes(cause, asked.constraints))
     certify = certificate is not None
-    question = asked.question(explainer, target, count=count, accuracy=accuracy, time_limit=time_limit, certify=certify)
-    explanation = explainer._answer(read_row(data, row, explainer.space), question)
+    factual = read_row(data, row, explainer.space)
+    options: dict[str, Any] = {"count": count, "accuracy": accuracy, "time_limit": time_limit, "certify": certify}
+    with bounds_shown() as report:
+        question = asked.question(explainer, target, on_progress=report, **options)
+        explanation = explainer._answer(factual, question)
     if certificate is not None:
         save_certificates(explanation, certificate)
     show(explanation, as_json=as_json)
@@ -96,6 +100,9 @@ def batch(
     time_limit: SecondsForRow = None,
     total_time_limit: Annotated[float | None, typer.Option(help="Seconds for all rows.")] = None,
     jobs: Jobs = 1,
+    identify: Annotated[
+        str | None, typer.Option("--id", help="A column of the CSV file that identifies the rows, to carry along.")
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the checkpoint that an earlier run left beside --out.")
     ] = False,
@@ -106,7 +113,16 @@ def batch(
 
     explainer = asked.explainer(read_causes(cause, asked.constraints))
     question = asked.question(explainer, target, count=count, accuracy=accuracy, time_limit=time_limit)
-    made = run_batch(explainer, data, out, question, jobs=jobs, total_time_limit=total_time_limit, is_resumed=resume)
+    made = run_batch(
+        explainer,
+        data,
+        out,
+        question,
+        jobs=jobs,
+        total_time_limit=total_time_limit,
+        is_resumed=resume,
+        id=identify,
+    )
     PlainConsole(soft_wrap=True, stderr=made.is_interrupted).print(made.text)
     note("Hint", made.hints)
     return UNDECIDED if made.is_open else ANSWERED

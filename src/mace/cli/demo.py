@@ -31,9 +31,7 @@ def run_demo(console: Console) -> int:
         f"Applicant {refused[ROW]}, refused. Fixed: {', '.join(PROTECTED)}. May only rise: employment_since, job.\n"
     )
     explainer = mace.Explainer(model, data.space)
-    explanation = explainer.explain(
-        person, target="good", constraints=constraints, count=3, diversity=mace.differ(distance=0.05), certify=True
-    )
+    explanation = explainer.explain(person, target="good", constraints=constraints, count=3, certify=True)
     console.print(explanation)
     best = explanation[0]
     console.print(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,13 @@ def read_rows(path: Path, space: FeatureSpace) -> Iterator[dict[str, Scalar]]:
     yield from (row for row, _ in _rows(path, space, ()))
 
 
+def read_named_rows(path: Path, space: FeatureSpace, column: str, ids: deque[str]) -> Iterator[dict[str, Scalar]]:
+    """Yield the rows as :func:`read_rows` does, and add the text of a further column to ``ids`` as they are read."""
+    for row, (own,) in _rows(path, space, [column], "--id"):
+        ids.append(own)
+        yield row
+
+
 def read_people(path: Path, space: FeatureSpace, groups: Sequence[str]) -> pd.DataFrame:
     """Return the features of a CSV file and the columns that make groups."""
     further = [name for name in groups if name not in space]
@@ -73,14 +81,16 @@ def read_people(path: Path, space: FeatureSpace, groups: Sequence[str]) -> pd.Da
     return pd.DataFrame(cells, columns=[*space, *further], dtype=object)
 
 
-def _rows(path: Path, space: FeatureSpace, further: Sequence[str]) -> Iterator[tuple[dict[str, Scalar], list[str]]]:
+def _rows(
+    path: Path, space: FeatureSpace, further: Sequence[str], option: str = "--groups"
+) -> Iterator[tuple[dict[str, Scalar], list[str]]]:
     """Yield each row in the space's features, and the texts of further columns."""
     table = read_table(path)
     places = _places(table, space)
     for name in further:
         if name not in table.columns:
             raise InvalidOption(
-                f"--groups: {path.name} has no column {name!r}.{did_you_mean(name, table.columns)} "
+                f"{option}: {path.name} has no column {name!r}.{did_you_mean(name, table.columns)} "
                 f"Its columns: {_listed(table.columns)}."
             )
     others = [table.columns.index(name) for name in further]

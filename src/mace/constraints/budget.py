@@ -15,7 +15,7 @@ from mace.language import syntax
 from mace.space import FeatureSpace, Point
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ChangesAtMost(Combinable):
     """The weights of the features that change add up to at most ``budget``; every feature of the space where none is named."""
 

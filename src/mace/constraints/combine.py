@@ -9,7 +9,7 @@ from typing import Any
 
 from mace.constraints.condition import Condition, Constraint, GuardCondition, changed, feature_of
 from mace.constraints.words import in_parentheses, name_text, names_text
-from mace.errors import InvalidConstraint
+from mace.errors import InvalidConstraint, cut
 from mace.language import syntax
 from mace.space import FeatureSpace, Point
 
@@ -39,6 +39,9 @@ class Combinable(ABC):
 
     def __str__(self) -> str:
         return f"rule({self.text!r})"
+
+    def __repr__(self) -> str:
+        return cut(str(self))
 
 
 def as_constraint(given: object) -> Constraint:
@@ -77,7 +80,7 @@ def text_of(constraint: Constraint) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AllOf(Combinable):
     """Every part holds."""
 
@@ -93,7 +96,7 @@ class AllOf(Combinable):
         return " and ".join(in_parentheses(text_of(part), part) for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Either(Combinable):
     """Some part holds."""
 
@@ -109,7 +112,7 @@ class Either(Combinable):
         return " or ".join(in_parentheses(text_of(part), part) for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Negation(Combinable):
     """The part does not hold."""
 
@@ -125,7 +128,7 @@ class Negation(Combinable):
         return f"not {in_parentheses(text_of(self.part), self.part)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Implies(Combinable):
     """Where the condition holds, so does the consequence."""
 
@@ -146,7 +149,7 @@ class Implies(Combinable):
         return f"if {in_parentheses(text_of(self.condition), self.condition, only=Implies)} then {then}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Together(Combinable):
     """All of the features change, or none does."""
 
@@ -167,7 +170,7 @@ class Together(Combinable):
         return f"{names_text(self.features)} change together"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Changes(Combinable):
     """Each of the features changes."""
 

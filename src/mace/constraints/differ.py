@@ -10,7 +10,7 @@ from mace.constraints.numbers import as_written, is_binary, meant_program
 from mace.constraints.views import View
 from mace.distances import Distance, FunctionDistance
 from mace.distances.change import change_command
-from mace.errors import InvalidOption
+from mace.errors import InvalidOption, cut
 from mace.language import run, syntax
 from mace.space import RESERVED, FeatureSpace, Point, Real
 
@@ -55,23 +55,34 @@ class CountDifferent(Condition):
         return syntax.Program(self.space.names, syntax.sequence([*steps, syntax.Return(syntax.total(different))]))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Differ:
     """At least ``features`` features differ, a real one by at least ``by`` of its range; or the distance is at least ``distance``; or
-    (``in_sets``) not all features that the earlier one changes are changed again."""
+    (``in_sets``) not all features that the earlier one changes are changed again; or (``sets``) neither of the two sets of changed
+    features contains the other."""
 
     features: int | None
     by: float
     distance: float | None
     in_sets: bool = False
+    sets: str | None = None
 
     def bind(
         self, space: FeatureSpace, factual: Point, earlier: Point, distance: Distance | FunctionDistance
     ) -> Condition:
         """Return the condition of differing from one earlier counterfactual of a factual."""
-        if self.in_sets:
-            levers = [name for name, new, old in zip(space, earlier, factual, strict=True) if new != old]
-            return GuardCondition(syntax.negation(syntax.conjunction(changed(space, name, factual) for name in levers)))
+        if self.in_sets or self.sets is not None:
+            moved = [new != old for new, old in zip(earlier, factual, strict=True)]
+            again, others = (
+                [
+                    changed(space, name, factual)
+                    for name, has_moved in zip(space, moved, strict=True)
+                    if has_moved is which
+                ]
+                for which in (True, False)
+            )
+            fewer = syntax.negation(syntax.conjunction(again))
+            return GuardCondition(fewer if self.in_sets else syntax.conjunction([fewer, syntax.disjunction(others)]))
         if self.distance is not None:
             return self._at_least(space, factual, earlier, distance)
         assert self.features is not None
@@ -91,23 +102,35 @@ class Differ:
         code = meant_program(distance.written_from(space, earlier).program(), space, factual)
         return AtLeast(code, as_written(self.distance))
 
+    def __repr__(self) -> str:
+        return cut(str(self))
+
     def __str__(self) -> str:
         if self.in_sets:
             return "differ(in_sets=True)"
+        if self.sets is not None:
+            return f"differ(sets={self.sets!r})"
         if self.distance is not None:
             return f"differ(distance={self.distance})"
         return f"differ(features={self.features}, by={self.by})"
 
 
 def differ(
-    *, features: int | None = None, by: float = 0.01, distance: float | None = None, in_sets: bool = False
+    *,
+    features: int | None = None,
+    by: float = 0.01,
+    distance: float | None = None,
+    in_sets: bool = False,
+    sets: str | None = None,
 ) -> Differ:
     """Say how each further counterfactual differs from all earlier ones.
+
+    Where :meth:`~mace.Explainer.explain` is told nothing, it is ``differ(sets="incomparable")``.
 
     Parameters
     ----------
     features : int
-        In at least this many features (1 where nothing is given).
+        In at least this many features (1 where nothing is given here).
     by : float
         A real feature counts as different when it differs by at least this share of its range; 0 means at all.
     distance : float
@@ -115,6 +138,8 @@ def differ(
     in_sets : bool
         Instead: by the set of features that it changes, none of which holds all those that an earlier answer changes. See
         :meth:`~mace.Explainer.levers` for the menu of all smallest sets.
+    sets : {"incomparable"}
+        Instead: by the set of features that it changes, which neither contains that of an earlier answer nor is contained in it.
 
     Examples
     --------
@@ -123,10 +148,13 @@ def differ(
     """
     if not isinstance(in_sets, bool):
         raise InvalidOption(f"differ: in_sets is {in_sets!r}; it must be True or False.")
-    if in_sets:
-        if features is not None or distance is not None:
-            raise InvalidOption("differ: give in_sets=True alone, without features or distance.")
-        return Differ(None, 0.0, None, in_sets=True)
+    if sets is not None and sets != "incomparable":
+        raise InvalidOption(f"differ: sets is {sets!r:.80}; it must be 'incomparable'.")
+    if in_sets or sets is not None:
+        if features is not None or distance is not None or (in_sets and sets is not None):
+            alone = "in_sets=True" if in_sets else f"sets={sets!r}"
+            raise InvalidOption(f"differ: give {alone} alone, without anything else.")
+        return Differ(None, 0.0, None, in_sets=in_sets, sets=sets)
     if distance is not None:
         if features is not None:
             raise InvalidOption("differ: give features or distance, not both.")

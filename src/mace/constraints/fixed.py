@@ -12,7 +12,7 @@ from mace.language import syntax
 from mace.space import FeatureSpace, Point
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Fixed(Combinable):
     """The features keep the factual's value."""
 

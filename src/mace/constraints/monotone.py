@@ -12,7 +12,7 @@ from mace.language import syntax
 from mace.space import FeatureSpace, Point
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Monotone(Combinable):
     """The features do not move against ``sign``; equality is included, levels count in order."""
 

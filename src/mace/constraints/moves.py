@@ -37,7 +37,7 @@ from mace.space.decimals import decimal_of, float_of
 MOST_STEPS = 5000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AtMostChange(Combinable):
     """The feature moves by at most ``amount``, or by at most that share of the factual's own value."""
 
@@ -106,7 +106,7 @@ def at_most_change(feature: str, amount: Number | str | None = None, *, relative
     return AtMostChange(feature, amount, bool(relative))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Steps(Combinable):
     """The feature changes by whole multiples of ``size``."""
 
@@ -151,7 +151,7 @@ def steps(feature: str, size: Number) -> Steps:
     return Steps(feature, size)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Transitions(Combinable):
     """From each level the feature may stay, or move to the levels listed for it; a level that is not listed stays."""
 

@@ -18,7 +18,7 @@ from mace.constraints.numbers import as_written, is_binary
 from mace.constraints.views import View
 from mace.distances import Distance, NormMetric, as_distance
 from mace.distances.change import change_command, differs, written_room
-from mace.errors import InvalidConstraint, InvalidRow
+from mace.errors import InvalidConstraint, InvalidRow, cut
 from mace.language import syntax
 from mace.space import RESERVED, Categorical, Feature, FeatureSpace, Integer, Point, Real, Scalar, Value
 from mace.space.features import plain_scalar
@@ -192,6 +192,9 @@ class NearData:
         rows = [[None if value != value else value for value in row] for row in self.rows]
         table = {"columns": list(self.names), "rows": rows}
         return {"kind": "near_data", "arguments": [table, self.k, self.radius, self.distance.to_dict()]}
+
+    def __repr__(self) -> str:
+        return cut(str(self))
 
     def __str__(self) -> str:
         return f"near_data({len(self.rows)} rows, k={self.k}, radius={self.radius:g})"

@@ -14,7 +14,7 @@ from mace.language import syntax
 from mace.space import FeatureSpace, Point
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class OneOf(Combinable):
     """The feature takes one of ``values``."""
 

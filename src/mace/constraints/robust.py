@@ -11,7 +11,7 @@ from typing import Any
 from mace.constraints.condition import Condition, Values, ordered_feature
 from mace.constraints.numbers import as_written, is_binary
 from mace.constraints.views import View
-from mace.errors import InvalidConstraint
+from mace.errors import InvalidConstraint, cut
 from mace.exact import float_down, float_up, greatest_float, least_float
 from mace.language import syntax
 from mace.space import Feature, FeatureSpace, Point, Real
@@ -83,6 +83,9 @@ class Robust:
     def to_dict(self) -> dict[str, Any]:
         """Return the constraint as plain data."""
         return {"kind": "robust", "arguments": [dict(self.noise)]}
+
+    def __repr__(self) -> str:
+        return cut(str(self))
 
     def __str__(self) -> str:
         return f"robust({dict(self.noise)})"

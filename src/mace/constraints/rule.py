@@ -23,7 +23,7 @@ from mace.space import Feature as SpaceFeature
 SIGNS: tuple[syntax.CompareName, ...] = ("<=", ">=", "==", "!=", "<", ">")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Combinable):
     """Terms compared in a chain: ``0 <= debt <= 0.4 * income``. It does not hold where a feature in it is missing."""
 
@@ -76,7 +76,7 @@ class Comparison(Combinable):
         return "".join(part for pair in zip(map(term_text, self.terms), [*signs, ""], strict=True) for part in pair)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class IsMissing(Combinable):
     """The feature has no value."""
 
@@ -97,7 +97,7 @@ class IsMissing(Combinable):
         return f"{name_text(self.feature)} is missing"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FunctionRule(Combinable):
     """A Python function ``(new, old)`` that must be true; parsed, never executed."""
 

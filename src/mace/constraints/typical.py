@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mace.constraints.condition import AtLeast, Condition, Values
 from mace.constraints.views import View
 from mace.distances import point_values
-from mace.errors import InvalidConstraint, UnsupportedModel
+from mace.errors import InvalidConstraint, UnsupportedModel, cut
 from mace.exact import float_up
 from mace.forms import Outcomes, TreeEnsemble
 from mace.language import syntax
@@ -165,6 +165,9 @@ class Typical:
         final = forest[-1] if hasattr(forest, "steps") else forest
         final.offset_ = float(np.quantile(forest.score_samples(rows), self.quantile or 0.0))
         return forest
+
+    def __repr__(self) -> str:
+        return cut(str(self))
 
     def __str__(self) -> str:
         if self.named is not None:

@@ -13,7 +13,7 @@ from mace.language import syntax
 from mace.space import FeatureSpace, Point
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Within(Combinable):
     """The feature lies in ``[low, high]``; levels count in order."""
 

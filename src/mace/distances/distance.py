@@ -156,6 +156,12 @@ class Distance:
             return made
         return NormMetric(space, row, *_shape(shares, weights), power=made.power)
 
+    def __repr__(self) -> str:
+        shares = [f"{name}={share:g}" for name, share in self._shares.items() if share]
+        listed = f"weights={dict(self.weights)!r}"
+        weights = listed if len(listed) <= 120 else f"weights of {len(self.weights)} features"
+        return f"Distance({', '.join([*shares, *([weights] if self.weights else [])])})"
+
     def __str__(self) -> str:
         named = [name for name, share in self._shares.items() if share == 1]
         mixed = " + ".join(f"{share:g} {name}" for name, share in self._shares.items() if share)

@@ -7,6 +7,7 @@ from typing import Any
 from mace.answer.counterfactual import show_value
 from mace.answer.explanation import Explanation
 from mace.constraints import fixed
+from mace.constraints.differ import differ
 from mace.experiments.setting import Setting, setting_of
 from mace.experiments.table import PaperTable
 from mace.experiments.tables import paper
@@ -49,6 +50,7 @@ def suggestions(setting: Setting) -> Explanation:
         distance="l1",
         constraints=[fixed("age_group", "is_male", "is_married")],
         count=COUNT,
+        diversity=differ(),
         accuracy=1e-3,
     )
 

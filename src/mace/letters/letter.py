@@ -106,8 +106,8 @@ def words_of(
     for name in (*names, *units):
         if name not in explanation.factual:
             raise InvalidOption(f"letter: there is no feature {name!r}.")
-    if explanation.status in (Status.UNKNOWN, Status.ERROR):
-        raise InvalidOption(f"letter: there is nothing to say yet: {explanation.headline()}")
+    if explanation.status in (Status.UNKNOWN, Status.ERROR, Status.REACHED):
+        raise InvalidOption(f"letter: there is nothing to say: {explanation.headline()}")
     if explanation and not 1 <= number <= len(explanation):
         raise InvalidOption(f"letter: number={number}; there are {len(explanation)} counterfactuals.")
     answer = explanation[number - 1] if explanation else None

@@ -222,7 +222,13 @@ def _read_estimator(model: Any, space: FeatureSpace) -> Reading:
     family = type(core).__name__
     deployed = deployed_of(core)
     if core is not model:
-        deployed = replace(deployed, predict=model.predict, probabilities=getattr(model, "predict_proba", None))
+        deployed = replace(
+            deployed,
+            predict=model.predict,
+            probabilities=getattr(model, "predict_proba", None),
+            decision=getattr(model, "decision_function", None),
+            threshold=_threshold(model),
+        )
     encoder = _only_encoder(model)
     if encoder is not None:
         form = form_of(core, space, encoder_columns(_fitted(encoder), space))
@@ -250,6 +256,18 @@ def core_of(model: Any) -> Any:
         return model
     _registered(model)
     return core_of(inner_of(_fitted(model)))
+
+
+def _threshold(model: Any) -> float | None:
+    """Return the threshold that the user chose, of a model in pipelines and whatever else hands every row on; ``None`` where none."""
+    from mace.models.ensembles.searched import inner_of, threshold_of
+    from mace.models.preprocessing.pipeline import split_pipeline
+
+    if _is_pipeline(model):
+        return _threshold(split_pipeline(model)[1])
+    if any(_base(model, key) for key in THRESHOLDS):
+        return threshold_of(model)
+    return _threshold(inner_of(model)) if any(_base(model, key) for key in SEARCHES) else None
 
 
 def _only_encoder(model: Any) -> Any:
@@ -324,7 +342,7 @@ def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:
 
 def _reading(family: str, form: Form, deployed: Deployed, rows: Any, *, is_probed: bool = False) -> Reading:
     from mace.forms import Composite, Network, TreeEnsemble
-    from mace.models.deployed import ask_deployed, on_own_floats, rate_deployed
+    from mace.models.deployed import ask_deployed, on_own_floats, rate_deployed, score_deployed
 
     form = on_own_floats(form)
     if isinstance(form, Composite):
@@ -340,6 +358,8 @@ def _reading(family: str, form: Form, deployed: Deployed, rows: Any, *, is_probe
         classes=deployed.classes,
         is_regressor=deployed.classes is None,
         rate=rate_deployed(deployed, rows),
+        score=score_deployed(deployed, rows),
+        threshold=deployed.threshold,
     )
     return resolve("mace.models.probe:check_agrees")(reading) if deployed.is_probed or is_probed else reading
 

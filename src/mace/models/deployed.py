@@ -64,6 +64,10 @@ class Deployed:
         Whether the form is compared with the model on a few rows when it is read.
     written : callable
         How the model writes the name of a column: ``names`` are such.
+    decision : callable, optional
+        Takes rows, gives a score a class, or that of the second of two.
+    threshold : float, optional
+        Where the user chose one: from which probability (score, where there is none) on the second class is predicted.
     """
 
     predict: Callable[[Matrix], Any]
@@ -74,6 +78,8 @@ class Deployed:
     listed: Sequence[Sequence[Level]] = ()
     is_probed: bool = False
     written: Callable[[str], str] = str
+    decision: Callable[[Matrix], Any] | None = None
+    threshold: float | None = None
 
 
 def bare_columns(family: str, deployed: Deployed, space: FeatureSpace) -> tuple[Column, ...]:
@@ -251,6 +257,22 @@ def rate_deployed(deployed: Deployed, rows: Callable[[Sequence[Point]], Matrix])
             return _fractions(np.asarray(probabilities(rows(points)))[:, code])
 
     return rate
+
+
+def score_deployed(deployed: Deployed, rows: Callable[[Sequence[Point]], Matrix]) -> Rate | None:
+    """Return a function that asks for the score of a class, where the model has such and no probabilities."""
+    decision = deployed.decision
+    if decision is None or deployed.probabilities is not None or deployed.classes is None:
+        return None
+
+    def score(points: Sequence[Point], code: int) -> list[Fraction]:
+        with _failing("decision_function"):
+            found = np.asarray(decision(rows(points)))
+            if found.ndim == 1:
+                return _fractions(found if code == 1 else -found)
+            return _fractions(found[:, code])
+
+    return score
 
 
 @contextmanager

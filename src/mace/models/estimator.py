@@ -79,6 +79,7 @@ def deployed(model: Any) -> Deployed:
     return Deployed(
         predict=model.predict,
         probabilities=getattr(model, "predict_proba", None),
+        decision=getattr(model, "decision_function", None),
         classes=class_labels(model),
         names=None if names is None else tuple(map(str, names)),
     )

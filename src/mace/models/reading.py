@@ -68,6 +68,10 @@ class Reading:
         Whether the outcomes are predictions of a number rather than classes.
     rate : callable, optional
         Asks the user's own object for the probability of a class.
+    score : callable, optional
+        Where it reports no probabilities: asks its ``decision_function`` for the score of a class.
+    threshold : float, optional
+        Where the user chose one: from which probability (score) on the second class is predicted.
     """
 
     family: str
@@ -76,6 +80,8 @@ class Reading:
     classes: tuple[Scalar, ...] | None
     is_regressor: bool = False
     rate: Rate | None = None
+    score: Rate | None = None
+    threshold: float | None = None
 
     def label(self, code: Fraction) -> Scalar:
         """Return the label of an outcome's code."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mace.disk import parse_json
-from mace.errors import InvalidRow, InvalidSpace, did_you_mean
+from mace.errors import InvalidRow, InvalidSpace, cut, did_you_mean
 from mace.space.dtypes import LEVELS, Category
 from mace.space.features import (
     Categorical,
@@ -124,6 +124,12 @@ class FeatureSpace(Mapping[str, Feature]):
         return hash((*self._features.items(), *self.protected))
 
     def __repr__(self) -> str:
+        whole = str(self)
+        if len(whole) <= 190:
+            return whole
+        return cut(f"<FeatureSpace of {len(self)} features: {', '.join(map(str, self))}", 189) + ">"
+
+    def __str__(self) -> str:
         inside = ", ".join(f"{name!r}: {_show_feature(feature)}" for name, feature in self.items())
         marked = f".protect({', '.join(map(repr, self.protected))})" if self.protected else ""
         return f"FeatureSpace({{{inside}}}){marked}"

@@ -51,6 +51,19 @@ def read_threshold(model: Any, space: FeatureSpace, columns: tuple[Column, ...])
     return thresholded(form, type(inner).__name__, kind, threshold)
 
 
+def threshold_of(model: Any) -> float | None:
+    """Return from which probability (score, where it reports none) on a model with a threshold predicts the second class.
+
+    ``None`` where it has no threshold, or has it on something else than what it reports.
+    """
+    names = (CHANCE, SCORE) if model.response_method == "auto" else (model.response_method,)
+    kind = response(inner_of(model), names)
+    if (kind == CHANCE) != hasattr(model, CHANCE):
+        return None
+    at, positive = _decision(model, kind)
+    return at if positive == 1 else 1 - at if kind == CHANCE else -at
+
+
 def _decision(model: Any, kind: str) -> tuple[float, int]:
     """Return the threshold, and the position of the class that is predicted from it on."""
     if hasattr(model, "best_threshold_"):

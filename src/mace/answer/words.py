@@ -1,0 +1,82 @@
+"""Explanations in a few words: a short form for programmers, two sentences for everybody."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mace.answer.counterfactual import show_value
+from mace.problem import Status
+
+if TYPE_CHECKING:
+    from mace.answer.explanation import Explanation
+
+
+ANY_OTHER = "any other outcome"
+"""What is asked for where no target is given."""
+
+
+def short(explanation: Explanation) -> str:
+    """Return an explanation in a line of less than 200 characters."""
+    parts = [f"{explanation.status}", f"to {explanation.target:.40}"]
+    if explanation:
+        parts.append(f"{len(explanation)} counterfactual{'s' if len(explanation) > 1 else ''}")
+        parts.append(f"nearest at {explanation[0].distance:.6g} ({explanation.distance:.40})")
+    elif explanation.error or explanation.reason:
+        parts.append(f"{explanation.error or explanation.reason:.80}")
+    return f"<Explanation: {', '.join(parts)}>"
+
+
+def why(explanation: Explanation) -> str:
+    """Return two sentences: what decided, and what is proved of it, what is not."""
+    says = f"The model predicts {show_value(explanation.prediction)}{explanation._scored()}"
+    match explanation.status:
+        case Status.REACHED:
+            return f"{says}, and {explanation.target} is asked for. Nothing has to change, so nothing had to be proved."
+        case Status.ERROR:
+            return f"The row was not explained: {explanation.error.rstrip('.')}. Nothing is proved."
+        case Status.INFEASIBLE:
+            blame = _blame(explanation)
+            return f"{says}, and no plausible row reaches {explanation.target}{blame}. That is proved for every row of the space."
+        case Status.UNKNOWN:
+            says = says if explanation.prediction is not None else "The model was not asked"
+            least = (
+                f"only that nothing nearer than {explanation.lower:.6g} does" if explanation.lower > 0 else "nothing"
+            )
+            return (
+                f"{says}, and no row that reaches {explanation.target} is in hand: {explanation.reason}. "
+                f"Proved is {least}; whether there is one is open."
+            )
+    return f"{says}; {_decided(explanation)}. {_proved(explanation)}"
+
+
+def _blame(explanation: Explanation) -> str:
+    if explanation.conflict:
+        return " under " + "; ".join(map(str, explanation.conflict))
+    return f" ({explanation.reason})" if explanation.reason else ""
+
+
+def _decided(explanation: Explanation) -> str:
+    """Return what decides: the changes of the nearest answer."""
+    best = explanation[0]
+    changed = " and ".join(filter(None, [", ".join(map(str, best.changes[:-1])), str(best.changes[-1])]))
+    what = "this change alone leads" if len(best.changes) == 1 else "these changes together lead"
+    is_any = explanation.target == ANY_OTHER
+    return f"{what} to {show_value(best.prediction) if is_any else explanation.target}: {changed}"
+
+
+def _proved(explanation: Explanation) -> str:
+    best = explanation[0]
+    near = f"in the {explanation.distance} distance, within the space and the constraints"
+    if best.status == Status.OPTIMAL:
+        first = f"It is proved that no smaller change does, {near}"
+        rest = (
+            ""
+            if explanation.status == Status.OPTIMAL
+            else f"; of the further answers not all is proved: {explanation.reason}"
+        )
+        return f"{first}{rest or '; that the change would cause what it describes in the world is not'}."
+    share = 0.0 if not best.distance else best.lower / best.distance
+    return (
+        f"It is not proved that no smaller change does ({explanation.reason}), only that none of less than {share:.0%} of this one "
+        f"does, {near}."
+    )
