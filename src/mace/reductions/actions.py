@@ -14,7 +14,7 @@ from mace.constraints.views import View
 from mace.distances import point_values
 from mace.forms import Effects, EffectsForm
 from mace.language import syntax
-from mace.language.linear import Linear
+from mace.language.linear import linear_sum
 from mace.language.partial import given
 from mace.language.pieces import pieces
 from mace.language.substitute import substitute
@@ -93,18 +93,11 @@ def in_pieces(effects: Effects) -> list[tuple[syntax.Guard, Effects]] | None:
     made = []
     for chosen in itertools.product(*found):
         equations = [
-            replace(equation, program=syntax.Program(equation.program.inputs, syntax.Return(_expression(form))))
+            replace(equation, program=syntax.Program(equation.program.inputs, syntax.Return(linear_sum(form))))
             for equation, (_, form) in zip(effects.equations, chosen, strict=True)
         ]
         made.append((syntax.conjunction(guard for guard, _ in chosen), replace(effects, equations=tuple(equations))))
     return made
-
-
-def _expression(form: Linear) -> syntax.Expression:
-    terms: list[syntax.Expression] = [
-        syntax.Binary("*", syntax.Constant(share), syntax.Variable(name)) for name, share in form[0].items() if share
-    ]
-    return syntax.total([*terms, syntax.Constant(form[1])])
 
 
 def of_levels(space: FeatureSpace, levels: Mapping[str, Value]) -> tuple[Condition, ...]:
