@@ -32,6 +32,7 @@ from mace.language.monotone import direction
 from mace.language.partial import given
 from mace.language.run import compare
 from mace.language.walk import map_comparisons, rewrite
+from mace.models.networks.piecewise import largest_values
 from mace.models.preprocessing.crossings import sides
 from mace.models.preprocessing.ground_trees import ground_trees
 from mace.models.preprocessing.traced import Floats, Traced, ends_of, raw_columns
@@ -96,7 +97,7 @@ class TracedEffects:
     constants : dict
         The effects that are the same whatever is done.
     columns : dict
-        The features that actions set, and the effects of a single one of these, as columns before the model.
+        The features that actions set, and the effects of at most one of these, as columns before the model.
     directions : dict
         Whether each of these never falls (1) or never rises (-1) as that feature rises, or stays (0).
     sums : dict
@@ -108,8 +109,8 @@ class TracedEffects:
         self.box: Box = problem.box()
         self.names = [equation.name for equation in effects.equations]
         self.numbers = FeatureSpace({name: self._number(name) for name in self.space})
-        raw = raw_columns(self.numbers, self.numbers.names, "float64")
-        self.columns: dict[str, Traced] = {each.name: each for each in raw if each.name not in self.names}
+        raw = {each.name: each for each in raw_columns(self.numbers, self.numbers.names, "float64")}
+        self.columns = {name: column for name, column in raw.items() if name not in self.names}
         self.directions = dict.fromkeys(self.columns, 1)
         self.constants: dict[str, Fraction] = {}
         self.sums = {name: ActionSum(({name: Fraction(1)}, Fraction(0))) for name in self.columns}
@@ -120,6 +121,7 @@ class TracedEffects:
             if not causes:
                 self.constants[made.name] = Fraction(made.value(dict.fromkeys(self.space.names)))
                 self.sums[made.name] = ActionSum(({}, self.constants[made.name]))
+                self.columns[made.name] = self._column(made, [made.name], [raw[made.name]])
                 continue
             self._trace(made, causes)
             self._add_up(made)
@@ -178,11 +180,10 @@ class TracedEffects:
     def _direction(self, equation: Equation, causes: list[str], sources: list[Traced]) -> int | None:
         """Return 1 or -1 where an effect, as computed, never falls or never rises with its root, 0 where it stays; otherwise ``None``."""
         if len(causes) == 1:
-            ((cause, source),) = zip(causes, sources, strict=True)
-            ends = ends_of(self._number(self.space.names[source.feature]))
-            low, high = sorted(map(Fraction, source.values(ends).tolist()))
-            found = direction(equation.program, cause, low, high)
-            return None if found is None else found * self.directions[cause]
+            ends = ends_of(self._number(self.space.names[sources[0].feature]))
+            low, high = sorted(map(Fraction, sources[0].values(ends).tolist()))
+            found = direction(equation.program, causes[0], low, high)
+            return None if found is None else found * self.directions[causes[0]]
         if equation.sum is None:
             return None
         shares = equation.sum[0].items()
@@ -339,30 +340,17 @@ class TracedEffects:
 
 def _trees(form: TreeEnsemble, effects: TracedEffects) -> TreeEnsemble:
     """Return an ensemble that asks for the causes of effects, each as a column before it."""
-    used = {int(k) for k in np.unique(form.column[form.left >= 0])}
-    columns = tuple(_before(column, effects, k in used) for k, column in enumerate(form.columns))
-    made = ground_trees(replace(form, columns=columns), effects.numbers)
+    used = set(np.unique(form.column[form.left >= 0]).tolist())
+    columns = []
+    for k, column in enumerate(form.columns):
+        name = effects.space.names[column.feature]
+        traced = effects.columns.get(name, Traced(name, column.feature, None))
+        if k in used and name not in effects.columns:
+            raise Inexpressible
+        columns.append(traced if name in effects.names else replace(traced, name=column.name, table=column.table))
+    made = ground_trees(replace(form, columns=tuple(columns)), effects.numbers)
     assert isinstance(made, TreeEnsemble)
     return replace(made, space=form.space)
-
-
-def _before(column: Column, effects: TracedEffects, is_used: bool) -> Traced:
-    """Return a column of an ensemble as what the equations make of a cause."""
-    name = effects.space.names[column.feature]
-    if name in effects.constants:
-        value = float(effects.constants[name])
-
-        def constant(x: NDArray[Any]) -> Floats:
-            return np.full(len(x), value)
-
-        raw = Traced(name, column.feature, None)
-        return Traced(name, column.feature, None, values=constant, local=constant, parents=(raw,))
-    if name in effects.columns:
-        found = effects.columns[name]
-        return found if name in effects.names else replace(found, name=column.name, table=column.table)
-    if is_used:
-        raise Inexpressible
-    return Traced(name, column.feature, None)
 
 
 # ---- networks
@@ -376,7 +364,7 @@ def handed_on(network: Network, effects: TracedEffects) -> tuple[Network, Fracti
     names, first = effects.space.names, network.weights[0]
     columns = list(network.columns)
     shares: list[dict[int, float]] = []
-    shift, rounding, own = (np.zeros(len(columns)) for _ in range(3))
+    shift, rounding, is_effect = (np.zeros(len(columns)) for _ in range(3))
     for place, column in enumerate(network.columns):
         name = names[column.feature]
         if name not in effects.names:
@@ -384,7 +372,7 @@ def handed_on(network: Network, effects: TracedEffects) -> tuple[Network, Fracti
             continue
         if column.table is not None or isinstance(column, Filled):
             raise Inexpressible
-        own[place] = _largest(column, effects.box)
+        is_effect[place] = 1.0
         traced = effects.columns.get(name)
         if (total := effects.sums.get(name)) is not None:
             causes = {_place(columns, Column(cause, names.index(cause), None)): cause for cause in total.form[0]}
@@ -397,10 +385,10 @@ def handed_on(network: Network, effects: TracedEffects) -> tuple[Network, Fracti
     taken = np.zeros((len(shares), len(columns)))
     for row, each in zip(taken, shares, strict=True):
         row[list(each)] = list(each.values())
-    largest = np.array([_largest(column, effects.box) for column in columns])
+    largest = largest_values(effects.numbers, tuple(columns))
     weight, bias = first @ taken, network.biases[0] + first @ shift
-    size = np.abs(network.biases[0]) + np.abs(first) @ (own + np.abs(taken) @ largest + np.abs(shift))
-    size = size + np.abs(weight) @ largest
+    inputs = is_effect * largest[: len(shares)] + np.abs(taken) @ largest + np.abs(shift)
+    size = np.abs(network.biases[0]) + np.abs(first) @ inputs + np.abs(weight) @ largest
     error = np.abs(first) @ rounding + 16 * float(UNIT) * (len(columns) + 4) * size
     for later in network.weights[1:]:
         error = np.abs(later) @ error
@@ -416,10 +404,3 @@ def _place(columns: list[Column], wanted: Column) -> int:
             return place
     columns.append(wanted)
     return len(columns) - 1
-
-
-def _largest(column: Column, box: Box) -> float:
-    if column.table is not None:
-        return max(map(abs, column.table))
-    filled = abs(column.missing) if isinstance(column, Filled) else 0.0
-    return max(filled, float(max(abs(end) for end in box[column.feature])))
