@@ -432,7 +432,7 @@ BUGS: dict[str, Bug] = {
         (3, 5),
     ),
     "effects: a case has the equations of another": Bug(
-        "mace.answer.interventions:in_case",
+        "mace.reductions.actions:in_case",
         other_case,
         causal({"e": "n * a"}, "forest"),
         (0, 4, 5),
