@@ -8,6 +8,7 @@ import json
 import math
 import operator
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -313,6 +314,27 @@ def test_an_edge_is_the_last_float_before_the_computed_effect_crosses() -> None:
                     expected = compares(made.columns[name].values(at), number)
                     found = [is_true(guard, {"income": Fraction(value)}) for value in at.tolist()]
                     assert found == expected.tolist()
+
+
+def noted(ask: Any, asked: list[float]) -> Any:
+    def local(x: Any) -> Any:
+        asked.extend(x)
+        return ask(x)
+
+    return local
+
+
+def test_an_edge_of_an_equation_that_bends_takes_few_questions() -> None:
+    """Halving alone would take some sixty for each."""
+    space = mace.FeatureSpace({"income": mace.real(0, 100), "savings": mace.real(-1e3, 1e3)})
+    for text in ("0.3 * income", "0.3 * max(income, 30) + 0.01 * income", "min(7 * income, 90) + income / 3"):
+        made = traced({"savings": text}, space, {"income": 12.5, "savings": 20.0})
+        low, high = made.columns["savings"].values(np.array([0.0, 100.0]))
+        column, asked = made.columns["savings"], []
+        made.columns["savings"] = replace(column, local=noted(column.local, asked))
+        for number in np.linspace(low, high, 52)[1:-1]:
+            made.up_to("savings", Fraction(float(number)))
+        assert len(asked) < 20 * 50
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from mace.constraints.causal import inputs_of
 from mace.constraints.condition import AtLeast, GuardCondition
 from mace.constraints.typical import Usual
 from mace.errors import UnsupportedModel
-from mace.exact import UNIT, float_below, float_down
+from mace.exact import TINY, UNIT, float_below, float_down
 from mace.forms import Box, Effects, EffectsForm, Equation, Interval, Network, Outcomes, TreeEnsemble
 from mace.forms.scoring import positions_guard
 from mace.language import syntax
@@ -39,9 +39,6 @@ from mace.models.preprocessing.traced import Floats, Traced, ends_of, raw_column
 from mace.problem import Problem
 from mace.reductions.actions import InRanges, OfRow
 from mace.space import Column, FeatureSpace, Filled, Integer, Point, Real
-
-LEAST_NORMAL = Fraction(1, 2**1022)
-"""More than the rounding of a float can lose by underflow."""
 
 
 class Inexpressible(Exception):
@@ -150,11 +147,9 @@ class TracedEffects:
         root = self.space.names[sources[0].feature]
         column = self._column(equation, causes, sources)
         levels = getattr(self.space[root], "levels", None)
-        rises: int | None = 0
         if levels is not None:
             column = replace(column, table=tuple(column.values(np.arange(len(levels))).tolist()))
-        else:
-            rises = self._direction(equation, causes, sources)
+        rises = 0 if levels is not None else self._direction(equation, causes, sources)
         if rises is not None:
             self.columns[equation.name], self.directions[equation.name] = column, rises
 
@@ -209,7 +204,7 @@ class TracedEffects:
         if total is None or any(hasattr(self.space[name], "levels") for name in total.form[0]):
             return
         low, high = self.effects.ends(equation.name)
-        rounding = total.rounding + max(abs(low), abs(high)) / 2**52 + LEAST_NORMAL
+        rounding = total.rounding + max(abs(low), abs(high)) / 2**52 + TINY
         self.sums[equation.name] = ActionSum(add(total.form, ({}, equation.shift), Fraction(1)), rounding)
 
     def through(self, form: Linear) -> ActionSum | None:
@@ -250,12 +245,9 @@ class TracedEffects:
         return Usual(usual.space, replace(usual.reading, form=_trees(usual.form, self), ask=ask_rows))
 
     def _in_range(self, name: str) -> syntax.Guard:
-        ends, effect = self.effects.ends(name), syntax.Variable(name)
-        signs: tuple[syntax.CompareName, ...] = (">=", "<=")
-        return syntax.conjunction(
-            self._guard(syntax.Compare(sign, effect, syntax.Constant(end)))
-            for sign, end in zip(signs, ends, strict=True)
-        )
+        effect, (low, high) = syntax.Variable(name), map(syntax.Constant, self.effects.ends(name))
+        ends = syntax.Compare(">=", effect, low), syntax.Compare("<=", effect, high)
+        return self._guard(syntax.conjunction(ends))
 
     def _has_effects(self, node: syntax.Node) -> bool:
         return bool(syntax.variables(node) & set(self.names))
