@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mace.certify.trusted import TRUSTED
 from mace.cli.lists import KINDS, listed
+from mace.reductions import REDUCTIONS
 from mace.space.sensitive import WORDS
 
 ROOT = Path(__file__).parent.parent
@@ -52,7 +53,23 @@ def sensitive() -> str:
     return ", ".join(sorted(WORDS)) + "."
 
 
-PARTS = {"sensitive": sensitive, "supported": supported, "documents": documents, "layers": layers, "trusted": trusted}
+def reductions() -> str:
+    """Return what every reduction promises as a Markdown table."""
+    rows = ["| reduction | takes | the new question is | derived anew in |", "| --- | --- | --- | --- |"]
+    for name, each in REDUCTIONS.items():
+        where, derived = (path.removeprefix("mace.") for path in (name, each.derived))
+        rows.append(f"| `{where}` | {each.takes} | {each.relation} | `{derived}` |")
+    return "\n".join(rows)
+
+
+PARTS = {
+    "sensitive": sensitive,
+    "supported": supported,
+    "documents": documents,
+    "layers": layers,
+    "trusted": trusted,
+    "reductions": reductions,
+}
 
 
 def with_generated_parts(text: str) -> str:

@@ -8,6 +8,7 @@ import json
 import math
 import operator
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,10 @@ from mace.constraints.causal import effects_of
 from mace.constraints.condition import GuardCondition
 from mace.constraints.files import load_constraints
 from mace.distances import as_distance, point_values
+from mace.language import syntax
 from mace.language.monotone import direction
 from mace.language.parse import parse
+from mace.language.run import holds as is_true
 from mace.problem import Problem
 from mace.reductions.effects import TracedEffects
 
@@ -301,14 +304,37 @@ def test_an_edge_is_the_last_float_before_the_computed_effect_crosses() -> None:
     ):
         made = traced({"savings": f"lambda x: {savings}", "debt": f"lambda x: {debt}"}, space, row)
         for name in ("savings", "debt"):
-            low, high = sorted(made.value(name, "income", end) for end in (-5.0, 1000.0))
+            low, high = sorted(made.columns[name].values(np.array([-5.0, 1000.0])))
             for number in [low, high, *rng.uniform(low, high, 12)]:
                 for below in (False, True):
-                    edge, before, after = made.edge(name, Fraction(float(number)), below=below)
+                    guard = made.up_to(name, Fraction(float(number)), below=below)
                     compares = operator.lt if below else operator.le
-                    assert compares(made.value(name, "income", edge), number) == before
-                    if before != after:
-                        assert compares(made.value(name, "income", math.nextafter(edge, math.inf)), number) == after
+                    edge = float(guard.right.value) if isinstance(guard, syntax.Compare) else 1000.0
+                    at = np.array([-5.0, edge, min(math.nextafter(edge, math.inf), 1000.0), 1000.0])
+                    expected = compares(made.columns[name].values(at), number)
+                    found = [is_true(guard, {"income": Fraction(value)}) for value in at.tolist()]
+                    assert found == expected.tolist()
+
+
+def noted(ask: Any, asked: list[float]) -> Any:
+    def local(x: Any) -> Any:
+        asked.extend(x)
+        return ask(x)
+
+    return local
+
+
+def test_an_edge_of_an_equation_that_bends_takes_few_questions() -> None:
+    """Halving alone would take some sixty for each."""
+    space = mace.FeatureSpace({"income": mace.real(0, 100), "savings": mace.real(-1e3, 1e3)})
+    for text in ("0.3 * income", "0.3 * max(income, 30) + 0.01 * income", "min(7 * income, 90) + income / 3"):
+        made = traced({"savings": text}, space, {"income": 12.5, "savings": 20.0})
+        low, high = made.columns["savings"].values(np.array([0.0, 100.0]))
+        column, asked = made.columns["savings"], []
+        made.columns["savings"] = replace(column, local=noted(column.local, asked))
+        for number in np.linspace(low, high, 52)[1:-1]:
+            made.up_to("savings", Fraction(float(number)))
+        assert len(asked) < 20 * 50
 
 
 @pytest.mark.parametrize(

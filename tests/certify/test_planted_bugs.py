@@ -299,6 +299,10 @@ def twice(true: Any) -> Any:
     return reach
 
 
+def one_less(true: Any) -> Any:
+    return lambda x: true(x - 1.0)
+
+
 def up_to_less(true: Any) -> Any:
     return lambda self, name, number, *, below=False: true(self, name, number - 6, below=below)
 
@@ -410,13 +414,13 @@ BUGS: dict[str, Bug] = {
     ),
     # Effects
     "effects: a tree asks for the cause at another edge": Bug(
-        "mace.reductions.effects:TracedEffects.edge",
-        after(lambda found: (found[0] + 1.0, *found[1:])),
+        "mace.reductions.effects:TracedEffects._column",
+        after(lambda column: replace(column, values=one_less(column.values), local=one_less(column.local))),
         causal({"e": "2 * a - 10"}, "forest"),
         (4, 5, 8, 9),
     ),
     "effects: conditions are on the wrong numbers": Bug(
-        "mace.reductions.effects:TracedEffects._up_to",
+        "mace.reductions.effects:TracedEffects.up_to",
         up_to_less,
         causal({"e": "2 * a - 10"}, "forest", is_bound=True),
         (5, 6, 8),
@@ -428,13 +432,13 @@ BUGS: dict[str, Bug] = {
         (3, 5),
     ),
     "effects: a case has the equations of another": Bug(
-        "mace.answer.interventions:in_case",
+        "mace.reductions.actions:in_case",
         other_case,
         causal({"e": "n * a"}, "forest"),
         (0, 4, 5),
     ),
     "effects: a piece loses its constant": Bug(
-        "mace.reductions.actions:_expression",
+        "mace.reductions.actions:linear_sum",
         no_constant,
         causal({"e": "max(a, 2 * a - 4)"}, "linear"),
         (1, 3),

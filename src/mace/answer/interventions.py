@@ -19,7 +19,7 @@ from mace.exact import float_up
 from mace.forms import Effects
 from mace.language import Program, syntax
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
-from mace.reductions.actions import OfRow, cases_of, in_case, in_pieces, levels_of, of_levels, through
+from mace.reductions.actions import at_levels, cases_of, in_pieces, levels_of, through
 from mace.reductions.effects import over_actions
 from mace.solvers import choose
 
@@ -143,9 +143,9 @@ class _Asked:
         """Whether the model with the equations in it may be given to a lane of ours."""
         return self.rows.solver in OWN
 
-    def through(self, effects: Effects, *more: Condition) -> Problem:
+    def through(self, effects: Effects) -> Problem:
         """Return the problem over actions, of which some effects follow."""
-        return through(self.problem, effects, (*self.further, *more))
+        return through(self.problem, effects, self.further)
 
     def too_late(self, effects: Effects) -> Found:
         """Return that nothing is proved."""
@@ -197,7 +197,7 @@ class _Asked:
         best: Bounds | None = None
         for moved in mixed if len(mixed) <= MOST_CASES else ():
             levels = {name: own[name] for name in mixed if name != moved}
-            plain = over_actions(self.through(in_case(effects, levels), *of_levels(space, levels)))
+            plain = over_actions(at_levels(self.problem, effects, levels, self.further))
             lane = None if plain is None else choose("auto", plain)
             if plain is None or lane is None or lane.name not in OWN:
                 continue
@@ -220,17 +220,16 @@ class _Asked:
 
     def _by_cases(self, effects: Effects) -> Found | None:
         """Return the best answer over the pieces of the equations, or over the levels of the causes of which an effect has several."""
-        parts = in_pieces(effects)
+        parts = in_pieces(self.problem, effects, self.further)
         if parts is not None:
-            asked = [self.through(piece, OfRow(GuardCondition(guard), piece)) for guard, piece in parts]
-            made = self._best_of(asked, {"lane": "pieces"})
+            made = self._best_of(parts, {"lane": "pieces"})
             if made is not None:
                 return made
-        space, names = self.problem.space, cases_of(effects)
-        levels = list(levels_of(space, names)) if names else []
+        names = cases_of(effects)
+        levels = list(levels_of(self.problem.space, names)) if names else []
         if not 0 < len(levels) <= MOST_CASES:
             return None
-        asked = [self.through(in_case(effects, each), *of_levels(space, each)) for each in levels]
+        asked = [at_levels(self.problem, effects, each, self.further) for each in levels]
         return self._best_of(asked, {"lane": "cases", "of": list(names)})
 
     def _best_of(self, cases: list[Problem], proof: Evidence) -> Found | None:

@@ -21,7 +21,7 @@ from fractions import Fraction
 from mace.errors import InvalidConstraint, did_you_mean
 from mace.exact import decimal_fraction, greatest_float, least_float
 from mace.language import evaluate, syntax
-from mace.language.linear import linear
+from mace.language.linear import solved
 from mace.language.partial import folded
 from mace.language.roundings import DECIMALS
 from mace.language.run import compare
@@ -210,13 +210,9 @@ class _Meant:
                 return name, sign, evaluate(other, {})
             case syntax.Compare(sign, other, syntax.Variable(name)) if not syntax.variables(other):
                 return name, syntax.MIRRORED[sign], evaluate(other, {})
-        form = linear(atom)
-        if form is None:
-            return None
-        ((name, share),) = form[0].items()
-        if not share or (atom.name in ("==", "!=") and self._is_free(name)):
-            return None
-        return name, atom.name if share > 0 else syntax.MIRRORED[atom.name], -form[1] / share
+        found = solved(atom)
+        is_equation = found is not None and atom.name in ("==", "!=") and self._is_free(found[0])
+        return None if is_equation else found
 
     def single(self, name: str, sign: syntax.CompareName, number: Fraction) -> syntax.Guard:
         """Return ``feature sign number``, where the feature stands for a decimal, as a comparison of floats."""

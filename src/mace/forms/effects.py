@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from mace.exact import decimal_fraction, float_down, float_up
+from mace.exact import decimal_fraction
 from mace.forms.decision import Goal
 from mace.forms.form import Box, Form
 from mace.forms.function import FunctionForm
@@ -17,9 +17,6 @@ from mace.language import characteristic, run, syntax
 from mace.language.linear import Linear, linear_expression
 from mace.language.substitute import substitute
 from mace.space import RESERVED, FeatureSpace, Integer, Point, Real
-
-FLOATS = Fraction(sys.float_info.max)
-"""The greatest float."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +46,11 @@ class Equation:
         body = self.program.body
         return linear_expression(body.value) if isinstance(body, syntax.Return) else None
 
+    @cached_property
+    def _line(self) -> tuple[list[tuple[str, Fraction]], Fraction] | None:
+        """The same with the shift."""
+        return None if self.sum is None else (list(self.sum[0].items()), self.sum[1] + self.shift)
+
     @property
     def is_rounded(self) -> bool:
         """Whether only the values of a grid count."""
@@ -61,15 +63,18 @@ class Equation:
 
     def value(self, values: Mapping[str, Fraction | None]) -> int | float:
         """Return the effect of its causes: the exact number, rounded once; beyond the grid, a number outside of the range."""
-        if self.sum is None:
+        if self._line is None:
             exact = run(self.program, values) + self.shift
         else:
-            exact = self.sum[1] + self.shift
-            for name, share in self.sum[0].items():
+            shares, exact = self._line
+            for name, share in shares:
                 exact += share * (values[name] or 0)
         if not self.is_rounded:
-            # Beyond all floats, the last of them, which is outside of the range as well.
-            return float_down(exact) if exact >= FLOATS else float_up(exact) if exact <= -FLOATS else float(exact)
+            try:
+                return float(exact)
+            except OverflowError:
+                # Beyond all floats, the last of them, which is outside of the range as well.
+                return sys.float_info.max if exact > 0 else -sys.float_info.max
         first, step = self.grid
         place = math.floor((exact - first) / step + Fraction(1, 2))
         if 0 <= place < (self.feature.size or 1):

@@ -25,6 +25,23 @@ def nearly_linear(part: syntax.Compare) -> Linear | None:
     return _difference(part, _nearly)
 
 
+def solved(part: syntax.Compare) -> tuple[str, syntax.CompareName, Fraction] | None:
+    """Return a linear comparison solved for its only variable, ``variable sign number``; ``None`` where it has several, or is not linear.
+
+    Examples
+    --------
+    >>> from mace.language import ONE, ZERO, Binary, Compare, Variable
+    >>> solved(Compare("<", Binary("-", ONE, Variable("x")), ZERO))
+    ('x', '>', Fraction(1, 1))
+    """
+    form = linear(part)
+    shares = {} if form is None else {name: share for name, share in form[0].items() if share}
+    if form is None or len(shares) != 1:
+        return None
+    ((name, share),) = shares.items()
+    return name, part.name if share > 0 else syntax.MIRRORED[part.name], -form[1] / share
+
+
 def _difference(part: syntax.Compare, combine: Callable[[Any, list[Linear | None]], Linear | None]) -> Linear | None:
     left, right = (fold(side, combine, into=syntax.operands) for side in (part.left, part.right))
     return None if left is None or right is None else add(left, right, Fraction(-1))
@@ -130,3 +147,11 @@ def add(a: Linear, b: Linear, times: Fraction) -> Linear:
 def times(form: Linear, factor: Fraction) -> Linear:
     """Return ``factor * form``."""
     return {name: factor * value for name, value in form[0].items()}, factor * form[1]
+
+
+def linear_sum(form: Linear) -> syntax.Expression:
+    """Return a linear form as an expression."""
+    terms: list[syntax.Expression] = [
+        syntax.Binary("*", syntax.Constant(share), syntax.Variable(name)) for name, share in form[0].items() if share
+    ]
+    return syntax.total([*terms, syntax.Constant(form[1])] if form[1] else terms)

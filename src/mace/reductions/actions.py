@@ -14,7 +14,7 @@ from mace.constraints.views import View
 from mace.distances import point_values
 from mace.forms import Effects, EffectsForm
 from mace.language import syntax
-from mace.language.linear import Linear
+from mace.language.linear import linear_sum
 from mace.language.partial import given
 from mace.language.pieces import pieces
 from mace.language.substitute import substitute
@@ -81,10 +81,10 @@ def in_case(effects: Effects, levels: Mapping[str, Value]) -> Effects:
     )
 
 
-def in_pieces(effects: Effects) -> list[tuple[syntax.Guard, Effects]] | None:
-    """Return where each equation is one linear form, and what follows from actions there; ``None`` where that cannot be said, or is one.
+def in_pieces(problem: Problem, effects: Effects, further: tuple[Condition, ...] = ()) -> list[Problem] | None:
+    """Return the question about actions in pieces, in each of which every equation is one linear form.
 
-    Guards are over the row; exactly one of them holds of it.
+    Every row lies in exactly one. ``None`` where the equations are not piecewise linear, have one piece, or too many.
     """
     parts = [pieces(equation.program) for equation in effects.equations]
     found = [part for part in parts if part is not None]
@@ -93,23 +93,22 @@ def in_pieces(effects: Effects) -> list[tuple[syntax.Guard, Effects]] | None:
     made = []
     for chosen in itertools.product(*found):
         equations = [
-            replace(equation, program=syntax.Program(equation.program.inputs, syntax.Return(_expression(form))))
+            replace(equation, program=syntax.Program(equation.program.inputs, syntax.Return(linear_sum(form))))
             for equation, (_, form) in zip(effects.equations, chosen, strict=True)
         ]
-        made.append((syntax.conjunction(guard for guard, _ in chosen), replace(effects, equations=tuple(equations))))
+        piece = replace(effects, equations=tuple(equations))
+        where = GuardCondition(syntax.conjunction(guard for guard, _ in chosen))
+        made.append(through(problem, piece, (*further, OfRow(where, piece))))
     return made
 
 
-def _expression(form: Linear) -> syntax.Expression:
-    terms: list[syntax.Expression] = [
-        syntax.Binary("*", syntax.Constant(share), syntax.Variable(name)) for name, share in form[0].items() if share
-    ]
-    return syntax.total([*terms, syntax.Constant(form[1])])
-
-
-def of_levels(space: FeatureSpace, levels: Mapping[str, Value]) -> tuple[Condition, ...]:
-    """Return that features have these levels, or numbers."""
-    return tuple(GuardCondition(compare(space, name, "==", level)) for name, level in levels.items())
+def at_levels(
+    problem: Problem, effects: Effects, levels: Mapping[str, Value], further: tuple[Condition, ...] = ()
+) -> Problem:
+    """Return the question about actions where some features have these levels, by their positions, or numbers."""
+    space = problem.space
+    equal = [GuardCondition(compare(space, name, "==", level)) for name, level in levels.items()]
+    return through(problem, in_case(effects, levels), (*further, *equal))
 
 
 def levels_of(space: FeatureSpace, names: Sequence[str]) -> Iterator[dict[str, int]]:

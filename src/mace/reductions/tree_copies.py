@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from mace.constraints.robust import RobustCondition
 from mace.exact import float_below, float_down, rounded_in
 from mace.forms import Alternatives, Goal, Stated, TreeEnsemble
+from mace.models.preprocessing.ground_trees import pruned
 from mace.models.reading import Ask
 from mace.problem import Problem
 from mace.reductions.joint_forest import Joined, beside
@@ -234,41 +235,6 @@ def _as_values(feature: Real | Integer, low: float, high: float, value: float) -
 # ---- ensembles with fewer nodes
 
 
-class _Decided:
-    """Which way rows within some ranges go at the nodes of an ensemble."""
-
-    def __init__(self, form: TreeEnsemble, within: Mapping[int, Ends | None]) -> None:
-        self.form = form
-        known = [within.get(column.feature, (-math.inf, math.inf)) for column in form.columns]
-        self.missing = np.array([ends is None for ends in known])
-        self.levels = [_levels(column, ends) for column, ends in zip(form.columns, known, strict=True)]
-        values = [_values(column, ends) for column, ends in zip(form.columns, known, strict=True)]
-        self.least, self.most = np.array([low for low, _ in values]), np.array([high for _, high in values])
-
-    def ways(self, nodes: Ints) -> Ints:
-        """Return for inner nodes whether the row goes left (1) or right (0); -1 where that is not known."""
-        form = self.form
-        column, edge = form.column[nodes], form.edge[nodes]
-        found = np.where(self.most[column] <= edge, 1, np.where(self.least[column] > edge, 0, -1))
-        for at in np.flatnonzero(form.subset[nodes] >= 0):
-            levels = self.levels[int(column[at])]
-            inside = form.subsets[form.subset[nodes[at]]][levels]
-            found[at] = -1 if inside.any() != inside.all() else int(inside.any())
-        return np.where(self.missing[column], form.missing_left[nodes], found).astype(np.int64)
-
-    def undecided(self, nodes: Ints) -> Ints:
-        """Return for each node the first one at or below it whose way is not known, or the leaf."""
-        form, found = self.form, nodes.copy()
-        open_ = np.arange(len(nodes))
-        while len(open_):
-            open_ = open_[form.left[found[open_]] >= 0]
-            at = found[open_]
-            ways = self.ways(at)
-            found[open_] = np.where(ways < 0, at, np.where(ways == 1, form.left[at], form.right[at]))
-            open_ = open_[ways >= 0]
-        return found
-
-
 def _levels(column: Column, ends: Ends | None) -> NDArray[np.int64]:
     """Return the positions of the levels of a column within a range."""
     every = np.arange(0 if column.table is None else len(column.table))
@@ -287,34 +253,17 @@ def _values(column: Column, ends: Ends | None) -> Ends:
 
 def narrowed(form: TreeEnsemble, within: Mapping[int, Ends | None]) -> TreeEnsemble:
     """Return an ensemble without the nodes that are decided where features lie within ranges, or (``None``) are missing."""
-    decided = _Decided(form, within)
-    following = np.full(len(form.left), -1, dtype=np.int64)
-    level = form.roots
-    met = []
-    while len(level):
-        following[level] = decided.undecided(level)
-        level = following[level]
-        met.append(level)
-        inner = level[form.left[level] >= 0]
-        level = np.unique(np.concatenate([form.left[inner], form.right[inner]]))
-    kept = np.unique(np.concatenate(met))
-    place = np.full(len(form.left), -1, dtype=np.int64)
-    place[kept] = np.arange(len(kept))
-
-    def below(children: Ints) -> Ints:
-        return np.where(children < 0, -1, place[following[np.maximum(children, 0)]])
-
-    return replace(
-        form,
-        roots=place[following[form.roots]],
-        column=form.column[kept],
-        edge=form.edge[kept],
-        left=below(form.left[kept]),
-        right=below(form.right[kept]),
-        missing_left=form.missing_left[kept],
-        value=form.value[kept],
-        subset=form.subset[kept],
-    )
+    known = [within.get(column.feature, (-math.inf, math.inf)) for column in form.columns]
+    values = np.array([_values(column, ends) for column, ends in zip(form.columns, known, strict=True)])
+    least, most = values[form.column].T
+    ways = np.where(most <= form.edge, 1, np.where(least > form.edge, 0, -1))
+    subsets = np.column_stack([form.column, form.subset])
+    for column, subset in np.unique(subsets[form.subset >= 0], axis=0):
+        inside = form.subsets[subset][_levels(form.columns[column], known[column])]
+        ways[(subsets == (column, subset)).all(axis=1)] = -1 if inside.any() != inside.all() else int(inside.any())
+    is_missing = np.array([ends is None for ends in known])[form.column]
+    ways = np.where(form.left < 0, -1, np.where(is_missing, form.missing_left, ways))
+    return pruned(form, ways)[0]
 
 
 def _at(form: TreeEnsemble, place: Place) -> TreeEnsemble:

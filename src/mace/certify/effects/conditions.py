@@ -16,16 +16,6 @@ from mace.language.linear import linear, nearly_linear
 from mace.language.linear import room as rounding_room
 from mace.language.run import compare
 
-_MIRRORED: dict[syntax.CompareName, syntax.CompareName] = {
-    "<": ">",
-    "<=": ">=",
-    ">": "<",
-    ">=": "<=",
-    "==": "==",
-    "!=": "!=",
-}
-
-
 T = TypeVar("T")
 
 
@@ -108,7 +98,7 @@ class OverActions:
         if form is None or len(shares) != 1:
             return None
         ((name, share),) = shares.items()
-        number, sign = -form[1] / share, atom.name if share > 0 else _MIRRORED[atom.name]
+        number, sign = -form[1] / share, atom.name if share > 0 else syntax.MIRRORED[atom.name]
         if name in self.causes.constants:
             return syntax.Truth(compare(sign, self.causes.constants[name], number))
         if name not in self.causes.roots:

@@ -333,42 +333,34 @@ def _bisect(
 ) -> Floats:
     """Return for each threshold a float on the side of ``begin`` whose successor is on the side of ``end``.
 
-    The sides are those of sign·value, at most at the threshold or above it.
+    The sides are those of sign·value, at most at the threshold or above it. Floats beside the straight line between the ends are tried,
+    then the middle.
     """
-    if not len(thresholds):
-        return begin
+    floats = column.parents[0].floats
+    begin, end, at_begin, at_end = begin.copy(), end.copy(), at_begin.copy(), at_end.copy()
     first = at_begin <= thresholds
 
-    def stays(x: Floats, chosen: Any) -> Bools:
-        return np.asarray((sign * _ask(column, space, x) <= thresholds[chosen]) == first[chosen])
+    def look(x: Floats, chosen: NDArray[np.intp]) -> None:
+        inside = (x > begin[chosen]) & (x < end[chosen])
+        x, chosen = x[inside], chosen[inside]
+        if not len(x):
+            return
+        found = sign * _ask(column, space, x)
+        stays = (found <= thresholds[chosen]) == first[chosen]
+        for ends, heights, moves in ((begin, at_begin, stays), (end, at_end, ~stays)):
+            ends[chosen[moves]], heights[chosen[moves]] = x[moves], found[moves]
 
-    floats = column.parents[0].floats
-    begin, end = _near_line(stays, begin, end, at_begin, at_end, thresholds, floats)
-    left, right = _key(begin, floats), _key(end, floats)
-    while (open_ := np.flatnonzero(left + 1 < right)).size:
-        middle = (left[open_] >> 1) + (right[open_] >> 1) + (left[open_] & right[open_] & 1)
-        same = stays(_value(middle, floats), open_)
-        left[open_] = np.where(same, middle, left[open_])
-        right[open_] = np.where(same, right[open_], middle)
-    return _value(left, floats)
-
-
-def _near_line(
-    stays: Any, begin: Floats, end: Floats, at_begin: Floats, at_end: Floats, t: Floats, floats: FloatType
-) -> tuple[Floats, Floats]:
-    """Return narrower brackets where the column is nearly a straight line: it crosses a few floats from where the line does."""
-    with np.errstate(all="ignore"):
-        guess = begin + (t - at_begin) / (at_end - at_begin) * (end - begin)
-        reach = 2.0 ** (6 - np.finfo(floats).nmant) * (np.abs(guess) + np.abs(begin) + np.abs(end))
-        ends = [side.astype(floats).astype(np.float64) for side in (guess - reach, guess + reach)]
-    for side, is_before in zip(ends, (True, False), strict=True):
-        inside = np.isfinite(side) & (side > begin) & (side < end)
-        hit = inside & (stays(np.where(inside, side, begin), slice(None)) == is_before)
-        if is_before:
-            begin = np.where(hit, side, begin)
-        else:
-            end = np.where(hit, side, end)
-    return begin, end
+    while (open_ := np.flatnonzero(_key(begin, floats) + 1 < _key(end, floats))).size:
+        a, b, rise = begin[open_], end[open_], at_end[open_] - at_begin[open_]
+        with np.errstate(all="ignore"):
+            guess = a + (thresholds[open_] - at_begin[open_]) / rise * (b - a)
+            size = 2.0 ** -np.finfo(floats).nmant * (np.abs(guess) + np.abs(a) + np.abs(b))
+            beside = [x.astype(floats).astype(np.float64) for x in (guess - size, guess + size)]
+        for x in beside:
+            look(x, open_)
+        left, right = _key(begin[open_], floats), _key(end[open_], floats)
+        look(_value((left >> 1) + (right >> 1) + (left & right & 1), floats), open_)
+    return begin
 
 
 WHOLE_OF: dict[FloatType, tuple[type[np.signedinteger[Any]], int]] = {

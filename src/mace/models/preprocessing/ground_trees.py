@@ -8,7 +8,7 @@ several. Splits that no value of the feature tells apart are left out.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,29 +139,18 @@ def fills_missing(columns: tuple[Traced, ...], space: FeatureSpace) -> set[str]:
 
 def _rebuilt(form: TreeEnsemble, splits: list[Split], which: Ints) -> TreeEnsemble:
     """Return the ensemble with each node in place of its split: none, one or several nodes."""
-    size = len(form.left)
-    counts = np.array([len(split.edges) for split in splits], dtype=np.int64)
     is_split = which >= 0
-    blocks = np.ones(size, dtype=np.int64)
-    blocks[is_split] = counts[which[is_split]]
-    first = np.zeros(size, dtype=bool)
-    first[is_split] = np.array([split.first for split in splits], dtype=bool)[which[is_split]]
+    first = is_split & _of_nodes(np.array([split.first for split in splits], dtype=bool), which, False)
     stated = np.array([-1 if split.missing is None else split.missing for split in splits], dtype=np.int64)
-    miss_left = form.missing_left.copy()
-    said = np.full(size, -1, dtype=np.int64)
-    said[is_split] = stated[which[is_split]]
-    miss_left[said >= 0] = said[said >= 0] == 1
-    features = list(form.space.values())
-    can_miss = any(feature.missing for feature in features)
+    said = _of_nodes(stated, which, -1)
+    miss_left = np.where(said >= 0, said == 1, form.missing_left)
+    blocks = _of_nodes(np.array([len(split.edges) for split in splits], dtype=np.int64), which, 1)
+    can_miss = any(feature.missing for feature in form.space.values())
     # A split that no value crosses is left out, unless missing values part from the others there.
-    stays = is_split & (blocks == 0) & can_miss & (miss_left != first)
-    blocks[stays] = 1
-    target = np.where(is_split & (blocks == 0), np.where(first, form.left, form.right), np.arange(size))
-    while (target[target] != target).any():
-        target = target[target]
-    left, right = np.where(form.left >= 0, target[form.left], -1), np.where(form.left >= 0, target[form.right], -1)
-    roots = target[form.roots]
-    blocks[~_reached(roots, left, right)] = 0
+    blocks[is_split & (blocks == 0) & can_miss & (miss_left != first)] = 1
+    form, kept = pruned(form, np.where(blocks == 0, first, -1))
+    is_split, first, miss_left, which, blocks = is_split[kept], first[kept], miss_left[kept], which[kept], blocks[kept]
+    left, right, size = form.left, form.right, len(kept)
     start = np.concatenate([[0], np.cumsum(blocks)])
     owner = np.repeat(np.arange(size), blocks)
     new_left = np.where(left[owner] >= 0, start[left[owner]], -1)
@@ -180,7 +169,7 @@ def _rebuilt(form: TreeEnsemble, splits: list[Split], which: Ints) -> TreeEnsemb
             edge[offset], new_left[offset], new_right[offset], missing_left[offset] = value, low, high, to_low
     return replace(
         form,
-        roots=start[roots].astype(np.int64),
+        roots=start[form.roots].astype(np.int64),
         column=form.column[owner],
         edge=edge,
         left=new_left.astype(np.int64),
@@ -219,12 +208,36 @@ def _nest(
     return nodes
 
 
-def _reached(roots: Ints, left: Ints, right: Ints) -> Bools:
-    """Return which nodes a row may come by."""
-    reached = np.zeros(len(left), dtype=bool)
-    level = roots
+def _of_nodes(values: NDArray[Any], which: Ints, other: int) -> NDArray[Any]:
+    """Return for each node the value of its split; ``other`` where it has none."""
+    return np.append(values, values.dtype.type(other))[which]
+
+
+def pruned(form: TreeEnsemble, ways: Ints) -> tuple[TreeEnsemble, Ints]:
+    """Return an ensemble without the nodes at which every row goes one way: left (1) or right (0), not known (-1); and the nodes kept."""
+    target = np.where(ways < 0, np.arange(len(ways)), np.where(ways == 1, form.left, form.right))
+    while (target[target] != target).any():
+        target = target[target]
+    reached = np.zeros(len(ways), dtype=bool)
+    level = target[form.roots]
     while len(level):
         reached[level] = True
-        inner = level[left[level] >= 0]
-        level = np.unique(np.concatenate([left[inner], right[inner]]))
-    return reached
+        inner = level[form.left[level] >= 0]
+        # A node may have several parents.
+        level = np.unique(target[np.concatenate([form.left[inner], form.right[inner]])])
+    kept = np.flatnonzero(reached)
+    place = np.full(len(ways), -1, dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    left, right = (np.where(each[kept] < 0, -1, place[target[each[kept]]]) for each in (form.left, form.right))
+    made = replace(
+        form,
+        roots=place[target[form.roots]],
+        column=form.column[kept],
+        edge=form.edge[kept],
+        left=left,
+        right=right,
+        missing_left=form.missing_left[kept],
+        value=form.value[kept],
+        subset=form.subset[kept],
+    )
+    return made, kept

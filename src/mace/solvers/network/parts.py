@@ -83,7 +83,7 @@ def part_of(problem: Problem, allowed: list[Allowed], pattern: Pattern) -> Netwo
     filled = [j for j, own in enumerate(problem.factual) if own is None and not pattern[j]]
     has_peaks = bool(metric.costs[3].any())
     dummies = len(filled) if has_peaks else 0
-    network = _network(form, pattern, dummies)
+    network = network_of(form, pattern, dummies)
     features = list(network.space.values())
     factual: list[Value] = list(problem.factual)
     for j, own in enumerate(problem.factual):
@@ -104,7 +104,7 @@ def part_of(problem: Problem, allowed: list[Allowed], pattern: Pattern) -> Netwo
 _NETWORKS: weakref.WeakKeyDictionary[Network, dict[tuple[bytes, int], Network]] = weakref.WeakKeyDictionary()
 
 
-def _network(form: Network, pattern: Pattern, dummies: int) -> Network:
+def network_of(form: Network, pattern: Pattern, dummies: int = 0) -> Network:
     """Return the network of one missingness pattern, made once."""
     known = _NETWORKS.setdefault(form, {})
     key = pattern.tobytes(), dummies
