@@ -428,6 +428,11 @@ def _key(kind: type) -> str:
     return f"{kind.__module__.partition('.')[0]}:{kind.__name__}"
 
 
+def is_registered(model: Any) -> bool:
+    """Return whether there is a reader for a class of the model."""
+    return any(_key(base) in MODELS for base in type(model).__mro__)
+
+
 def _is_known(model: Any) -> bool:
     """Return whether a class of the model is in the tables, so that it is no function though it may be called like one."""
     return any(_key(base) in MODELS or _key(base) in REFUSED for base in type(model).__mro__)
@@ -466,4 +471,4 @@ def _supported() -> str:
     return f"{', '.join(names[:12])} and others ({len(names)} in all; mace list models prints them)"
 
 
-__all__ = ["DEPLOYED", "MODELS", "REFUSED", "Ask", "Reading", "deployed_of", "form_of", "read"]
+__all__ = ["DEPLOYED", "MODELS", "REFUSED", "Ask", "Reading", "deployed_of", "form_of", "is_registered", "read"]

@@ -90,6 +90,8 @@ class LiveModel:
             try:
                 is_same = fingerprint(read_or_ask(self._model, self._space, self._unread)) == self.fingerprint
             except Exception as error:  # half a model may fail in any way
+                if self.is_unread:
+                    raise
                 cause = error
         if not is_same:
             raise ModelChanged(

@@ -133,11 +133,12 @@ def wrap(
     """
     if predict is not None or predict_proba is not None or model is None:
         return _endpoint(model, encoder, classes, predict, predict_proba)
-    from mace.models import deployed_of
+    from mace.models import deployed_of, is_registered
 
     if encoder is not None and not hasattr(encoder, "columns_"):
         raise InvalidOption(f"encoder={encoder!r:.80}; give a fitted mace.Encoder.")
-    plain = deployed_of(model)
+    # A model that no reader knows is refused by whoever reads it, and can be asked where that is wanted.
+    plain = deployed_of(model, is_read=is_registered(model) or not hasattr(model, "predict"))
     if classes is None:
         return Wrapped(model, encoder, None, plain)
     labels = _labels(classes)

@@ -123,7 +123,8 @@ def _lane(name: str, problem: Problem, why: str) -> tuple[str, Lane]:
     """Return what keeps a lane from a problem (empty where nothing does), and the lane, ready."""
     module = _module(name)
     reason, solve = obstacle(module, problem), module.solve
-    if reason and module.CUTS_BOXES and boxes.divided(problem, module) is not None:
+    cuts_boxes = module.CUTS_BOXES and not is_unread(problem.form)
+    if reason and cuts_boxes and boxes.divided(problem, module) is not None:
         reason, solve = "", partial(boxes.solve, lane=module)
         why += "; conditions across features by cutting boxes"
     begun = time.monotonic()

@@ -40,7 +40,7 @@ REFINED = 2
 """Rows whose changes are taken back to within the accuracy in the end."""
 
 ROUNDS_WITHOUT = 6
-"""Rounds for finding a first valid row."""
+"""So many rounds one after the other may come no nearer to a first valid row."""
 
 SECTIONS = 32
 """Into how many parts a line search cuts what is left."""
@@ -111,12 +111,13 @@ class AskingSearch:
 
     def _find_first(self, moves: Moves) -> None:
         """Look for a valid row: from where the model comes nearest to the goal, as far as it says so, and anywhere."""
-        rows = moves.anywhere()
-        for _ in range(ROUNDS_WITHOUT):
-            if self.trials.valid:
-                return
+        if not self.trials.valid:
+            self.trials.misses(moves.every())
+        rows, least, idle = moves.anywhere(), math.inf, 0
+        while not self.trials.valid and idle < ROUNDS_WITHOUT:
             misses = self.trials.misses(rows)
-            nearest = rows[np.argsort(misses, kind="stable")[:ELITE]]
+            idle = 0 if misses.min() < least else idle + 1
+            least, nearest = min(least, misses.min()), rows[np.argsort(misses, kind="stable")[:ELITE]]
             rows = np.concatenate([nearest, *(moves.changed(row) for row in nearest), moves.anywhere()])
 
     def _descend(self, moves: Moves) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mace.constraints.views import View
 from mace.problem import Problem
 from mace.solvers.domains import Allowed, allowed_values, values_between
 from mace.space import Categorical, Feature, Integer, Point, Real, Value, grid_values
@@ -14,7 +16,7 @@ from mace.space import Categorical, Feature, Integer, Point, Real, Value, grid_v
 Floats = NDArray[np.float64]
 
 MOST_LISTED = 4096
-"""A feature with more values than this is not listed value by value."""
+"""A feature with more values, or a space with more rows, than this is not listed one by one."""
 
 HALVINGS = 12
 """How often the greatest step away from the row is halved."""
@@ -117,7 +119,9 @@ class Axes:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        triples = zip(problem.space.values(), problem.factual, allowed_values(problem), strict=True)
+        alone = tuple(each for each in problem.conditions if not each.why_not(View.DOMAINS, problem.space))
+        allowed = allowed_values(replace(problem, conditions=alone))
+        triples = zip(problem.space.values(), problem.factual, allowed, strict=True)
         self.each = [Axis(*triple) for triple in triples]
         self.home = np.array([axis.home for axis in self.each])
         self.own = np.array([axis.own for axis in self.each])

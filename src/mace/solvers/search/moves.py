@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from mace.constraints.near_data import Neighbours
 from mace.distances import NormMetric
 from mace.problem import Problem
-from mace.solvers.search.axes import Axes, Floats
+from mace.solvers.search.axes import MOST_LISTED, Axes, Floats
 
 FINE, COARSE = 24, 6
 """Values of one feature that is changed alone, and of one that is changed in exchange for another."""
@@ -60,6 +61,13 @@ class Moves:
             drawn = self.rng.choice(cheap, len(chosen))
             rows[chosen, self._places[drawn]] = self._values[drawn]
         return rows[self.axes.measures(rows) < limit]
+
+    def every(self) -> Floats:
+        """Return every row of a small space; none of a large one."""
+        lists = [axis.listed for axis in self.axes.each if axis.listed is not None and not axis.missing]
+        if len(lists) < len(self.axes.each) or math.prod(map(len, lists)) > MOST_LISTED:
+            return self.home()[:0]
+        return np.stack(np.meshgrid(*lists, indexing="ij"), axis=-1).reshape(-1, len(lists))
 
     def anywhere(self) -> Floats:
         """Return random rows, with few changes or many, and the rows that a condition knows."""
