@@ -114,7 +114,7 @@ def test_a_function_that_cannot_be_read_is_told_how_to_be_asked() -> None:
         (lambda: SVC, "is a class"),
         (lambda: KNeighborsClassifier(), "not been fitted|not fitted"),
         (lambda: behind_levels(SVC()).set_params(svc__C=2.0).named_steps["svc"], "fitted on 4 columns"),
-        (lambda: KNeighborsClassifier().fit(NUMBERS, LABELS), "they differ in housing"),
+        (lambda: KNeighborsClassifier().fit(NUMBERS.assign(debt=NUMBERS.income), LABELS), "was fitted on 'debt' too"),
         (lambda: 7, "has no predict"),
     ],
 )
@@ -124,6 +124,17 @@ def test_what_cannot_be_asked_either_is_refused_without_that_way_out(make: Any, 
     assert "unread=" not in str(refused.value)
     with pytest.raises(mace.UnsupportedModel, match=says if says != "is a class" else "has no predict"):
         mace.Explainer(make(), SPACE, unread="search")
+
+
+def test_features_that_the_model_does_not_know_are_left_out_and_the_order_is_its_own() -> None:
+    model = KNeighborsClassifier().fit(NUMBERS, LABELS)
+    with pytest.raises(mace.UnsupportedModel, match=WAY_OUT):
+        mace.Explainer(model, SPACE)
+    space = mace.FeatureSpace({name: SPACE[name] for name in ("housing", "income", "age")})
+    with pytest.warns(UserWarning, match="not fitted on 'housing'"):
+        explainer = mace.Explainer(model, space, unread="search")
+    best = explainer.explain(ROW, "yes")[0]
+    assert model.predict(pd.DataFrame([best.values])[["age", "income"]])[0] == "yes"
 
 
 def test_a_damaged_tree_is_not_asked() -> None:

@@ -85,7 +85,7 @@ class Deployed:
 def bare_columns(family: str, deployed: Deployed, space: FeatureSpace) -> tuple[Column, ...]:
     """Return the columns of a model fitted directly on the space's features: in its own order, or the space's where it knows no names."""
     columns: list[Column] = []
-    order = _in_order(family, deployed, space)
+    order = in_order(family, deployed, space)
     native = _placed(family, deployed.listed, [space[name] for name in order]) if deployed.listed else deployed.native
     for place, name in enumerate(order):
         index = space.index(name)
@@ -99,7 +99,7 @@ def bare_columns(family: str, deployed: Deployed, space: FeatureSpace) -> tuple[
     return tuple(replace(column, handed=kind) for column in columns)
 
 
-def _in_order(family: str, deployed: Deployed, space: FeatureSpace) -> list[str]:
+def in_order(family: str, deployed: Deployed, space: FeatureSpace) -> list[str]:
     """Return the features in the order of the model's columns."""
     written = list(map(deployed.written, space))
     if deployed.names is None or deployed.names == tuple(written):

@@ -9,10 +9,10 @@ from typing import Any
 from mace.errors import InvalidOption, UnsupportedModel
 from mace.forms import UnreadForm
 from mace.models import deployed_of, read
-from mace.models.deployed import Deployed, array_of, ask_deployed, bare_columns, rate_deployed, rows_of
+from mace.models.deployed import Deployed, array_of, ask_deployed, bare_columns, in_order, rate_deployed, rows_of
 from mace.models.estimator import check_width
 from mace.models.probe import probe_points
-from mace.models.reading import Reading
+from mace.models.reading import FurtherFeatures, Reading
 from mace.models.wrapped import Endpoint, Wrapped
 from mace.space import FeatureSpace, Point
 
@@ -48,13 +48,15 @@ def read_or_ask(model: Any, space: FeatureSpace, unread: str | None) -> Reading:
     try:
         return read(model, space)
     except UnsupportedModel as error:
-        if DAMAGED in str(error):
+        if DAMAGED in str(error) or isinstance(error, FurtherFeatures):
             raise
         try:
             asked = _asked(model, space)
         except UnsupportedModel as also:
             if unread is not None:
                 raise also from error
+            if isinstance(also, FurtherFeatures):
+                raise UnsupportedModel(f"{error} {WAY_OUT}") from error
             if callable(model) and not isinstance(model, type):
                 raise UnsupportedModel(f"{error} {WAY_OUT_OF_FUNCTIONS}") from error
             raise error from error.__cause__
@@ -109,12 +111,5 @@ def _rows(family: str, model: Any, deployed: Deployed, space: FeatureSpace) -> R
             return space.frame_of
         check_width(family, int(width), space.names)
         return lambda points: array_of(space.frame_of(points), space)
-    names = {deployed.written(name): name for name in space}
-    if set(names) != set(deployed.names):
-        stray = sorted(set(names) ^ set(deployed.names))
-        raise UnsupportedModel(
-            f"{family} was fitted on other columns than the space's; they differ in {', '.join(stray[:20])}. "
-            "Write a space of the columns that the model was fitted on."
-        )
-    ordered = [names[name] for name in deployed.names]
+    ordered = in_order(family, deployed, space)
     return lambda points: space.frame_of(points)[ordered]
