@@ -59,7 +59,7 @@ def check(explainer: mace.Explainer, row: Any, question: dict[str, Any], *, is_f
         assert not truth or not is_found
         return None
     assert truth.status != "infeasible"
-    constraints = mace.constraints.as_constraints(question.get("constraints", ()))
+    constraints = mace.constraints.as_constraints(question.get("constraints", ()), explainer.space)
     problem = problem_of(explainer, row, question | {"constraints": constraints})
     assert problem.is_valid(explainer.space.point(found[0].values))
     assert found[0].distance >= truth.lower
