@@ -110,7 +110,7 @@ def test_without_a_limit_the_answer_is_always_the_same() -> None:
     found = []
     for _ in range(2):
         explainer, model = asked(rule, space)
-        explanation = explainer.explain(row, count=3)
+        explanation = explainer.explain(row, count=3, diversity=mace.differ())
         found.append(([each.values for each in explanation], [each.calls for each in explanation], model.rows))
     assert found[0] == found[1]
     assert len(found[0][0]) == 3

@@ -102,7 +102,7 @@ def _as_asked(model: Any, space: FeatureSpace) -> tuple[str, Deployed, Rows]:
 
 def _rows(family: str, model: Any, deployed: Deployed, space: FeatureSpace) -> Rows:
     """Return how points become the rows that a model was fitted on: a frame of its columns, or an array."""
-    if deployed.native:
+    if deployed.native or deployed.listed:
         columns = bare_columns(family, deployed, space)
         return lambda points: rows_of(deployed, columns, points, space)
     if deployed.names is None:
