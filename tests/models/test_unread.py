@@ -297,6 +297,7 @@ def test_texts_and_json_say_that_nothing_is_proved() -> None:
     assert "1 way to yes, not proved: the model could not be read (l1 distance)." in text
     assert "not proved nearest (feasible)" in text
     assert "proved at least" not in text
+    assert "It is not proved: the model could not be read; a smaller change may do" in explanation.why()
     assert mace.Explanation.from_json(explanation.to_json()) == explanation
     assert "we have looked for one, and proved nothing" in explanation.letter()
 
