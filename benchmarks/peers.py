@@ -57,7 +57,7 @@ SETTINGS: dict[str, Callable[[int], Setting]] = {
 }
 
 
-NETWORK_PEERS = ("mace", "mace smt", "dice genetic")
+NETWORK_PEERS = ("mace", "mace smt", "dice genetic", "mace search")
 """Who takes a network; the others are made for trees."""
 
 
@@ -81,6 +81,18 @@ def mace_lane(setting: Setting, solver: str) -> Solve:
     def solve(row: Any, limit: float) -> Answer:
         answer = explainer.explain(row, distance="l1", solver=solver, time_limit=limit)
         return str(answer.status), setting.space.point(answer[0].values) if answer else None, answer.lower
+
+    return solve
+
+
+def asking(setting: Setting) -> Solve:
+    """Return the search that only asks the model."""
+    explainer = mace.Explainer(setting.model, setting.space, unread="search")
+    explainer.explain(setting.rows.iloc[0], solver="search", time_limit=60)
+
+    def solve(row: Any, limit: float) -> Answer:
+        answer = explainer.explain(row, solver="search")
+        return str(answer.status), setting.space.point(answer[0].values) if answer else None, 0.0
 
     return solve
 
@@ -126,6 +138,7 @@ PEERS: dict[str, tuple[Callable[[Setting], Solve], str]] = {
     "treecf": (lambda setting: treecf(setting, warm_start=True), "treecf"),
     "treecf cold": (lambda setting: treecf(setting, warm_start=False), "treecf"),
     "dice genetic": (dice, "dice-ml"),
+    "mace search": (asking, "mace-xai"),
 }
 """Who is asked, and the package whose version is recorded. "cold": without the warm start, whose point need not keep treecf's
 own integer policy."""

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from mace.answer.conflicts import Undecided
@@ -65,11 +65,14 @@ class Explainer:
         on are left out, with a warning; rows may still have them.
     causes : Causal, optional
         Structural equations: answers are then interventions, of which only the actions cost; see docs/realism.md.
+    unread : {"search"}, optional
+        What to do with a model that cannot be read: with ``"search"`` it is only asked, and answers are valid but not proved nearest; see
+        docs/search.md. A model that can be read is read all the same.
 
     Raises
     ------
     UnsupportedModel
-        The model cannot be read exactly.
+        The model cannot be read exactly, and ``unread`` is not given; or it cannot even be asked.
 
     Notes
     -----
@@ -87,23 +90,26 @@ class Explainer:
     predicted 1; distance 0.08, proved at least 0.08 (optimal)
     """
 
-    def __init__(self, model: Any, space: FeatureSpace, causes: Causal | None = None) -> None:
+    def __init__(
+        self, model: Any, space: FeatureSpace, causes: Causal | None = None, *, unread: str | None = None
+    ) -> None:
         if not isinstance(space, FeatureSpace):
             raise InvalidSpace(
                 f"space is a {type(space).__name__}; give a FeatureSpace, e.g. FeatureSpace.from_frame(X_train)."
             )
         self.model = model
         try:
-            self._live = LiveModel(model, space)
+            self._live = LiveModel(model, space, unread)
         except FurtherFeatures as error:
             space = space.without(*error.names)
-            self._live = LiveModel(model, space)
+            self._live = LiveModel(model, space, unread)
             named = ", ".join(map(repr, error.names))
             warnings.warn(
                 f"The model was not fitted on {named}: left out of explainer.space. Rows may still have such columns.",
                 stacklevel=2,
             )
         self.space = space
+        self.unread = unread
         if causes is not None and not isinstance(causes, Causal):
             raise InvalidOption(f"causes={causes!r}; make it with mace.Causal({{effect: function}}).")
         self.causes = causes
@@ -124,11 +130,13 @@ class Explainer:
             else f"one of {len(self.classes)} classes"
         )
         causes = "" if self.causes is None else f", effects: {cut(', '.join(self._programs), 60)}"
-        return f"<Explainer: {self._reading.family}, {len(self.space)} features, predicts {says}{causes}>"
+        asked = " (not read, only asked)" if self._live.is_unread else ""
+        return f"<Explainer: {self._reading.family}{asked}, {len(self.space)} features, predicts {says}{causes}>"
 
-    def __reduce__(self) -> tuple[type[Explainer], tuple[Any, FeatureSpace, Causal | None]]:
+    def __reduce__(self) -> tuple[Callable[..., Explainer], tuple[Any, FeatureSpace, Causal | None]]:
         """Pickle the model and the space; the model is read anew, and the same, where it is unpickled."""
-        return type(self), (self.model, self.space, self.causes)
+        made = type(self) if self.unread is None else partial(type(self), unread=self.unread)
+        return made, (self.model, self.space, self.causes)
 
     @property
     def _reading(self) -> Reading:
@@ -237,6 +245,7 @@ class Explainer:
                 return self._with_scores(there, question)
             statement = None
             if question.certify:
+                self._must_prove("certify=True", question.solver, "Leave certify out.")
                 self._live.check()
                 statement = self._statement(problem.factual, question)
                 check_can_state(statement)
@@ -326,7 +335,15 @@ class Explainer:
         self._live.check()
         choose(question.solver, self._bound(factual, question, self._reading.ask([factual])[0]))
         if question.certify:
+            self._must_prove("certify=True", question.solver, "Leave certify out.")
             check_can_state(self._statement(factual, question))
+
+    def _must_prove(self, what: str, solver: str, instead: str) -> None:
+        """Refuse what is nothing without a proof, where the model is only asked."""
+        if self._live.is_unread:
+            raise InvalidOption(f"{what}: the model could not be read, so nothing can be proved of it. {instead}")
+        if solver == "search":
+            raise InvalidOption(f"{what}: solver='search' proves nothing. Use solver='auto'.")
 
     def _statement(self, factual: Point, question: Question) -> Statement:
         return question.statement(self._live.fingerprint, factual, self.causes)
@@ -356,6 +373,8 @@ class Explainer:
             The menu ends there.
         """
         started = time.monotonic()
+        instead = "Ask for sets of features with explain(count=..., diversity=mace.differ(in_sets=True))."
+        self._must_prove("levers", solver, instead)
         question = Question(
             self.space,
             target,
@@ -396,6 +415,7 @@ class Explainer:
             As for :meth:`explain`.
         """
         started = time.monotonic()
+        self._must_prove("region", solver, "Ask the model about the rows around an answer.")
         names = [change.feature for change in answer.changes] if features is None else list(features)
         for name in names:
             if name not in self.space:

@@ -140,6 +140,12 @@ INTERRUPTED = "interrupted"
 LATE = "time limit reached"
 """The reason of a search that its deadline ended."""
 
+NOT_PROVED = "not proved:"
+"""How the reason of a search begins that proves nothing."""
+
+NOT_READ = f"{NOT_PROVED} the model could not be read"
+"""The reason of every answer about a model that is only asked."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -216,6 +222,8 @@ class Bounds:
         Questions to the oracle.
     evidence : dict, optional
         The proof of ``lower``, or of infeasibility; ``None`` where none was asked for or the solver records none.
+    is_proved : bool
+        Whether the solver proves anything; where it does not, a point is never called optimal.
     """
 
     lower: Fraction
@@ -226,6 +234,7 @@ class Bounds:
     calls: int = 0
     notes: dict[str, int] = field(default_factory=dict)
     evidence: Evidence | None = None
+    is_proved: bool = True
 
     def status(self, accuracy: Fraction) -> Status:
         """Return how the search ended."""
@@ -233,7 +242,8 @@ class Bounds:
             return Status.INFEASIBLE
         if self.upper is None:
             return Status.UNKNOWN
-        return Status.OPTIMAL if self.upper - self.lower <= accuracy else Status.FEASIBLE
+        is_closed = self.is_proved and self.upper - self.lower <= accuracy
+        return Status.OPTIMAL if is_closed else Status.FEASIBLE
 
 
 Options = ParamSpec("Options")

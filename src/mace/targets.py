@@ -9,7 +9,18 @@ from fractions import Fraction
 
 from mace.errors import InvalidTarget
 from mace.exact import UNIT
-from mace.forms import Composite, FunctionForm, Goal, Interval, Lead, Network, ObliqueTrees, Outcomes, TreeEnsemble
+from mace.forms import (
+    Composite,
+    FunctionForm,
+    Goal,
+    Interval,
+    Lead,
+    Network,
+    ObliqueTrees,
+    Outcomes,
+    TreeEnsemble,
+    UnreadForm,
+)
 from mace.models.reading import Ask, Reading
 from mace.space import Point
 from mace.space.features import plain_scalar
@@ -264,7 +275,8 @@ def _lead(target: AnyOf, reading: Reading) -> tuple[Goal, Ask]:
     """
     codes = frozenset(reading.code(label) for label in target.labels)
     form, classes = reading.form, reading.classes
-    if classes is None or reading.rate is None or getattr(form, "link", "none") == "none":
+    is_rated = isinstance(form, UnreadForm) or getattr(form, "link", "none") != "none"
+    if classes is None or reading.rate is None or not is_rated:
         raise InvalidTarget(
             f"{target}: {reading.family} reports no probability that a margin can be put on here. Leave the margin out."
         )
@@ -273,9 +285,12 @@ def _lead(target: AnyOf, reading: Reading) -> tuple[Goal, Ask]:
     if len(classes) == 2:
         (code,) = codes
         return _interval(Between((1 + target.margin) / 2, None, classes[int(code)]), reading)
-    assert isinstance(form, TreeEnsemble)
-    assert form.link == "mean"
-    rate, trees = reading.rate, Fraction(len(form.roots))
+    rate, trees, slack = reading.rate, Fraction(1), Fraction(0)
+    if not isinstance(form, UnreadForm):
+        assert isinstance(form, TreeEnsemble)
+        assert form.link == "mean"
+        trees = Fraction(len(form.roots))
+        slack = 8 * form.unit * trees
     others = [k for k in range(len(classes)) if k not in codes]
 
     def ask(points: Sequence[Point]) -> list[Fraction]:
@@ -284,14 +299,16 @@ def _lead(target: AnyOf, reading: Reading) -> tuple[Goal, Ask]:
             max(shares[int(c)][row] for c in codes) - max(shares[k][row] for k in others) for row in range(len(points))
         ]
 
-    return Lead(codes, Fraction(target.margin), trees, slack=8 * form.unit * trees), ask
+    return Lead(codes, Fraction(target.margin), trees, slack), ask
 
 
 def _interval(target: Between, reading: Reading) -> tuple[Goal, Ask]:
     low, high = target.ends
     form = reading.form
-    if isinstance(form, FunctionForm) and reading.classes is None:
+    if isinstance(form, FunctionForm | UnreadForm) and reading.classes is None:
         return Interval(low, high, 0, low, high), reading.ask
+    if isinstance(form, UnreadForm):
+        return _probability(target, reading, form, low, high)
     if not isinstance(form, TreeEnsemble | Network | Composite) or form.link == "none":
         raise InvalidTarget(
             f"{reading.family} reports no number that a bound can be put on here. Ask for a label, or None for any other outcome."
@@ -307,7 +324,7 @@ def _interval(target: Between, reading: Reading) -> tuple[Goal, Ask]:
 def _probability(
     target: Between,
     reading: Reading,
-    form: TreeEnsemble | Network | Composite,
+    form: TreeEnsemble | Network | Composite | UnreadForm,
     low: Fraction | None,
     high: Fraction | None,
 ) -> tuple[Goal, Ask]:
@@ -326,6 +343,8 @@ def _probability(
     def ask(points: Sequence[Point]) -> list[Fraction]:
         return rate(points, code)
 
+    if isinstance(form, UnreadForm):
+        return Interval(low, high, code, low, high), ask
     if isinstance(form, TreeEnsemble) and form.link == "mean":
         trees = Fraction(len(form.roots))
         goal = Interval(

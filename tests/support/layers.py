@@ -22,7 +22,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "solvers": (
         ("abilities", "compiled", "pace", "roundings", "domains", "missing", "witness", "incumbent", "bisection"),
-        ("trees", "network", "smt", "milp", "enumerate"),
+        ("trees", "network", "smt", "milp", "enumerate", "search"),
         ("curves",),
         ("boxes",),
         ("robust",),

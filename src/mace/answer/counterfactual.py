@@ -183,7 +183,8 @@ class Counterfactual:
         """Return the prediction and the bounds in a line; where there is a score, it and the prediction in one of their own."""
         scored = "" if self._scores is None else self._scores.text(self._place)
         predicted = f"predicted {show_value(self.prediction)}" + (f": {scored}\n" if scored else "; ")
-        return f"{predicted}distance {self.distance:.6g}, proved at least {self.lower:.6g} ({self.status})"
+        proved = "not proved nearest" if self.solver == "search" else f"proved at least {self.lower:.6g}"
+        return f"{predicted}distance {self.distance:.6g}, {proved} ({self.status})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counterfactual as plain data for JSON; a missing value is ``None``."""

@@ -16,7 +16,7 @@ from mace.answer.words import short, why
 from mace.certify.certificate import Certificate
 from mace.disk import parse_json
 from mace.errors import InvalidOption
-from mace.problem import Status
+from mace.problem import NOT_PROVED, Status
 from mace.registry import resolve
 from mace.space import FeatureSpace, Scalar
 
@@ -147,15 +147,15 @@ class Explanation(Sequence[Counterfactual]):
                 blame = f" {self.reason[0].upper()}{self.reason[1:]}." if self.reason else ""
                 return f"{now} No counterfactual exists for {self.target}: proved.{blame}"
             case Status.UNKNOWN:
-                return (
-                    f"{now} No counterfactual in hand for {self.target}: {self.reason}. "
-                    f"Proved: none nearer than {self.lower:.6g}."
-                )
+                proved = "" if NOT_PROVED in self.reason else f" Proved: none nearer than {self.lower:.6g}."
+                return f"{now} No counterfactual in hand for {self.target}: {self.reason}.{proved}"
             case Status.REACHED:
                 return f"Nothing to change: {self.reason}."
             case Status.ERROR:
                 return f"Not explained: {self.error}"
-        proved = "proved nearest" if self.status == Status.OPTIMAL else f"not proved nearest: {self.reason}"
+        is_open = self.status != Status.OPTIMAL
+        proved = self.reason if self.reason.startswith(NOT_PROVED) else f"not proved nearest: {self.reason}"
+        proved = proved if is_open else "proved nearest"
         return f"{now} {len(self)} way{'s' if len(self) > 1 else ''} to {self.target}, {proved} ({self.distance} distance)."
 
     def _scored(self) -> str:

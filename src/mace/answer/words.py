@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mace.answer.counterfactual import show_value
-from mace.problem import Status
+from mace.problem import NOT_PROVED, Status
 
 if TYPE_CHECKING:
     from mace.answer.explanation import Explanation
@@ -75,6 +75,8 @@ def _proved(explanation: Explanation) -> str:
             else f"; of the further answers not all is proved: {explanation.reason}"
         )
         return f"{first}{rest or '; that the change would cause what it describes in the world is not'}."
+    if explanation.reason.startswith(NOT_PROVED):
+        return f"It is {explanation.reason}; a smaller change may do, {near}."
     share = 0.0 if not best.distance else best.lower / best.distance
     return (
         f"It is not proved that no smaller change does ({explanation.reason}), only that none of less than {share:.0%} of this one "

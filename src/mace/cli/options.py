@@ -63,6 +63,10 @@ class Asked:
         typer.Option(help="A TOML file of constraints; its table 'causes' holds equations, as --cause has them."),
     ] = None
     solver: Annotated[str, typer.Option(help="auto, or a name from `mace list solvers`.")] = "auto"
+    unread: Annotated[
+        str | None,
+        typer.Option(help="search: a model that cannot be read is asked only, and answers are not proved nearest."),
+    ] = None
     trust: Trust = False
 
     def explainer(self, causes: Causal | None = None) -> Explainer:
@@ -76,7 +80,7 @@ class Asked:
         model = load_model(self.model, trust=self.trust)
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always", category=UserWarning)
-            explainer = Explainer(model, features, causes)
+            explainer = Explainer(model, features, causes, unread=self.unread)
         note("Note", (str(warning.message) for warning in notes))
         return explainer
 

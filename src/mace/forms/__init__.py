@@ -1,4 +1,4 @@
-"""What a read model is: a tree ensemble, a network, several of these, or a function."""
+"""What a read model is: a tree ensemble, a network, several of these, a function, or what could not be read."""
 
 from mace.forms.composite import Composite
 from mace.forms.decision import (
@@ -23,6 +23,7 @@ from mace.forms.oblique import ObliqueTrees
 from mace.forms.parts import Curved, Part, Scored, Voting, Weighted
 from mace.forms.polyline import Polyline
 from mace.forms.trees import TreeEnsemble
+from mace.forms.unread import UnreadForm, is_unread
 
 __all__ = [
     "PREFIX",
@@ -49,10 +50,12 @@ __all__ = [
     "Scored",
     "Stated",
     "TreeEnsemble",
+    "UnreadForm",
     "Voting",
     "Weighted",
     "clearance",
     "innermost",
+    "is_unread",
     "negated",
     "winner",
 ]

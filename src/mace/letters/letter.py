@@ -39,6 +39,8 @@ Everything else may stay as it is{% if stays %}: {{ stays|join(", ") }}{% endif 
 There are other ways to this decision that change less.
 {% elif is_proved %}
 We have proved that no smaller change leads to this decision, as we measure changes and within what may be asked of you.
+{% elif lower == 0 %}
+There may be a smaller change that leads to this decision: we have looked for one, and proved nothing.
 {% else %}
 There may be a smaller change that leads to this decision; we have proved only that none is less than {{ share }} of this one.
 {% endif %}
@@ -68,6 +70,8 @@ HTML = """\
 <p>There are other ways to this decision that change less.</p>
 {% elif is_proved %}
 <p>We have proved that no smaller change leads to this decision, as we measure changes and within what may be asked of you.</p>
+{% elif lower == 0 %}
+<p>There may be a smaller change that leads to this decision: we have looked for one, and proved nothing.</p>
 {% else %}
 <p>There may be a smaller change that leads to this decision; we have proved only that none is less than {{ share }} of this one.</p>
 {% endif %}

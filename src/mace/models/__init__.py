@@ -121,6 +121,7 @@ REFUSED = {
     "sklearn:GammaRegressor": "its prediction is the exponential of a linear score. Fit a linear model to the logarithm",
     "torch:Module": "its forward is Python code of its own. Write it as nn.Sequential, or export it with torch.onnx.export and "
     "explain that file",
+    "mace:Endpoint": "it is a function that is only asked",
     "sklearn:TweedieRegressor": "its prediction may be the exponential of a linear score. Use a linear model",
 }
 """Why well-known models have no reader, and what to do instead."""
@@ -204,12 +205,15 @@ def read(model: Any, space: FeatureSpace) -> Reading:
         ) from error
 
 
-def deployed_of(model: Any) -> Deployed:
-    """Return how a fitted model is asked."""
+def deployed_of(model: Any, *, is_read: bool = True) -> Deployed:
+    """Return how a fitted model is asked; one that no reader knows is refused where ``is_read``."""
     from mace.models.estimator import check_fitted
 
-    key = _registered(model)
-    check_fitted(model)
+    if is_read:
+        key = _registered(model)
+        check_fitted(model)
+    else:
+        key = next((_key(base) for base in type(model).__mro__ if _key(base) in DEPLOYED), "")
     found: Deployed = resolve(DEPLOYED.get(key, "mace.models.estimator:deployed"))(model)
     return found
 
@@ -424,6 +428,11 @@ def _key(kind: type) -> str:
     return f"{kind.__module__.partition('.')[0]}:{kind.__name__}"
 
 
+def is_registered(model: Any) -> bool:
+    """Return whether there is a reader for a class of the model."""
+    return any(_key(base) in MODELS for base in type(model).__mro__)
+
+
 def _is_known(model: Any) -> bool:
     """Return whether a class of the model is in the tables, so that it is no function though it may be called like one."""
     return any(_key(base) in MODELS or _key(base) in REFUSED for base in type(model).__mro__)
@@ -462,4 +471,4 @@ def _supported() -> str:
     return f"{', '.join(names[:12])} and others ({len(names)} in all; mace list models prints them)"
 
 
-__all__ = ["DEPLOYED", "MODELS", "REFUSED", "Ask", "Reading", "deployed_of", "form_of", "read"]
+__all__ = ["DEPLOYED", "MODELS", "REFUSED", "Ask", "Reading", "deployed_of", "form_of", "is_registered", "read"]

@@ -85,7 +85,7 @@ class Deployed:
 def bare_columns(family: str, deployed: Deployed, space: FeatureSpace) -> tuple[Column, ...]:
     """Return the columns of a model fitted directly on the space's features: in its own order, or the space's where it knows no names."""
     columns: list[Column] = []
-    order = _in_order(family, deployed, space)
+    order = in_order(family, deployed, space)
     native = _placed(family, deployed.listed, [space[name] for name in order]) if deployed.listed else deployed.native
     for place, name in enumerate(order):
         index = space.index(name)
@@ -99,7 +99,7 @@ def bare_columns(family: str, deployed: Deployed, space: FeatureSpace) -> tuple[
     return tuple(replace(column, handed=kind) for column in columns)
 
 
-def _in_order(family: str, deployed: Deployed, space: FeatureSpace) -> list[str]:
+def in_order(family: str, deployed: Deployed, space: FeatureSpace) -> list[str]:
     """Return the features in the order of the model's columns."""
     written = list(map(deployed.written, space))
     if deployed.names is None or deployed.names == tuple(written):
@@ -239,22 +239,55 @@ def ask_deployed(deployed: Deployed, rows: Callable[[Sequence[Point]], Matrix]) 
     def ask(points: Sequence[Point]) -> list[Fraction]:
         with _failing("predict"):
             found = np.ravel(deployed.predict(rows(points)))
+            _check_count("predict", len(found), len(points))
             if classes is None:
-                return _fractions(found)
-            return [codes[plain_scalar(label)] for label in found]  # type: ignore[index]
+                return _numbers(found)
+            labels = [plain_scalar(label) for label in found]
+            strays = [label for label in labels if label not in codes]
+            if strays:
+                raise UnsupportedModel(
+                    f"the model's own predict returned {strays[0]!r:.80}, which is none of its classes: "
+                    f"{', '.join(map(repr, classes[:20]))}. Name every label that it may return."
+                )
+            return [codes[label] for label in labels]  # type: ignore[index]
 
     return ask
+
+
+def _check_count(method: str, given: int, rows: int) -> None:
+    if given != rows:
+        raise UnsupportedModel(
+            f"the model's own {method} returned {given} answers to {rows} row{'s' * (rows != 1)}; it must give one a row."
+        )
+
+
+def _numbers(found: NDArray[Any]) -> list[Fraction]:
+    """Return predictions as numbers; text is refused."""
+    if any(isinstance(plain_scalar(each), str) for each in found):
+        raise UnsupportedModel(
+            f"the model's own predict returned the text {plain_scalar(found[0])!r:.80}, and the model has no classes_. Say what its labels "
+            "are: mace.wrap(predict=model.predict, classes=[...])."
+        )
+    return _fractions(found)
 
 
 def rate_deployed(deployed: Deployed, rows: Callable[[Sequence[Point]], Matrix]) -> Rate | None:
     """Return a function that asks for the probability of a class, or ``None`` where the model gives none."""
     probabilities = deployed.probabilities
-    if probabilities is None or deployed.classes is None:
+    classes = deployed.classes
+    if probabilities is None or classes is None:
         return None
 
     def rate(points: Sequence[Point], code: int) -> list[Fraction]:
         with _failing("predict_proba"):
-            return _fractions(np.asarray(probabilities(rows(points)))[:, code])
+            found = np.asarray(probabilities(rows(points)))
+            _check_count("predict_proba", len(found), len(points))
+            if found.shape[1:] != (len(classes),):
+                raise UnsupportedModel(
+                    f"the model's own predict_proba returned an array of shape {found.shape}; it must have a column for each of its "
+                    f"{len(classes)} classes."
+                )
+            return _fractions(found[:, code])
 
     return rate
 

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from mace.errors import MaceError, ModelChanged, UnsupportedModel
-from mace.models import read
+from mace.forms import UnreadForm
 from mace.models.agreement import agrees, agrees_on_probabilities
 from mace.models.contents import contents
 from mace.models.fingerprint import fingerprint
 from mace.models.reading import Reading
+from mace.models.unread import read_or_ask
 from mace.models.watch import Watch
 from mace.space import FeatureSpace, Point
 
@@ -40,12 +41,14 @@ class LiveModel:
         The model as deployed.
     space : FeatureSpace
         Its features.
+    unread : str, optional
+        What to do with a model that cannot be read; it is refused where nothing is said.
     """
 
-    def __init__(self, model: Any, space: FeatureSpace) -> None:
-        self._model, self._space = model, space
+    def __init__(self, model: Any, space: FeatureSpace, unread: str | None = None) -> None:
+        self._model, self._space, self._unread = model, space, unread
         self._watch, self._contents = Watch(model), contents(model)
-        read_now = read(model, space)
+        read_now = read_or_ask(model, space, unread)
         self._asked = replace(read_now, form=_detached(read_now.form))
         self._trusted_until = 0.0
         rate = self._asked.rate
@@ -56,6 +59,11 @@ class LiveModel:
         """The hashes of the model as it was read."""
         return fingerprint(self.reading)
 
+    @property
+    def is_unread(self) -> bool:
+        """Whether the model could not be read, and is only asked."""
+        return isinstance(self._asked.form, UnreadForm)
+
     @contextmanager
     def question(self) -> Iterator[None]:
         """Raise :class:`ModelChanged` where the model is not the one that was read, before a question or because it fails."""
@@ -64,6 +72,8 @@ class LiveModel:
         try:
             yield
         except Exception as error:
+            if self.is_unread:
+                raise
             if isinstance(error, UnsupportedModel) or not isinstance(error, MaceError):
                 self.check("it fails where it was asked", error)
             raise
@@ -78,8 +88,10 @@ class LiveModel:
         is_same = held is not None and held == self._contents
         if not is_same:
             try:
-                is_same = fingerprint(read(self._model, self._space)) == self.fingerprint
+                is_same = fingerprint(read_or_ask(self._model, self._space, self._unread)) == self.fingerprint
             except Exception as error:  # half a model may fail in any way
+                if self.is_unread:
+                    raise
                 cause = error
         if not is_same:
             raise ModelChanged(

@@ -27,7 +27,7 @@ def check_agrees(reading: Reading) -> Reading:
     are refused."""
     form = reading.form
     assert isinstance(form, Network | TreeEnsemble | Composite | ObliqueTrees)
-    points = _points(form.space)
+    points = probe_points(form.space)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -95,7 +95,7 @@ def _sums(form: TreeEnsemble, points: list[Point]) -> NDArray[np.float64]:
     return np.array([[float(score) for score in form.exact_scores(point)] for point in points])
 
 
-def _points(space: FeatureSpace) -> list[Point]:
+def probe_points(space: FeatureSpace) -> list[Point]:
     """Return rows at the ends and in the middle of the space, the same every time."""
     rng = np.random.default_rng(0)
     return [tuple(_value(feature, rng) for feature in space.values()) for _ in range(ROWS)]

@@ -14,7 +14,7 @@ import numpy as np
 LIBRARIES = frozenset({"sklearn", "xgboost", "lightgbm", "catboost", "torch", "onnxruntime"})
 """Whose objects are looked into; anything else is a part as a whole."""
 
-OWN = frozenset({"Encoder", "Wrapped"})
+OWN = frozenset({"Encoder", "Endpoint", "Wrapped"})
 
 
 class Watch:

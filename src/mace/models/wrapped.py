@@ -1,4 +1,4 @@
-"""A network without labels or an encoder of its own, made a model over the original features."""
+"""A network without labels or an encoder of its own, or a bare function, made a model over the original features."""
 
 from __future__ import annotations
 
@@ -66,9 +66,40 @@ class Wrapped:
         return replace(form, is_regressor=False, link="none")
 
 
-def wrap(model: Any, *, encoder: Encoder | None = None, classes: Sequence[object] | None = None) -> Wrapped:
-    """Say how a network is used that has neither an encoder nor labels of its own: a PyTorch module, an ONNX model, a
-    bare booster.
+@dataclass(frozen=True, slots=True, eq=False)
+class Endpoint:
+    """Functions that answer frames over the original features, whatever is behind them; see :func:`mace.wrap`."""
+
+    function: Callable[[Any], Any]
+    probabilities: Callable[[Any], Any] | None
+    classes: tuple[Scalar, ...] | None
+
+    def predict(self, rows: Any) -> NDArray[Any]:
+        """Return the label, or the number, of each row."""
+        return np.asarray(self.function(rows))
+
+    def predict_proba(self, rows: Any) -> NDArray[Any]:
+        """Return the probability of each class, a column a class."""
+        if self.probabilities is None:
+            raise AttributeError("no function for probabilities was given.")
+        return np.asarray(self.probabilities(rows))
+
+    @property
+    def deployed(self) -> Deployed:
+        """How it is asked."""
+        return Deployed(self.function, self.probabilities, self.classes, None)
+
+
+def wrap(
+    model: Any = None,
+    *,
+    encoder: Encoder | None = None,
+    classes: Sequence[object] | None = None,
+    predict: Callable[[pd.DataFrame], Any] | None = None,
+    predict_proba: Callable[[pd.DataFrame], Any] | None = None,
+) -> Wrapped | Endpoint:
+    """Say how a network is used that has neither an encoder nor labels of its own (a PyTorch module, an ONNX model, a
+    bare booster), or make a model of a function that is only asked.
 
     Parameters
     ----------
@@ -81,10 +112,16 @@ def wrap(model: Any, *, encoder: Encoder | None = None, classes: Sequence[object
         What its classes are called, in the order of its outputs; 0, 1, ... where not given. With two classes, a network
         that returns one number without a sigmoid is read as a score: above 0 is the second class. Without classes that
         number is a prediction.
+    predict : callable, optional
+        Instead of ``model``: a function that takes a frame over the original features and returns a label for each row, one of
+        ``classes``, or a number where no classes are given. Whatever answers, a service elsewhere, say, is never read: explain it
+        with ``Explainer(..., unread="search")``.
+    predict_proba : callable, optional
+        With ``predict``: a function from the same frame to the probabilities, a column a class, for targets that are about these.
 
     Returns
     -------
-    Wrapped
+    Wrapped or Endpoint
         A model for :class:`~mace.Explainer`, with ``predict`` (and ``predict_proba``) over the original features.
 
     Raises
@@ -92,17 +129,33 @@ def wrap(model: Any, *, encoder: Encoder | None = None, classes: Sequence[object
     UnsupportedModel
         The model cannot be read.
     InvalidOption
-        The encoder is not fitted, or there are not as many labels as classes.
+        The encoder is not fitted, there are not as many labels as classes, or the options do not belong together.
     """
-    from mace.models import deployed_of
+    if predict is not None or predict_proba is not None or model is None:
+        return _endpoint(model, encoder, classes, predict, predict_proba)
+    from mace.models import deployed_of, is_registered
 
     if encoder is not None and not hasattr(encoder, "columns_"):
         raise InvalidOption(f"encoder={encoder!r:.80}; give a fitted mace.Encoder.")
-    plain = deployed_of(model)
+    # A model that no reader knows is refused by whoever reads it, and can be asked where that is wanted.
+    plain = deployed_of(model, is_read=is_registered(model) or not hasattr(model, "predict"))
     if classes is None:
         return Wrapped(model, encoder, None, plain)
     labels = _labels(classes)
     return Wrapped(model, encoder, labels, _labelled(plain, labels, type(model).__name__))
+
+
+def _endpoint(model: Any, encoder: Encoder | None, classes: Sequence[object] | None, *functions: Any) -> Endpoint:
+    predict, predict_proba = functions
+    if model is not None or encoder is not None:
+        raise InvalidOption("wrap: predict= takes the place of a model and its encoder. Encode inside of the function.")
+    if not callable(predict):
+        raise InvalidOption(
+            f"wrap: predict={predict!r:.80}; give a model, or a function from a frame to labels: wrap(predict=f, classes=[...])."
+        )
+    if predict_proba is not None and (classes is None or not callable(predict_proba)):
+        raise InvalidOption("wrap: predict_proba= is a function from a frame to a column for each of classes=[...].")
+    return Endpoint(predict, predict_proba, None if classes is None else _labels(classes))
 
 
 def _labels(classes: Sequence[object]) -> tuple[Scalar, ...]:

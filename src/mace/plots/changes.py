@@ -69,7 +69,8 @@ class ChangesDisplay(Display):
             raise InvalidOption("plot: an explanation that was read from JSON does not know its features; give space=.")
         answer = explanation[number - 1]
         tracks = [_track(change, space, population) for change in answer.changes]
-        proved = "proved nearest" if answer.status == "optimal" else f"proved at least {answer.lower:.4g}"
+        proved = f"proved at least {answer.lower:.4g}" if answer.lower else "not proved nearest"
+        proved = "proved nearest" if answer.status == "optimal" else proved
         before, after = (_short(show_value(label)) for label in (explanation.prediction, answer.prediction))
         title = f"{before} \u2192 {after}, distance {answer.distance:.4g}"
         return cls(tracks, f"{title} ({proved})" if number == 1 else title)

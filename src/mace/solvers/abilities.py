@@ -7,6 +7,7 @@ from typing import Protocol
 
 from mace.constraints import Condition
 from mace.constraints.views import View
+from mace.forms import is_unread
 from mace.problem import Bounds, Limits, Problem
 from mace.space import FeatureSpace
 
@@ -48,6 +49,8 @@ def why_not_taken(condition: Condition, views: Sequence[View], space: FeatureSpa
 
 
 def obstacle(solver: Solver, problem: Problem) -> str:
-    """Return what keeps a solver from a problem; empty where nothing does."""
+    """Return what keeps a solver from a problem; empty where nothing does. Of a model that was not read, rows can be asked, no more."""
+    if is_unread(problem.form) and View.ROWS not in solver.TAKES:
+        return "the model could not be read"
     conditions = (why_not_taken(condition, solver.TAKES, problem.space) for condition in problem.conditions)
     return solver.supports(problem) or next(filter(None, conditions), "")

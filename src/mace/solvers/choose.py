@@ -11,6 +11,7 @@ from typing import Any
 
 from mace.constraints.robust import RobustCondition
 from mace.errors import InvalidOption, did_you_mean
+from mace.forms import is_unread
 from mace.problem import Bounds, Limits, Problem
 from mace.registry import Registry
 from mace.solvers.abilities import obstacle
@@ -26,9 +27,13 @@ SOLVERS = Registry(
         "milp": "mace.solvers.milp",
         "smt": "mace.solvers.smt",
         "enumerate": "mace.solvers.enumerate",
+        "search": "mace.solvers.search",
     },
 )
-"""``solver="auto"`` takes the first that can, those of other packages before ours."""
+"""``solver="auto"`` takes the first that can, those of other packages before ours; :data:`ASKS` where the model could not be read."""
+
+ASKS = "search"
+"""The lane that needs no more of a model than its answers, and proves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ def choose(solver: str, problem: Problem) -> Lane:
     if any(isinstance(condition, RobustCondition) for condition in problem.conditions):
         return _robust_lane(solver, problem)
     if solver == "auto":
-        return _first_that_can(problem)
+        return _asking(problem) if is_unread(problem.form) else _first_that_can(problem)
     if solver in SOLVERS:
         reason, lane = _lane(solver, problem, "asked for by name")
     else:
@@ -77,8 +82,20 @@ def choose(solver: str, problem: Problem) -> Lane:
     return lane
 
 
+def _asking(problem: Problem) -> Lane:
+    """Return the lane for a model that could not be read."""
+    reason, lane = _lane(ASKS, problem, "the model could not be read")
+    if reason:
+        raise InvalidOption(f"the model could not be read, and the search cannot take this problem: {reason}.")
+    return lane
+
+
 def _robust_lane(solver: str, problem: Problem) -> Lane:
     """Return the lane for a problem with robust answers: that of the problem without, asked again and again."""
+    if solver == ASKS or is_unread(problem.form):
+        raise InvalidOption(
+            "robust() is proved of every row around an answer, and a search that only asks the model proves nothing. Leave robust() out."
+        )
     if sum(isinstance(each, RobustCondition) for each in problem.conditions) > 1:
         raise InvalidOption("robust() is given twice; put all noise into one.")
     others = tuple(condition for condition in problem.conditions if not isinstance(condition, RobustCondition))
@@ -106,7 +123,8 @@ def _lane(name: str, problem: Problem, why: str) -> tuple[str, Lane]:
     """Return what keeps a lane from a problem (empty where nothing does), and the lane, ready."""
     module = _module(name)
     reason, solve = obstacle(module, problem), module.solve
-    if reason and module.CUTS_BOXES and boxes.divided(problem, module) is not None:
+    cuts_boxes = module.CUTS_BOXES and not is_unread(problem.form)
+    if reason and cuts_boxes and boxes.divided(problem, module) is not None:
         reason, solve = "", partial(boxes.solve, lane=module)
         why += "; conditions across features by cutting boxes"
     begun = time.monotonic()
