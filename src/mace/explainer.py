@@ -19,6 +19,7 @@ from mace.answer.levers import Levers, menu
 from mace.answer.nearest import NearestRows
 from mace.answer.question import Question
 from mace.answer.region import RecourseRegion, Widening
+from mace.answer.rounding import RoundTo, Unrounded, is_narrow, rounded
 from mace.answer.scoring import Measure, with_scores
 from mace.certify.statement import Statement, check_can_state
 from mace.clock import without_pauses
@@ -26,6 +27,7 @@ from mace.constraints import Constraint, Constraints
 from mace.constraints.causal import Causal, check_conditions
 from mace.constraints.differ import Differ
 from mace.errors import InvalidOption, InvalidSpace, cut, did_you_mean
+from mace.forms import TreeEnsemble
 from mace.models import Reading
 from mace.models.live import LiveModel
 from mace.models.reading import FurtherFeatures
@@ -114,6 +116,7 @@ class Explainer:
             raise InvalidOption(f"causes={causes!r}; make it with mace.Causal({{effect: function}}).")
         self.causes = causes
         self._programs = {} if causes is None else causes.programs(space)
+        self._of_round_values: dict[tuple[tuple[str, float], ...], tuple[Explainer, tuple[Constraint, ...]]] = {}
 
     @property
     def classes(self) -> tuple[Scalar, ...] | None:
@@ -174,6 +177,7 @@ class Explainer:
         solver: str = "auto",
         certify: bool = False,
         digits: int | Mapping[str, int] | None = None,
+        round_to: RoundTo = "auto",
         on_progress: Progress | None = None,
     ) -> Explanation:
         """Return the nearest counterfactuals of a row, each proved nearest or with an honest gap.
@@ -205,9 +209,12 @@ class Explainer:
         certify : bool
             Whether each answer gets a certificate, a proof that :func:`~mace.verify` checks without the solver that found it.
         digits : int or mapping of str to int, optional
-            So many decimals for real answers, or for those of some features, to read or to type in. A rounded answer is asked of the
-            model again, and its distance is its own: where rounding costs more than the accuracy, the status is ``feasible``. A value
-            that no rounding keeps valid stays as it is.
+            So many decimals for real answers, or for those of some features: ``digits=2`` is ``round_to=0.01``. With causes or
+            ``robust`` the answer is rounded afterwards, where that leaves it valid, and is ``feasible`` where it is farther then.
+        round_to : number, mapping of str to number, "auto" or None
+            Answers are multiples of this number, counted from 0, and proved nearest among such: ``{"income": 100}``. ``"auto"``: as the
+            data are written that the space was inferred from (``space.round_to``). Where no round answer exists, one that is not is
+            given. ``None``: any number that the space has.
         on_progress : callable, optional
             Receives (lower, upper, calls).
 
@@ -230,6 +237,7 @@ class Explainer:
             solver=solver,
             certify=certify,
             digits=digits,
+            round_to=round_to,
             on_progress=on_progress,
             classes=self.classes,
         )
@@ -238,6 +246,39 @@ class Explainer:
     def _answer(self, row: Row, question: Question, started: float | None = None) -> Explanation:
         """Answer a question about a row; its clock started at a moment of ``time.monotonic``, or starts now."""
         started = time.monotonic() if started is None else started
+        steps = self._steps(question)
+        if not steps:
+            return self._nearest(row, question, started)
+        explainer, kept = self._rounded(steps)
+        made = explainer._nearest(self.space.validate(row), question.rounded(explainer.space, kept), started)
+        if made.status == Status.REACHED:
+            return replace(made, space=self.space)
+        plain = question.but(round_to=None, digits=None)
+        if made.status != Status.INFEASIBLE:
+            unrounded = Unrounded(lambda: self._nearest(row, plain.but(count=1, certify=False), time.monotonic()).lower)
+            return replace(made, space=self.space, round_to=steps, _unrounded=unrounded)
+        made = self._nearest(row, plain, started)
+        return replace(made, reason=made.reason or "no answer has round values only") if made else made
+
+    def _steps(self, question: Question) -> dict[str, float]:
+        """Return the step of each feature whose answers are to be round; none with causes, which numbers follow from that are not."""
+        if self.causes is not None:
+            question.check_can_only_shorten("causes")
+            return {}
+        # The lane of networks takes no grid of narrow floats; whoever names one is answered by another.
+        is_any = isinstance(self._reading.form, TreeEnsemble) or question.is_rounding_given
+        return {name: step for name, step in question.steps.items() if is_any or not is_narrow(self.space[name])}
+
+    def _rounded(self, steps: dict[str, float]) -> tuple[Explainer, tuple[Constraint, ...]]:
+        """Return an explainer over the space of round values, and what keeps its answers in the ranges of this one."""
+        key = tuple(steps.items())
+        if key not in self._of_round_values:
+            space, kept = rounded(self.space, steps)
+            self._of_round_values[key] = Explainer(self.model, space), kept
+        return self._of_round_values[key]
+
+    def _nearest(self, row: Row, question: Question, started: float) -> Explanation:
+        """Answer a question over this space."""
         with without_pauses(question.time_limit), self._live.question():
             problem, current = self._problem(row, question)
             there = question.if_reached(self._reading, problem.factual, current, started)
@@ -289,7 +330,7 @@ class Explainer:
             The factuals; columns that are no feature are left out. Equal rows are solved once.
         id : str, optional
             A column of the frame, a feature or not, that identifies the rows; it comes first in the tables.
-        target, distance, constraints, count, diversity, accuracy, solver, certify, digits
+        target, distance, constraints, count, diversity, accuracy, solver, certify, digits, round_to
             As for :meth:`explain`.
         time_limit, total_time_limit : float, optional
             Seconds for each row, and for all of them; what is not reached in time is ``unknown``.

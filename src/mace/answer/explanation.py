@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from mace.answer.counterfactual import Counterfactual, real_dtype, restore, show_value
 from mace.answer.plain import part, plain, scalars, status_of, texts
+from mace.answer.rounding import Unrounded
 from mace.answer.score import AnswerScores, Threshold, read_scores
 from mace.answer.words import short, why
 from mace.certify.certificate import Certificate
@@ -65,6 +66,8 @@ class Explanation(Sequence[Counterfactual]):
         How several answers differ, in words; empty where one was asked for.
     conflict : tuple of constraints
         Where the status is ``infeasible``: the constraints that are to blame, as few as were found; read from JSON, their texts.
+    round_to : dict of str to number
+        Of what the answers' values are multiples: ``lower`` and the proofs are about such rows alone. Empty where any number counted.
     certificate : Certificate, optional
         With ``certify=True``: the proof that there is no (further) counterfactual, or none nearer than ``lower``.
     """
@@ -86,10 +89,21 @@ class Explanation(Sequence[Counterfactual]):
     hints: tuple[str, ...] = field(default=(), repr=False)
     diversity: str = ""
     conflict: tuple[object, ...] = ()
+    round_to: dict[str, float] = field(default_factory=dict)
     _scores: AnswerScores | None = field(default=None, repr=False, compare=False)
+    _unrounded: Unrounded | None = field(default=None, repr=False, compare=False)
 
     def __setstate__(self, state: list[Any]) -> None:
         restore(self, state)
+
+    @property
+    def lower_unrounded(self) -> float | None:
+        """Proved: no row nearer than this reaches the target, round or not.
+
+        Where answers are round this is another question, which is asked when it is first wanted, under the same time limit; ``None``
+        where that was in another process, or before the explanation was written down.
+        """
+        return self.lower if self._unrounded is None else self._unrounded.lower()
 
     @property
     def score(self) -> float | None:
@@ -153,9 +167,10 @@ class Explanation(Sequence[Counterfactual]):
                 return f"Nothing to change: {self.reason}."
             case Status.ERROR:
                 return f"Not explained: {self.error}"
+        among = " among round values" if self.round_to else ""
         is_open = self.status != Status.OPTIMAL
         proved = self.reason if self.reason.startswith(NOT_PROVED) else f"not proved nearest: {self.reason}"
-        proved = proved if is_open else "proved nearest"
+        proved = proved if is_open else f"proved nearest{among}"
         return f"{now} {len(self)} way{'s' if len(self) > 1 else ''} to {self.target}, {proved} ({self.distance} distance)."
 
     def _scored(self) -> str:
@@ -304,6 +319,8 @@ class Explanation(Sequence[Counterfactual]):
             "score": self.score,
             "score_of": self.score_of,
             "threshold": list(self.threshold) if isinstance(self.threshold, tuple) else self.threshold,
+            "round_to": self.round_to,
+            "lower_unrounded": self.lower if self._unrounded is None else self._unrounded.known,
             "counterfactuals": [counterfactual.to_dict() for counterfactual in self],
         }
 
@@ -321,6 +338,7 @@ class Explanation(Sequence[Counterfactual]):
             raise InvalidOption(
                 f"from_dict: version {data['version']!r:.40} of explanations is not known; this MACE reads 1 to {SCHEMA_VERSION}."
             )
+        steps = {name: part(data["round_to"], "round_to", name, float) for name in data.get("round_to", ())}
         made = cls(
             counterfactuals=tuple(Counterfactual.from_dict(each) for each in get("counterfactuals", list)),
             status=status_of(get("status", str)),
@@ -337,6 +355,8 @@ class Explanation(Sequence[Counterfactual]):
             hints=texts(get("hints", list)) if "hints" in data else (),
             diversity=get("diversity", str) if "diversity" in data else "",
             conflict=tuple(map(str, get("conflict", list))) if "conflict" in data else (),
+            round_to=steps,
+            _unrounded=Unrounded(None, get("lower_unrounded", float | None)) if steps else None,
         )
         return made.with_scores(read_scores(data)) if data.get("score") is not None else made
 

@@ -8,16 +8,18 @@ from fractions import Fraction
 from typing import Any, TypedDict
 
 from mace.answer.explanation import Explanation
+from mace.answer.rounding import RoundTo, decimals_of, steps_of
 from mace.answer.words import ANY_OTHER
 from mace.certify.statement import Statement, as_target
-from mace.constraints import Constraints, as_constraints
+from mace.constraints import Constraint, Constraints, as_constraints
 from mace.constraints.causal import Causal
 from mace.constraints.differ import Differ, differ
+from mace.constraints.robust import Robust
 from mace.distances import as_distance
-from mace.errors import InvalidOption, did_you_mean
+from mace.errors import InvalidOption
 from mace.models import Reading
 from mace.problem import Limits, Problem, Progress, Status
-from mace.space import FeatureSpace, Point, Real, Scalar
+from mace.space import FeatureSpace, Point, Scalar
 from mace.targets import goal_of, of_label, reached
 
 MOST_ANSWERS = 10_000
@@ -39,6 +41,7 @@ class Options(TypedDict, total=False):
     solver: str
     certify: bool
     digits: int | Mapping[str, int] | None
+    round_to: RoundTo
 
 
 class Question:
@@ -66,6 +69,7 @@ class Question:
         solver: str = "auto",
         certify: bool = False,
         digits: int | Mapping[str, int] | None = None,
+        round_to: RoundTo = "auto",
         on_progress: Progress | None = None,
         classes: tuple[Scalar, ...] | None = None,
     ) -> None:
@@ -92,7 +96,8 @@ class Question:
         self.diversity = diversity or differ(sets="incomparable")
         self.accuracy, self.time_limit, self.solver = float(accuracy), time_limit, solver
         self.certify, self.digits, self.on_progress = certify, digits, on_progress
-        _ = self.decimals
+        self.round_to = round_to
+        _ = self.steps
 
     def but(self, **changes: Any) -> Question:
         """Return the question with some options changed."""
@@ -101,16 +106,35 @@ class Question:
     @property
     def decimals(self) -> dict[int, int]:
         """How many decimals the answers of real features shall have, by position."""
-        if self.digits is None:
-            return {}
-        space, digits = self.space, self.digits
-        given: dict[str, Any] = dict(digits) if isinstance(digits, Mapping) else dict.fromkeys(space, digits)
-        for name, number in given.items():
-            if name not in space:
-                raise InvalidOption(f"digits names {name!r}, which is not a feature.{did_you_mean(name, space)}")
-            if isinstance(number, bool) or not isinstance(number, int) or not -300 <= number <= 300:
-                raise InvalidOption(f"digits={number!r}; give a whole number of decimals, e.g. digits=2.")
-        return {space.index(name): number for name, number in given.items() if isinstance(space[name], Real)}
+        return {self.space.index(name): number for name, number in decimals_of(self.space, self.digits).items()}
+
+    @property
+    def steps(self) -> dict[str, float]:
+        """Of what the answers of numbers shall be multiples, by name.
+
+        Noise is of any size, whatever the answers are rounded to: with ``robust`` there is no such space.
+        """
+        steps = steps_of(self.space, self.round_to, self.digits)
+        if not any(isinstance(constraint, Robust) for constraint in self.constraints):
+            return steps
+        self.check_can_only_shorten("robust")
+        return {}
+
+    @property
+    def is_rounding_given(self) -> bool:
+        """Whether the caller has said how to round."""
+        return self.digits is not None or (self.round_to is not None and self.round_to != "auto")
+
+    def check_can_only_shorten(self, what: str) -> None:
+        """Raise where values shall be rounded to given steps beside something that does not allow it."""
+        if self.is_rounding_given and self.digits is None:
+            raise InvalidOption(
+                f"round_to={self.round_to!r:.60} cannot be asked for with {what}; digits=, which rounds afterwards, can."
+            )
+
+    def rounded(self, space: FeatureSpace, kept: tuple[Constraint, ...]) -> Question:
+        """Return the question over the space of round values, in which constraints keep the answers in the first one's ranges."""
+        return self.but(space=space, constraints=(*self.constraints, *kept), round_to=None, digits=None)
 
     @property
     def in_words(self) -> tuple[str, str]:
@@ -174,7 +198,9 @@ class Question:
         stated = statement.to_dict()
         del stated["factual"], stated["earlier"]
         stated["diversity"] = str(self.diversity) if self.count > 1 else None
-        return stated | {name: getattr(self, name) for name in ("count", "time_limit", "solver", "certify", "digits")}
+        return stated | {
+            name: getattr(self, name) for name in ("count", "time_limit", "solver", "certify", "digits", "round_to")
+        }
 
 
 def is_seconds(limit: object) -> bool:

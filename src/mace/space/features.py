@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,10 @@ MOST_LEVELS = 10_000
 
 
 def restore(record: Any, state: Sequence[object], **later: object) -> None:
-    """Fill a frozen record from a pickle's state; ``later`` are the fields that an earlier version did not write, and their values."""
+    """Fill a frozen record from a pickle's state; ``later`` are the last fields, which earlier versions did not write, and their values."""
     names = [field.name for field in fields(record)]
-    if len(state) < len(names):
-        names = [name for name in names if name not in later]
-        state = [*state, *later.values()]
-    for name, value in zip([*names, *later], state, strict=False):
+    absent = names[len(state) :]
+    for name, value in zip(names, [*state, *(later[name] for name in absent)], strict=True):
         object.__setattr__(record, name, value)
 
 
@@ -42,7 +41,8 @@ def restore(record: Any, state: Sequence[object], **later: object) -> None:
 class Real:
     """A real number in ``[low, high]``; with ``step``, only ``low + k * step`` and the factual's own value.
 
-    With ``dtype``, only numbers that a column of this dtype holds; the ends are rounded to it.
+    With ``dtype``, only numbers that a column of this dtype holds; the ends are rounded to it. ``width`` is what distances divide by,
+    where that is not the width of the range.
     """
 
     low: float
@@ -50,9 +50,11 @@ class Real:
     step: float | None = None
     missing: bool = False
     dtype: str | None = None
+    width: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", check_real(self.dtype))
+        object.__setattr__(self, "width", _check_width(self.width, "real"))
         for name in ("low", "high", "step"):
             value = getattr(self, name)
             if value is not None or name != "step":
@@ -68,7 +70,7 @@ class Real:
             )
 
     def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state, dtype=None)
+        restore(self, state, dtype=None, width=None)
 
     @property
     def floats(self) -> FloatType:
@@ -101,8 +103,8 @@ class Real:
 
     @property
     def range(self) -> Fraction:
-        """The exact width of the range."""
-        return Fraction(self.high) - Fraction(self.low)
+        """What distances divide by: the exact width of the range, or ``width``."""
+        return Fraction(self.high) - Fraction(self.low) if self.width is None else Fraction(self.width)
 
     @property
     def size(self) -> int | None:
@@ -129,8 +131,7 @@ class Real:
     @property
     def decimals(self) -> tuple[Fraction, Fraction]:
         """``low`` and ``step`` as the decimals they are written as."""
-        assert self.step is not None, "a grid needs a step"
-        return self.decimal(self.low), decimal_fraction(self.step)
+        return _decimals(self)
 
     def value_at(self, k: int) -> float:
         """Return the float nearest to ``low + k * step``, with low and step as the decimals they are written as."""
@@ -148,11 +149,18 @@ class Real:
         return self.value_at(k) == value
 
 
+@lru_cache(maxsize=10_000)
+def _decimals(feature: Real) -> tuple[Fraction, Fraction]:
+    assert feature.step is not None, "a grid needs a step"
+    return feature.decimal(feature.low), decimal_fraction(feature.step)
+
+
 @dataclass(frozen=True, slots=True)
 class Integer:
     """A whole number in ``[low, high]``; with ``step``, only ``low + k * step`` and the factual's own value.
 
-    ``dtype`` is that of its column, which must hold every whole number of the range.
+    ``dtype`` is that of its column, which must hold every whole number of the range. ``width`` is what distances divide by, where that is
+    not the width of the range.
     """
 
     low: int
@@ -160,8 +168,10 @@ class Integer:
     step: int | None = None
     missing: bool = False
     dtype: str | None = None
+    width: float | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "width", _check_width(self.width, "integer"))
         for name in ("low", "high", "step"):
             value = getattr(self, name)
             if value is None and name == "step":
@@ -177,12 +187,12 @@ class Integer:
         object.__setattr__(self, "dtype", check_integer(self.dtype, self.low, self.high, self.missing))
 
     def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state, dtype=None)
+        restore(self, state, dtype=None, width=None)
 
     @property
     def range(self) -> Fraction:
-        """The exact width of the range."""
-        return Fraction(self.high - self.low)
+        """What distances divide by: the width of the range, or ``width``."""
+        return Fraction(self.high - self.low) if self.width is None else Fraction(self.width)
 
     @property
     def size(self) -> int:
@@ -305,6 +315,14 @@ def _finite(value: object, name: str, kind: str) -> float:
         number = math.nan
     if isinstance(value, bool | str | bytes) or not math.isfinite(number):
         raise InvalidSpace(f"{kind}: {name} is {value!r}; it must be a finite number.")
+    return number
+
+
+def _check_width(width: object, kind: str) -> float | None:
+    if width is None:
+        return None
+    if (number := _finite(width, "width", kind)) <= 0:
+        raise InvalidSpace(f"{kind}: width is {width}; it must be positive, or None for that of the range.")
     return number
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from mace.space.features import MOST_LEVELS, Categorical, Feature, Integer, Ordi
 from mace.space.frames import as_pandas, dtype_of
 
 
-def infer(frame: Any, overrides: Mapping[str, Feature]) -> tuple[dict[str, Feature], dict[str, str]]:
-    """Return the features of ``frame`` and, for each one that was guessed, the reason."""
+def infer(frame: Any, overrides: Mapping[str, Feature]) -> tuple[dict[str, Feature], dict[str, str], dict[str, float]]:
+    """Return the features of ``frame``; for each one that was guessed, the reason; and of what its numbers are multiples."""
     frame = as_pandas(frame)
     if not isinstance(frame, pd.DataFrame):
         raise InvalidSpace(f"from_frame needs a data frame (pandas, polars, pyarrow), not {type(frame).__name__}.")
@@ -26,6 +27,7 @@ def infer(frame: Any, overrides: Mapping[str, Feature]) -> tuple[dict[str, Featu
             raise InvalidSpace(f"There is no column {name!r} to override.{did_you_mean(name, frame.columns)}")
     features: dict[str, Feature] = {}
     guesses: dict[str, str] = {}
+    round_to: dict[str, float] = {}
     for position, name in enumerate(frame.columns):
         if not isinstance(name, str):
             raise InvalidSpace(
@@ -41,7 +43,11 @@ def infer(frame: Any, overrides: Mapping[str, Feature]) -> tuple[dict[str, Featu
             features[name], guesses[name] = _infer_column(name, column)
             guesses[name] += _suggestion(name, features[name], column)
         features[name] = with_dtype(features[name], dtype_of(column, features[name]))
-    return features, guesses
+        if (unit := _unit(features[name], column)) is not None:
+            round_to[name] = unit
+            if name in guesses:
+                guesses[name] += f"; answers are rounded to multiples of {unit:g}"
+    return features, guesses, round_to
 
 
 def _infer_column(name: str, column: pd.Series[Any]) -> tuple[Feature, str]:
@@ -98,6 +104,37 @@ def _suggestion(name: str, feature: Feature, column: pd.Series[Any]) -> str:
     if isinstance(feature, Real) and bool((present == present.round()).all()):
         return f". Check: it holds whole numbers only; if it must, use integer({feature.low:g}, {feature.high:g})"
     return ""
+
+
+ENOUGH = 30
+"""Different values from which on their decimals say something of the column."""
+
+MOST_DECIMALS = 9
+
+MOST_UNITS = 1e8
+"""More multiples of a unit than this are no round numbers."""
+
+
+def _unit(feature: Feature, column: pd.Series[Any]) -> float | None:
+    """Return the greatest power of ten that all values of a column are multiples of; ``None`` where that says nothing."""
+    if not isinstance(feature, Real | Integer) or feature.step is not None:
+        return None
+    values = pd.unique(column.dropna())
+    if len(values) < ENOUGH:
+        return None
+    exponent = 300
+    for value in values:
+        text = feature.text(float(value)) if isinstance(feature, Real) else str(int(value))
+        if number := Decimal(text):
+            last = number.normalize().as_tuple().exponent
+            exponent = min(exponent, int(last))
+            if exponent < -MOST_DECIMALS:
+                return None
+    if isinstance(feature, Integer):
+        return None if exponent == 0 else 10**exponent
+    unit = float(f"1e{exponent}")
+    is_fine = max(abs(feature.low), abs(feature.high)) > MOST_UNITS * unit
+    return None if is_fine else unit
 
 
 def _infer_category(name: str, column: pd.Series[Any], dtype: pd.CategoricalDtype) -> tuple[Feature, str]:

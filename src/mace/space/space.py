@@ -53,6 +53,9 @@ class FeatureSpace(Mapping[str, Feature]):
         Made with :func:`~mace.real`, :func:`~mace.integer`, :func:`~mace.ordinal`, :func:`~mace.categorical`.
     guesses : mapping of str to str
         What :meth:`from_frame` guessed, and from what; empty for a space written by hand.
+    round_to : mapping of str to number
+        Of what answers had better be multiples: a power of ten for each number that :meth:`from_frame` found written so. A preference of
+        :meth:`mace.Explainer.explain`, no part of the domain: spaces that differ in it alone are equal.
 
     Examples
     --------
@@ -67,7 +70,13 @@ class FeatureSpace(Mapping[str, Feature]):
 
     _left_out: tuple[str, ...] = ()
 
-    def __init__(self, features: Mapping[str, Feature], *, guesses: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        features: Mapping[str, Feature],
+        *,
+        guesses: Mapping[str, str] | None = None,
+        round_to: Mapping[str, float] | None = None,
+    ) -> None:
         if not isinstance(features, Mapping) or not features:
             raise InvalidSpace("A feature space needs at least one feature: FeatureSpace({'age': integer(18, 90)}).")
         for name, feature in features.items():
@@ -83,6 +92,10 @@ class FeatureSpace(Mapping[str, Feature]):
                 )
         self._features: dict[str, Feature] = dict(features)
         self.guesses: dict[str, str] = dict(guesses or {})
+        self.round_to: dict[str, float] = _checked_rounding(features, round_to or {})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = {"round_to": {}} | state
 
     @classmethod
     def from_frame(cls, frame: Any, **overrides: Feature) -> FeatureSpace:
@@ -101,8 +114,8 @@ class FeatureSpace(Mapping[str, Feature]):
         """
         from mace.space.inference import infer
 
-        features, guesses = infer(frame, overrides)
-        return cls(features, guesses=guesses)
+        features, guesses, round_to = infer(frame, overrides)
+        return cls(features, guesses=guesses, round_to=round_to)
 
     # ---- mapping
 
@@ -194,7 +207,8 @@ class FeatureSpace(Mapping[str, Feature]):
     def _with(self, features: Mapping[str, Feature]) -> FeatureSpace:
         """Return a space of other features, with what is known of those that stay."""
         guesses = {name: guess for name, guess in self.guesses.items() if features.get(name) is self[name]}
-        made = FeatureSpace(features, guesses=guesses)
+        round_to = {name: step for name, step in self.round_to.items() if features.get(name) is self[name]}
+        made = FeatureSpace(features, guesses=guesses, round_to=round_to)
         made._mark(name for name in self.protected if name in features)
         if self._left_out:
             made._left_out = self._left_out
@@ -273,8 +287,10 @@ class FeatureSpace(Mapping[str, Feature]):
     # ---- JSON
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the space as plain data: ``{"version": 1, "features": {name: {"kind": ...}}}``, and ``"protected"`` where some are."""
-        made = {"version": SCHEMA_VERSION, "features": {name: _to_dict(feature) for name, feature in self.items()}}
+        """Return the space as plain data: ``{"version": 1, "features": {name: {"kind": ...}}}``, ``round_to``, ``protected``."""
+        made: dict[str, Any] = {"version": SCHEMA_VERSION}
+        made["features"] = {name: _to_dict(feature) for name, feature in self.items()}
+        made |= {"round_to": self.round_to} if self.round_to else {}
         return made | ({"protected": list(self.protected)} if self.protected else {})
 
     @classmethod
@@ -286,7 +302,10 @@ class FeatureSpace(Mapping[str, Feature]):
         features = data.get("features")
         if not isinstance(features, Mapping):
             raise InvalidSpace("'features' must be an object from names to features.")
-        made = cls({name: _from_dict(name, entry) for name, entry in features.items()})
+        round_to = data.get("round_to", {})
+        if not isinstance(round_to, Mapping):
+            raise InvalidSpace("'round_to' must be an object from names to numbers.")
+        made = cls({name: _from_dict(name, entry) for name, entry in features.items()}, round_to=round_to)
         protected = data.get("protected", [])
         if not isinstance(protected, list) or not all(isinstance(name, str) for name in protected):
             raise InvalidSpace(f"'protected' is {protected!r:.80}; it must be a list of features.")
@@ -304,6 +323,16 @@ class FeatureSpace(Mapping[str, Feature]):
         except (ValueError, TypeError) as error:
             raise InvalidSpace(f"Not JSON: {error}. Write the file with FeatureSpace.to_json().") from error
         return cls.from_dict(data)
+
+
+def _checked_rounding(features: Mapping[str, Feature], round_to: Mapping[str, float]) -> dict[str, float]:
+    for name, step in round_to.items():
+        is_number = isinstance(step, int | float) and not isinstance(step, bool) and 0 < step < math.inf
+        if not is_number or not isinstance(features.get(name), Real | Integer):
+            raise InvalidSpace(
+                f"round_to: {step!r:.40} of {name!r:.80} is not a positive number of a real or integer feature."
+            )
+    return dict(round_to)
 
 
 def _listed(space: FeatureSpace) -> str:
@@ -332,6 +361,7 @@ def _show_feature(feature: Feature) -> str:
             step = f", step={feature.step}" if feature.step is not None else ""
             missing = ", missing=True" if feature.missing else ""
             dtype = f", dtype={feature.dtype!r}" if feature.dtype is not None else ""
+            dtype += f", width={feature.width}" if feature.width is not None else ""
             low, high = (feature.text(end) if isinstance(feature, Real) else end for end in (feature.low, feature.high))
             return f"{kind}({low}, {high}{step}{missing}{dtype})"
 
@@ -365,6 +395,8 @@ def _plain_dict(feature: Feature) -> dict[str, Any]:
                 entry["step"] = feature.step
             if feature.missing:
                 entry["missing"] = True
+            if feature.width is not None:
+                entry["width"] = feature.width
             return entry
 
 
