@@ -121,13 +121,13 @@ def rounded(space: FeatureSpace, steps: Mapping[str, float]) -> tuple[FeatureSpa
             feature.decimal(end) if isinstance(feature, Real) else Fraction(end) for end in (feature.low, feature.high)
         )
         first, last = math.floor(low / unit) * unit, math.ceil(high / unit) * unit
-        width = None if (first, last) == (low, high) else float(feature.range)
+        observed = None if (first, last) == (low, high) else feature.observed or (feature.low, feature.high)
         number: Any = float if isinstance(feature, Real) else int
         try:
-            made = replace(feature, low=number(first), high=number(last), step=number(step), width=width)
+            made = replace(feature, low=number(first), high=number(last), step=number(step), observed=observed)
         except InvalidSpace:
             continue
         changed[name] = made
-        if width is not None:
+        if observed is not None:
             kept.append(within(name, feature.low, feature.high))
     return space.replace(changed), tuple(kept)

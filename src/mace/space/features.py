@@ -41,8 +41,8 @@ def restore(record: Any, state: Sequence[object], **later: object) -> None:
 class Real:
     """A real number in ``[low, high]``; with ``step``, only ``low + k * step`` and the factual's own value.
 
-    With ``dtype``, only numbers that a column of this dtype holds; the ends are rounded to it. ``width`` is what distances divide by,
-    where that is not the width of the range.
+    With ``dtype``, only numbers that a column of this dtype holds; the ends are rounded to it. ``observed`` is the range whose width
+    distances divide by, where that is another one.
     """
 
     low: float
@@ -50,11 +50,11 @@ class Real:
     step: float | None = None
     missing: bool = False
     dtype: str | None = None
-    width: float | None = None
+    observed: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", check_real(self.dtype))
-        object.__setattr__(self, "width", _check_width(self.width, "real"))
+        object.__setattr__(self, "observed", _check_observed(self.observed, "real"))
         for name in ("low", "high", "step"):
             value = getattr(self, name)
             if value is not None or name != "step":
@@ -70,7 +70,7 @@ class Real:
             )
 
     def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state, dtype=None, width=None)
+        restore(self, state, dtype=None, observed=None)
 
     @property
     def floats(self) -> FloatType:
@@ -103,8 +103,9 @@ class Real:
 
     @property
     def range(self) -> Fraction:
-        """What distances divide by: the exact width of the range, or ``width``."""
-        return Fraction(self.high) - Fraction(self.low) if self.width is None else Fraction(self.width)
+        """What distances divide by: the exact width of the range, or of the one observed."""
+        low, high = self.observed or (self.low, self.high)
+        return Fraction(high) - Fraction(low)
 
     @property
     def size(self) -> int | None:
@@ -159,8 +160,8 @@ def _decimals(feature: Real) -> tuple[Fraction, Fraction]:
 class Integer:
     """A whole number in ``[low, high]``; with ``step``, only ``low + k * step`` and the factual's own value.
 
-    ``dtype`` is that of its column, which must hold every whole number of the range. ``width`` is what distances divide by, where that is
-    not the width of the range.
+    ``dtype`` is that of its column, which must hold every whole number of the range. ``observed`` is the range whose width
+    distances divide by, where that is another one.
     """
 
     low: int
@@ -168,10 +169,10 @@ class Integer:
     step: int | None = None
     missing: bool = False
     dtype: str | None = None
-    width: float | None = None
+    observed: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "width", _check_width(self.width, "integer"))
+        object.__setattr__(self, "observed", _check_observed(self.observed, "integer"))
         for name in ("low", "high", "step"):
             value = getattr(self, name)
             if value is None and name == "step":
@@ -187,12 +188,13 @@ class Integer:
         object.__setattr__(self, "dtype", check_integer(self.dtype, self.low, self.high, self.missing))
 
     def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state, dtype=None, width=None)
+        restore(self, state, dtype=None, observed=None)
 
     @property
     def range(self) -> Fraction:
-        """What distances divide by: the width of the range, or ``width``."""
-        return Fraction(self.high - self.low) if self.width is None else Fraction(self.width)
+        """What distances divide by: the width of the range, or of the one observed."""
+        low, high = self.observed or (self.low, self.high)
+        return Fraction(high) - Fraction(low)
 
     @property
     def size(self) -> int:
@@ -318,12 +320,13 @@ def _finite(value: object, name: str, kind: str) -> float:
     return number
 
 
-def _check_width(width: object, kind: str) -> float | None:
-    if width is None:
+def _check_observed(observed: object, kind: str) -> tuple[float, float] | None:
+    if observed is None:
         return None
-    if (number := _finite(width, "width", kind)) <= 0:
-        raise InvalidSpace(f"{kind}: width is {width}; it must be positive, or None for that of the range.")
-    return number
+    ends = [_finite(end, "observed", kind) for end in observed] if isinstance(observed, tuple | list) else []
+    if len(ends) != 2 or ends[0] >= ends[1]:
+        raise InvalidSpace(f"{kind}: observed is {observed!r:.60}; give two numbers in order, or None for the range.")
+    return ends[0], ends[1]
 
 
 def _check_range(low: float, high: float, step: float | None, kind: str) -> None:

@@ -361,7 +361,7 @@ def _show_feature(feature: Feature) -> str:
             step = f", step={feature.step}" if feature.step is not None else ""
             missing = ", missing=True" if feature.missing else ""
             dtype = f", dtype={feature.dtype!r}" if feature.dtype is not None else ""
-            dtype += f", width={feature.width}" if feature.width is not None else ""
+            dtype += f", observed={feature.observed}" if feature.observed is not None else ""
             low, high = (feature.text(end) if isinstance(feature, Real) else end for end in (feature.low, feature.high))
             return f"{kind}({low}, {high}{step}{missing}{dtype})"
 
@@ -395,8 +395,8 @@ def _plain_dict(feature: Feature) -> dict[str, Any]:
                 entry["step"] = feature.step
             if feature.missing:
                 entry["missing"] = True
-            if feature.width is not None:
-                entry["width"] = feature.width
+            if feature.observed is not None:
+                entry["observed"] = list(feature.observed)
             return entry
 
 

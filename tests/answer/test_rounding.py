@@ -1,0 +1,199 @@
+"""Round answers: proved nearest among the multiples of a step, against brute force; what is rounded by default, and what is not."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import mace
+from mace.answer.rounding import rounded, steps_of
+
+
+def training(seed: int, rows: int = 300) -> tuple[pd.DataFrame, Any]:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "rate": rng.integers(-10, 32, rows) / 10,
+            "amount": rng.integers(3, 45, rows) * 10,
+            "kind": rng.choice(["x", "y", "z"], rows),
+            "years": rng.integers(0, 5, rows),
+        }
+    )
+    weights = rng.normal(size=4)
+    score = frame.rate * weights[0] + frame.amount / 100 * weights[1] + (frame.kind == "x") * 2 * weights[2]
+    score += frame.years * 0.3 * weights[3] + rng.normal(0, 0.3, rows)
+    return frame, (score > score.median()).astype(int)
+
+
+def explained(seed: int, **options: Any) -> tuple[Any, mace.FeatureSpace, dict[str, Any], mace.Explanation]:
+    frame, labels = training(seed)
+    space = mace.FeatureSpace.from_frame(frame)
+    estimator = [RandomForestClassifier(5, max_depth=4, random_state=seed), LogisticRegression(max_iter=1000)][seed % 2]
+    model = make_pipeline(mace.Encoder(space), estimator).fit(frame, labels)
+    row = frame.iloc[0].to_dict()
+    if seed % 5 == 0:
+        row["rate"] = row["rate"] - 0.033 if row["rate"] > 0 else row["rate"] + 0.033
+    return model, space, row, mace.Explainer(model, space).explain(row, **options)
+
+
+def multiples(feature: Any, step: float | None) -> list[Any]:
+    if step is None:
+        return list(range(feature.low, feature.high + 1))
+    unit, low, high = (Fraction(repr(number)) for number in (step, feature.low, feature.high))
+    return [float(k * unit) for k in range(-(-low // unit), high // unit + 1)]
+
+
+def nearest(model: Any, space: mace.FeatureSpace, row: dict[str, Any], steps: dict[str, float]) -> float | None:
+    """Return the least distance among round rows that the model puts elsewhere, by trying all."""
+    numbers = ("rate", "amount", "years")
+    values = {name: sorted({*multiples(space[name], steps.get(name)), row[name]}) for name in numbers}
+    values["kind"] = ["x", "y", "z"]
+    every = pd.DataFrame(list(itertools.product(*(values[name] for name in space))), columns=list(space))
+    every = every.astype({"amount": int, "years": int})
+    distance = (every.kind != row["kind"]).astype(float)
+    for name in numbers:
+        feature: Any = space[name]
+        distance += abs(every[name] - row[name]) / (feature.high - feature.low)
+    found = (distance / len(space))[model.predict(every) != model.predict(pd.DataFrame([row]))[0]]
+    return None if found.empty else float(found.min())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_an_answer_is_the_nearest_of_all_round_ones(seed: int) -> None:
+    round_to: Any = ["auto", {"rate": 0.5, "amount": 50}, {"amount": 7}][seed % 3]
+    model, space, row, answer = explained(seed, round_to=round_to, certify=True)
+    steps = {"rate": 0.1, "amount": 10, **(round_to if isinstance(round_to, dict) else {})}
+    assert answer.round_to == steps
+    best = nearest(model, space, row, steps)
+    assert best is not None
+    assert answer.status == "optimal"
+    assert answer[0].distance == pytest.approx(best, abs=2e-6)
+    for name, step in steps.items():
+        value = Fraction(repr(answer[0].values[name]))
+        assert value == Fraction(repr(row[name])) or value % Fraction(repr(step)) == 0
+    assert answer[0].certificate is not None
+    assert mace.verify(answer[0].certificate, model).valid
+    assert answer.lower_unrounded is not None
+    assert answer.lower_unrounded <= answer.lower
+
+
+def test_data_say_what_is_round() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "cents": rng.integers(0, 5000, 100) / 100,
+            "hundreds": rng.integers(0, 60, 100) * 100,
+            "whole": rng.integers(0, 60, 100).astype(float),
+            "float32": (rng.integers(0, 500, 100) / 10).astype("float32"),
+            "any": rng.normal(size=100),
+            "few": rng.integers(0, 20, 100) / 10,
+            "count": rng.integers(0, 60, 100),
+            "fine": rng.integers(1, 10**6, 100) * 1e3 + 1e-6,
+        }
+    )
+    space = mace.FeatureSpace.from_frame(frame)
+    assert space.round_to == {"cents": 0.01, "hundreds": 100, "whole": 1.0, "float32": 0.1}
+    assert "rounded to multiples of 0.01" in space.guesses["cents"]
+    assert all(getattr(feature, "step", None) is None for feature in space.values())
+    assert mace.FeatureSpace.from_json(space.to_json()).round_to == space.round_to
+    assert pickle.loads(pickle.dumps(space)).round_to == space.round_to
+    assert space.replace(cents=mace.real(0, 9)).round_to == {"hundreds": 100, "whole": 1.0, "float32": 0.1}
+    assert space == mace.FeatureSpace(dict(space))
+    wide = space.replace(count=mace.integer(0, 10))
+    assert wide.round_to == space.round_to
+
+
+def test_none_switches_rounding_off_and_digits_are_a_step() -> None:
+    _, _, _, raw = explained(1, round_to=None)
+    assert raw.round_to == {}
+    assert raw.lower_unrounded == raw.lower
+    assert "round" not in raw.headline()
+    _, _, _, short = explained(1, digits=1)
+    assert short.round_to == {"rate": 0.1, "amount": 10}
+    assert short.status == "optimal"
+    assert "proved nearest among round values" in short.headline()
+    _, _, _, one = explained(1, round_to={"rate": None})
+    assert one.round_to == {"amount": 10}
+    _, _, _, all_reals = explained(1, round_to=0.5)
+    assert all_reals.round_to == {"rate": 0.5, "amount": 10}
+
+
+def test_where_nothing_round_is_an_answer_another_is_given() -> None:
+    frame = pd.DataFrame({"x": np.linspace(0, 10, 41)})
+    model = RandomForestClassifier(1, bootstrap=False, random_state=0)
+    model.fit(frame, ((frame.x > 3.1) & (frame.x < 3.9)).astype(int))
+    explainer = mace.Explainer(model, mace.FeatureSpace({"x": mace.real(0, 10)}))
+    answer = explainer.explain([1.0], 1, round_to=1)
+    assert answer.status == "optimal"
+    assert answer.round_to == {}
+    assert answer.reason == "no answer has round values only"
+    none = explainer.explain([1.0], 1, constraints=["x <= 2"], round_to=1)
+    assert none.status == "infeasible"
+    assert [str(each) for each in none.conflict] == ["rule('x <= 2')"]
+
+
+def test_ranges_and_widths_stay_where_their_ends_are_not_round() -> None:
+    space = mace.FeatureSpace({"x": mace.real(0.37, 9.51), "n": mace.integer(3, 250)})
+    made, kept = rounded(space, {"x": 0.5, "n": 100})
+    assert (made["x"].low, made["x"].high, made["n"].low, made["n"].high) == (0.0, 10.0, 0, 300)
+    assert made["x"].range == space["x"].range
+    assert made["n"].range == space["n"].range
+    assert [str(each) for each in kept] == ["x within [0.37, 9.51]", "n within [3, 250]"]
+    assert mace.FeatureSpace.from_json(made.to_json()) == made
+
+
+def test_bad_steps_are_refused() -> None:
+    space = mace.FeatureSpace({"x": mace.real(0, 1), "n": mace.integer(0, 9), "k": mace.categorical(["a", "b"])})
+    for round_to, said in [
+        ({"y": 1}, "not a feature"),
+        ({"k": 1}, "has no numbers"),
+        ({"n": 0.5}, "is whole"),
+        ({"x": 0}, "positive number"),
+        ({"x": True}, "positive number"),
+        ("no", "positive number"),
+        (-1, "positive number"),
+    ]:
+        with pytest.raises(mace.InvalidOption, match=said):
+            steps_of(space, round_to, None)  # type: ignore[arg-type]
+
+
+def test_noise_and_causes_are_not_asked_about_round_values() -> None:
+    frame, labels = training(1)
+    space = mace.FeatureSpace.from_frame(frame)
+    model = make_pipeline(mace.Encoder(space), LogisticRegression(max_iter=1000)).fit(frame, labels)
+    explainer = mace.Explainer(model, space)
+    noise = mace.robust({"rate": 0.05})
+    assert explainer.explain(frame.iloc[0], constraints=[noise]).round_to == {}
+    with pytest.raises(mace.InvalidOption, match="robust"):
+        explainer.explain(frame.iloc[0], constraints=[noise], round_to={"rate": 0.1})
+    causal = mace.Explainer(model, space, mace.Causal({"rate": "amount / 100"}))
+    assert causal.explain(frame.iloc[0]).round_to == {}
+    with pytest.raises(mace.InvalidOption, match="causes"):
+        causal.explain(frame.iloc[0], round_to=1)
+
+
+def test_batches_files_and_pickles_carry_it() -> None:
+    frame, labels = training(1)
+    space = mace.FeatureSpace.from_frame(frame)
+    model = make_pipeline(mace.Encoder(space), LogisticRegression(max_iter=1000)).fit(frame, labels)
+    explainer = mace.Explainer(model, space)
+    batch = explainer.explain_many(frame.head(5))
+    for row, answer in zip(frame.head(5).itertuples(index=False), batch, strict=True):
+        alone = explainer.explain(row._asdict())
+        assert [each.values for each in answer] == [each.values for each in alone]
+        assert answer.round_to == alone.round_to
+    first = batch[0]
+    again = mace.Explanation.from_json(first.to_json())
+    assert (again.round_to, again.lower_unrounded) == (first.round_to, None)
+    assert first.lower_unrounded == json.loads(first.to_json())["lower_unrounded"]
+    assert pickle.loads(pickle.dumps(first)).lower_unrounded == first.lower_unrounded
