@@ -250,7 +250,8 @@ class Explainer:
         if not steps:
             return self._nearest(row, question, started)
         explainer, kept = self._rounded(steps)
-        made = explainer._nearest(self.space.validate(row), question.rounded(explainer.space, kept), started)
+        asked = question.rounded(explainer.space, kept)
+        made = explainer._nearest(self.space.validate(row), asked, started, is_last=False)
         if made.status == Status.REACHED:
             return replace(made, space=self.space)
         plain = question.but(round_to=None, digits=None)
@@ -277,8 +278,8 @@ class Explainer:
             self._of_round_values[key] = Explainer(self.model, space), kept
         return self._of_round_values[key]
 
-    def _nearest(self, row: Row, question: Question, started: float) -> Explanation:
-        """Answer a question over this space."""
+    def _nearest(self, row: Row, question: Question, started: float, *, is_last: bool = True) -> Explanation:
+        """Answer a question over this space; say which constraints are to blame for no answer only where no other is asked after it."""
         with without_pauses(question.time_limit), self._live.question():
             problem, current = self._problem(row, question)
             there = question.if_reached(self._reading, problem.factual, current, started)
@@ -292,7 +293,7 @@ class Explainer:
                 check_can_state(statement)
             driver = self._driver(question, problem, started, statement)
             made = driver.run(current, started)
-            if made.status == Status.INFEASIBLE and question.constraints:
+            if made.status == Status.INFEASIBLE and question.constraints and is_last:
                 conflict, reason = driver.why_none()
                 made = replace(made, conflict=conflict, reason=reason, seconds=time.monotonic() - started)
             return self._with_scores(made, question)

@@ -148,7 +148,7 @@ def test_ranges_and_widths_stay_where_their_ends_are_not_round() -> None:
     assert (made["x"].low, made["x"].high, made["n"].low, made["n"].high) == (0.0, 10.0, 0, 300)
     assert made["x"].range == space["x"].range
     assert made["n"].range == space["n"].range
-    assert [str(each) for each in kept] == ["x within [0.37, 9.51]", "n within [3, 250]"]
+    assert [str(each) for each in kept] == ["within('x', 0.37, 9.51)", "within('n', 3, 250)"]
     assert mace.FeatureSpace.from_json(made.to_json()) == made
 
 
