@@ -161,17 +161,22 @@ class Explanation(Sequence[Counterfactual]):
                 blame = f" {self.reason[0].upper()}{self.reason[1:]}." if self.reason else ""
                 return f"{now} No counterfactual exists for {self.target}: proved.{blame}"
             case Status.UNKNOWN:
-                proved = "" if NOT_PROVED in self.reason else f" Proved: none nearer than {self.lower:.6g}."
+                proved = f" Proved: none nearer than {self.lower:.6g}{self.among}."
+                proved = "" if NOT_PROVED in self.reason else proved
                 return f"{now} No counterfactual in hand for {self.target}: {self.reason}.{proved}"
             case Status.REACHED:
                 return f"Nothing to change: {self.reason}."
             case Status.ERROR:
                 return f"Not explained: {self.error}"
-        among = " among round values" if self.round_to else ""
         is_open = self.status != Status.OPTIMAL
         proved = self.reason if self.reason.startswith(NOT_PROVED) else f"not proved nearest: {self.reason}"
-        proved = proved if is_open else f"proved nearest{among}"
+        proved = proved if is_open else f"proved nearest{self.among}"
         return f"{now} {len(self)} way{'s' if len(self) > 1 else ''} to {self.target}, {proved} ({self.distance} distance)."
+
+    @property
+    def among(self) -> str:
+        """Words that follow what is proved where answers are round; empty where they may be any row."""
+        return " among round values" if self.round_to else ""
 
     def _scored(self) -> str:
         text = "" if self._scores is None or self.score_of == "prediction" else self._scores.text(0)
@@ -182,8 +187,10 @@ class Explanation(Sequence[Counterfactual]):
         if not self.exhausted or not self:
             return ""
         if "sets" in self.diversity:
-            return "No further set of features leads there, but more or fewer of these: proved."
-        return f"No further counterfactual exists{' that differs as asked' if self.diversity else ''}: proved."
+            return f"No further set of features leads there, but more or fewer of these: proved{self.among}."
+        return (
+            f"No further counterfactual exists{' that differs as asked' if self.diversity else ''}: proved{self.among}."
+        )
 
     def why(self) -> str:
         """Return two sentences of plain English: what decided, and what is proved of it, what is not."""
@@ -250,7 +257,7 @@ class Explanation(Sequence[Counterfactual]):
         """Return a letter to the person in plain words: what would have to change, by how much, and what stays.
 
         The values are those of the answer, to the last digit: they are confirmed by the model, and a letter that rounded them could be
-        wrong. For short ones ask for ``explain(digits=...)``, which rounds and asks the model again.
+        wrong. They are as round as the data are, or as ``explain(round_to=...)`` asks for.
 
         Parameters
         ----------

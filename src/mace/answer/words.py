@@ -40,7 +40,9 @@ def why(explanation: Explanation) -> str:
         case Status.UNKNOWN:
             says = says if explanation.prediction is not None else "The model was not asked"
             least = (
-                f"only that nothing nearer than {explanation.lower:.6g} does" if explanation.lower > 0 else "nothing"
+                f"only that nothing nearer than {explanation.lower:.6g} does{explanation.among}"
+                if explanation.lower > 0
+                else "nothing"
             )
             return (
                 f"{says}, and no row that reaches {explanation.target} is in hand: {explanation.reason}. "
@@ -68,7 +70,7 @@ def _proved(explanation: Explanation) -> str:
     best = explanation[0]
     near = f"in the {explanation.distance} distance, within the space and the constraints"
     if best.status == Status.OPTIMAL:
-        first = f"It is proved that no smaller change does, {near}"
+        first = f"It is proved that no smaller change does{explanation.among}, {near}"
         rest = (
             ""
             if explanation.status == Status.OPTIMAL
