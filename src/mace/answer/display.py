@@ -41,7 +41,7 @@ def as_html(explanation: Explanation) -> str:
         rows = "".join(_html_row(counterfactual.named(change), change) for change in counterfactual.changes)
         parts.append(
             f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-            f'<p style="margin:.25em 0">{_badges(counterfactual)} {_lines(counterfactual.summary())}</p>'
+            f'<p style="margin:.25em 0">{_badges(counterfactual, explanation.among)} {_lines(counterfactual.summary())}</p>'
         )
     if explanation.no_further():
         parts.append(f'<p style="margin:.25em 0">{escape(explanation.no_further())}</p>')
@@ -61,9 +61,9 @@ def _html_row(name: str, change: Change) -> str:
     return "<tr>" + "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells) + "</tr>"
 
 
-def _badges(counterfactual: Counterfactual) -> str:
+def _badges(counterfactual: Counterfactual, among: str) -> str:
     is_proved = counterfactual.status == Status.OPTIMAL
-    made = _badge("proved nearest", PROVED_COLOUR) if is_proved else _badge("not proved nearest", OPEN_COLOUR)
+    made = _badge(f"proved nearest{among}", PROVED_COLOUR) if is_proved else _badge("not proved nearest", OPEN_COLOUR)
     return made if counterfactual.certificate is None else f"{made} {_badge('certificate', PROVED_COLOUR)}"
 
 

@@ -38,11 +38,11 @@ Everything else may stay as it is{% if stays %}: {{ stays|join(", ") }}{% endif 
 {% if number > 1 %}
 There are other ways to this decision that change less.
 {% elif is_proved %}
-We have proved that no smaller change leads to this decision, as we measure changes and within what may be asked of you.
+We have proved that no smaller change{{ among }} leads to this decision, as we measure changes and within what may be asked of you.
 {% elif lower == 0 %}
 There may be a smaller change that leads to this decision: we have looked for one, and proved nothing.
 {% else %}
-There may be a smaller change that leads to this decision; we have proved only that none is less than {{ share }} of this one.
+There may be a smaller change that leads to this decision; we have proved only that none{{ among }} is less than {{ share }} of this one.
 {% endif %}
 {% else %}
 We have proved that no change would have led to {{ target }}{% if reason %}: {{ reason }}{% endif %}.
@@ -69,11 +69,12 @@ HTML = """\
 {% if number > 1 %}
 <p>There are other ways to this decision that change less.</p>
 {% elif is_proved %}
-<p>We have proved that no smaller change leads to this decision, as we measure changes and within what may be asked of you.</p>
+<p>We have proved that no smaller change{{ among }} leads to this decision, as we measure changes and within what may be asked of you.</p>
 {% elif lower == 0 %}
 <p>There may be a smaller change that leads to this decision: we have looked for one, and proved nothing.</p>
 {% else %}
-<p>There may be a smaller change that leads to this decision; we have proved only that none is less than {{ share }} of this one.</p>
+<p>There may be a smaller change that leads to this decision;
+we have proved only that none{{ among }} is less than {{ share }} of this one.</p>
 {% endif %}
 {% else %}
 <p>We have proved that no change would have led to {{ target }}{% if reason %}: {{ reason }}{% endif %}.</p>
@@ -133,6 +134,7 @@ def words_of(
         "number": number,
         "stays": [names.get(name, name) for name in explanation.factual if name not in (*changed, *hidden)],
         "is_proved": answer is None or answer.status == Status.OPTIMAL,
+        "among": " to round values" if explanation.round_to else "",
         "share": f"{math.floor(100 * share)} %",
         "distance": None if answer is None else answer.distance,
         "lower": explanation.lower if answer is None else answer.lower,
