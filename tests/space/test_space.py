@@ -238,7 +238,7 @@ def test_an_override_of_no_column_is_refused() -> None:
 
 
 def test_the_space_prints_as_the_code_that_makes_it() -> None:
-    made = eval(repr(SPACE), vars(mace) | {name: getattr(mace, name) for name in mace.__all__})
+    made = eval(str(SPACE), vars(mace) | {name: getattr(mace, name) for name in mace.__all__})
     assert made == SPACE
     assert json.loads(SPACE.to_json())["features"]["debt"]["missing"] is True
 
@@ -250,7 +250,7 @@ def test_protected_features_are_marked_and_kept() -> None:
     marked = SPACE.protect("housing", "age")
     assert (SPACE.protected, marked.protected) == ((), ("age", "housing"))
     assert marked.protect("debt").protected == ("age", "debt", "housing")
-    assert repr(marked) == f"{SPACE!r}.protect('age', 'housing')"
+    assert str(marked) == f"{SPACE}.protect('age', 'housing')"
     assert list(marked.items()) == list(SPACE.items())
     assert marked.validate(ROW) == SPACE.validate(ROW)
     assert marked.replace(age=integer(0, 9)).protected == ("age", "housing")

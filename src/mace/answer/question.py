@@ -198,9 +198,8 @@ class Question:
         stated = statement.to_dict()
         del stated["factual"], stated["earlier"]
         stated["diversity"] = str(self.diversity) if self.count > 1 else None
-        return stated | {
-            name: getattr(self, name) for name in ("count", "time_limit", "solver", "certify", "digits", "round_to")
-        }
+        options = {name: getattr(self, name) for name in ("count", "time_limit", "solver", "certify", "digits")}
+        return stated | options | ({"round_to": self.steps} if self.steps else {})
 
 
 def is_seconds(limit: object) -> bool:

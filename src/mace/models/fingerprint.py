@@ -14,7 +14,7 @@ from mace.forms import Form
 from mace.models.reading import Reading
 from mace.space import FeatureSpace
 
-LATER: dict[str, object] = {"dtype": None, "handed": "float64", "further_steps": 0}
+LATER: dict[str, object] = {"dtype": None, "handed": "float64", "further_steps": 0, "observed": None}
 """Fields that 0.1.0 did not have, and what they are where nothing is said: left out there, so that fingerprints stay what they were."""
 
 
