@@ -275,7 +275,7 @@ class Explainer:
         key = tuple(steps.items())
         if key not in self._of_round_values:
             space, kept = rounded(self.space, steps)
-            self._of_round_values[key] = Explainer(self.model, space), kept
+            self._of_round_values[key] = Explainer(self.model, space, unread=self.unread), kept
         return self._of_round_values[key]
 
     def _nearest(self, row: Row, question: Question, started: float, *, is_last: bool = True) -> Explanation:
