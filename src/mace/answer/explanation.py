@@ -323,11 +323,11 @@ class Explanation(Sequence[Counterfactual]):
             **({"hints": list(self.hints)} if self.hints else {}),
             "diversity": self.diversity,
             "conflict": [str(constraint) for constraint in self.conflict],
+            "round_to": self.round_to,
+            "lower_unrounded": self.lower if self._unrounded is None else self._unrounded.known,
             "score": self.score,
             "score_of": self.score_of,
             "threshold": list(self.threshold) if isinstance(self.threshold, tuple) else self.threshold,
-            "round_to": self.round_to,
-            "lower_unrounded": self.lower if self._unrounded is None else self._unrounded.known,
             "counterfactuals": [counterfactual.to_dict() for counterfactual in self],
         }
 
