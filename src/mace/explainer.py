@@ -89,7 +89,8 @@ class Explainer:
     >>> print(Explainer(model, space).explain({"age": 35, "income": 25}, target=1)[0])
     feature  now  instead
     income   25   41
-    predicted 1; distance 0.08, proved at least 0.08 (optimal)
+    predicted 1: P(1) 0 -> 1, threshold 0.5
+    distance 0.08, proved at least 0.08 (optimal)
     """
 
     def __init__(
@@ -202,8 +203,8 @@ class Explainer:
         accuracy : float
             ε: stop when upper - lower <= ε.
         time_limit : float, optional
-            Seconds for the whole call; what the model's own ``predict`` takes at the end, and loading or compiling kernels, once in a
-            process, come on top.
+            Seconds for the whole call; what the model's own ``predict`` takes at the end comes on top, and what is done once: loading or
+            compiling kernels, and reading the model for round values.
         solver : str
             ``"auto"`` or a name from ``mace list solvers``.
         certify : bool
@@ -249,7 +250,11 @@ class Explainer:
         steps = self._steps(question)
         if not steps:
             return self._nearest(row, question, started)
-        explainer, kept = self._rounded(steps)
+        begun = time.monotonic()
+        with self._live.question():
+            explainer, kept = self._rounded(steps)
+        # Reading the model once more is not on the clock.
+        started += time.monotonic() - begun
         asked = question.rounded(explainer.space, kept)
         made = explainer._nearest(self.space.validate(row), asked, started, is_last=False)
         if made.status == Status.REACHED:
@@ -274,6 +279,8 @@ class Explainer:
         """Return an explainer over the space of round values, and what keeps its answers in the ranges of this one."""
         key = tuple(steps.items())
         if key not in self._of_round_values:
+            # What is read now must be what was read then.
+            self._live.check()
             space, kept = rounded(self.space, steps)
             self._of_round_values[key] = Explainer(self.model, space, unread=self.unread), kept
         return self._of_round_values[key]

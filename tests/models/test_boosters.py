@@ -47,7 +47,9 @@ def margins(name: str, model: Any, X: Any) -> Any:
     if name == "xgboost":
         return model.predict(X, output_margin=True)
     if name == "lightgbm":
-        trees = model.booster_.current_iteration() if model.boosting_type == "rf" else 1  # predict takes the mean
+        trees = (
+            model.booster_.current_iteration() if getattr(model, "boosting_type", "") == "rf" else 1
+        )  # predict takes the mean
         return model.predict(X, raw_score=True) / trees
     return model.predict(X, prediction_type="RawFormulaVal")
 

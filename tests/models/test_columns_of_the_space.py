@@ -70,7 +70,7 @@ def fitted(name: str) -> tuple[Any, pd.DataFrame]:
 def test_any_order_of_the_features_gives_the_same_answers(name: str) -> None:
     model, frame = fitted(name)
     space = mace.FeatureSpace.from_frame(frame)
-    turned = mace.FeatureSpace({feature: space[feature] for feature in reversed(space.names)})
+    turned = mace.FeatureSpace({feature: space[feature] for feature in reversed(space.names)}, round_to=space.round_to)
     own, other = mace.Explainer(model, space), mace.Explainer(model, turned)
     assert list(other.space) == list(reversed(frame.columns))
     for number in range(4):

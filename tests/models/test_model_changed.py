@@ -261,6 +261,7 @@ def test_the_least_edit_is_noticed_of_a_model_that_holds_what_cannot_be_pickled(
 def test_a_model_that_is_the_same_is_not_read_again_to_certify(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading takes far longer than hashing what a model holds, and would come out of the time limit."""
     _, explainer = read(name)
+    explainer.explain(X.iloc[0], time_limit=1)
     monkeypatch.setattr("mace.models.live.read_or_ask", lambda *_: pytest.fail("it is read again"))
     for row in range(2):
         explainer.explain(X.iloc[row], certify=True, time_limit=1)
@@ -346,7 +347,7 @@ def test_labels_edited_in_place_are_noticed_and_no_key_error() -> None:
     model, explainer = read("linear")
     _edit_classes(model)
     with pytest.raises(mace.ModelChanged, match="it fails where it was asked"):
-        explainer.explain(X.iloc[0])
+        explainer.explain(X.iloc[0], round_to=None)
 
 
 def test_regressions_are_noticed_too() -> None:

@@ -115,6 +115,7 @@ def _plain() -> dict[str, Any]:
         ensemble.BaggingClassifier(TREE, 3),
         ensemble.VotingClassifier([("a", TREE), ("b", FOREST)], voting="soft"),
         ensemble.StackingClassifier([("a", TREE), ("b", FOREST)], cv=2),
+        ensemble.StackingRegressor([("a", tree.DecisionTreeRegressor(max_depth=2)), ("b", linear_model.Ridge())], cv=2),
     ]
     found = {type(model).__name__: model for model in models}
     losses = ("hinge", "log_loss", "modified_huber", "squared_hinge", "perceptron", "squared_error", "huber")

@@ -345,7 +345,8 @@ class Explanation(Sequence[Counterfactual]):
             raise InvalidOption(
                 f"from_dict: version {data['version']!r:.40} of explanations is not known; this MACE reads 1 to {SCHEMA_VERSION}."
             )
-        steps = {name: part(data["round_to"], "round_to", name, float) for name in data.get("round_to", ())}
+        given = get("round_to", dict) if "round_to" in data else {}
+        steps = {name: part(given, "round_to", name, float) for name in given}
         made = cls(
             counterfactuals=tuple(Counterfactual.from_dict(each) for each in get("counterfactuals", list)),
             status=status_of(get("status", str)),
