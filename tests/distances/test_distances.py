@@ -120,6 +120,8 @@ def test_a_function_is_a_distance() -> None:
         (lambda: Distance(l1=math.nan), "l1 is nan"),
         (lambda: Distance(l1=0.5, l2=0.5), "l2 cannot be mixed"),
         (lambda: Distance(l1=1, weights={"x": 0}), "weight of 'x' is 0"),
+        (lambda: Distance(weights={"x": 0}), "weight of 'x' is 0"),
+        (lambda: Distance(weights={}), "add up to 0"),
         (lambda: Distance(l1=1, weights={"xx": 1}).from_factual(SPACE, (0.0, 5, 0, 0, 0.5, 5)), "no feature 'xx'"),
         (lambda: as_distance(lambda new: 1).from_factual(SPACE, (0.0, 5, 0, 0, 0.5, 5)), "cannot read the distance"),
         (lambda: as_distance(lambda new, old: new.n % 2).from_factual(SPACE, (0.0, 5, 0, 0, 0.5, 5)), "cannot read"),
@@ -221,3 +223,8 @@ def test_a_registered_distance_that_cannot_be_taken_is_refused() -> None:
 def test_a_certificate_of_a_distance_that_is_not_installed_is_refused() -> None:
     with pytest.raises(mace.InvalidDistance, match="norms of other packages: none"):
         mace.Distance(others={"halves": 1.0})
+
+
+def test_weights_alone_are_those_of_l1() -> None:
+    assert Distance(weights={"x": 2.5}) == Distance(l1=1, weights={"x": 2.5})
+    assert Distance(linf=1, weights={"x": 2.5}).l1 == 0

@@ -88,7 +88,7 @@ class Distance:
     Parameters
     ----------
     l0, l1, linf : float
-        The shares, none negative, with sum 1 (to within 1e-9; then normalised exactly).
+        The shares, none negative, with sum 1 (to within 1e-9; then normalised exactly). Weights alone are those of l1.
     l2 : float
         1 or 0: l2 stands alone.
     weights : mapping of str to float
@@ -117,6 +117,8 @@ class Distance:
         for name, share in self._shares.items():
             if isinstance(share, bool) or not isinstance(share, int | float) or not math.isfinite(share) or share < 0:
                 raise InvalidDistance(f"{name} is {share!r}; a share is a number from 0 to 1.")
+        if self.weights and not any(self._shares.values()):
+            object.__setattr__(self, "l1", 1.0)
         whole = sum(self._shares.values())
         if abs(whole - 1) > 1e-9:
             raise InvalidDistance(f"The shares {' + '.join(self._shares)} add up to {whole}; they must add up to 1.")
