@@ -11,6 +11,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from mace.answer.conflicts import Undecided
+from mace.answer.costs import costs
 from mace.answer.counterfactual import Counterfactual
 from mace.answer.driver import Driver
 from mace.answer.explanation import Explanation
@@ -26,6 +27,7 @@ from mace.clock import without_pauses
 from mace.constraints import Constraint, Constraints
 from mace.constraints.causal import Causal, check_conditions
 from mace.constraints.differ import Differ
+from mace.distances import as_distance
 from mace.errors import InvalidOption, InvalidSpace, cut, did_you_mean
 from mace.forms import TreeEnsemble
 from mace.models import Reading
@@ -37,6 +39,8 @@ from mace.space import FeatureSpace, Point, Row, Scalar
 from mace.targets import of_label, reached
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from mace.batch import Batch
     from mace.batch.protocol import BatchOptions
 
@@ -396,6 +400,34 @@ class Explainer:
 
     def _statement(self, factual: Point, question: Question) -> Statement:
         return question.statement(self._live.fingerprint, factual, self.causes)
+
+    def cost_table(self, row: Row, distance: object = "l1") -> pd.DataFrame:
+        """Return what one step of each feature costs from a row: another level, a year, a thousand.
+
+        Steps are powers of ten, small beside the range; the distances of several features add up for l1, not for others.
+
+        Parameters
+        ----------
+        row, distance
+            As for :meth:`explain`.
+
+        Examples
+        --------
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from mace.space import FeatureSpace, integer, ordinal
+        >>> space = FeatureSpace({"age": integer(18, 90), "income": integer(0, 50_000), "degree": ordinal([0, 1, 2])})
+        >>> model = DecisionTreeClassifier().fit([[30, 10_000, 0], [50, 39_000, 1]], [0, 1])
+        >>> print(Explainer(model, space).cost_table([30, 20_000, 1]).to_string(index=False))
+        feature change  distance
+            age     +1  0.004630
+         income  +1000  0.006667
+         degree 1 -> 2  0.166667
+        """
+        import pandas as pd
+
+        factual = self.space.point(row)
+        found = costs(self.space, as_distance(distance).from_factual(self.space, factual), factual)
+        return pd.DataFrame(found, columns=["feature", "change", "distance"])
 
     @_watched
     def levers(
