@@ -117,6 +117,13 @@ def gone_within(processes: list[int], seconds: float) -> bool:
     return not any(map(is_alive, processes))
 
 
+def without_scores(explanation: dict[str, Any]) -> dict[str, Any]:
+    """Return an explanation without what is asked of the model for all rows at the end."""
+    scores = ("score", "score_of", "threshold")
+    made = {key: value for key, value in explanation.items() if key not in scores}
+    return made | {"counterfactuals": [each | {"score": None} for each in made["counterfactuals"]]}
+
+
 def check_complete(run: Run, count: int) -> None:
     answers = [json.loads(line) for line in run.out.read_text().splitlines()]
     assert [answer["row"] for answer in answers] == list(range(count))
@@ -134,7 +141,7 @@ def test_sigterm_ends_a_batch_as_ctrl_c_does(batch: Callable[..., Run]) -> None:
     run.process.send_signal(signal.SIGTERM)
     code, out, error = run.end()
     assert (code, out) == (3, "")
-    assert error == f"Interrupted. The answers so far are in {run.checkpoint}; go on with --resume.\n"
+    assert error.startswith(f"Interrupted. The answers so far are in {run.checkpoint}; go on with --resume.\n")
     assert gone_within(workers, 5)
     assert not list(run.temporary.glob("mace-*"))
     assert stat.S_IMODE(run.checkpoint.stat().st_mode) == 0o600
@@ -167,7 +174,8 @@ def test_workers_die_with_a_killed_parent_and_its_files_go_at_the_next_start(bat
     assert list(run.temporary.glob("mace-batch-*/explainer.pickle"))
     assert list(run.out.parent.glob(".answers.jsonl.*.part"))
     code, _, error = run.whole()
-    assert (code, error) == (0, "")
+    assert code == 0
+    assert error.startswith("Hint: ")
     check_complete(run, ROWS)
     assert not list(run.out.parent.glob(".*"))
 
@@ -209,7 +217,8 @@ def test_a_checkpoint_that_finds_no_room_keeps_what_it_has(batch: Callable[..., 
     check_complete(run, ROWS)
     answers = [json.loads(line) for line in run.out.read_text().splitlines()]
     for line in kept:
-        assert answers[line["row"]] == {"row": line["row"], **line["explanation"]}, "an answer was made twice"
+        kept_answer = {"row": line["row"], **line["explanation"]}
+        assert without_scores(answers[line["row"]]) == without_scores(kept_answer), "an answer was made twice"
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ VALID = mace.Verdict("valid")
 def certificates(case: Case) -> Iterator[mace.Certificate]:
     """Yield the certificates of a question, read back from text."""
     explanation = mace.Explainer(case.model, case.space).explain(
-        case.row, solver="network", certify=True, **case.question
+        case.row, solver="network", certify=True, **{"diversity": mace.differ(), **case.question}
     )
     for certificate in [*(answer.certificate for answer in explanation), explanation.certificate]:
         if certificate is not None:

@@ -204,7 +204,8 @@ def test_diverse_answers_near_data_are_proved() -> None:
         explainer = explainer_of(kind)
         (row,) = rows_of(explainer, 0, 1)
         near = mace.near_data(frame_of(5, 30), k=2, radius=0.1)
-        answer = explainer.explain(row, target=1, constraints=[near, "a + b <= 6"], count=3, certify=True)
+        question = {"target": 1, "constraints": [near, "a + b <= 6"], "count": 3, "diversity": mace.differ()}
+        answer = explainer.explain(row, **question, certify=True)
         assert len(answer) == 3
         for each in answer:
             assert each.certificate is not None

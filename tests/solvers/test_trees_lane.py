@@ -209,7 +209,7 @@ def test_an_interrupt_keeps_what_was_found() -> None:
         "signal.signal(signal.SIGALRM, interrupt)\n"
         # Not before the search has begun: an interrupt of the model's own predict is the user's.
         "begun = []\n"
-        "begin = lambda *_: begun or begun.append(signal.setitimer(signal.ITIMER_REAL, 0.2))\n"
+        "begin = lambda *_: begun or begun.append(signal.setitimer(signal.ITIMER_REAL, 0.05))\n"
         "explanation = explainer.explain(row, time_limit=60, on_progress=begin)\n"
         "assert begun\n"
         "print(explanation.status, '|', explanation.reason)\n"
