@@ -20,7 +20,7 @@ from mace.answer.levers import Levers, menu
 from mace.answer.nearest import NearestRows
 from mace.answer.question import Question
 from mace.answer.region import RecourseRegion, Widening
-from mace.answer.rounding import RoundTo, Unrounded, is_narrow, rounded
+from mace.answer.rounding import RoundTo, Unrounded, rounded
 from mace.answer.scoring import Measure, with_scores
 from mace.certify.statement import Statement, check_can_state
 from mace.clock import without_pauses
@@ -214,12 +214,13 @@ class Explainer:
         certify : bool
             Whether each answer gets a certificate, a proof that :func:`~mace.verify` checks without the solver that found it.
         digits : int or mapping of str to int, optional
-            So many decimals for real answers, or for those of some features: ``digits=2`` is ``round_to=0.01``. With causes or
-            ``robust`` the answer is rounded afterwards, where that leaves it valid, and is ``feasible`` where it is farther then.
+            So many decimals for real answers, or for those of some features. Of trees, ``digits=2`` is ``round_to=0.01``. Of other models,
+            and with causes or ``robust``, the answer is rounded afterwards, where that leaves it valid, and is ``feasible`` where it is
+            farther then.
         round_to : number, mapping of str to number, "auto" or None
             Answers are multiples of this number, counted from 0, and proved nearest among such: ``{"income": 100}``. ``"auto"``: as the
-            data are written that the space was inferred from (``space.round_to``). Where no round answer exists, one that is not is
-            given. ``None``: any number that the space has.
+            data are written that the space was inferred from (``space.round_to``), for trees and their ensembles. Where no round answer
+            exists, one that is not is given. ``None``: any number that the space has.
         on_progress : callable, optional
             Receives (lower, upper, calls).
 
@@ -275,9 +276,9 @@ class Explainer:
         if self.causes is not None:
             question.check_can_only_shorten("causes")
             return {}
-        # The lane of networks takes no grid of narrow floats; whoever names one is answered by another.
-        is_any = isinstance(self._reading.form, TreeEnsemble) or question.is_rounding_given
-        return {name: step for name, step in question.steps.items() if is_any or not is_narrow(self.space[name])}
+        # Where a sum decides, the nearest round row makes up for the rounding by small changes of other features, which nobody wants.
+        is_wanted = isinstance(self._reading.form, TreeEnsemble) or question.is_rounding_given
+        return question.steps if is_wanted else {}
 
     def _rounded(self, steps: dict[str, float]) -> tuple[Explainer, tuple[Constraint, ...]]:
         """Return an explainer over the space of round values, and what keeps its answers in the ranges of this one."""

@@ -175,7 +175,7 @@ def test_a_rounded_answer_still_flips_the_model(model: Any, digits: Any) -> None
         assert exact[0].lower <= rounded[0].lower <= rounded[0].distance
         assert rounded.lower_unrounded == exact.lower
         assert model.predict(pd.DataFrame([rounded[0].values]))[0] == rounded[0].prediction != exact.prediction
-        assert rounded.status == "optimal"
+        assert rounded.status == "optimal" or "rounded" in rounded.reason
 
 
 def test_bad_digits_are_refused() -> None:

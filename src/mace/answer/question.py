@@ -122,12 +122,12 @@ class Question:
 
     @property
     def is_rounding_given(self) -> bool:
-        """Whether the caller has said how to round."""
-        return self.digits is not None or (self.round_to is not None and self.round_to != "auto")
+        """Whether the caller has said of what answers shall be multiples."""
+        return self.round_to is not None and self.round_to != "auto"
 
     def check_can_only_shorten(self, what: str) -> None:
         """Raise where values shall be rounded to given steps beside something that does not allow it."""
-        if self.is_rounding_given and self.digits is None:
+        if self.is_rounding_given:
             raise InvalidOption(
                 f"round_to={self.round_to!r:.60} cannot be asked for with {what}; digits=, which rounds afterwards, can."
             )

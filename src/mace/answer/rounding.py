@@ -16,7 +16,7 @@ from mace.constraints import Constraint
 from mace.constraints.within import within
 from mace.errors import InvalidOption, InvalidSpace, did_you_mean
 from mace.exact import decimal_fraction
-from mace.space import Feature, FeatureSpace, Integer, Real
+from mace.space import FeatureSpace, Integer, Real
 
 RoundTo = float | str | Mapping[str, float | None] | None
 """What ``round_to`` may be: ``"auto"``, one step for all reals, a step for each of some features, or ``None`` for no rounding."""
@@ -99,11 +99,6 @@ class Unrounded:
         if self.known is None and self._ask is not None:
             self.known = self._ask()
         return self.known
-
-
-def is_narrow(feature: Feature) -> bool:
-    """Return whether a feature's values are floats of fewer digits than float64's."""
-    return isinstance(feature, Real) and feature.is_single
 
 
 def rounded(space: FeatureSpace, steps: Mapping[str, float]) -> tuple[FeatureSpace, tuple[Constraint, ...]]:
