@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from mace.certify.trusted import TRUSTED
-from mace.cli.lists import KINDS, listed
+from mace.cli.lists import LISTED, listed
 from mace.reductions import REDUCTIONS
-from mace.space.sensitive import WORDS
+from mace.space.sensitive import SENSITIVE_WORDS
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
@@ -19,7 +19,7 @@ DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 def supported() -> str:
     """Return what is supported as a Markdown table, read from the registries."""
     rows = ["| | |", "| --- | --- |"]
-    for kind in KINDS:
+    for kind in LISTED:
         names = ", ".join(f"`{name}`" for name, _ in listed(kind))
         rows.append(f"| {kind} | {names} |")
     return "\n".join(rows)
@@ -50,7 +50,7 @@ def trusted() -> str:
 
 def sensitive() -> str:
     """Return the words by which features are told that nobody should be asked to change."""
-    return ", ".join(sorted(WORDS)) + "."
+    return ", ".join(sorted(SENSITIVE_WORDS)) + "."
 
 
 def reductions() -> str:

@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,39 @@ def test_no_two_classes_have_one_name() -> None:
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
     assert not {name: paths for name, paths in found.items() if len(paths) > 1}
+
+
+PROTOCOL = {"TAKES", "CUTS_BOXES", "IS_AUTOMATIC", "RECIPE", "SCHEMA_VERSION", "VERSION"}
+"""What every lane, data set or file format states of itself."""
+
+NUMBERS = {"ZERO", "ONE"}
+"""Of fractions and of formulas."""
+
+
+def test_no_constant_has_two_values() -> None:
+    """One name has one value wherever it stands; kernels apart, whose constants are positions in their own arrays."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for path in FILES:
+        for node in ast.parse(path.read_text()).body if not is_kernel(path) else ():
+            for name, value in constants(node):
+                found.setdefault(name, {}).setdefault(ast.dump(value), []).append(str(path.relative_to(SOURCE)))
+    several = {name: list(values.values()) for name, values in found.items() if len(values) > 1}
+    assert not {name: paths for name, paths in several.items() if name not in PROTOCOL | NUMBERS}
+
+
+def constants(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the public constants that a statement of a module defines, with their values."""
+    if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+        return
+    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        pairs = [(target, node.value)]
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            pairs = list(zip(target.elts, node.value.elts, strict=True))
+        yield from (
+            (each.id, value)
+            for each, value in pairs
+            if isinstance(each, ast.Name) and each.id.isupper() and each.id[0] != "_"
+        )
 
 
 def test_files_and_functions_are_short() -> None:

@@ -10,10 +10,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from threading import RLock
 
-SHORT = 10.0
+SHORT_LIMIT = 10.0
 """Seconds: in a longer limit, a pause of a tenth of a second hardly ever falls on the deadline."""
 
-NEVER = 2**30
+NO_COLLECTION = 2**30
 """A threshold of garbage collection that is not reached."""
 
 _DEADLINE: ContextVar[float] = ContextVar("deadline", default=math.inf)
@@ -57,14 +57,14 @@ class _Collections:
         with self._lock:
             if not self._askers:
                 self._thresholds = gc.get_threshold()
-                gc.set_threshold(*self._thresholds[:2], NEVER)
+                gc.set_threshold(*self._thresholds[:2], NO_COLLECTION)
             self._askers += 1
         try:
             yield
         finally:
             with self._lock:
                 self._askers -= 1
-                if not self._askers and gc.get_threshold()[2] == NEVER:
+                if not self._askers and gc.get_threshold()[2] == NO_COLLECTION:
                     gc.set_threshold(*self._thresholds)
 
 
@@ -76,5 +76,5 @@ def without_pauses(limit: object) -> AbstractContextManager[None]:
 
     A full one looks at every object of the process and holds all threads: a tenth of a second for what a few libraries import.
     """
-    is_short = isinstance(limit, int | float) and limit <= SHORT
+    is_short = isinstance(limit, int | float) and limit <= SHORT_LIMIT
     return _COLLECTIONS.put_off() if is_short else nullcontext()

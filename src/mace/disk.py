@@ -18,7 +18,7 @@ from mace.errors import InvalidOption
 MOST_JSON = 2**28
 """Bytes of the largest JSON or TOML file that is read."""
 
-MOST_DEPTH = 40
+DEEPEST_JSON = 40
 """Objects and lists inside each other."""
 
 MOST_DIGITS = 40
@@ -73,7 +73,7 @@ def parse_json(text: str | bytes) -> Any:
             text, parse_constant=_refuse_number, parse_float=_float, parse_int=_integer, object_pairs_hook=_object
         )
     except RecursionError as error:
-        raise ValueError(f"nested more than {MOST_DEPTH} deep") from error
+        raise ValueError(f"nested more than {DEEPEST_JSON} deep") from error
     _check_depth(data)
     if ("\\ud" if isinstance(text, str) else b"\\ud") in text.lower():  # type: ignore[operator]
         _check_letters(data)
@@ -89,7 +89,7 @@ def _check_letters(data: Any) -> None:
 
 def _check_depth(data: Any) -> None:
     layer = [data]
-    for _ in range(MOST_DEPTH):
+    for _ in range(DEEPEST_JSON):
         layer = [
             part
             for each in layer
@@ -99,7 +99,7 @@ def _check_depth(data: Any) -> None:
         ]
         if not layer:
             return
-    raise ValueError(f"nested more than {MOST_DEPTH} deep")
+    raise ValueError(f"nested more than {DEEPEST_JSON} deep")
 
 
 def _refuse_number(text: str) -> object:

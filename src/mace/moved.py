@@ -9,7 +9,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-MOVED = {
+NEW_HOMES = {
     "mace.batch.whole": ("mace.batch.batch",),
     "mace.causes": ("mace.constraints.causal",),
     "mace.diversity": ("mace.constraints.differ",),
@@ -28,11 +28,11 @@ class OldModules(MetaPathFinder, Loader):
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Return how to load an old module; ``None`` for all others."""
-        return ModuleSpec(name, self) if name in MOVED else None
+        return ModuleSpec(name, self) if name in NEW_HOMES else None
 
     def exec_module(self, module: ModuleType) -> None:
         """Have the names of the module looked up, with a warning."""
-        homes = MOVED[module.__name__]
+        homes = NEW_HOMES[module.__name__]
 
         def look_up(name: str) -> object:
             for home in homes:

@@ -21,7 +21,7 @@ from mace.models import Reading, read
 from mace.space import FeatureSpace, Integer, Point, Real, Value
 from mace.space.frames import as_pandas
 
-MOST_EDGES = 2000
+MOST_THRESHOLDS = 2000
 """So many thresholds are met at most, chosen at random where there are more."""
 
 
@@ -204,8 +204,8 @@ def _edges(form: TreeEnsemble, rng: np.random.Generator) -> list[tuple[int, floa
             if form.columns[column].table is None and math.isfinite(edge)
         }
     )
-    if len(found) > MOST_EDGES:
-        found = [found[k] for k in np.sort(rng.choice(len(found), MOST_EDGES, replace=False))]
+    if len(found) > MOST_THRESHOLDS:
+        found = [found[k] for k in np.sort(rng.choice(len(found), MOST_THRESHOLDS, replace=False))]
     return found
 
 

@@ -26,7 +26,7 @@ from mace.answer.explanation import Explanation
 from mace.answer.question import Question
 from mace.batch import Batch, Progress, Table, save
 from mace.batch.checkpoint import Checkpoint
-from mace.batch.stream import BLOCK, Stream
+from mace.batch.stream import ROWS_READ_AHEAD, Stream
 from mace.batch.workers import Workers
 from mace.language.source import remember_typed
 
@@ -356,7 +356,7 @@ def test_a_stream_reads_no_further_than_it_must() -> None:
 
     answers = EXPLAINER.explain_each(frames())
     assert next(answers).status == "optimal"
-    assert len(read) <= BLOCK // 400 + 1
+    assert len(read) <= ROWS_READ_AHEAD // 400 + 1
     answers.close()  # type: ignore[attr-defined]
 
 
@@ -364,8 +364,8 @@ def test_a_stream_reads_no_further_than_it_must() -> None:
 def test_a_stream_remembers_equal_rows_and_forgets_the_oldest() -> None:
     explainer = counting()
     stream = Stream(explainer, Question(explainer.space))
-    frames = [FRAME.head(3)] + [FRAME.iloc[:1]] * BLOCK
-    assert len(list(stream.answers(frames, remember=2))) == BLOCK + 3
+    frames = [FRAME.head(3)] + [FRAME.iloc[:1]] * ROWS_READ_AHEAD
+    assert len(list(stream.answers(frames, remember=2))) == ROWS_READ_AHEAD + 3
     assert explainer.asked == 4  # the first row is forgotten before the second block asks for it again
 
 

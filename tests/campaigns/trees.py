@@ -15,11 +15,11 @@ def prices(seed: int) -> tuple[str, str | None]:
     """Examine a finite problem with the engine of prices alone."""
     from mace.solvers.trees import search
 
-    patience, search.PATIENCE = search.PATIENCE, 0
+    patience, search.NODES_BEFORE_PRICES = search.NODES_BEFORE_PRICES, 0
     try:
         return examine(seed, finite=True)
     finally:
-        search.PATIENCE = patience
+        search.NODES_BEFORE_PRICES = patience
 
 
 def mixed(seed: int) -> tuple[str, str | None]:

@@ -20,7 +20,7 @@ from tampering import outcome_of, parts_of
 
 import mace
 from mace.certify.arrays import pack
-from mace.certify.certificate import MOST_DEPTH, Certificate, fraction_text, read_fraction
+from mace.certify.certificate import DEEPEST_CERTIFICATE, Certificate, fraction_text, read_fraction
 from mace.certify.statement import Statement
 from mace.models import read
 from mace.models.fingerprint import fingerprint
@@ -188,7 +188,7 @@ def test_fractions_are_text() -> None:
 
 def test_nesting_has_a_limit(certificate: Certificate) -> None:
     deep: Any = 1
-    for _ in range(MOST_DEPTH):
+    for _ in range(DEEPEST_CERTIFICATE):
         deep = [deep]
     with pytest.raises(mace.InvalidCertificate, match="deep"):
         Certificate.from_json(replace(certificate, evidence={"lane": "x", "deep": deep}).to_json())

@@ -143,7 +143,7 @@ def test_without_a_second_solver_it_is_unchecked(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_solver_that_does_not_finish_leaves_it_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checker, "SECONDS", 0.001)
+    monkeypatch.setattr(checker, "SOLVER_SECONDS", 0.001)
     with pytest.raises(Unchecked, match="not enough"):
         checker.check(random_network(4).problem, Fraction(1, 10**3), {"lane": "smt", "solver": "z3"}, silent)
 

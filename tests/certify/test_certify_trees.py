@@ -49,7 +49,7 @@ def test_certificates_of_random_ensembles_are_valid(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(0, 34, 2))
 def test_proofs_by_prices_are_valid(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trees.search, "PATIENCE", 0)
+    monkeypatch.setattr(trees.search, "NODES_BEFORE_PRICES", 0)
     monkeypatch.setattr(trees.search, "PLAIN_SHARE", -1.0)
     monkeypatch.setattr(trees.search, "LEAST_PROOF", 5.0)
     case = random_ensemble(seed + 17, finite=seed % 4 == 0)
@@ -181,7 +181,7 @@ def _priced() -> tuple[Case, mace.Certificate]:
     """Return a case with a proof by prices that needs them."""
     model, space, frame = _boosted()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trees.search, "PATIENCE", 0)
+        patch.setattr(trees.search, "NODES_BEFORE_PRICES", 0)
         patch.setattr(trees.search, "PLAIN_SHARE", -1.0)
         patch.setattr(trees.search, "LEAST_PROOF", 60.0)
         for number in np.argsort(model.predict_proba(frame)[:, 1])[::60]:

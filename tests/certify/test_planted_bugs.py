@@ -376,7 +376,7 @@ def too_far(found: Any) -> Any:
 TREES = ("forest", "boosting")
 NETWORKS = ("linear", "network")
 PRICES = (
-    ("mace.solvers.trees.search:PATIENCE", 0),
+    ("mace.solvers.trees.search:NODES_BEFORE_PRICES", 0),
     ("mace.solvers.trees.search:PLAIN_SHARE", -1.0),
     ("mace.solvers.trees.search:LEAST_PROOF", 5.0),
 )

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
-from mace.cli.lists import KINDS
+from mace.cli.lists import LISTED
 from mace.cli.main import run
 
 
@@ -153,7 +153,7 @@ def test_an_internal_error_exits_70_and_never_1(
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LISTED)
 def test_lists_come_from_the_tables(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["list", kind]) == 0
     assert len(capsys.readouterr().out.splitlines()) >= 2

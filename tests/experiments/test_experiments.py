@@ -25,7 +25,7 @@ from mace.experiments import tables as made
 from mace.experiments.approaches import Cell, applies
 from mace.experiments.figures import distances, save
 from mace.experiments.run import Results, cell_of
-from mace.experiments.setting import DATASETS, MODELS, NORMS, PAPER_MODELS, balanced_split, setting_of
+from mace.experiments.setting import DATASETS, FAMILIES, NORMS_OF_THE_PAPER, PAPER_MODELS, balanced_split, setting_of
 from mace.experiments.table import PaperTable, beside
 
 FIELDS = {"dataset", "model", "norm", "approach", "row", "distance", "lower", "status", "seconds"}
@@ -75,9 +75,9 @@ def test_factuals_are_held_out_rows_that_the_model_refuses() -> None:
 
 
 def test_models_are_the_papers() -> None:
-    assert MODELS["forest"].make().n_estimators == 10
-    assert MODELS["forest100"].make().n_estimators == 100
-    assert MODELS["mlp"].make().hidden_layer_sizes == (10, 10)
+    assert FAMILIES["forest"].make().n_estimators == 10
+    assert FAMILIES["forest100"].make().n_estimators == 100
+    assert FAMILIES["mlp"].make().hidden_layer_sizes == (10, 10)
     coded = setting_of("compas", "tree").model[0].transform(setting_of("compas", "tree").train_frame)
     assert coded.shape[1] == 5
     assert setting_of("compas", "lr").model[0].transform(setting_of("compas", "lr").train_frame).shape[1] == 7
@@ -103,7 +103,7 @@ def test_the_papers_tables_are_transcribed_whole() -> None:
         by_accuracy["1e-05"]["adult"][norm]
         for rivals in paper["distance"].values()
         for by_accuracy in rivals.values()
-        for norm in NORMS
+        for norm in NORMS_OF_THE_PAPER
     ]
     assert np.mean([value for value in adult if value is not None]) == pytest.approx(paper["decrease"]["adult"], abs=1)
 
@@ -393,7 +393,7 @@ def test_the_command_prints_tables_and_names_what_it_does_not_know(
     assert "'tabel' is not a table" in capsys.readouterr().err
     assert set(TABLES) >= {"coverage", "distance", "runtime", "age", "age-reduction", "diversity", "approaches"}
     assert set(DATASETS) <= set(mace.datasets.available())
-    assert set(PAPER_MODELS) <= set(MODELS)
+    assert set(PAPER_MODELS) <= set(FAMILIES)
 
 
 # ---- what is committed
@@ -412,6 +412,6 @@ def test_the_committed_tables_are_those_of_the_committed_lines() -> None:
     for table in [*tables, made.approaches(frame), made.accuracy(settings)]:
         assert table.markdown() in text, table.name
     assert {row[3] for row in tables[-1].rows} == {"", "holds"}
-    ours = frame[(frame.approach == "mace") & (frame.accuracy == made.FINE) & (frame.constraint == "")]
+    ours = frame[(frame.approach == "mace") & (frame.accuracy == made.FINE_ACCURACY) & (frame.constraint == "")]
     assert len(ours.groupby(["dataset", "model", "norm"], observed=True)) == 36
     assert len(ours) == 36 * ours.number.nunique()

@@ -21,7 +21,7 @@ from small_composites import GRID, MODELS, SPACE, draw, fitted
 import mace
 from mace import FeatureSpace, InvalidOption, real
 from mace.forms import Composite, Outcomes, Polyline
-from mace.forms.polyline import PAD, above_sigmoid, below_sigmoid, sigmoid
+from mace.forms.polyline import HEIGHT_ERROR, above_sigmoid, below_sigmoid, sigmoid
 from mace.language import run
 from mace.models import read
 from mace.models.agreement import agrees
@@ -53,7 +53,7 @@ def test_the_polylines_never_cross_the_sigmoid_and_touch_it_where_they_should() 
             assert below.value(Fraction(z)) <= exact <= above.value(Fraction(z)), (z, touching, low, high)
         for z in (z for z in touching if low < z < high):
             assert above.value(Fraction(z)) - below.value(Fraction(z)) <= Fraction(1, 10**9)
-    assert abs(sigmoid(-40.0) - float(exact_sigmoid(-40.0))) < PAD
+    assert abs(sigmoid(-40.0) - float(exact_sigmoid(-40.0))) < HEIGHT_ERROR
 
 
 def test_the_pieces_of_a_polyline_say_what_its_value_is() -> None:

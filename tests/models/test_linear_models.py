@@ -27,7 +27,7 @@ from sklearn.svm import LinearSVC, LinearSVR
 import mace
 from mace import Encoder, Explainer, FeatureSpace, InvalidTarget, UnsupportedModel, integer, real
 from mace.forms import Network
-from mace.models import LINEAR_CLASSIFIERS, LINEAR_REGRESSORS, REFUSED, read
+from mace.models import LINEAR_CLASSIFIERS, LINEAR_REGRESSORS, REFUSED_MODELS, read
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "LogisticRegressionCV": {"Cs": 2, "cv": 2},
@@ -283,7 +283,7 @@ def test_what_is_refused_by_name_exists_and_has_no_reader() -> None:
     from mace.models import MODELS
 
     names = {name for name, _ in all_estimators()}
-    for package, _, name in (key.partition(":") for key in REFUSED):
+    for package, _, name in (key.partition(":") for key in REFUSED_MODELS):
         assert name in names or package in ("torch", "mace")
         assert f"{package}:{name}" not in MODELS
 

@@ -522,7 +522,7 @@ def test_a_parser_that_dies_takes_nobody_with_it(tmp_path: Path, monkeypatch: py
     ):
         (tmp_path / "opening.py").write_text(code)
         assert said in refused(file)
-    monkeypatch.setattr(child, "SECONDS", 1)
+    monkeypatch.setattr(child, "CHILD_SECONDS", 1)
     (tmp_path / "opening.py").write_text("while True: pass")
     assert "did not open it within 1 seconds" in refused(file)
 
@@ -536,7 +536,7 @@ def test_opening_needs_little_memory(kind: str, tmp_path: Path) -> None:
     script = Path(child.__file__).with_name("opening.py")
     command = [sys.executable, "-P", str(script), kind, str(file), str(tmp_path)]
     assert subprocess.run([*command, str(2**26), "30"], capture_output=True, check=False).returncode != 0
-    assert subprocess.run([*command, str(child.BYTES), "30"], capture_output=True, check=False).returncode == 0
+    assert subprocess.run([*command, str(child.CHILD_MEMORY), "30"], capture_output=True, check=False).returncode == 0
 
 
 def test_a_trusted_file_is_opened_without_a_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

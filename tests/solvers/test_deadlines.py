@@ -15,7 +15,7 @@ from small_models import SPACE, model_of, people
 
 import mace
 from mace.answer.question import Question
-from mace.clock import NEVER, OutOfTime, check, until, without_pauses
+from mace.clock import NO_COLLECTION, OutOfTime, check, until, without_pauses
 from mace.constraints.near_data import Neighbours
 from mace.language import characteristic, parse
 from mace.problem import LATE, Limits
@@ -209,7 +209,7 @@ def test_full_garbage_collections_wait_for_the_end_of_a_short_question(limit: fl
     row = people()[0].iloc[0]
     explainer.explain(row, time_limit=limit, solver="smt", on_progress=lambda *_: seen.append(gc.get_threshold()[2]))
     assert seen
-    assert {number == NEVER for number in seen} == {is_put_off}
+    assert {number == NO_COLLECTION for number in seen} == {is_put_off}
     with pytest.raises(mace.InvalidRow):
         explainer.explain({"a": "no number"}, time_limit=limit)
     assert gc.get_threshold() == before
@@ -229,7 +229,7 @@ def test_full_garbage_collections_wait_for_the_last_of_several_threads() -> None
         thread.start()
     for thread in threads:
         thread.join()
-    assert seen == {(*before[:2], NEVER)}
+    assert seen == {(*before[:2], NO_COLLECTION)}
     assert gc.get_threshold() == before
 
 

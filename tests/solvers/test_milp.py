@@ -540,7 +540,7 @@ def test_an_interrupt_keeps_what_was_found() -> None:
 
 def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     explainer, row = hard()
-    monkeypatch.setattr("mace.solvers.milp.ball.MOST_OPEN", 3)
+    monkeypatch.setattr("mace.solvers.milp.ball.MOST_OPEN_NODES", 3)
     explanation = explainer.explain(row, solver="milp", time_limit=30)
     assert explanation.status == "feasible"
     assert explanation.reason == "memory limit reached"

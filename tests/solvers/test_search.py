@@ -16,7 +16,7 @@ from sklearn.ensemble import IsolationForest
 from small_models import SPACE, model_of, people
 
 import mace
-from mace.solvers.search.trials import BLOCK, MOST_ASKED
+from mace.solvers.search.trials import MOST_ROWS_TRIED, ROWS_A_TRIAL
 
 REFUSED = {"a": 2, "b": 2, "c": 3, "d": 5}
 
@@ -132,7 +132,7 @@ def test_a_search_for_what_does_not_exist_ends_and_is_unknown() -> None:
     assert "none found among" in explanation.reason
     assert explanation.reason.endswith("not proved: the model could not be read")
     assert "Proved" not in str(explanation)
-    assert model.rows <= MOST_ASKED + BLOCK
+    assert model.rows <= MOST_ROWS_TRIED + ROWS_A_TRIAL
 
 
 def test_a_deadline_ends_the_search_with_what_it_has() -> None:

@@ -30,7 +30,7 @@ PLAIN_ONLY, PRICES_ONLY = 10**9, 0
 
 @pytest.mark.parametrize("seed", range(20_000, 20_000 + 6 * len(FAMILIES)))
 def test_prices_alone_equal_brute_force(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "PATIENCE", PRICES_ONLY)
+    monkeypatch.setattr(search, "NODES_BEFORE_PRICES", PRICES_ONLY)
     assert compare(random_ensemble(seed), "enumerate", 1e-12) is None
 
 
@@ -67,7 +67,7 @@ def test_both_engines_agree(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     explainer, row, asked = question(seed)
     found = []
     for patience in (PLAIN_ONLY, PRICES_ONLY, 3):
-        monkeypatch.setattr(search, "PATIENCE", patience)
+        monkeypatch.setattr(search, "NODES_BEFORE_PRICES", patience)
         found.append(explainer.explain(row, solver="trees", time_limit=30, **asked))
     assert [each.status for each in found] == [found[0].status] * 3
     for each in found[1:]:

@@ -16,7 +16,7 @@ from mace.constraints.differ import CountDifferent
 from mace.distances import as_distance
 from mace.exact import UNIT
 from mace.forms import Interval, Network, Outcomes
-from mace.forms.network import SQUASH
+from mace.forms.network import SQUASH_UNITS
 from mace.forms.scoring import column_values
 from mace.language.syntax import Binary, Compare, Constant, Expression, Variable, total
 from mace.problem import Problem
@@ -175,7 +175,7 @@ def _form(rng: np.random.Generator, family: str, space: mace.FeatureSpace, factu
         biases=tuple(biases),
         slopes=tuple(slopes[:-1]),
         unit=SINGLE if family == "float32" else UNIT,
-        squash=SQUASH * UNIT if hidden and family != "regressor" else Fraction(0),
+        squash=SQUASH_UNITS * UNIT if hidden and family != "regressor" else Fraction(0),
         link="identity" if family == "regressor" else "none",
         is_regressor=family == "regressor",
     )

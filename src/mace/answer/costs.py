@@ -8,7 +8,7 @@ from mace.distances import Metric, distance_up
 from mace.exact import float_up
 from mace.space import Categorical, FeatureSpace, Integer, Ordinal, Point, Real, Value
 
-STEPS = 30
+LEAST_STEPS = 30
 """At least so many steps of a number, a power of ten, fit into its range: a year of an age, a thousand of an income."""
 
 
@@ -44,6 +44,6 @@ def _moved(space: FeatureSpace, name: str, own: Value) -> tuple[Value, str] | No
 
 def _step(feature: Real | Integer, unit: float | None) -> float:
     """Return a power of ten that is a small part of the range, or the step of the feature where that is larger."""
-    power = 10.0 ** math.floor(math.log10(float(feature.high) - float(feature.low)) - math.log10(STEPS))
+    power = 10.0 ** math.floor(math.log10(float(feature.high) - float(feature.low)) - math.log10(LEAST_STEPS))
     least = feature.step or unit or (1 if isinstance(feature, Integer) else 0.0)
     return max(power, float(least))

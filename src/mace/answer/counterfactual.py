@@ -15,7 +15,7 @@ from mace.certify.certificate import Certificate
 from mace.errors import InvalidOption
 from mace.problem import Status
 from mace.space import Feature, FeatureSpace, Point, Real, Scalar
-from mace.space.dtypes import FLOATS
+from mace.space.dtypes import FLOAT_DTYPES
 
 
 def restore(made: Any, state: Sequence[Any]) -> None:
@@ -229,7 +229,7 @@ def show_value(value: object, dtype: str | None = None) -> str:
             return "missing"
         if value.is_integer() and abs(value) < 1e15:
             return repr(int(value))
-        return str(FLOATS[dtype](value)) if dtype in FLOATS else repr(value)
+        return str(FLOAT_DTYPES[dtype](value)) if dtype in FLOAT_DTYPES else repr(value)
     return str(value)
 
 

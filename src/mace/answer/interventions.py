@@ -23,13 +23,13 @@ from mace.reductions.actions import at_levels, cases_of, in_pieces, levels_of, t
 from mace.reductions.effects import over_actions
 from mace.solvers import choose
 
-MOST_CASES = 32
+MOST_CHOICES_TRIED = 32
 """How many choices of levels are tried one by one, so that effects have a single cause in each."""
 
 MOST_OF_GRID = 1000
 """How many values of an effect with a grid a formula lists."""
 
-OWN = ("auto", "trees", "network")
+TAKE_EQUATIONS = ("auto", "trees", "network")
 """Solvers that are asked about the model with the equations in it; the others take them as formulas."""
 
 
@@ -141,7 +141,7 @@ class _Asked:
     @property
     def is_ours(self) -> bool:
         """Whether the model with the equations in it may be given to a lane of ours."""
-        return self.rows.solver in OWN
+        return self.rows.solver in TAKE_EQUATIONS
 
     def through(self, effects: Effects) -> Problem:
         """Return the problem over actions, of which some effects follow."""
@@ -195,11 +195,11 @@ class _Asked:
         mixed = sorted(set().union(*(each for each in causes if len(each) > 1)), key=space.index)
         own = dict(zip(space, asked.factual, strict=True))
         best: Bounds | None = None
-        for moved in mixed if len(mixed) <= MOST_CASES else ():
+        for moved in mixed if len(mixed) <= MOST_CHOICES_TRIED else ():
             levels = {name: own[name] for name in mixed if name != moved}
             plain = over_actions(at_levels(self.problem, effects, levels, self.further))
             lane = None if plain is None else choose("auto", plain)
-            if plain is None or lane is None or lane.name not in OWN:
+            if plain is None or lane is None or lane.name not in TAKE_EQUATIONS:
                 continue
             point = lane.solve(plain, replace(self.limits, record=False)).point
             if point is not None and asked.is_plausible(point) and asked.is_reached(point):
@@ -227,7 +227,7 @@ class _Asked:
                 return made
         names = cases_of(effects)
         levels = list(levels_of(self.problem.space, names)) if names else []
-        if not 0 < len(levels) <= MOST_CASES:
+        if not 0 < len(levels) <= MOST_CHOICES_TRIED:
             return None
         asked = [at_levels(self.problem, effects, each, self.further) for each in levels]
         return self._best_of(asked, {"lane": "cases", "of": list(names)})

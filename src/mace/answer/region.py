@@ -14,7 +14,7 @@ from mace.exact import rounded_in
 from mace.space import Categorical, Feature, FeatureSpace, Integer, Ordinal, Point, Real, Scalar
 from mace.space.features import shown_level
 
-FINE = 2.0**-20
+END_PRECISION = 2.0**-20
 """A real end is found to this share of the feature's range."""
 
 IsSafe = Callable[[list[Constraint]], bool]
@@ -101,7 +101,7 @@ class Widening:
         inside, outside = self.ranges[name][up], _ends(feature)[up]
         if inside == outside or self._try_end(name, outside, up=up):
             return
-        finest = FINE * float(feature.range) if isinstance(feature, Real) else 1
+        finest = END_PRECISION * float(feature.range) if isinstance(feature, Real) else 1
         while abs(outside - inside) > finest:
             middle = (inside + outside) / 2 if isinstance(feature, Real) else (inside + outside) // 2
             if middle in (inside, outside):

@@ -15,7 +15,7 @@ Threshold = float | tuple[float, float] | None
 NEAR_SURE = 0.0001
 """A probability nearer than this to 0 or 1 is shown by this bound."""
 
-DIGITS = 9
+SCORE_DIGITS = 9
 """Significant digits of a score that is asked for in a block: beyond them the size of the block may show."""
 
 
@@ -92,8 +92,8 @@ class AnswerScores:
         if self.of.startswith("P(") and (0 < score < NEAR_SURE or 1 - NEAR_SURE < score < 1):
             return f"under {NEAR_SURE:g}" if score < 0.5 else f"over {1 - NEAR_SURE:g}"
         ends = self.threshold if isinstance(self.threshold, tuple) else (self.threshold,)
-        for digits in range(4, DIGITS):
+        for digits in range(4, SCORE_DIGITS):
             text = f"{score:.{digits}g}"
             if not any(end is not None and float(text) == end != score for end in ends):
                 return text
-        return f"{score:.{DIGITS}g}"
+        return f"{score:.{SCORE_DIGITS}g}"

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from mace.answer.explanation import Explanation
-from mace.answer.score import DIGITS, AnswerScores, Threshold
+from mace.answer.score import SCORE_DIGITS, AnswerScores, Threshold
 from mace.errors import MaceError
 from mace.forms import ObliqueTrees
 from mace.models import Reading
@@ -55,7 +55,7 @@ class Measure:
 
 
 def _rounded(rate: Rate, code: int) -> Callable[[Sequence[Point]], list[float]]:
-    return lambda points: [float(f"{float(found):.{DIGITS}g}") for found in rate(points, code)]
+    return lambda points: [float(f"{float(found):.{SCORE_DIGITS}g}") for found in rate(points, code)]
 
 
 def _code(target: object, reading: Reading, prediction: object) -> int:

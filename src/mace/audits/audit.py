@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mace.answer.question import Question
-from mace.audits.people import NONE, Person, people_of
+from mace.audits.people import NO_RECOURSE, Person, people_of
 from mace.audits.summary import EVERYONE, Disparity, GroupSummary, disparities_of, summary_of
 from mace.batch import Batch, OnProgress
 from mace.batch.stream import Stream
@@ -67,7 +67,7 @@ class Audit:
     @property
     def fixed_when_held(self) -> tuple[Person, ...]:
         """The people who have recourse, but proved none that leaves the protected features alone."""
-        return tuple(p for p in self.people if not p.is_fixed and p.held_outcome == NONE)
+        return tuple(p for p in self.people if not p.is_fixed and p.held_outcome == NO_RECOURSE)
 
     def __str__(self) -> str:
         from mace.audits.report import as_text

@@ -18,8 +18,8 @@ from mace.problem import Status
 if TYPE_CHECKING:
     import pandas as pd
 
-GRANTED, RECOURSE, NONE, UNKNOWN, ERROR = "granted", "recourse", "none", "unknown", "error"
-OUTCOMES = (GRANTED, RECOURSE, NONE, UNKNOWN, ERROR)
+GRANTED, RECOURSE, NO_RECOURSE, UNKNOWN, ERROR = "granted", "recourse", "none", "unknown", "error"
+OUTCOMES = (GRANTED, RECOURSE, NO_RECOURSE, UNKNOWN, ERROR)
 """At the target already; a counterfactual is in hand; proved that there is none; neither; the row cannot be explained."""
 
 MOST_GROUPS = 50
@@ -66,7 +66,7 @@ class Person:
     @property
     def is_fixed(self) -> bool:
         """Whether it is proved that no counterfactual exists."""
-        return self.outcome == NONE
+        return self.outcome == NO_RECOURSE
 
     @property
     def price(self) -> float:
@@ -138,7 +138,9 @@ def _labels(frame: pd.DataFrame, group: str) -> list[str]:
 def _outcome(explanation: Explanation) -> str:
     if explanation:
         return RECOURSE
-    return {Status.INFEASIBLE: NONE, Status.ERROR: ERROR, Status.REACHED: GRANTED}.get(explanation.status, UNKNOWN)
+    return {Status.INFEASIBLE: NO_RECOURSE, Status.ERROR: ERROR, Status.REACHED: GRANTED}.get(
+        explanation.status, UNKNOWN
+    )
 
 
 def _person(person: Person, explanation: Explanation, protected: Sequence[str]) -> Person:

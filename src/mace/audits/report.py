@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mace.audits.people import ERROR, GRANTED, NONE, RECOURSE, UNKNOWN, Person
+from mace.audits.people import ERROR, GRANTED, NO_RECOURSE, RECOURSE, UNKNOWN, Person
 from mace.audits.summary import MEASURES, Disparity, GroupSummary
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mace.audits.audit import Audit
 
 MOST_LEVERS = 4
-MOST_ROWS = 20
+ROWS_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def headline(audit: Audit) -> str:
     if total.asked:
         parts.append(
             f"Of the other {total.asked}, {outcomes[RECOURSE]} have recourse in hand ({total.proved_nearest} proved nearest), "
-            f"{outcomes[NONE]} are proved to have none, {outcomes[UNKNOWN]} are undecided."
+            f"{outcomes[NO_RECOURSE]} are proved to have none, {outcomes[UNKNOWN]} are undecided."
         )
     if outcomes[ERROR]:
         parts.append(f"{outcomes[ERROR]} rows cannot be explained.")
@@ -75,7 +75,7 @@ def _coverage(groups: Sequence[GroupSummary]) -> Section:
             _count(group.outcomes[GRANTED], group.people),
             _count(group.outcomes[RECOURSE], group.asked),
             str(group.proved_nearest),
-            _count(group.outcomes[NONE], group.asked),
+            _count(group.outcomes[NO_RECOURSE], group.asked),
             str(group.outcomes[UNKNOWN]),
             str(group.outcomes[ERROR]),
         )
@@ -129,7 +129,7 @@ def _protected(groups: Sequence[GroupSummary], protected: Sequence[str]) -> Sect
                 _count(touching, group.outcomes[RECOURSE]),
                 *shares,
                 _count(group.held[RECOURSE], touching),
-                _count(group.held[NONE], touching),
+                _count(group.held[NO_RECOURSE], touching),
                 str(group.measures["price"]),
                 relative,
             )
@@ -160,10 +160,10 @@ def _disparities(disparities: Sequence[Disparity]) -> Section:
 def _fixed_section(title: str, about: str, people: Sequence[Person]) -> Section:
     rows = [
         (str(person.row), ", ".join(f"{column} {value}" for column, value in person.groups.items()))
-        for person in people[:MOST_ROWS]
+        for person in people[:ROWS_SHOWN]
     ]
-    if len(people) > MOST_ROWS:
-        rows.append((f"and {len(people) - MOST_ROWS} more", "see the JSON"))
+    if len(people) > ROWS_SHOWN:
+        rows.append((f"and {len(people) - ROWS_SHOWN} more", "see the JSON"))
     return Section(f"{title}: {len(people)}", about, ("row", "groups"), tuple(rows))
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.audits.people import GRANTED, NONE, OUTCOMES, RECOURSE, Person, plain_fields
+from mace.audits.people import GRANTED, NO_RECOURSE, OUTCOMES, RECOURSE, Person, plain_fields
 from mace.errors import cut
 
 EVERYONE = "everyone"
 CONFIDENCE = 0.95
-FEWEST = 10
+LEAST_FOR_INTERVAL = 10
 """Fewer people than this say nothing about an interval; the mean is given alone."""
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -38,7 +38,7 @@ def _with_recourse(people: Sequence[Person]) -> list[Person]:
 MEASURES = {
     "granted": ("share at the target already", _granted),
     "recourse": ("share of the others with recourse in hand", lambda people: _share(people, RECOURSE)),
-    "fixed": ("share of the others proved to have none", lambda people: _share(people, NONE)),
+    "fixed": ("share of the others proved to have none", lambda people: _share(people, NO_RECOURSE)),
     "distance": ("mean distance of the nearest", lambda people: [p.distance for p in _with_recourse(people)]),
     "changes": (
         "mean number of features changed",
@@ -207,7 +207,7 @@ def means(values: Values, resamples: int, seed: int) -> Values:
 def _interval(values: Values, resamples: int, seed: int) -> ConfidenceInterval:
     if not len(values):
         return ConfidenceInterval(math.nan, math.nan, math.nan, 0)
-    low, high = _ends(means(values, resamples, seed)) if len(values) >= FEWEST else (math.nan, math.nan)
+    low, high = _ends(means(values, resamples, seed)) if len(values) >= LEAST_FOR_INTERVAL else (math.nan, math.nan)
     return ConfidenceInterval(float(values.mean()), low, high, len(values))
 
 
@@ -234,6 +234,6 @@ def _difference(own: Values, other: Values, resamples: int, seed: int) -> Confid
         return ConfidenceInterval(math.nan, math.nan, math.nan, 0)
     fewest = min(len(own), len(other))
     low = high = math.nan
-    if fewest >= FEWEST:
+    if fewest >= LEAST_FOR_INTERVAL:
         low, high = _ends(means(own, resamples, seed) - means(other, resamples, seed + 1))
     return ConfidenceInterval(float(own.mean() - other.mean()), low, high, fewest)

@@ -27,7 +27,7 @@ from mace.space import FeatureSpace, Point
 STEP = 0.5
 """ε in standard deviations."""
 
-FIRST, MOST = 64, 4096
+FIRST_BLOCK, LARGEST_BLOCK = 64, 4096
 """How many instances the forest is asked about at once: few at first, then twice as many each time."""
 
 
@@ -84,13 +84,13 @@ class FeatureTweaking:
     def _in_target(self, problem: Problem, rows: Floats, order: NDArray[np.int64]) -> Iterator[int]:
         """Yield the rows of columns that the forest, in floats, puts in the target, in the given order."""
         goal, form = problem.goal, self._form
-        start, size = 0, FIRST
+        start, size = 0, FIRST_BLOCK
         while start < len(order):
             chunk = order[start : start + size]
             sums = form.value[form.leaves_of_columns(rows[chunk])].sum(axis=1)
             accepted = np.array([goal.accepts(code) for code in map(Fraction, range(form.outputs))])
             yield from (int(position) for position in chunk[accepted[np.argmax(sums, axis=1)]])
-            start, size = start + size, min(2 * size, MOST)
+            start, size = start + size, min(2 * size, LARGEST_BLOCK)
 
 
 class PlausibleFeatureTweaking(FeatureTweaking):

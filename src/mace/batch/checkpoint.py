@@ -22,7 +22,7 @@ VERSION = 1
 KIND = "mace batch"
 ABSENT = -1
 
-MOST_ROWS = 2**27
+MOST_ROWS_KEPT = 2**27
 """Rows that a checkpoint can hold; each takes eight bytes of memory."""
 
 
@@ -111,7 +111,7 @@ class Checkpoint:
         """Return the line of an answer; only what the checkpoint itself needs of it is checked."""
         entry = self._parsed(line)
         row = entry.get("row")
-        if type(row) is not int or not 0 <= row < MOST_ROWS or not {"key", "explanation"} <= set(entry):
+        if type(row) is not int or not 0 <= row < MOST_ROWS_KEPT or not {"key", "explanation"} <= set(entry):
             raise InvalidOption(
                 f"checkpoint: {self.path} has a damaged line (row {row!r:.40}). Remove that line, or the file."
             )

@@ -34,7 +34,7 @@ from mace.errors import InvalidOption, MaceError
 from mace.problem import INTERRUPTED, Status
 from mace.space import FeatureSpace, Integer, Point, Real
 
-BLOCK = 1024
+ROWS_READ_AHEAD = 1024
 """Rows that are read before any is answered; workers wait for each other at the end of a block."""
 
 MOST_JOBS = 1024
@@ -100,7 +100,7 @@ class Stream:
         """
         rows = rows_of(data, self.explainer.space)
         total = size_of(data) if total is None else total
-        first = list(islice(rows, BLOCK))
+        first = list(islice(rows, ROWS_READ_AHEAD))
         points = [point_of(self.explainer.space, row) for row in first]
         known = [point for point in points if not isinstance(point, MaceError)]
         if known:
@@ -115,7 +115,7 @@ class Stream:
             run = _Run(self.explainer, self.question, solve, kept, report, until, total, remember)
             while first:
                 yield from run.block(first, points)
-                first = list(islice(rows, BLOCK))
+                first = list(islice(rows, ROWS_READ_AHEAD))
                 points = [point_of(self.explainer.space, row) for row in first]
 
     def _checkpoint(self, sample: Point, stack: ExitStack) -> Checkpoint | None:

@@ -14,7 +14,7 @@ from mace.space import Categorical, FeatureSpace, Integer, Ordinal, Scalar
 if TYPE_CHECKING:
     import pandas as pd
 
-KINDS = {"text": "string", "whole": "Int64", "number": "float64", "flag": "boolean"}
+COLUMN_DTYPES = {"text": "string", "whole": "Int64", "number": "float64", "flag": "boolean"}
 """The pandas dtype of each kind of column; all of them know a missing value."""
 
 Cells = dict[str, Any]
@@ -128,7 +128,7 @@ class Table:
 
         kept = list(lines)
         columns = {
-            name: pd.Series([line[name] for line in kept], dtype=KINDS[kind], index=index)
+            name: pd.Series([line[name] for line in kept], dtype=COLUMN_DTYPES[kind], index=index)
             for name, kind in self.columns.items()
         }
         return pd.DataFrame(columns)

@@ -20,7 +20,7 @@ from mace.disk import OWNER_ONLY, lock, remove_if_left, unwritable
 from mace.errors import InvalidOption
 from mace.language.source import remember_typed, typed_sources
 
-PREFIX, FILE = "mace-batch-", "explainer.pickle"
+FOLDER_PREFIX, FILE = "mace-batch-", "explainer.pickle"
 """How the temporary folder and the file in it are called."""
 
 
@@ -132,12 +132,12 @@ def carrier(data: bytes, backend: Any, stack: ExitStack) -> Carrier:
 @contextmanager
 def _file_of(data: bytes) -> Iterator[Path]:
     """Give a temporary file with some bytes, locked while it is in use; remove those that killed processes left."""
-    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{FILE}"):
+    for left in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*/{FILE}"):
         if remove_if_left(left):
             with suppress(OSError):
                 left.parent.rmdir()
     try:
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
     except OSError as error:
         raise unwritable(tempfile.gettempdir(), error) from error
     try:

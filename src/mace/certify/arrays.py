@@ -18,15 +18,15 @@ DTYPES = ("|u1", "<u2", "<u4", "|i1", "<i2", "<i4", "<i8", "<f4", "<f8")
 MOST_ARRAY_BYTES = 2**28
 """All arrays of a certificate together, unpacked."""
 
-CHUNK = 3 * 2**16
+ENCODED_AT_ONCE = 3 * 2**16
 """Bytes that are turned into base64 at a time; a multiple of 3, so that the pieces join."""
 
-KEYS = {"dtype", "shape", "data"}
+ARRAY_KEYS = {"dtype", "shape", "data"}
 
 
 def is_packed(value: dict[str, Any]) -> bool:
     """Return whether an object of JSON stands for an array; a feature has a dtype too, but neither shape nor data."""
-    return set(value) == KEYS
+    return set(value) == ARRAY_KEYS
 
 
 def narrowed(array: NDArray[Any]) -> NDArray[Any]:
@@ -58,7 +58,7 @@ def encoded(narrow: NDArray[Any]) -> Iterator[str]:
     raw = memoryview(np.ascontiguousarray(narrow).tobytes())
     for start in range(0, len(raw), 2**20):
         rest += squeeze.compress(raw[start : start + 2**20])
-        whole = len(rest) - len(rest) % CHUNK
+        whole = len(rest) - len(rest) % ENCODED_AT_ONCE
         yield base64.b64encode(rest[:whole]).decode("ascii")
         rest = rest[whole:]
     yield base64.b64encode(rest + squeeze.flush()).decode("ascii")

@@ -22,10 +22,10 @@ VERSION = 2
 VERSIONS = (1, VERSION)
 """What is read."""
 
-MOST_BYTES = 2**28
+LARGEST_CERTIFICATE = 2**28
 """A file larger than this is not read."""
 
-MOST_DEPTH = 12
+DEEPEST_CERTIFICATE = 12
 """Objects and lists inside each other."""
 
 MOST_FRACTION = 4_000
@@ -106,9 +106,9 @@ class Certificate:
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:
         """Return the certificate that :meth:`to_json` wrote; anything else is an :class:`InvalidCertificate`."""
-        if len(text) > MOST_BYTES:
+        if len(text) > LARGEST_CERTIFICATE:
             raise InvalidCertificate(
-                f"A text of {len(text)} characters is no certificate; at most {MOST_BYTES} are read."
+                f"A text of {len(text)} characters is no certificate; at most {LARGEST_CERTIFICATE} are read."
             )
         try:
             data = parse_json(text)
@@ -126,7 +126,7 @@ class Certificate:
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
         """Read a certificate from a file."""
         try:
-            return cls.from_json(read_bytes(path, MOST_BYTES))
+            return cls.from_json(read_bytes(path, LARGEST_CERTIFICATE))
         except OSError as error:
             raise InvalidCertificate(f"cannot read {os.fspath(path)}: {said(error)}.") from error
 
@@ -191,8 +191,8 @@ def _check_claim(claim: dict[str, Any]) -> None:
 
 def _clean(value: Any, place: str, depth: int, unpacking: Unpacking) -> Any:
     """Return a value with its arrays unpacked; what no certificate holds is refused."""
-    if depth > MOST_DEPTH:
-        raise InvalidCertificate(f"{place[:60]}: nested more than {MOST_DEPTH} deep.")
+    if depth > DEEPEST_CERTIFICATE:
+        raise InvalidCertificate(f"{place[:60]}: nested more than {DEEPEST_CERTIFICATE} deep.")
     if isinstance(value, dict):
         if is_packed(value):
             return unpacking.array(value, place)

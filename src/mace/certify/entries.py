@@ -25,7 +25,7 @@ from mace.space import FeatureSpace, Point
 from mace.space.features import plain_scalar
 from mace.targets import AnyOf, Between
 
-MOST_TEXT = 100_000
+LONGEST_FORMULA = 100_000
 """Characters of a distance function, or of an equation."""
 
 
@@ -105,7 +105,7 @@ def read_distance(entry: object) -> Distance | FunctionDistance:
     where = "statement.distance"
     match expect(entry, dict, where):
         case {"kind": "function", "text": str(text), **rest} if not rest:
-            if len(text) > MOST_TEXT:
+            if len(text) > LONGEST_FORMULA:
                 raise InvalidCertificate(f"{where}: a text of {len(text)} characters is too long.")
             return FunctionDistance(text)
         case {"kind": "norms", "l0": l0, "l1": l1, "linf": linf, "l2": l2, "weights": dict(weights), **rest} if (
@@ -168,7 +168,7 @@ def read_causes(entry: object, space: FeatureSpace) -> Causal:
     """Return the equations of an entry, or raise :class:`InvalidCertificate`."""
     where = "statement.causes"
     for name, text in expect(entry, dict, where).items():
-        if len(expect(text, str, f"{where}.{name}")) > MOST_TEXT:
+        if len(expect(text, str, f"{where}.{name}")) > LONGEST_FORMULA:
             raise InvalidCertificate(f"{where}.{name}: a text of {len(text)} characters is too long.")
     try:
         made = Causal(expect(entry, dict, where))

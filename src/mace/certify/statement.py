@@ -40,7 +40,7 @@ from mace.space import FeatureSpace, Point, Scalar
 from mace.space.features import is_missing
 from mace.targets import AnyOf, Between, goal_of, reached
 
-KEYS = {"model", "space", "factual", "target", "distance", "constraints", "diversity", "earlier", "accuracy"}
+STATEMENT_KEYS = {"model", "space", "factual", "target", "distance", "constraints", "diversity", "earlier", "accuracy"}
 
 Row = dict[str, Scalar | None]
 
@@ -102,7 +102,7 @@ class Statement:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Statement:
         """Return the statement that :meth:`to_dict` wrote; anything odd is an :class:`InvalidCertificate`."""
-        check_keys(data, KEYS | (set(data) & {"causes"}), "statement")
+        check_keys(data, STATEMENT_KEYS | (set(data) & {"causes"}), "statement")
         model = expect(data["model"], dict, "statement.model")
         check_keys(model, {"form", "parameters"}, "statement.model")
         try:

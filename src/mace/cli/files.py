@@ -20,7 +20,7 @@ from mace.models.package import optional
 from mace.space import Categorical, Feature, FeatureSpace, Ordinal, Scalar
 from mace.space.features import is_missing
 
-MISSING = {"", "na", "nan", "null", "<na>"}
+MISSING_WORDS = {"", "na", "nan", "null", "<na>"}
 
 
 def read_space(path: Path) -> FeatureSpace:
@@ -144,7 +144,7 @@ def _reader(feature: Feature) -> Callable[[str], Scalar]:
         named.setdefault(escaped(text), level)
 
     def read(text: str) -> Scalar:
-        return named[text] if text in named else math.nan if text.strip().lower() in MISSING else text
+        return named[text] if text in named else math.nan if text.strip().lower() in MISSING_WORDS else text
 
     return read
 
@@ -154,7 +154,7 @@ def _number(text: str) -> Scalar:
     bare = text.strip()
     if is_number(bare):
         return float(bare)
-    return math.nan if bare.lower() in MISSING else text
+    return math.nan if bare.lower() in MISSING_WORDS else text
 
 
 def save_certificates(explanation: Explanation, path: Path) -> None:

@@ -7,7 +7,7 @@ import importlib
 from mace.errors import InvalidOption, did_you_mean
 from mace.registry import resolve
 
-KINDS = ("models", "distances", "constraints", "solvers", "baselines", "datasets")
+LISTED = ("models", "distances", "constraints", "solvers", "baselines", "datasets")
 
 
 def listed(kind: str) -> list[tuple[str, str]]:
@@ -50,7 +50,7 @@ def listed(kind: str) -> list[tuple[str, str]]:
             from mace.datasets import available
 
             return [(name, "") for name in available()]
-    raise InvalidOption(f"mace list {kind}: not a kind. Known: {', '.join(KINDS)}.{did_you_mean(kind, KINDS)}")
+    raise InvalidOption(f"mace list {kind}: not a kind. Known: {', '.join(LISTED)}.{did_you_mean(kind, LISTED)}")
 
 
 def _model_name(key: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from mace.disk import open_lines, said
 from mace.errors import InvalidRow
 
-MOST_BYTES = 2**24
+LONGEST_LINE = 2**24
 """Bytes of one line of the file."""
 
 _BROKEN = {
@@ -89,10 +89,10 @@ def _lines(path: Path) -> Iterator[str]:
     try:
         with open_lines(path) as file:
             encoding, number = "utf-8-sig", 0
-            while line := file.readline(MOST_BYTES + 1):
+            while line := file.readline(LONGEST_LINE + 1):
                 number += 1
-                if len(line) > MOST_BYTES:
-                    raise InvalidRow(f"{path.name}, line {number}: longer than {MOST_BYTES:,} bytes.")
+                if len(line) > LONGEST_LINE:
+                    raise InvalidRow(f"{path.name}, line {number}: longer than {LONGEST_LINE:,} bytes.")
                 if b"\0" in line:
                     raise InvalidRow(f"{path.name}, line {number}: a NUL character. Save the file as CSV in UTF-8.")
                 yield line.decode(encoding)

@@ -12,7 +12,7 @@ from mace.disk import read_bytes, said
 from mace.errors import InvalidConstraint
 from mace.space import FeatureSpace, Integer, Point, Real
 
-MOST_BYTES = 2**24
+LARGEST_FILE = 2**24
 
 _FORM = 'Write constraints = ["age stays", ...], or [[constraint]] tables with a rule and, if you like, a name.'
 
@@ -44,7 +44,7 @@ def load_constraints(path: str | Path, space: FeatureSpace | None = None) -> lis
 def read_toml(path: str | Path) -> dict[str, Any]:
     """Return what a TOML file holds."""
     try:
-        return tomllib.loads(read_bytes(path, MOST_BYTES).decode("utf-8-sig"))
+        return tomllib.loads(read_bytes(path, LARGEST_FILE).decode("utf-8-sig"))
     except OSError as error:
         raise InvalidConstraint(f"{path}: cannot be read: {said(error)}.") from error
     except RecursionError as error:

@@ -34,7 +34,7 @@ from mace.language import syntax
 from mace.space import FeatureSpace, Integer, Ordinal, Point, Real
 from mace.space.decimals import decimal_of, float_of
 
-MOST_STEPS = 5000
+MOST_STEPS_LISTED = 5000
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -125,9 +125,9 @@ class Steps(Combinable):
         start, size = decimal_of(feature, own), decimal_number(self.size)
         first = math.ceil((old_value(feature, feature.low) - start) / size)
         last = math.floor((old_value(feature, feature.high) - start) / size)
-        if last - first > MOST_STEPS:
+        if last - first > MOST_STEPS_LISTED:
             raise InvalidConstraint(
-                f"{self}: {last - first:,} values; at most {MOST_STEPS:,} are taken. Give the feature itself a step."
+                f"{self}: {last - first:,} values; at most {MOST_STEPS_LISTED:,} are taken. Give the feature itself a step."
             )
         values = [own if k == 0 else float_of(feature, start + k * size) for k in range(first, last + 1)]
         return GuardCondition(syntax.disjunction(compare(space, self.feature, "==", value) for value in values))

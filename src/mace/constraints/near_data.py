@@ -24,7 +24,7 @@ from mace.space import RESERVED, Categorical, Feature, FeatureSpace, Integer, Po
 from mace.space.features import plain_scalar
 from mace.space.frames import as_pandas
 
-ROOM = Fraction(1, 2**45)
+RADIUS_SLACK_OF_0_1 = Fraction(1, 2**45)
 """What version 0.1 raised a radius above 0 by: decimals that are as far apart as it says differ from it by their rounding."""
 
 UNSURE = 1e-9
@@ -162,7 +162,7 @@ class NearData:
         points = self._points[space]
         self.distance.from_factual(space, factual)
         if is_binary():
-            radius = Fraction(self.radius) + (ROOM if self.radius else 0)
+            radius = Fraction(self.radius) + (RADIUS_SLACK_OF_0_1 if self.radius else 0)
             return Neighbours(space, tuple(points), self.k, radius, self.distance, written=False)
         return Neighbours(space, tuple(points), self.k, as_written(self.radius), self.distance)
 

@@ -38,7 +38,7 @@ Number = int | float | Decimal
 Given = Level | Decimal
 """A level or a number of a constraint."""
 
-MOST = Fraction(10**300)
+DECIMAL_UP_TO = Fraction(10**300)
 """Numbers beyond this are compared as they are."""
 
 _IN_BINARY: ContextVar[bool] = ContextVar("in_binary", default=False)
@@ -216,7 +216,7 @@ class _Meant:
 
     def single(self, name: str, sign: syntax.CompareName, number: Fraction) -> syntax.Guard:
         """Return ``feature sign number``, where the feature stands for a decimal, as a comparison of floats."""
-        if name not in self.inexact or abs(number) > MOST:
+        if name not in self.inexact or abs(number) > DECIMAL_UP_TO:
             return syntax.Compare(sign, syntax.Variable(name), syntax.Constant(number))
         feature = self.inexact[name]
         dtype = dtype_of(feature)

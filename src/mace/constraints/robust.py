@@ -20,7 +20,7 @@ from mace.space.features import plain_scalar
 
 Exact = tuple[Fraction | None, ...]
 
-MOST = 1e150
+GREATEST_RADIUS = 1e150
 """The greatest radius."""
 
 
@@ -111,9 +111,9 @@ def robust(noise: Mapping[str, float]) -> Robust:
         )
     given: dict[str, Any] = {name: plain_scalar(radius) for name, radius in noise.items()}
     for name, radius in given.items():
-        if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 <= radius <= MOST:
+        if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 <= radius <= GREATEST_RADIUS:
             raise InvalidConstraint(
-                f"robust: the radius of {name!r} is {radius!r:.40}; it must be a number from 0 to {MOST:g}."
+                f"robust: the radius of {name!r} is {radius!r:.40}; it must be a number from 0 to {GREATEST_RADIUS:g}."
             )
     return Robust(tuple(given.items()))
 

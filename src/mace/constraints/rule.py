@@ -20,7 +20,7 @@ from mace.language.source import find_source
 from mace.space import Categorical, FeatureSpace, Ordinal, Point
 from mace.space import Feature as SpaceFeature
 
-SIGNS: tuple[syntax.CompareName, ...] = ("<=", ">=", "==", "!=", "<", ">")
+RULE_SIGNS: tuple[syntax.CompareName, ...] = ("<=", ">=", "==", "!=", "<", ">")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -198,9 +198,9 @@ def linear(
 def _from_coefficients(coefficients: Any, sign: str | None, bound: float | None) -> Comparison:
     if not isinstance(coefficients, Mapping) or not coefficients:
         raise InvalidConstraint(f"linear({coefficients!r}): give a text or a dict from features to coefficients.")
-    if sign not in SIGNS or isinstance(bound, bool) or not isinstance(bound, int | float):
+    if sign not in RULE_SIGNS or isinstance(bound, bool) or not isinstance(bound, int | float):
         raise InvalidConstraint(
-            f"linear({{...}}, {sign!r}, {bound!r}): give a sign of {', '.join(SIGNS)} and a number."
+            f"linear({{...}}, {sign!r}, {bound!r}): give a sign of {', '.join(RULE_SIGNS)} and a number."
         )
     total: Term | None = None
     for name, value in coefficients.items():

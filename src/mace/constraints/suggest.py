@@ -18,11 +18,11 @@ from mace.constraints.terms import Feature, Literal
 from mace.errors import InvalidOption
 from mace.space import Categorical, FeatureSpace, Integer, Level, Ordinal, Real
 
-FEWEST = 30
+LEAST_SEEN = 30
 """A level, or a pair of rows, must be seen this often before anything is concluded from it."""
 
 MOST_PAIRS = 20_000
-MOST_LEVELS = 40
+MOST_LEVELS_LOOKED_AT = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _orderings(columns: dict[str, NDArray[np.float64]], space: FeatureSpace, sup
     numbers = [name for name, feature in space.items() if isinstance(feature, Real | Integer)]
     for one, other in permutations(numbers, 2):
         a, b = _both(columns[one], columns[other])
-        if len(a) < FEWEST or a.max() <= b.min():
+        if len(a) < LEAST_SEEN or a.max() <= b.min():
             continue
         share = float((a <= b).mean())
         if share >= support and (a < b).any():
@@ -108,11 +108,11 @@ def _monotone(columns: dict[str, NDArray[np.float64]], space: FeatureSpace, supp
     ordered = [name for name, feature in space.items() if not isinstance(feature, Categorical)]
     for one, other in permutations(ordered, 2):
         a, b = _both(columns[one], columns[other])
-        if len(a) < FEWEST:
+        if len(a) < LEAST_SEEN:
             continue
         first, second = rng.integers(len(a), size=(2, MOST_PAIRS))
         rises = a[second] > a[first]
-        if rises.sum() < FEWEST or len(np.unique(b)) < 2:
+        if rises.sum() < LEAST_SEEN or len(np.unique(b)) < 2:
             continue
         share = float((b[second] >= b[first])[rises].mean())
         if share >= support:
@@ -126,14 +126,14 @@ def _dependencies(columns: dict[str, NDArray[np.float64]], space: FeatureSpace, 
     for one, other in permutations(_with_few_values(columns, space), 2):
         a, b = _both(columns[one], columns[other])
         usual = _most_frequent(b)
-        if len(a) < FEWEST or usual is None:
+        if len(a) < LEAST_SEEN or usual is None:
             continue
         implied: list[tuple[Constraint, float, int]] = []
         values = np.unique(a)
         for value in values:
             seen = b[a == value]
             then = _most_frequent(seen)
-            if then is None or len(seen) < FEWEST:
+            if then is None or len(seen) < LEAST_SEEN:
                 continue
             share = float((seen == then).mean())
             if share >= support and (b != then).any():
@@ -150,7 +150,7 @@ def _with_few_values(columns: dict[str, NDArray[np.float64]], space: FeatureSpac
     return [
         name
         for name, feature in space.items()
-        if not isinstance(feature, Real) and len(np.unique(columns[name])) <= MOST_LEVELS
+        if not isinstance(feature, Real) and len(np.unique(columns[name])) <= MOST_LEVELS_LOOKED_AT
     ]
 
 

@@ -12,7 +12,7 @@ from mace.errors import InvalidConstraint
 from mace.language import syntax
 from mace.space import Categorical, FeatureSpace, Ordinal, Point
 
-LEVELS = {"+": 1, "-": 1, "*": 2, "/": 2}
+BINDING_POWER = {"+": 1, "-": 1, "*": 2, "/": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +84,13 @@ def term_text(term: Term) -> str:
         case Operation(("min" | "max") as name, left, right):
             return f"{name}({term_text(left)}, {term_text(right)})"
         case Operation(sign, left, right):
-            before = f"({term_text(left)})" if _level(left) < LEVELS[sign] else term_text(left)
-            after = f"({term_text(right)})" if _level(right) <= LEVELS[sign] else term_text(right)
+            before = f"({term_text(left)})" if _level(left) < BINDING_POWER[sign] else term_text(left)
+            after = f"({term_text(right)})" if _level(right) <= BINDING_POWER[sign] else term_text(right)
             return f"{before} {sign} {after}"
 
 
 def _level(term: Term) -> int:
-    return LEVELS.get(term.operator, 3) if isinstance(term, Operation) else 3
+    return BINDING_POWER.get(term.operator, 3) if isinstance(term, Operation) else 3
 
 
 def _factor(term: Term) -> str:

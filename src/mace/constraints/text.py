@@ -34,7 +34,7 @@ from mace.constraints.moves import at_most_change, steps, transitions
 from mace.constraints.numbers import Given, Number
 from mace.constraints.one_of import one_of
 from mace.constraints.only import Only
-from mace.constraints.rule import SIGNS, Comparison, IsMissing
+from mace.constraints.rule import RULE_SIGNS, Comparison, IsMissing
 from mace.constraints.terms import Absolute, Feature, Literal, Minus, Operation, Term
 from mace.constraints.tokens import TokenReader
 from mace.constraints.within import within
@@ -42,7 +42,7 @@ from mace.constraints.words import KEYWORDS
 from mace.errors import InvalidConstraint
 from mace.language import syntax
 
-MOST_DEPTH = 50
+DEEPEST_RULE = 50
 """How deep parentheses, ``not`` and minus signs may nest."""
 
 MOST_TERMS, MOST_OF_ALL = 200, 5000
@@ -120,8 +120,8 @@ class _Grammar(TokenReader):
 
     def _go_down(self) -> None:
         self.depth += 1
-        if self.depth > MOST_DEPTH:
-            self._refuse(f"nested more than {MOST_DEPTH} deep")
+        if self.depth > DEEPEST_RULE:
+            self._refuse(f"nested more than {DEEPEST_RULE} deep")
 
     def _grouped(self) -> Constraint | None:
         """Return a constraint in parentheses; ``None`` where they hold a term of a comparison."""
@@ -139,7 +139,7 @@ class _Grammar(TokenReader):
                 raise error from None
             self.position = begin
             return None
-        if self._is(*SIGNS, "=", "+", "-", "*", "/"):
+        if self._is(*RULE_SIGNS, "=", "+", "-", "*", "/"):
             self.position = begin
             return None
         return made
@@ -286,7 +286,7 @@ class _Grammar(TokenReader):
     def _comparison(self) -> Constraint:
         self.terms = 0
         terms, signs = [self._term()], []
-        while self._is(*SIGNS, "="):
+        while self._is(*RULE_SIGNS, "="):
             sign = self._token.text
             signs.append(cast(syntax.CompareName, "==" if sign == "=" else sign))
             self.position += 1

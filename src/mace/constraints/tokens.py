@@ -16,7 +16,7 @@ MOST_CHARACTERS = 100_000
 MOST_LETTERS = 1000
 """How long a plain name may be; between back quotes it may be longer."""
 
-SHOWN = 60
+CHARACTERS_SHOWN = 60
 """Characters of the text that an error shows to either side of the place."""
 
 IN_BACK_QUOTES = " (a name with spaces or signs is written between back quotes, `monthly income`)"
@@ -70,9 +70,9 @@ class TokenReader:
         place = self.tokens[self.position].at if at is None else at
         begin = self.text.rfind("\n", 0, place) + 1
         line = self.text[begin:].partition("\n")[0]
-        cut = max(place - begin - SHOWN, 0)
-        before, after = "..." if cut else "", "..." if len(line) > cut + 2 * SHOWN else ""
-        shown = f"{before}{line[cut : cut + 2 * SHOWN]}{after}"
+        cut = max(place - begin - CHARACTERS_SHOWN, 0)
+        before, after = "..." if cut else "", "..." if len(line) > cut + 2 * CHARACTERS_SHOWN else ""
+        shown = f"{before}{line[cut : cut + 2 * CHARACTERS_SHOWN]}{after}"
         raise InvalidConstraint(f"{what}:\n  {shown}\n  {' ' * (len(before) + place - begin - cut)}^")
 
     @property

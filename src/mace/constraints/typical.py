@@ -26,7 +26,7 @@ from mace.space.frames import as_pandas
 MOST_SAID = 10_000
 """So many answers of a forest are kept."""
 
-MOST_TEXT = 200
+LONGEST_NAME = 200
 """Characters of a fingerprint, or of what is shown of a forest."""
 
 USUAL = Outcomes(frozenset([Fraction(1)]))
@@ -224,7 +224,9 @@ def typical(forest: Any, quantile: float | None = None, *, frame: Any = None) ->
 def _named(given: Mapping[Any, Any]) -> Typical:
     """Return what a certificate says of a forest: its fingerprint, and what was shown of it."""
     keys = ("form", "parameters", "shown")
-    if set(given) != set(keys) or any(not isinstance(given[key], str) or len(given[key]) > MOST_TEXT for key in keys):
+    if set(given) != set(keys) or any(
+        not isinstance(given[key], str) or len(given[key]) > LONGEST_NAME for key in keys
+    ):
         raise InvalidConstraint(
             f"typical: {given!r:.80} is no fingerprint of a forest; its keys are {', '.join(keys)}."
         )

@@ -35,7 +35,7 @@ NORMS = Registry(
     },
     InvalidDistance,
 )
-OWN = ("l0", "l1", "linf", "l2")
+WITH_ARGUMENT = ("l0", "l1", "linf", "l2")
 """Those that a :class:`Distance` has an argument for."""
 
 
@@ -111,8 +111,8 @@ class Distance:
     others: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.others, Mapping) or not self.others.keys() <= NORMS.keys() - set(OWN):
-            known = ", ".join(sorted(NORMS.keys() - set(OWN))) or "none"
+        if not isinstance(self.others, Mapping) or not self.others.keys() <= NORMS.keys() - set(WITH_ARGUMENT):
+            known = ", ".join(sorted(NORMS.keys() - set(WITH_ARGUMENT))) or "none"
             raise InvalidDistance(f"others is {self.others!r}; give shares of the norms of other packages: {known}.")
         for name, share in self._shares.items():
             if isinstance(share, bool) or not isinstance(share, int | float) or not math.isfinite(share) or share < 0:
@@ -137,7 +137,7 @@ class Distance:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the arguments as plain data."""
-        made = {name: getattr(self, name) for name in OWN} | {"weights": dict(self.weights)}
+        made = {name: getattr(self, name) for name in WITH_ARGUMENT} | {"weights": dict(self.weights)}
         return made | ({"others": dict(self.others)} if self.others else {})
 
     def from_factual(self, space: FeatureSpace, factual: Point) -> Metric:
@@ -368,7 +368,7 @@ def as_distance(distance: object) -> Distance | FunctionDistance:
         if distance.lstrip().startswith(("lambda", "def ")):
             return FunctionDistance(distance)
         NORMS.load(distance)
-        return Distance(**{distance: 1.0}) if distance in OWN else Distance(others={distance: 1.0})  # type: ignore[arg-type]
+        return Distance(**{distance: 1.0}) if distance in WITH_ARGUMENT else Distance(others={distance: 1.0})  # type: ignore[arg-type]
     if callable(distance):
         return FunctionDistance(distance)
     raise InvalidDistance(

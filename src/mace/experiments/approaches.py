@@ -13,7 +13,11 @@ from mace.constraints import Constraint, fixed, increases
 from mace.distances import NORMS
 from mace.experiments.setting import Setting, family_of
 
-CONSTRAINTS: dict[str, list[Constraint]] = {"": [], "age fixed": [fixed("age")], "age not reduced": [increases("age")]}
+NAMED_CONSTRAINTS: dict[str, list[Constraint]] = {
+    "": [],
+    "age fixed": [fixed("age")],
+    "age not reduced": [increases("age")],
+}
 """Constraints by the name that the results file has for them."""
 
 OURS = ("mace", "smt", "anytime")
@@ -52,7 +56,7 @@ class Cell:
     accuracy : float
         ε; 0 for a baseline, which has none.
     constraint : str
-        A name from :data:`CONSTRAINTS`.
+        A name from :data:`NAMED_CONSTRAINTS`.
     """
 
     dataset: str
@@ -73,7 +77,7 @@ def answer(cell: Cell, setting: Setting, number: int, limit: float | None) -> di
     def note(lower: float, upper: float, calls: int) -> None:
         curve.append((calls, round(time.monotonic() - started, 6), lower, upper if upper < 2 else None))
 
-    constraints = CONSTRAINTS[cell.constraint]
+    constraints = NAMED_CONSTRAINTS[cell.constraint]
     if cell.approach not in OURS:
         explanation = setting.baseline(cell.approach).explain(person, distance=cell.norm, constraints=constraints)
     else:

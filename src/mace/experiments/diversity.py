@@ -31,7 +31,7 @@ JOHN: dict[str, Any] = {
 UNSAID = ("total_overdue_counts", "total_months_overdue")
 """Features that the paper does not give for him."""
 
-SHOWN = ("most_recent_bill", "most_recent_payment", "education_level")
+FEATURES_SHOWN = ("most_recent_bill", "most_recent_payment", "education_level")
 COUNT = 3
 
 
@@ -60,11 +60,19 @@ def diversity(_: object = None) -> PaperTable:
     setting = setting_of("credit", "lr")
     explanation = suggestions(setting)
     john = borrower(setting)
-    rows = [("factual", *(_beside(john[name], paper()["diversity"][0][name]) for name in SHOWN), "", "yes (yes)", "")]
+    rows = [
+        (
+            "factual",
+            *(_beside(john[name], paper()["diversity"][0][name]) for name in FEATURES_SHOWN),
+            "",
+            "yes (yes)",
+            "",
+        )
+    ]
     for number, found in enumerate(explanation, start=1):
         said = paper()["diversity"][number]
-        cells = (_beside(found.values[name], said[name]) for name in SHOWN)
-        others = "; ".join(str(change) for change in found.changes if change.feature not in SHOWN)
+        cells = (_beside(found.values[name], said[name]) for name in FEATURES_SHOWN)
+        others = "; ".join(str(change) for change in found.changes if change.feature not in FEATURES_SHOWN)
         default = "no (no)" if found.prediction == 1 else "yes (no)"
         rows.append((f"CF #{number}", *cells, others, default, f"{found.distance:.5f}"))
     assumed = ", ".join(f"{name} {john[name]}" for name in UNSAID)

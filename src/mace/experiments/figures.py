@@ -12,8 +12,8 @@ import pandas as pd
 
 from mace.errors import MissingPackage
 from mace.experiments.run import Record
-from mace.experiments.setting import DATASETS, NORMS, PAPER_MODELS
-from mace.experiments.tables import FINE, frame_of, pick
+from mace.experiments.setting import DATASETS, NORMS_OF_THE_PAPER, PAPER_MODELS
+from mace.experiments.tables import FINE_ACCURACY, frame_of, pick
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ def distances(records: Sequence[Record]) -> Figure:
 
 def _boxes(panel: Axes, frame: pd.DataFrame) -> None:
     ticks = []
-    for place, norm in enumerate(NORMS):
+    for place, norm in enumerate(NORMS_OF_THE_PAPER):
         approaches = [name for name in ("mace", "mo", "pft", "ar") if len(_distances(frame, norm, name))]
         for offset, name in enumerate(approaches):
             at = place + (offset - (len(approaches) - 1) / 2) * 0.22
@@ -55,7 +55,7 @@ def _boxes(panel: Axes, frame: pd.DataFrame) -> None:
 
 
 def _distances(frame: pd.DataFrame, norm: str, approach: str) -> pd.Series:
-    fine: dict[str, object] = {"accuracy": FINE} if approach == "mace" else {}
+    fine: dict[str, object] = {"accuracy": FINE_ACCURACY} if approach == "mace" else {}
     return pick(frame, norm=norm, approach=approach, **fine).distance.dropna().astype(float)
 
 

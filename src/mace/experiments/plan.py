@@ -15,7 +15,7 @@ from mace.experiments import tables as made
 from mace.experiments.approaches import Cell, applies
 from mace.experiments.diversity import diversity
 from mace.experiments.run import Results, run
-from mace.experiments.setting import DATASETS, NORMS, PAPER_MODELS, family_of, setting_of
+from mace.experiments.setting import DATASETS, NORMS_OF_THE_PAPER, PAPER_MODELS, family_of, setting_of
 from mace.experiments.table import PaperTable
 
 _FROM_LINES: dict[str, Callable[[pd.DataFrame], PaperTable]] = {
@@ -111,10 +111,10 @@ class Plan:
         people: dict[Cell, int] = {}
         for dataset in self.datasets:
             for model in self.models:
-                for norm in NORMS:
+                for norm in NORMS_OF_THE_PAPER:
                     people |= self._cells_at(dataset, model, norm)
         if set(_AGE) & set(self.tables) and "adult" in self.datasets:
-            for norm in NORMS:
+            for norm in NORMS_OF_THE_PAPER:
                 people |= dict.fromkeys(_age_cells(norm), self.samples)
         return {cell: count for cell, count in people.items() if count}
 
@@ -135,7 +135,7 @@ class Plan:
 
 
 def _age_cells(norm: str) -> list[Cell]:
-    return [Cell("adult", "forest", norm, "mace", made.FINE), Cell("adult", "forest", norm, "mo")]
+    return [Cell("adult", "forest", norm, "mace", made.FINE_ACCURACY), Cell("adult", "forest", norm, "mo")]
 
 
 def _check(kind: str, names: Iterable[str], known: tuple[str, ...]) -> None:
@@ -168,7 +168,7 @@ def _forbidding_age(plan: Plan, results: Results) -> list[tuple[Cell, list[int]]
     for name, constraint in _AGE.items():
         if name not in plan.tables or "adult" not in plan.datasets:
             continue
-        for norm in NORMS:
+        for norm in NORMS_OF_THE_PAPER:
             for cell in _age_cells(norm):
                 place = {
                     "dataset": "adult",

@@ -19,7 +19,7 @@ from mace.experiments.setting import SEED, setting_of
 
 Record = dict[str, Any]
 
-CHUNK = 25
+PEOPLE_A_CHUNK = 25
 """How many people a worker explains before it hands its lines over: what a kill loses at most, for each worker."""
 
 
@@ -147,7 +147,7 @@ def run(
     tasks = [
         CellTask(cell, numbers, limit)
         for cell, wanted in sorted(cells)
-        for numbers in _chunks(results.missing(cell, wanted), 1 if cell.approach == "smt" else CHUNK)
+        for numbers in _chunks(results.missing(cell, wanted), 1 if cell.approach == "smt" else PEOPLE_A_CHUNK)
     ]
     columns = (TextColumn("{task.description:<28}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:

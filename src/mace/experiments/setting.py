@@ -20,8 +20,8 @@ from mace.explainer import Explainer
 
 SEED = 0
 DATASETS = ("adult", "credit", "compas")
-NORMS = ("l0", "l1", "linf")
-LEAST = 250
+NORMS_OF_THE_PAPER = ("l0", "l1", "linf")
+SAMPLE_MULTIPLE = 250
 """Each class is sampled down to a multiple of this."""
 
 
@@ -68,7 +68,7 @@ def _network(*widths: int) -> Any:
     return MLPClassifier(widths, random_state=SEED)
 
 
-MODELS = {
+FAMILIES = {
     "tree": Family("tree", _tree, is_coded=True),
     "forest": Family("forest", lambda: _forest(10), is_coded=True),
     "forest100": Family("forest", lambda: _forest(100), is_coded=True),
@@ -140,7 +140,7 @@ def balanced_split(labels: pd.Series, seed: int = SEED) -> tuple[NDArray[np.int6
     """Return the paper's split: both classes sampled down to the same multiple of 250, then 70 % train and 30 % test."""
     rng = np.random.default_rng(seed)
     by_class = [np.flatnonzero(labels.to_numpy() == label) for label in (0, 1)]
-    size = min(map(len, by_class)) // LEAST * LEAST
+    size = min(map(len, by_class)) // SAMPLE_MULTIPLE * SAMPLE_MULTIPLE
     chosen = np.concatenate([rng.choice(rows, size, replace=False) for rows in by_class])
     rng.shuffle(chosen)
     cut = int(0.7 * len(chosen))
@@ -167,8 +167,8 @@ def setting_of(dataset: str, model_name: str, data_home: str | os.PathLike[str] 
 
 def family_of(model_name: str) -> Family:
     """Return a kind of model by name."""
-    if model_name not in MODELS:
+    if model_name not in FAMILIES:
         raise InvalidOption(
-            f"{model_name!r} is not a model of the experiments. Known: {', '.join(MODELS)}.{did_you_mean(model_name, MODELS)}"
+            f"{model_name!r} is not a model of the experiments. Known: {', '.join(FAMILIES)}.{did_you_mean(model_name, FAMILIES)}"
         )
-    return MODELS[model_name]
+    return FAMILIES[model_name]

@@ -13,10 +13,10 @@ import pandas as pd
 from mace.baselines import BASELINES
 from mace.experiments.approaches import MACE, traits_of
 from mace.experiments.run import Record
-from mace.experiments.setting import DATASETS, NORMS, PAPER_MODELS
+from mace.experiments.setting import DATASETS, NORMS_OF_THE_PAPER, PAPER_MODELS
 from mace.experiments.table import PaperTable, beside
 
-FINE = 1e-5
+FINE_ACCURACY = 1e-5
 ACCURACIES = (1e-1, 1e-3, 1e-5)
 RIVALS = ("mo", "pft", "ar")
 
@@ -46,7 +46,10 @@ def pick(frame: pd.DataFrame, **wanted: object) -> pd.DataFrame:
 def _places(frame: pd.DataFrame) -> list[tuple[str, str]]:
     """Return the columns of the paper's large tables that there are lines for."""
     return [
-        (data, norm) for data in DATASETS for norm in NORMS if ((frame.dataset == data) & (frame.norm == norm)).any()
+        (data, norm)
+        for data in DATASETS
+        for norm in NORMS_OF_THE_PAPER
+        if ((frame.dataset == data) & (frame.norm == norm)).any()
     ]
 
 
@@ -117,7 +120,7 @@ def coverage(frame: pd.DataFrame) -> PaperTable:
 
 
 def _fine(approach: str) -> dict[str, object]:
-    return {"accuracy": FINE} if approach == "mace" else {}
+    return {"accuracy": FINE_ACCURACY} if approach == "mace" else {}
 
 
 def _head(first: str, frame: pd.DataFrame) -> tuple[str, ...]:
@@ -134,13 +137,13 @@ def distance(frame: pd.DataFrame) -> PaperTable:
     theirs_means: dict[str, list[float]] = {}
     for model in _models(frame):
         for other in RIVALS:
-            for accuracy in (1e-3, FINE):
+            for accuracy in (1e-3, FINE_ACCURACY):
                 cells = []
                 for data, norm in _places(frame):
                     gain = _gain(frame, data, model, norm, other, accuracy)
                     theirs = _known(known, model, other, f"{accuracy:.0e}", data, norm)
                     cells.append("" if gain is None else beside(f"{gain:.0f}", theirs))
-                    if gain is not None and theirs is not None and accuracy == FINE:
+                    if gain is not None and theirs is not None and accuracy == FINE_ACCURACY:
                         means.setdefault(data, []).append(gain)
                         theirs_means.setdefault(data, []).append(theirs)
                 if any(cells):
@@ -170,7 +173,7 @@ def _coarser(frame: pd.DataFrame) -> float:
         frame[(frame.approach == "mace") & (frame.accuracy == accuracy) & (frame.constraint == "")]
         .set_index(keys)
         .distance
-        for accuracy in (1e-3, FINE)
+        for accuracy in (1e-3, FINE_ACCURACY)
     )
     return float((coarse - fine).max())
 
@@ -205,7 +208,7 @@ def _age(frame: pd.DataFrame, name: str, title: str, constraint: str) -> PaperTa
     known, rows, replaced = paper()[name], [], []
     for approach in ("mace", "mo"):
         cells = []
-        for norm in NORMS:
+        for norm in NORMS_OF_THE_PAPER:
             place = {"dataset": "adult", "model": "forest", "norm": norm, "approach": approach, **_fine(approach)}
             free, bound = pick(frame, **place), pick(frame, **place | {"constraint": constraint})
             touched = free[moves_age(free.changed, name)]
@@ -219,7 +222,7 @@ def _age(frame: pd.DataFrame, name: str, title: str, constraint: str) -> PaperTa
             if approach == "mace" and len(touched):
                 replaced.append(_replacements(norm, bound))
         rows.append((approach.upper(), *cells))
-    head = ("", *(f"{norm} {what}" for norm in NORMS for what in ("% of people", "distance +%")))
+    head = ("", *(f"{norm} {what}" for norm in NORMS_OF_THE_PAPER for what in ("% of people", "distance +%")))
     told = paper()["age-replaced"][name]
     theirs = ", ".join(f"{feature} {count} of {told['of']}" for feature, count in told.items() if feature != "of")
     notes = (
@@ -297,21 +300,21 @@ def checks(frame: pd.DataFrame) -> PaperTable:
     ours = frame[frame.approach == "mace"]
     rows = [("MACE answers", str(len(ours)), str(len(ours)), ""), *_proved(ours)]
     keys = ["dataset", "model", "norm", "constraint", "number"]
-    fine = ours[ours.accuracy == FINE].set_index(keys)
+    fine = ours[ours.accuracy == FINE_ACCURACY].set_index(keys)
     for other in ("mo", "ft", "pft", "ar"):
         theirs = frame[(frame.approach == other) & frame.distance.notna()].set_index(keys)
         both = theirs.join(fine.add_suffix("_ours"), how="inner")
-        good = int((both.distance_ours <= both.distance + FINE).sum())
+        good = int((both.distance_ours <= both.distance + FINE_ACCURACY).sum())
         rows.append((f"not beaten by {other.upper()}", str(good), str(len(both)), _verdict(good, len(both))))
     smt = frame[(frame.approach == "smt") & (frame.status == "optimal")].set_index(keys)
     both = smt.join(fine.add_suffix("_ours"), how="inner")
-    good = int(((both.distance_ours <= both.distance + FINE) & (both.lower <= both.distance_ours)).sum())
+    good = int(((both.distance_ours <= both.distance + FINE_ACCURACY) & (both.lower <= both.distance_ours)).sum())
     rows.append(("agrees with the SMT lane's bounds", str(good), str(len(both)), _verdict(good, len(both))))
     free = fine.reset_index()
     free = free[free.constraint == ""]
     cells = free.groupby(["dataset", "model", "norm"]).size()
     notes = (
-        f"MACE at ε {FINE:.0e}: {len(cells)} cells, {cells.sum()} answers, {free.cpu.sum():.0f} s of CPU in all; "
+        f"MACE at ε {FINE_ACCURACY:.0e}: {len(cells)} cells, {cells.sum()} answers, {free.cpu.sum():.0f} s of CPU in all; "
         f"the longest answer {free.cpu.max():.2f} s.",
     )
     return PaperTable(

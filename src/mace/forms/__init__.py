@@ -16,7 +16,7 @@ from mace.forms.decision import (
     winner,
 )
 from mace.forms.effects import Effects, EffectsForm, Equation
-from mace.forms.form import PREFIX, RESULT, Box, Form
+from mace.forms.form import RESULT, RESULT_PREFIX, Box, Form
 from mace.forms.function import FunctionForm
 from mace.forms.network import Network
 from mace.forms.oblique import ObliqueTrees
@@ -26,8 +26,8 @@ from mace.forms.trees import TreeEnsemble
 from mace.forms.unread import UnreadForm, is_unread
 
 __all__ = [
-    "PREFIX",
     "RESULT",
+    "RESULT_PREFIX",
     "Alternatives",
     "Box",
     "Composite",

@@ -13,7 +13,7 @@ import numpy as np
 from mace.errors import UnsupportedModel
 from mace.exact import gamma
 from mace.forms.decision import Alternatives, Goal, Interval, Outcomes, clearance, grain_of, reaches, separated, winner
-from mace.forms.form import PREFIX, RESULT, Box
+from mace.forms.form import RESULT, RESULT_PREFIX, Box
 from mace.forms.parts import Curved, Floats, Part, Scored, Voting
 from mace.forms.scoring import pick_class
 from mace.forms.trees import TreeEnsemble
@@ -180,7 +180,7 @@ class Composite:
         guards: list[syntax.Guard] = []
         terms: list[list[syntax.Expression]] = [[syntax.constant(float(start))] if start else [] for start in self.base]
         for number, part in enumerate(self.parts):
-            guard, added = part.formula(self._formulas[number][1], f"{PREFIX}{number}", box, widen)
+            guard, added = part.formula(self._formulas[number][1], f"{RESULT_PREFIX}{number}", box, widen)
             guards.append(guard)
             for each, term in zip(terms, added, strict=True):
                 each.append(term)
@@ -243,7 +243,7 @@ def _formula(form: Scored, number: int, is_folded: bool) -> tuple[syntax.Guard, 
     made = _FORMULAS.setdefault(form, {})
     if (number, is_folded) not in made:
         command, scores = form.computed(_asked(is_folded))
-        prefix = f"{PREFIX}{number} "
+        prefix = f"{RESULT_PREFIX}{number} "
         program = syntax.Program(form.space.names, syntax.sequence([command, syntax.Return(syntax.ZERO)]))
         made[number, is_folded] = (
             characteristic(program, result=RESULT, prefix=prefix),

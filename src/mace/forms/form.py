@@ -13,9 +13,9 @@ Box = tuple[tuple[Fraction, Fraction], ...]
 """Bounds on each feature's number, in the space's order."""
 
 RESULT = f"{RESERVED}model"
-"""The variable that holds a model's outcome in a formula; its other variables begin with :data:`PREFIX`."""
+"""The variable that holds a model's outcome in a formula; its other variables begin with :data:`RESULT_PREFIX`."""
 
-PREFIX = f"{RESULT}."
+RESULT_PREFIX = f"{RESULT}."
 
 
 def box_at(point: Point) -> Box:

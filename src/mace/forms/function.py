@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from mace.forms.decision import Goal
-from mace.forms.form import PREFIX, RESULT, Box
+from mace.forms.form import RESULT, RESULT_PREFIX, Box
 from mace.language import floating, ranges_of, robust, syntax
 from mace.space import FeatureSpace, Point, Real
 
@@ -39,12 +39,16 @@ class FunctionForm:
 
     def possible(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return a formula for every outcome that Python's float arithmetic may give."""
-        formula = floating(self.code, ranges=self._ranges(box), integers=self._integers, result=RESULT, prefix=PREFIX)
+        formula = floating(
+            self.code, ranges=self._ranges(box), integers=self._integers, result=RESULT, prefix=RESULT_PREFIX
+        )
         return syntax.conjunction([formula, goal.of_result(RESULT)])
 
     def ranges(self, box: Box) -> dict[str, tuple[Fraction | float, Fraction | float]]:
         """Return the ends of the variables of both formulas."""
-        return ranges_of(self.code, ranges=self._ranges(box), integers=self._integers, result=RESULT, prefix=PREFIX)
+        return ranges_of(
+            self.code, ranges=self._ranges(box), integers=self._integers, result=RESULT, prefix=RESULT_PREFIX
+        )
 
     def certain(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return the function's formula, in which every comparison of rounded values holds by a margin."""
@@ -55,7 +59,7 @@ class FunctionForm:
             ranges=self._ranges(box),
             integers=self._integers,
             result=RESULT,
-            prefix=PREFIX,
+            prefix=RESULT_PREFIX,
         )
         return syntax.conjunction([formula, goal.of_result(RESULT)])
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mace.clock import check
 from mace.exact import UNIT, gamma
 from mace.forms.decision import Alternatives, Goal, clearance, reaches
-from mace.forms.form import PREFIX, RESULT, Box
+from mace.forms.form import RESULT, RESULT_PREFIX, Box
 from mace.forms.scoring import column_values, pick_class, positions_guard
 from mace.language import characteristic, syntax
 from mace.space import RESERVED, Column, FeatureSpace, Filled, Point
@@ -20,7 +20,7 @@ from mace.space import RESERVED, Column, FeatureSpace, Filled, Point
 UNDERFLOW, UNDERFLOW_SINGLE = 1e-300, 1e-36
 """More than one operation of float64 or float32 can lose by underflow."""
 
-SQUASH = 32
+SQUASH_UNITS = 32
 """How far apart two scores must be at most, in units of roundoff, for a rounded sigmoid or softmax to confuse them (exp is good to a few
 ulps)."""
 
@@ -181,11 +181,11 @@ class Network:
     @cached_property
     def _formula(self) -> syntax.Guard:
         program = syntax.Program(self.space.names, syntax.sequence([self._layers(), syntax.Return(syntax.ZERO)]))
-        return characteristic(program, result=RESULT, prefix=PREFIX)
+        return characteristic(program, result=RESULT, prefix=RESULT_PREFIX)
 
     def scores(self, goal: Goal) -> tuple[syntax.Expression, ...]:
         """Return the scores as variables of the definitions."""
-        return tuple(syntax.Variable(PREFIX + name) for name in self._score_names())
+        return tuple(syntax.Variable(RESULT_PREFIX + name) for name in self._score_names())
 
     def computed(self, goal: Goal) -> tuple[syntax.Command, tuple[syntax.Expression, ...]]:
         """Return the commands that compute the scores, and the scores in their variables."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.forms.decision import Alternatives, Goal, Interval, Margin, clearance, grain_of, reaches, separated, winner
-from mace.forms.form import PREFIX, Box
+from mace.forms.form import RESULT_PREFIX, Box
 from mace.forms.network import Network
 from mace.forms.scoring import pick_class
 from mace.forms.trees import TreeEnsemble
@@ -94,7 +94,7 @@ class ObliqueTrees:
         if slack == 0 and len(self.trees.roots) == 1:
             return self._path(int(self.trees.roots[0]), 0, columns, room, alternatives)
         paths = [self._path(int(root), number, columns, room) for number, root in enumerate(self.trees.roots)]
-        sums = [self._sum(k, PREFIX) for k in range(self.trees.outputs)]
+        sums = [self._sum(k, RESULT_PREFIX) for k in range(self.trees.outputs)]
         return syntax.conjunction([*paths, reaches(sums, separated(alternatives, self._grain), slack)])
 
     @cached_property
@@ -125,7 +125,7 @@ class ObliqueTrees:
         if trees.left[node] < 0:
             return syntax.conjunction(
                 syntax.Compare(
-                    "==", syntax.Variable(PREFIX + _leaf(number, k)), syntax.Constant(Fraction(float(value)))
+                    "==", syntax.Variable(RESULT_PREFIX + _leaf(number, k)), syntax.Constant(Fraction(float(value)))
                 )
                 for k, value in enumerate(trees.value[node])
             )

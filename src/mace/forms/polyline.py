@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-PAD = 2.0**-46
+HEIGHT_ERROR = 2.0**-46
 """More than the error of the heights of a curve around the sigmoid: they are computed in floats, from numbers of at most 1."""
 
 FARTHEST = 700.0
@@ -91,7 +91,7 @@ def above_sigmoid(touching: Iterable[float], low: float, high: float) -> Polylin
     """Return a curve that is at least the sigmoid from ``low`` to ``high``, and near it at the given numbers.
 
     Below 0 the sigmoid is convex, and lies below the chord between two of its points; above 0 it is concave, and lies below its tangents.
-    Each height is raised by :data:`PAD`, more than its rounding.
+    Each height is raised by :data:`HEIGHT_ERROR`, more than its rounding.
     """
     low = min(max(low, -FARTHEST), FARTHEST - 1)
     high = max(min(high, FARTHEST), low + 2**-10)
@@ -109,7 +109,7 @@ def above_sigmoid(touching: Iterable[float], low: float, high: float) -> Polylin
     for knot, height in points[1:]:
         if knot > kept[-1][0]:
             kept.append((knot, max(height, kept[-1][1])))
-    return Polyline(tuple(z for z, _ in kept), tuple(height + PAD for _, height in kept))
+    return Polyline(tuple(z for z, _ in kept), tuple(height + HEIGHT_ERROR for _, height in kept))
 
 
 def below_sigmoid(touching: Iterable[float], low: float, high: float) -> Polyline:

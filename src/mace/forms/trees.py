@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mace.clock import check
 from mace.exact import UNIT, gamma
 from mace.forms.decision import Alternatives, Goal, Interval, clearance, innermost, reaches
-from mace.forms.form import PREFIX, RESULT, Box
+from mace.forms.form import RESULT, RESULT_PREFIX, Box
 from mace.forms.scoring import column_values, pick_class, positions_guard, split_guard
 from mace.language import characteristic, syntax
 from mace.space import RESERVED, Column, FeatureSpace, Point
@@ -218,7 +218,7 @@ class TreeEnsemble:
     def scores(self, goal: Goal) -> tuple[syntax.Expression, ...]:
         """Return the sums as variables of the definitions; of two that are folded into their difference, 0 and that."""
         as_difference = self._needs_difference(goal)
-        variables = tuple(syntax.Variable(PREFIX + name) for name in self._score_names(as_difference))
+        variables = tuple(syntax.Variable(RESULT_PREFIX + name) for name in self._score_names(as_difference))
         return (syntax.ZERO, *variables) if as_difference else variables
 
     def computed(self, goal: Goal) -> tuple[syntax.Command, tuple[syntax.Expression, ...]]:
@@ -347,7 +347,7 @@ class _Formulas(dict[bool, syntax.Guard]):
         program = syntax.Program(
             self._form.space.names, syntax.sequence([self._form._sums(as_difference), syntax.Return(syntax.ZERO)])
         )
-        self[as_difference] = characteristic(program, result=RESULT, prefix=PREFIX)
+        self[as_difference] = characteristic(program, result=RESULT, prefix=RESULT_PREFIX)
         return self[as_difference]
 
 

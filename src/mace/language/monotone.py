@@ -9,7 +9,7 @@ from mace.language import syntax
 from mace.language.run import compare, run
 from mace.language.unroll import unroll
 
-MOST_PIECES = 200
+MOST_MONOTONE_PIECES = 200
 
 Line = tuple[Fraction, Fraction]
 """Slope and height at 0."""
@@ -54,7 +54,7 @@ def _heights(
     while waiting:
         begin, end = waiting.pop()
         pieces += 1
-        if pieces > MOST_PIECES:
+        if pieces > MOST_MONOTONE_PIECES:
             return None
         try:
             slope, height = _Piece(name, begin, end).result(body)

@@ -7,7 +7,7 @@ from itertools import count
 
 from mace.clock import check
 from mace.language import syntax
-from mace.language.trampoline import STEPS
+from mace.language.trampoline import STEPS_BETWEEN_LOOKS
 
 
 class Fresh:
@@ -42,7 +42,7 @@ def commands(command: syntax.Command) -> Iterator[syntax.Command]:
     for number in count(1):
         if not pending:
             return
-        if number % STEPS == 0:
+        if number % STEPS_BETWEEN_LOOKS == 0:
             check()
         current = pending.pop()
         yield current

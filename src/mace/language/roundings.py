@@ -20,7 +20,7 @@ _DTYPES: dict[str, str] = {name: dtype for dtype, name in DECIMALS.items()}
 
 ROUNDINGS = frozenset((*_DTYPES, "float"))
 
-BEYOND = Fraction(10**400)
+BEYOND_FLOATS = Fraction(10**400)
 """Beyond every float."""
 
 
@@ -56,8 +56,8 @@ def operands(name: str, low: Fraction, high: Fraction) -> tuple[Fraction, Fracti
         return None
     before, after = next_float(floats[0], -math.inf), next_float(floats[1], math.inf)
     return (
-        (Fraction(floats[0]) + Fraction(before)) / 2 if math.isfinite(before) else -BEYOND,
-        (Fraction(floats[1]) + Fraction(after)) / 2 if math.isfinite(after) else BEYOND,
+        (Fraction(floats[0]) + Fraction(before)) / 2 if math.isfinite(before) else -BEYOND_FLOATS,
+        (Fraction(floats[1]) + Fraction(after)) / 2 if math.isfinite(after) else BEYOND_FLOATS,
     )
 
 

@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 Steps: TypeAlias = Generator[Any, Any, Result]
 
-STEPS = 256
+STEPS_BETWEEN_LOOKS = 256
 """Steps between two looks at the clock."""
 
 
@@ -41,7 +41,7 @@ def finish(steps: Steps[Result], *, is_timed: bool = True) -> Result:
     value: Any = None
     taken = 0
     while pending:
-        if is_timed and taken % STEPS == 0:
+        if is_timed and taken % STEPS_BETWEEN_LOOKS == 0:
             check()
         taken += 1
         try:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from mace.clock import check
 from mace.language import syntax
 from mace.language.syntax import Node, children
-from mace.language.trampoline import STEPS
+from mace.language.trampoline import STEPS_BETWEEN_LOOKS
 
 Result = TypeVar("Result")
 Kind = TypeVar("Kind", bound=Node)
@@ -52,7 +52,7 @@ def fold(
     pending: list[tuple[Node, int]] = [(node, -1)]
     taken = 0
     while pending:
-        if taken % STEPS == 0:
+        if taken % STEPS_BETWEEN_LOOKS == 0:
             check()
         taken += 1
         current, count = pending.pop()

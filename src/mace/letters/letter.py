@@ -172,17 +172,17 @@ def _difference(change: Change) -> tuple[str, str]:
 
 def _read(path: Path) -> str:
     try:
-        return read_bytes(path, MOST_BYTES).decode("utf-8-sig")
+        return read_bytes(path, LONGEST_TEMPLATE).decode("utf-8-sig")
     except OSError as error:
         raise InvalidOption(f"letter: cannot read {path}: {said(error)}.") from error
     except UnicodeDecodeError as error:
         raise InvalidOption(f"letter: cannot read {path}: it is not UTF-8 ({error.reason}).") from error
 
 
-SECONDS, BYTES, WAIT = 2, 2**29, 30
+TEMPLATE_SECONDS, TEMPLATE_MEMORY, WAIT = 2, 2**29, 30
 """The processor time and the memory in which a template must be filled in, and how long it is waited for."""
 
-MOST_BYTES = 2**20
+LONGEST_TEMPLATE = 2**20
 """The longest template, and the longest letter."""
 
 
@@ -190,16 +190,18 @@ def _rendered(template: str, words: Mapping[str, object], *, html: bool) -> str:
     """Fill in a template: our own here, any other in a process with limits, since a template can ask for any amount of work."""
     optional("jinja2", extra="letters")
     if template in (TEXT, HTML):
-        return filling.fill(template, words, html, MOST_BYTES)
-    if len(template) > MOST_BYTES:
-        raise InvalidOption(f"letter: a template of {len(template):,} characters; at most {MOST_BYTES:,} are read.")
+        return filling.fill(template, words, html, LONGEST_TEMPLATE)
+    if len(template) > LONGEST_TEMPLATE:
+        raise InvalidOption(
+            f"letter: a template of {len(template):,} characters; at most {LONGEST_TEMPLATE:,} are read."
+        )
     try:
-        question = pickle.dumps((template, dict(words), html, MOST_BYTES))
+        question = pickle.dumps((template, dict(words), html, LONGEST_TEMPLATE))
     except Exception as error:
         raise InvalidOption(
             f"letter: a field cannot be handed to the template ({type(error).__name__}). Give text and numbers."
         ) from error
-    failure, text = _apart(pickle.dumps((sys.path, (SECONDS, BYTES), question)))
+    failure, text = _apart(pickle.dumps((sys.path, (TEMPLATE_SECONDS, TEMPLATE_MEMORY), question)))
     if failure:
         raise InvalidOption(f"letter: the template fails: {failure[:500]}")
     return text
@@ -214,6 +216,6 @@ def _apart(question: bytes) -> tuple[str, str]:
     except subprocess.TimeoutExpired:
         return f"it takes more than {WAIT} seconds", ""
     if done.returncode:
-        return f"it takes more than {SECONDS} seconds, or too much memory", ""
+        return f"it takes more than {TEMPLATE_SECONDS} seconds, or too much memory", ""
     failure, text = pickle.loads(done.stdout)  # noqa: S301
     return str(failure), str(text)

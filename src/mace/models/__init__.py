@@ -113,7 +113,7 @@ MODELS = Registry(
     UnsupportedModel,
 )
 
-REFUSED = {
+REFUSED_MODELS = {
     "sklearn:SVC": "a kernel is not piecewise linear, and a linear one is computed over support vectors. "
     "Use LinearSVC, or explain a surrogate",
     "sklearn:GaussianProcessClassifier": "a kernel is not piecewise linear. Explain a surrogate",
@@ -435,7 +435,7 @@ def is_registered(model: Any) -> bool:
 
 def _is_known(model: Any) -> bool:
     """Return whether a class of the model is in the tables, so that it is no function though it may be called like one."""
-    return any(_key(base) in MODELS or _key(base) in REFUSED for base in type(model).__mro__)
+    return any(_key(base) in MODELS or _key(base) in REFUSED_MODELS for base in type(model).__mro__)
 
 
 def _registered(model: Any) -> str:
@@ -446,8 +446,8 @@ def _registered(model: Any) -> str:
             return _key(base)
     named = f"cannot read {type(model).__module__.partition('.')[0]}.{type(model).__name__}"
     for base in type(model).__mro__:
-        if _key(base) in REFUSED:
-            raise UnsupportedModel(f"{named}: {REFUSED[_key(base)]}.")
+        if _key(base) in REFUSED_MODELS:
+            raise UnsupportedModel(f"{named}: {REFUSED_MODELS[_key(base)]}.")
     raise UnsupportedModel(
         f"{named}: there is no exact reader for it. "
         f"Supported: {_supported()}, a Pipeline of mace.Encoder and one of these, and Python functions."
@@ -471,4 +471,4 @@ def _supported() -> str:
     return f"{', '.join(names[:12])} and others ({len(names)} in all; mace list models prints them)"
 
 
-__all__ = ["DEPLOYED", "MODELS", "REFUSED", "Ask", "Reading", "deployed_of", "form_of", "is_registered", "read"]
+__all__ = ["DEPLOYED", "MODELS", "REFUSED_MODELS", "Ask", "Reading", "deployed_of", "form_of", "is_registered", "read"]

@@ -14,10 +14,10 @@ from mace.forms.polyline import sigmoid
 from mace.forms.scoring import column_values
 from mace.space import Point
 
-NEAR = 1e-4
+WITHIN_ROUNDING = 1e-4
 """Numbers that differ by less than this share may differ by rounding alone, float32 included."""
 
-FEW = 24
+FEW_TREES = 24
 """So few trees are walked faster one by one than together."""
 
 
@@ -41,13 +41,15 @@ def agrees_on_probabilities(form: Form, points: Sequence[Point], code: int, outc
     if not isinstance(form, Network | TreeEnsemble):
         return True
     found = [_probability(form, score, code) for score in _scores(form, points)]
-    return all(p is None or abs(p - float(outcome)) <= NEAR for p, outcome in zip(found, outcomes, strict=True))
+    return all(
+        p is None or abs(p - float(outcome)) <= WITHIN_ROUNDING for p, outcome in zip(found, outcomes, strict=True)
+    )
 
 
 def _scores(form: Network | TreeEnsemble, points: Sequence[Point]) -> NDArray[np.float64]:
     if isinstance(form, Network):
         return form.float_scores(column_values(form.columns, points))
-    if len(form.roots) < FEW:
+    if len(form.roots) < FEW_TREES:
         leaves = np.array([[form.leaf(root, point) for root in form.roots] for point in points])
     else:
         leaves = form.leaves(points)
@@ -58,7 +60,7 @@ def _scores(form: Network | TreeEnsemble, points: Sequence[Point]) -> NDArray[np
 def _fits(form: Network | TreeEnsemble, score: NDArray[np.float64], outcome: Fraction) -> bool:
     if form.is_regressor:
         number = score[0] / len(form.roots) if isinstance(form, TreeEnsemble) and form.link == "mean" else score[0]
-        return bool(abs(number - outcome) <= NEAR * (1 + abs(number)))
+        return bool(abs(number - outcome) <= WITHIN_ROUNDING * (1 + abs(number)))
     return _predicted(form, score) == outcome
 
 
@@ -84,7 +86,7 @@ def _sums(form: Composite, points: Sequence[Point]) -> NDArray[np.float64]:
 
 def _fits_about(form: Composite, sums: NDArray[np.float64], outcome: Fraction) -> bool:
     if form.is_regressor:
-        return bool(abs(sums[0] - outcome) <= NEAR * (1 + abs(sums[0])))
+        return bool(abs(sums[0] - outcome) <= WITHIN_ROUNDING * (1 + abs(sums[0])))
     return int(sums.argmax() if len(sums) > 1 else sums[0] > 0) == outcome
 
 
@@ -93,7 +95,7 @@ def _fits_exactly(form: Composite | ObliqueTrees, point: Point, outcome: Fractio
         return form.predicted(point) == outcome
     trees = form.trees if isinstance(form, ObliqueTrees) else None
     number = form.exact_scores(point)[0] / (len(trees.roots) if trees is not None and trees.link == "mean" else 1)
-    return abs(number - outcome) <= NEAR * (1 + abs(number))
+    return abs(number - outcome) <= WITHIN_ROUNDING * (1 + abs(number))
 
 
 def _probability(form: Network | TreeEnsemble, score: NDArray[np.float64], code: int) -> float | None:

@@ -6,9 +6,18 @@ import hashlib
 import pickle
 from typing import Any
 
-from mace.models.watch import LIBRARIES
+from mace.models.watch import WATCHED_LIBRARIES
 
-KNOWN = LIBRARIES | {"builtins", "collections", "copyreg", "functools", "mace", "numpy", "pandas", "scipy"}
+TRUSTED_MODULES = WATCHED_LIBRARIES | {
+    "builtins",
+    "collections",
+    "copyreg",
+    "functools",
+    "mace",
+    "numpy",
+    "pandas",
+    "scipy",
+}
 """Whose objects are looked into, and whose functions are what their names say."""
 
 OPAQUE = frozenset({"_handle", "_object", "handle", "train_set", "valid_sets"})
@@ -24,8 +33,8 @@ def contents(model: Any) -> bytes | None:
     Returns
     -------
     bytes or None
-        ``None`` of a model that cannot be pickled, or that holds functions or objects of others than :data:`KNOWN`, whose pickles may lack
-        what decides: a function is pickled as its name.
+        ``None`` of a model that cannot be pickled, or that holds functions or objects of others than
+        :data:`TRUSTED_MODULES`, whose pickles may lack what decides: a function is pickled as its name.
     """
     hashed = _Hashed()
     try:
@@ -52,15 +61,15 @@ class _Hashed:
 
 
 class _Pickler(pickle.Pickler):
-    """A pickler that refuses what is not :data:`KNOWN`, and leaves no attribute of a model out."""
+    """A pickler that refuses what is not :data:`TRUSTED_MODULES`, and leaves no attribute of a model out."""
 
     def reducer_override(self, part: Any) -> Any:
         is_named = hasattr(part, "__qualname__")  # a class or a function, those of Cython too
         kind = part if is_named else type(part)
         library = str(kind.__module__).partition(".")[0]
-        if library not in KNOWN:
+        if library not in TRUSTED_MODULES:
             raise pickle.PicklingError(f"{kind} is not known")
-        if is_named or library not in LIBRARIES or not _chooses(part):
+        if is_named or library not in WATCHED_LIBRARIES or not _chooses(part):
             return NotImplemented
         held = {name: value for name, value in vars(part).items() if name not in OPAQUE}
         return tuple, ((kind, held, _memory(part)),)

@@ -14,7 +14,7 @@ from mace.forms import Form
 from mace.models.reading import Reading
 from mace.space import FeatureSpace
 
-LATER: dict[str, object] = {"dtype": None, "handed": "float64", "further_steps": 0, "observed": None}
+ADDED_SINCE_0_1: dict[str, object] = {"dtype": None, "handed": "float64", "further_steps": 0, "observed": None}
 """Fields that 0.1.0 did not have, and what they are where nothing is said: left out there, so that fingerprints stay what they were."""
 
 
@@ -62,7 +62,9 @@ def _bytes_of(value: object) -> Iterator[bytes]:
             pending.append([list(pair) for pair in part.items()])
         elif is_dataclass(part) and not isinstance(part, type):
             named = [(field.name, getattr(part, field.name)) for field in fields(part)]
-            named = [(name, each) for name, each in named if name not in LATER or each != LATER[name]]
+            named = [
+                (name, each) for name, each in named if name not in ADDED_SINCE_0_1 or each != ADDED_SINCE_0_1[name]
+            ]
             yield f"{type(part).__name__} {len(named)};".encode()
             pending.append(named)
         else:

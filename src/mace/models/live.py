@@ -22,10 +22,10 @@ from mace.models.unread import read_or_ask
 from mace.models.watch import Watch
 from mace.space import FeatureSpace, Point
 
-PAUSE = 20
+TRUSTED_FOR = 20
 """After the model was checked and found to be the same, so many times that time passes before a doubt makes it be checked again."""
 
-MOST_COMPARED = 4
+ROWS_COMPARED = 4
 """Of rows that are asked together, so many are compared with the form: what rests on such an answer rests on the model itself."""
 
 
@@ -99,18 +99,18 @@ class LiveModel:
                 "Read it as it is now: mace.Explainer(model, space)."
             ) from cause
         self._watch, self._contents = watch, held
-        self._trusted_until = time.monotonic() + PAUSE * (time.monotonic() - begun)
+        self._trusted_until = time.monotonic() + TRUSTED_FOR * (time.monotonic() - begun)
 
     def _ask(self, points: Sequence[Point]) -> list[Fraction]:
         outcomes = self._asked.ask(points)
-        if not agrees(self._asked.form, points[:MOST_COMPARED], outcomes[:MOST_COMPARED]):
+        if not agrees(self._asked.form, points[:ROWS_COMPARED], outcomes[:ROWS_COMPARED]):
             self._doubt()
         return outcomes
 
     def _rate(self, points: Sequence[Point], code: int) -> list[Fraction]:
         assert self._asked.rate is not None
         outcomes = self._asked.rate(points, code)
-        if not agrees_on_probabilities(self._asked.form, points[:MOST_COMPARED], code, outcomes[:MOST_COMPARED]):
+        if not agrees_on_probabilities(self._asked.form, points[:ROWS_COMPARED], code, outcomes[:ROWS_COMPARED]):
             self._doubt()
         return outcomes
 

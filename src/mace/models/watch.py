@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-LIBRARIES = frozenset({"sklearn", "xgboost", "lightgbm", "catboost", "torch", "onnxruntime"})
+WATCHED_LIBRARIES = frozenset({"sklearn", "xgboost", "lightgbm", "catboost", "torch", "onnxruntime"})
 """Whose objects are looked into; anything else is a part as a whole."""
 
-OWN = frozenset({"Encoder", "Endpoint", "Wrapped"})
+OUR_CLASSES = frozenset({"Encoder", "Endpoint", "Wrapped"})
 
 
 class Watch:
@@ -74,11 +74,11 @@ def _members(part: Any) -> Any:
 
 
 def _is_known(part: Any) -> bool:
-    return any(base.__module__.partition(".")[0] in LIBRARIES for base in type(part).__mro__)
+    return any(base.__module__.partition(".")[0] in WATCHED_LIBRARIES for base in type(part).__mro__)
 
 
 def _is_own(part: Any) -> bool:
-    return type(part).__name__ in OWN and type(part).__module__.startswith("mace.")
+    return type(part).__name__ in OUR_CLASSES and type(part).__module__.startswith("mace.")
 
 
 def _marks(part: Any) -> Iterator[Callable[[], Any]]:

@@ -21,10 +21,10 @@ from mace.language.substitute import substitute
 from mace.problem import Problem
 from mace.space import FeatureSpace, Integer, Point, Real, Value
 
-MOST_NUMBERS = 16
+MOST_VALUES_OF_CAUSE = 16
 """So many whole numbers of a cause are gone through one by one."""
 
-MOST_PIECES = 32
+MOST_PIECES_TOGETHER = 32
 """How many pieces of the equations, one from each, are gone through together."""
 
 
@@ -68,7 +68,7 @@ def few_values(space: FeatureSpace, name: str) -> range:
     """Return the values of a feature with levels, by their positions, or of a few whole numbers; nothing of others."""
     feature = space[name]
     if isinstance(feature, Integer):
-        is_short = feature.step in (None, 1) and feature.size <= MOST_NUMBERS
+        is_short = feature.step in (None, 1) and feature.size <= MOST_VALUES_OF_CAUSE
         return range(feature.low, feature.high + 1) if is_short else range(0)
     return range(len(getattr(feature, "levels", ())))
 
@@ -88,7 +88,7 @@ def in_pieces(problem: Problem, effects: Effects, further: tuple[Condition, ...]
     """
     parts = [pieces(equation.program) for equation in effects.equations]
     found = [part for part in parts if part is not None]
-    if len(found) < len(parts) or not 1 < math.prod(map(len, found)) <= MOST_PIECES:
+    if len(found) < len(parts) or not 1 < math.prod(map(len, found)) <= MOST_PIECES_TOGETHER:
         return None
     made = []
     for chosen in itertools.product(*found):

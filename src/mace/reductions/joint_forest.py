@@ -19,8 +19,8 @@ from mace.space import Point
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-GRAIN = 2.0**24
-"""Depths are rounded to multiples of 1 / GRAIN, which add up exactly, so that an ensemble with exact sums keeps them."""
+DEPTH_SCALE = 2.0**24
+"""Depths are rounded to multiples of 1 / DEPTH_SCALE, which add up exactly, so that an ensemble with exact sums keeps them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ def _with(problem: Problem, condition: Usual) -> Problem:
     assert isinstance(form, TreeEnsemble)
     other, other_ask = condition.form, condition.reading.ask
     # Each depth and the start are off by half a grain at most.
-    slack = other.band(USUAL) + Fraction(len(other.roots) + 1) / int(2 * GRAIN)
+    slack = other.band(USUAL) + Fraction(len(other.roots) + 1) / int(2 * DEPTH_SCALE)
     margin = Margin(form.outputs, None, slack=slack)
 
     def ask_both(points: Sequence[Point]) -> list[Fraction]:
@@ -80,7 +80,7 @@ def _join(form: TreeEnsemble, other: TreeEnsemble) -> Joined:
 
 
 def _on_grains(values: Floats) -> Floats:
-    return np.asarray(np.rint(values * GRAIN) / GRAIN)
+    return np.asarray(np.rint(values * DEPTH_SCALE) / DEPTH_SCALE)
 
 
 def beside(each: Sequence[TreeEnsemble], first: TreeEnsemble) -> Joined:

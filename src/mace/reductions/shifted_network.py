@@ -197,10 +197,10 @@ def span(feature: Real | Integer) -> tuple[Fraction, Fraction]:
 
 # ---- rows within the noise of a point
 
-FINE = 256
+VALUES_TRIED = 256
 """The number of values of a feature that are tried at once when the worst row is sought."""
 
-SWEEPS, CLOSER = 3, 32
+SWEEPS_OF_FEATURES, CLOSER = 3, 32
 """How often each feature is gone through, and how many times narrower the range is each time."""
 
 
@@ -214,10 +214,12 @@ def coordinate_attack(
         start,
         float(float_clearance(form.float_scores(column_values(form.columns, [start])), alternatives)[0]),
     )
-    for sweep in range(SWEEPS):
+    for sweep in range(SWEEPS_OF_FEATURES):
         for j, (low, high) in ranges.items():
             middle, width = float(best[j] or 0), (high - low) / CLOSER**sweep
-            tried = np.append(np.linspace(middle - width, middle + width, FINE + 1), [low, high]).clip(low, high)
+            tried = np.append(np.linspace(middle - width, middle + width, VALUES_TRIED + 1), [low, high]).clip(
+                low, high
+            )
             is_whole = isinstance(features[j], Integer)
             if is_whole:
                 tried = np.round(tried).clip(math.ceil(low), math.floor(high))

@@ -30,7 +30,7 @@ Ends = tuple[float, float]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-MOST_NUMBERS = 50_000_000
+MOST_LEAF_VALUES = 50_000_000
 """Leaf values of an ensemble and its copies together."""
 
 MOST_ALTERNATIVES = 64
@@ -373,6 +373,6 @@ def _behind_gate(copy: TreeEnsemble, gates: Sequence[_Node], yes: NDArray[np.flo
 
 def _together(each: Sequence[TreeEnsemble], first: TreeEnsemble) -> Joined:
     """Return an ensemble and its copies as one, unless that is too large."""
-    if sum(len(one.left) for one in each) * sum(one.outputs for one in each) > MOST_NUMBERS:
+    if sum(len(one.left) for one in each) * sum(one.outputs for one in each) > MOST_LEAF_VALUES:
         raise NoCopies("the copies are too large together")
     return beside(each, first)

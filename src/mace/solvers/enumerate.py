@@ -24,7 +24,7 @@ CUTS_BOXES = IS_AUTOMATIC = False
 MOST_POINTS = 2_000_000
 CHUNK = 256
 
-BLOCK = 2**16
+POINTS_A_BLOCK = 2**16
 """Points whose distances are calculated, or sorted, between two looks at the clock."""
 
 Numbers = NDArray[np.int64]
@@ -126,9 +126,9 @@ def _measures(problem: Problem, domains: list[list[Value]]) -> NDArray[np.float6
     ]
     sizes = tuple(map(len, domains))
     made = []
-    for start in range(0, prod(sizes), BLOCK):
+    for start in range(0, prod(sizes), POINTS_A_BLOCK):
         check()
-        places = np.unravel_index(np.arange(start, min(start + BLOCK, prod(sizes))), sizes)
+        places = np.unravel_index(np.arange(start, min(start + POINTS_A_BLOCK, prod(sizes))), sizes)
         changes = np.column_stack([table[place] for table, place in zip(tables, places, strict=True)])
         measures = problem.metric.floats(changes)
         made.append(
@@ -151,7 +151,7 @@ def _nearest_first(measures: NDArray[np.float64]) -> Iterator[Numbers]:
     while len(left):
         check()
         own = measures[left]
-        is_near = own <= (np.partition(own, BLOCK)[BLOCK] if len(own) > BLOCK else np.inf)
+        is_near = own <= (np.partition(own, POINTS_A_BLOCK)[POINTS_A_BLOCK] if len(own) > POINTS_A_BLOCK else np.inf)
         near, left = left[is_near], left[~is_near]
         near = near[np.argsort(measures[near], kind="stable")]
         yield from (near[start : start + CHUNK] for start in range(0, len(near), CHUNK))

@@ -12,7 +12,7 @@ PAUSE = 0.02
 FASTER = 16
 """So many times as many steps as before may come before the next look: the first ones say little of what others take."""
 
-MOST = 1 << 14
+MOST_STEPS_AT_ONCE = 1 << 14
 
 
 class Pace:
@@ -34,4 +34,6 @@ class Pace:
         now = time.monotonic()
         each = max(now - begun, 1e-6) / self.steps
         self._slowest = max(self._slowest, each)
-        self.steps = max(1, int(min(MOST, FASTER * self.steps, PAUSE / each, (self.deadline - now) / self._slowest)))
+        self.steps = max(
+            1, int(min(MOST_STEPS_AT_ONCE, FASTER * self.steps, PAUSE / each, (self.deadline - now) / self._slowest))
+        )

@@ -7,7 +7,7 @@ from fractions import Fraction
 from mace.exact import nearest_float
 from mace.space.features import Feature, Number, Real
 
-DIGITS = {"float64": 15, "float32": 6, "float16": 3}
+DIGITS_OF_DTYPE = {"float64": 15, "float32": 6, "float16": 3}
 """How many digits a decimal may have so that no two of them are the same float of a dtype."""
 
 
@@ -37,7 +37,7 @@ def is_short(feature: Real) -> bool:
     if feature.step is None:
         return False
     (low, step), high = feature.decimals, feature.decimal(feature.high)
-    most, quantum = 10 ** DIGITS[dtype_of(feature)], 1
+    most, quantum = 10 ** DIGITS_OF_DTYPE[dtype_of(feature)], 1
     while (low * quantum).denominator > 1 or (step * quantum).denominator > 1:
         quantum *= 10
         if quantum > most:

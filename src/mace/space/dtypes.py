@@ -16,7 +16,7 @@ from mace.errors import InvalidSpace
 
 FloatType = type[np.floating[Any]]
 
-FLOATS: dict[str, FloatType] = {
+FLOAT_DTYPES: dict[str, FloatType] = {
     "float16": np.float16,
     "float32": np.float32,
     "float64": np.float64,
@@ -28,11 +28,11 @@ FLOATS: dict[str, FloatType] = {
 }
 """The dtypes of real features, and the floats that they hold."""
 
-INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
-NULLABLE = tuple(name.replace("int", "Int").replace("uI", "UI") for name in INTEGERS)
-ARROW = tuple(f"{name}[pyarrow]" for name in INTEGERS)
+INTEGER_DTYPES = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+NULLABLE = tuple(name.replace("int", "Int").replace("uI", "UI") for name in INTEGER_DTYPES)
+ARROW = tuple(f"{name}[pyarrow]" for name in INTEGER_DTYPES)
 
-LEVELS = (
+LEVEL_DTYPES = (
     "bool",
     "boolean",
     "bool[pyarrow]",
@@ -41,10 +41,10 @@ LEVELS = (
     "string",
     "string[pyarrow]",
     "large_string[pyarrow]",
-    *INTEGERS,
+    *INTEGER_DTYPES,
     *NULLABLE,
     *ARROW,
-    *FLOATS,
+    *FLOAT_DTYPES,
 )
 """The dtypes of features with levels, apart from ``"category"``."""
 
@@ -70,25 +70,25 @@ class Category:
 
 def float_type(dtype: str | None) -> FloatType:
     """Return the floats that a real column of a dtype holds."""
-    return np.float64 if dtype is None else FLOATS[dtype]
+    return np.float64 if dtype is None else FLOAT_DTYPES[dtype]
 
 
 def check_real(dtype: object) -> str | None:
     """Return the dtype of a real feature, ``None`` for float64; others are refused."""
-    if dtype is None or (isinstance(dtype, str) and dtype in FLOATS):
+    if dtype is None or (isinstance(dtype, str) and dtype in FLOAT_DTYPES):
         return None if dtype == "float64" else dtype
-    raise InvalidSpace(f"real: dtype is {dtype!r}; accepted: {', '.join(FLOATS)}.")
+    raise InvalidSpace(f"real: dtype is {dtype!r}; accepted: {', '.join(FLOAT_DTYPES)}.")
 
 
 def check_integer(dtype: object, low: int, high: int, missing: bool) -> str | None:
     """Return the dtype of a whole number, ``None`` for what it has without one; others, and too narrow ones, are refused."""
-    accepted = (*INTEGERS, *NULLABLE, *ARROW, *FLOATS)
+    accepted = (*INTEGER_DTYPES, *NULLABLE, *ARROW, *FLOAT_DTYPES)
     if dtype is None or dtype == ("float64" if missing else "int64"):
         return None
     if not isinstance(dtype, str) or dtype not in accepted:
         raise InvalidSpace(f"integer: dtype is {dtype!r}; accepted: {', '.join(accepted)}.")
-    if dtype in FLOATS:
-        least, most = -(2 ** (1 + np.finfo(FLOATS[dtype]).nmant)), 2 ** (1 + np.finfo(FLOATS[dtype]).nmant)
+    if dtype in FLOAT_DTYPES:
+        least, most = -(2 ** (1 + np.finfo(FLOAT_DTYPES[dtype]).nmant)), 2 ** (1 + np.finfo(FLOAT_DTYPES[dtype]).nmant)
     else:
         info = np.iinfo(dtype.lower().removesuffix("[pyarrow]"))
         least, most = int(info.min), int(info.max)
@@ -96,8 +96,10 @@ def check_integer(dtype: object, low: int, high: int, missing: bool) -> str | No
         raise InvalidSpace(
             f"integer: the range [{low}, {high}] does not fit into {dtype}, [{least}, {most}]. Narrow it, or give a wider dtype."
         )
-    if missing and dtype in INTEGERS:
-        raise InvalidSpace(f"integer: {dtype} holds no missing values. Use dtype={NULLABLE[INTEGERS.index(dtype)]!r}.")
+    if missing and dtype in INTEGER_DTYPES:
+        raise InvalidSpace(
+            f"integer: {dtype} holds no missing values. Use dtype={NULLABLE[INTEGER_DTYPES.index(dtype)]!r}."
+        )
     return dtype
 
 
@@ -105,8 +107,8 @@ def check_category(dtype: object, levels: Sequence[Any], *, ordered: bool) -> st
     """Return the dtype of a feature with levels; a category lists every level."""
     if isinstance(dtype, str) and dtype == "category":
         return Category(tuple(levels), ordered)
-    if dtype is None or (isinstance(dtype, str) and dtype in LEVELS):
+    if dtype is None or (isinstance(dtype, str) and dtype in LEVEL_DTYPES):
         return dtype
     if isinstance(dtype, Category) and all(level in dtype.categories for level in levels):
         return dtype
-    raise InvalidSpace(f"levels: dtype is {dtype!r}; accepted: 'category' of all levels, {', '.join(LEVELS)}.")
+    raise InvalidSpace(f"levels: dtype is {dtype!r}; accepted: 'category' of all levels, {', '.join(LEVEL_DTYPES)}.")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mace.errors import InvalidOption, InvalidSpace, MissingPackage
-from mace.space.dtypes import INTEGERS, LEVELS, NULLABLE, Category
+from mace.space.dtypes import INTEGER_DTYPES, LEVEL_DTYPES, NULLABLE, Category
 from mace.space.features import Categorical, Feature, Integer, Ordinal, Value, is_missing, plain_scalar
 
 
@@ -23,7 +23,7 @@ def column_of(feature: Feature, values: Sequence[Value]) -> Any:
             return pd.Series(levels, dtype=pandas_dtype(feature))
         return _plain_levels(feature, levels)
     dtype = pandas_dtype(feature) or ("int64" if isinstance(feature, Integer) and not feature.missing else "float64")
-    if dtype in INTEGERS or dtype in ("float16", "float32", "float64"):
+    if dtype in INTEGER_DTYPES or dtype in ("float16", "float32", "float64"):
         return np.array([np.nan if value is None else value for value in values], dtype=dtype)
     return pd.array(list(values), dtype=dtype)  # type: ignore[arg-type]
 
@@ -56,7 +56,7 @@ def dtype_of(column: pd.Series[Any], feature: Feature) -> str | Category | None:
     if dtype == plain:
         return None
     if not isinstance(dtype, pd.CategoricalDtype):
-        return str(dtype) if str(dtype) in LEVELS and pd.api.types.pandas_dtype(str(dtype)) == dtype else None
+        return str(dtype) if str(dtype) in LEVEL_DTYPES and pd.api.types.pandas_dtype(str(dtype)) == dtype else None
     categories = tuple(plain_scalar(level) for level in dtype.categories)
     of = dtype.categories.dtype
     return Category(categories, bool(dtype.ordered), None if pd.Index(list(categories)).dtype == of else str(of))
@@ -100,8 +100,8 @@ def _column(name: str, column: Any, nw: Any) -> pd.Series[Any]:
     if dtype == nw.Categorical:
         return pd.Series(values, dtype=object).astype("category")
     if dtype.is_integer():
-        width = _width(dtype, INTEGERS, "int64")
-        return pd.Series(values, dtype=NULLABLE[INTEGERS.index(width)] if has_missing else width)
+        width = _width(dtype, INTEGER_DTYPES, "int64")
+        return pd.Series(values, dtype=NULLABLE[INTEGER_DTYPES.index(width)] if has_missing else width)
     if dtype.is_float() or dtype.is_decimal():
         numbers = [float("nan") if value is None else float(value) for value in values]
         return pd.Series(numbers, dtype=_width(dtype, ("float16", "float32"), "float64"))

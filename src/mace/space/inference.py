@@ -106,7 +106,7 @@ def _suggestion(name: str, feature: Feature, column: pd.Series[Any]) -> str:
     return ""
 
 
-ENOUGH = 30
+ENOUGH_VALUES = 30
 """Different values from which on their decimals say something of the column."""
 
 MOST_DECIMALS = 9
@@ -120,7 +120,7 @@ def _unit(feature: Feature, column: pd.Series[Any]) -> float | None:
     if not isinstance(feature, Real | Integer) or feature.step is not None:
         return None
     values = pd.unique(column.dropna())
-    if len(values) < ENOUGH:
+    if len(values) < ENOUGH_VALUES:
         return None
     exponent = 300
     for value in values:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-WORDS = frozenset(
+SENSITIVE_WORDS = frozenset(
     (
         "age", "birth", "birthdate", "birthday", "birthplace", "caste", "citizen", "citizenship", "dob",
         "disabilities", "disability", "disabled", "ethnic", "ethnicity", "female", "foreign", "foreigner", "gender", "handicap",
@@ -18,7 +18,7 @@ WORDS = frozenset(
 
 @lru_cache(10_000)
 def is_sensitive(name: str) -> bool:
-    """Return whether a word of a feature's name is among :data:`WORDS`; words end at signs, digits and capitals.
+    """Return whether a word of a feature's name is among :data:`SENSITIVE_WORDS`; words end at signs, digits and capitals.
 
     Examples
     --------
@@ -26,4 +26,4 @@ def is_sensitive(name: str) -> bool:
     ['applicantAge', 'personal_status_sex']
     """
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    return not WORDS.isdisjoint(re.findall(r"[^\W\d_]+", apart.lower()))
+    return not SENSITIVE_WORDS.isdisjoint(re.findall(r"[^\W\d_]+", apart.lower()))

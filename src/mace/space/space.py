@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mace.disk import parse_json
 from mace.errors import InvalidRow, InvalidSpace, cut, did_you_mean
-from mace.space.dtypes import LEVELS, Category
+from mace.space.dtypes import LEVEL_DTYPES, Category
 from mace.space.features import (
     Categorical,
     Feature,
@@ -420,7 +420,11 @@ def _category(name: object, entry: Mapping[str, Any]) -> Category:
     categories, ordered, of = entry.get("categories"), entry.get("ordered"), entry.get("of")
     categories = categories if isinstance(categories, list) else [None]
     is_plain = all(isinstance(each, str | int | float) for each in categories)
-    if not is_plain or not isinstance(ordered, bool) or not (of is None or (isinstance(of, str) and of in LEVELS)):
+    if (
+        not is_plain
+        or not isinstance(ordered, bool)
+        or not (of is None or (isinstance(of, str) and of in LEVEL_DTYPES))
+    ):
         raise InvalidSpace(
             f"{name!r}: {dict(entry)!r:.200} is not a category; give 'categories', a list, and 'ordered'."
         )

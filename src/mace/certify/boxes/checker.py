@@ -24,7 +24,7 @@ from mace.language import syntax
 from mace.problem import Problem
 from mace.space import Feature, Integer, Ordinal
 
-INNER: dict[str, CheckLane] = {
+PROVE_BOXES: dict[str, CheckLane] = {
     "trees": trees.check,
     "network": network.check,
 }
@@ -41,10 +41,10 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
         proof = entry["proof"]
         if "missing" in proof:
             raise Unchecked(f"box {number} has no proof: {proof['missing']!s:.300}")
-        if proof["lane"] not in INNER:
-            raise Unchecked(f"no checker for boxes of the lane {proof['lane']!r:.60}; known: {', '.join(INNER)}")
+        if proof["lane"] not in PROVE_BOXES:
+            raise Unchecked(f"no checker for boxes of the lane {proof['lane']!r:.60}; known: {', '.join(PROVE_BOXES)}")
         about = problem if entry.get("forest") is None else _about_forest(problem, entry["forest"])
-        INNER[proof["lane"]](inside(about, box), lower, proof, silent)
+        PROVE_BOXES[proof["lane"]](inside(about, box), lower, proof, silent)
         progress((number + 1) / len(boxes))
 
 

@@ -25,7 +25,7 @@ from mace.language import syntax
 from mace.problem import Problem
 from mace.space import Feature, Integer, Point, Real
 
-MOST_PIECES = 200_000
+MOST_REGIONS = 200_000
 
 MOST_DISTANCES = 100_000_000
 """How many changes of single features are measured from rows of data at most."""
@@ -120,7 +120,7 @@ class _Cover:
             piece, near, sets = pending.pop()
             pieces += 1
             distances += len(piece) * sum(len(rows_left.alive) for rows_left in sets)
-            if pieces > MOST_PIECES or distances > MOST_DISTANCES:
+            if pieces > MOST_REGIONS or distances > MOST_DISTANCES:
                 raise Unchecked(f"whether the boxes cover the domain is not clear after {pieces:,} pieces")
             piece = tuple(map(self._on_grid, range(len(piece)), piece))
             if self._cost(piece) >= self.limit or self._fails(piece):

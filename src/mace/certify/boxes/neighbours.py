@@ -23,10 +23,10 @@ from mace.distances.norm import Parts
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Point
 
-LARGEST = 2.0**53
+LARGEST_WHOLE = 2.0**53
 """Whole numbers up to this are floats."""
 
-BEYOND = 4 * SCALE
+BEYOND_EVERY_DISTANCE = 4 * SCALE
 """No distance, and no two together, costs as much."""
 
 MORE = 1 + 2.0**-40
@@ -60,10 +60,10 @@ class DataRows:
         self.parts: tuple[Parts, ...] = metric.parts
         self.numbers = np.array([_floats(row) for row in condition.rows])
         off = max(map(written_room, self.features)) if condition.written else Fraction(0)
-        self.limit = min(math.floor((condition.radius + off) ** metric.power * SCALE), BEYOND)
+        self.limit = min(math.floor((condition.radius + off) ** metric.power * SCALE), BEYOND_EVERY_DISTANCE)
         self.way: int | None = None
         if lower is not None and _is_same(problem.metric, metric):
-            self.way = min(math.ceil((lower + condition.radius + off) ** metric.power * SCALE), BEYOND)
+            self.way = min(math.ceil((lower + condition.radius + off) ** metric.power * SCALE), BEYOND_EVERY_DISTANCE)
         self.is_linear = metric.power == 1
         own = np.array([_floats(problem.factual)])
         each = [self._costs(j, own[0, j], None) for j in range(len(self.features))]
@@ -164,7 +164,7 @@ def _is_same(metric: object, own: NormMetric) -> bool:
 
 
 def _floats(row: Point) -> list[float]:
-    if any(value is not None and abs(value) > LARGEST for value in row):
+    if any(value is not None and abs(value) > LARGEST_WHOLE for value in row):
         raise Unchecked("a whole number of near_data is too large for floats")
     return [math.nan if value is None else float(value) for value in row]
 

@@ -31,14 +31,17 @@ from mace.problem import Problem
 from mace.space import Point
 
 MOST_KNOTS = 20_000
-MOST_CUTS = 4096
+MOST_CUTS_OF_CURVES = 4096
 """How many boxes of a network the checker cuts itself: many hinges of one score are bounded less well than other units."""
 
-OF_NETWORKS: dict[str, CheckLane] = {"network": partial(network.check, most_cuts=MOST_CUTS), "boxes": boxes.check}
+OF_NETWORKS: dict[str, CheckLane] = {
+    "network": partial(network.check, most_cuts=MOST_CUTS_OF_CURVES),
+    "boxes": boxes.check,
+}
 OTHERS: dict[str, CheckLane] = {"milp": milp.check, "smt": smt.check, "enumerate": check_every_row}
 """The lanes that may prove what the polylines make: of one network, or of the models as they are."""
 
-MOST_EXCLUDED = 10_000
+MOST_POINTS_EXCLUDED = 10_000
 
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
@@ -82,8 +85,8 @@ def _may_count(problem: Problem, point: Point) -> bool:
 
 def _excluded(problem: Problem, rows: object) -> list[CountDifferent]:
     """Return that a point is none of some rows, which the real model, asked again, refuses."""
-    if not isinstance(rows, list) or len(rows) > MOST_EXCLUDED:
-        raise Refuted(f"evidence.excluded: a list of at most {MOST_EXCLUDED} rows")
+    if not isinstance(rows, list) or len(rows) > MOST_POINTS_EXCLUDED:
+        raise Refuted(f"evidence.excluded: a list of at most {MOST_POINTS_EXCLUDED} rows")
     found = []
     for number, row in enumerate(rows):
         where = f"evidence.excluded[{number}]"

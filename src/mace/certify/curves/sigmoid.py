@@ -16,20 +16,20 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
 
-EXACT = Context(prec=60, Emin=-(10**6), Emax=10**6)
+SIXTY_DIGITS = Context(prec=60, Emin=-(10**6), Emax=10**6)
 OFF = Fraction(1, 10**50)
 """More than an exponential of 60 digits is off, relative to itself."""
 
-FAR = 2000.0
-NEGLIGIBLE = Fraction(1, 10**800)
-"""More than the sigmoid of -FAR."""
+FLAT_FROM = 2000.0
+BELOW_FLAT = Fraction(1, 10**800)
+"""More than the sigmoid of -FLAT_FROM."""
 
 
 def sigmoid_between(z: float) -> tuple[Fraction, Fraction]:
     """Return two numbers between which the sigmoid of a number lies."""
-    if abs(z) > FAR:
-        return (1 - NEGLIGIBLE, Fraction(1)) if z > 0 else (Fraction(0), NEGLIGIBLE)
-    small = Fraction(EXACT.exp(Decimal(-abs(z))))
+    if abs(z) > FLAT_FROM:
+        return (1 - BELOW_FLAT, Fraction(1)) if z > 0 else (Fraction(0), BELOW_FLAT)
+    small = Fraction(SIXTY_DIGITS.exp(Decimal(-abs(z))))
     low, high = 1 / (1 + small * (1 + OFF)), 1 / (1 + small * (1 - OFF))
     return (low, high) if z >= 0 else (1 - high, 1 - low)
 

@@ -21,10 +21,10 @@ from mace.models.reading import Ask
 from mace.problem import Problem
 from mace.space import FeatureSpace, Integer, Point, Real
 
-MOST_NUMBERS = 16
+MOST_VALUES_OF_CAUSE = 16
 """An integer feature with more values than this has no cases."""
 
-MOST_PIECES = 32
+MOST_PIECES_TOGETHER = 32
 """How many combinations of pieces, one of each equation, a proof may have."""
 
 
@@ -100,7 +100,7 @@ def few_values(space: FeatureSpace, name: str) -> range:
     """Return the values that cases may be made of: positions of levels, or a few whole numbers; nothing for other features."""
     feature = space[name]
     if isinstance(feature, Integer):
-        is_short = feature.step in (None, 1) and feature.size <= MOST_NUMBERS
+        is_short = feature.step in (None, 1) and feature.size <= MOST_VALUES_OF_CAUSE
         return range(feature.low, feature.high + 1) if is_short else range(0)
     return range(len(getattr(feature, "levels", ())))
 
@@ -135,7 +135,7 @@ def linear_pieces(effects: Effects) -> list[tuple[Condition, Effects]] | None:
     """
     parts = [pieces(equation.program) for equation in effects.equations]
     found = [part for part in parts if part is not None]
-    if len(found) < len(parts) or not 1 < math.prod(map(len, found)) <= MOST_PIECES:
+    if len(found) < len(parts) or not 1 < math.prod(map(len, found)) <= MOST_PIECES_TOGETHER:
         return None
     made: list[tuple[Condition, Effects]] = []
     for chosen in itertools.product(*found):

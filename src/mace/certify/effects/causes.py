@@ -18,7 +18,7 @@ from mace.language.partial import given
 from mace.problem import Problem
 from mace.space import Point
 
-UNDERFLOW = Fraction(1, 2**1022)
+LEAST_NORMAL = Fraction(1, 2**1022)
 """More than the rounding of a float can lose by underflow."""
 
 
@@ -162,7 +162,7 @@ class Causes:
             return None
         shares: dict[str, Fraction] = {}
         constant = equation.sum[1] + equation.shift
-        rounding = max(map(abs, self.effects.ends(equation.name))) / 2**53 + UNDERFLOW
+        rounding = max(map(abs, self.effects.ends(equation.name))) / 2**53 + LEAST_NORMAL
         for name, share in equation.sum[0].items():
             if name in self.names and name not in self.sums:
                 return None

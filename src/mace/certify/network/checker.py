@@ -39,7 +39,7 @@ from mace.forms import Network
 from mace.problem import Problem
 from mace.space import Real
 
-MOST_NUMBERS = 1_500_000
+NUMBERS_A_BATCH = 1_500_000
 """How many numbers an array of one batch of boxes holds at most."""
 
 MOST_CUTS = 256
@@ -48,10 +48,10 @@ MOST_CUTS = 256
 MORE_CUTS, MOST_MORE = 32, 50_000
 """How many cuts are added for each leaf of a tree, and how many at most; and one more for every fourth leaf."""
 
-MOST_ASKED = 100_000
+MOST_ROWS_ASKED = 100_000
 """How many rows the real model is asked about at most."""
 
-LARGEST = Fraction(10) ** 150
+LARGEST_EXACT = Fraction(10) ** 150
 """Numbers and ranges whose products floats can hold."""
 
 
@@ -120,7 +120,9 @@ def _listed(problem: Problem, missing: Way) -> str:
 
 
 def _is_moderate(feature: Real) -> bool:
-    return max(abs(feature.low), abs(feature.high)) <= LARGEST and (feature.range == 0 or feature.range >= 1 / LARGEST)
+    return max(abs(feature.low), abs(feature.high)) <= LARGEST_EXACT and (
+        feature.range == 0 or feature.range >= 1 / LARGEST_EXACT
+    )
 
 
 def _tree(part: object, where: str, features: int) -> tuple[Ints, Floats]:
@@ -161,7 +163,7 @@ class _Proof:
         self.field = Field(self.axes, make_ball(metric, self.axes, lower, part.costs))
         self.relaxation = BoxRelaxation(form, self.field, problem.goal.slack)
         sums = max(2 * max(len(bias) for bias in form.biases), len(self.conditions) + len(form.biases[-1]))
-        self.batch = max(1, min(2048, MOST_NUMBERS // (sums * max(self.relaxation.slots, sums))))
+        self.batch = max(1, min(2048, NUMBERS_A_BATCH // (sums * max(self.relaxation.slots, sums))))
 
     def check(self, rows: GoalRows, feature: Ints, at: Floats, where: str) -> None:
         """Close every leaf of a tree."""
@@ -231,8 +233,8 @@ class _Proof:
         if not problem.is_plausible(point):
             return
         self.work.asked += 1
-        if self.work.asked > MOST_ASKED:
-            raise Refuted(f"{where}: more than {MOST_ASKED} rows are left to the model itself")
+        if self.work.asked > MOST_ROWS_ASKED:
+            raise Refuted(f"{where}: more than {MOST_ROWS_ASKED} rows are left to the model itself")
         if problem.goal.accepts(problem.ask([point])[0]):
             distance = float_up(problem.distance(point))
             raise Refuted(f"{where}: the model puts {problem.space.values_of(point)}, at {distance!r}, in the target")

@@ -129,7 +129,7 @@ def _at(feature: Feature, index: int) -> float:
     return float(feature.value_at(index))
 
 
-GAP = Categorical(("known", "missing"))
+PRESENCE = Categorical(("known", "missing"))
 
 
 def make_axes(problem: Problem, missing: frozenset[int] = frozenset()) -> list[CoordinateAxis]:
@@ -156,7 +156,7 @@ def make_axes(problem: Problem, missing: frozenset[int] = frozenset()) -> list[C
 
 def _gap(own: int) -> CoordinateAxis:
     return _axis(
-        "gap", GAP, own, [syntax.Compare("==", syntax.Variable("gap"), syntax.Constant(Fraction(1)))], never=False
+        "gap", PRESENCE, own, [syntax.Compare("==", syntax.Variable("gap"), syntax.Constant(Fraction(1)))], never=False
     )
 
 
@@ -280,7 +280,7 @@ class Alike:
         return np.asarray(may_differ.sum(axis=1) >= self.features)
 
 
-EVERYWHERE, NOWHERE = (-math.inf, math.inf), (math.inf, -math.inf)
+EVERYWHERE, NO_INTERVAL = (-math.inf, math.inf), (math.inf, -math.inf)
 
 
 def make_alikes(problem: Problem, axes: list[CoordinateAxis], missing: frozenset[int] = frozenset()) -> list[Alike]:
@@ -292,7 +292,7 @@ def make_alikes(problem: Problem, axes: list[CoordinateAxis], missing: frozenset
         ends = [EVERYWHERE] * len(axes)
         for j, old in enumerate(condition.earlier):
             if j in missing or old is None:
-                ends[j] = EVERYWHERE if j in missing and old is None else NOWHERE
+                ends[j] = EVERYWHERE if j in missing and old is None else NO_INTERVAL
             else:
                 ends[j] = _alike(axes[j], old, condition)
         found.append(Alike(np.array([a for a, _ in ends]), np.array([b for _, b in ends]), condition.features))

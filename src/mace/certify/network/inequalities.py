@@ -15,7 +15,7 @@ from mace.language.roundings import ROUNDINGS, unit
 from mace.problem import Problem
 from mace.space import Real
 
-EXACT = 2**50
+LARGEST_FACTOR = 2**50
 """Whole numbers whose products floats can hold."""
 
 
@@ -89,7 +89,7 @@ def _inequality(problem: Problem, expression: Linear, is_strict: bool) -> Inequa
     scale = math.lcm(*(factor.denominator for factor in factors.values()))
     least = math.floor(-constant * scale) + 1 if is_strict else math.ceil(-constant * scale)
     size = abs(least) + sum(abs(f) * scale * _largest(problem.space[name]) for name, f in factors.items())
-    if size > EXACT:
+    if size > LARGEST_FACTOR:
         return Inequality(coefficients, constant)
     return Inequality({j: factor * scale for j, factor in coefficients.items()}, Fraction(-least))
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 
-HALVINGS = 28
+PRICE_HALVINGS = 28
 """How often a price is halved where no sort of the items gives the best one at once."""
 
 
@@ -180,7 +180,7 @@ class SeparableSums:
         high = full / np.maximum(left, 1e-300)
         high = np.where(np.isfinite(high), high, 0.0)
         low = np.zeros(self.shape)
-        for _ in range(HALVINGS):
+        for _ in range(PRICE_HALVINGS):
             middle = (low + high) / 2
             _, spent = self._taken(middle)
             is_dear = spent > left

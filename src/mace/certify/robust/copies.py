@@ -25,9 +25,9 @@ from mace.forms import Alternatives, Goal, Stated, TreeEnsemble
 from mace.problem import Problem
 from mace.space import Column, Integer, Ordinal, Point, Real
 
-MOST_CELLS = 1000
-MOST_NODES = 2_000_000
-MOST_NUMBERS = 50_000_000
+MOST_CELLS_OF_COPIES = 1000
+MOST_NODES_OF_COPIES = 2_000_000
+MOST_LEAF_VALUES = 50_000_000
 MOST_ALTERNATIVES = 64
 
 
@@ -109,8 +109,8 @@ def with_copies(problem: Problem, cells: Sequence[NoiseCell]) -> Problem:
     """Return the problem of reaching the goal at some cells as well."""
     form, ask, goal = problem.form, problem.ask, problem.goal
     assert isinstance(form, TreeEnsemble)
-    if len(cells) > MOST_CELLS:
-        raise Unchecked(f"there are {len(cells):,} places, and at most {MOST_CELLS:,} are looked at")
+    if len(cells) > MOST_CELLS_OF_COPIES:
+        raise Unchecked(f"there are {len(cells):,} places, and at most {MOST_CELLS_OF_COPIES:,} are looked at")
     made = _NodeList(form, 2 * len(cells))
     made.add_ensemble()
     yes = _yes(form, goal)
@@ -181,8 +181,8 @@ class _NodeList:
         self.values: list[tuple[int, int, list[float]]] = []
 
     def _node(self, column: int = 0, edge: float = 0.0, missing_left: bool = False, subset: int = -1) -> int:
-        if len(self.left) >= MOST_NODES:
-            raise Unchecked(f"the ensemble and its copies have more than {MOST_NODES:,} nodes")
+        if len(self.left) >= MOST_NODES_OF_COPIES:
+            raise Unchecked(f"the ensemble and its copies have more than {MOST_NODES_OF_COPIES:,} nodes")
         self.column.append(column)
         self.edge.append(edge)
         self.missing_left.append(missing_left)
@@ -276,7 +276,7 @@ class _NodeList:
     def joined(self) -> WithCopies:
         """Return all of it as one ensemble."""
         form = self.form
-        if len(self.left) * self.outputs > MOST_NUMBERS:
+        if len(self.left) * self.outputs > MOST_LEAF_VALUES:
             raise Unchecked("the copies are too large together")
         value = np.zeros((len(self.left), self.outputs))
         for node, begin, numbers in self.values:

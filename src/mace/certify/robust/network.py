@@ -36,10 +36,10 @@ from mace.space.decimals import decimal_of, is_exact
 
 Floats = NDArray[np.float64]
 
-INNER = {"network": network.check, "boxes": boxes.check}
+PROVE_COPIES = {"network": network.check, "boxes": boxes.check}
 """The lanes that may prove a box."""
 
-MOST_NUMBERS = 4_000_000
+MOST_COPIED_WEIGHTS = 4_000_000
 """How many weights the copies of a layer may have together."""
 
 WIDER = 1 + 2.0**-20
@@ -76,10 +76,10 @@ def check(
         proof = entry["proof"]
         if "missing" in proof:
             raise Unchecked(f"box {number} has no proof: {proof['missing']!s:.300}")
-        if proof["lane"] not in INNER:
-            raise Unchecked(f"no checker for boxes of the lane {proof['lane']!r:.60}; known: {', '.join(INNER)}")
+        if proof["lane"] not in PROVE_COPIES:
+            raise Unchecked(f"no checker for boxes of the lane {proof['lane']!r:.60}; known: {', '.join(PROVE_COPIES)}")
         moves = [_read_moves(problem, sturdy, box, each) for each in entry["moves"]]
-        INNER[proof["lane"]](boxes.inside(with_moves(problem, moves), box), lower, proof, silent)
+        PROVE_COPIES[proof["lane"]](boxes.inside(with_moves(problem, moves), box), lower, proof, silent)
         progress((number + 1) / len(spans))
 
 
@@ -186,7 +186,7 @@ def with_moves(problem: Problem, moves: Sequence[Moves]) -> Problem:
     form, ask, goal = problem.form, problem.ask, problem.goal
     assert isinstance(form, Network)
     every: list[Moves] = [{}, *moves]
-    if any(weight.size * len(every) ** 2 > MOST_NUMBERS for weight in form.weights):
+    if any(weight.size * len(every) ** 2 > MOST_COPIED_WEIGHTS for weight in form.weights):
         raise Unchecked(f"{len(every)} copies of the network are too large together")
     features = list(problem.space.values())
 

@@ -23,10 +23,10 @@ from mace.language import characteristic, holds, syntax
 from mace.problem import Problem
 from mace.space import RESERVED, Categorical, Point, Real
 
-SECONDS = 100
+SOLVER_SECONDS = 100
 """How long the solvers may take together."""
 
-MOST_EXCLUDED = 100_000
+MOST_ROWS_EXCLUDED = 100_000
 
 DISTANCE = f"{RESERVED}distance"
 
@@ -77,7 +77,7 @@ def refute(problem: Problem, lower: Fraction | None, excluded: object, solvers: 
     made = script(problem, lower, excluded)
     answers = []
     for number, name in enumerate(installed):
-        deadline = time.monotonic() + SECONDS / len(installed)
+        deadline = time.monotonic() + SOLVER_SECONDS / len(installed)
         for witness in range(MOST_WITNESSES):
             progress((number + witness / MOST_WITNESSES) / len(installed))
             answer, values = run(name, made.text(), deadline - time.monotonic())
@@ -153,8 +153,8 @@ def _nearer(problem: Problem, lower: Fraction | None) -> syntax.Guard:
 
 def _regions(problem: Problem, lower: Fraction | None, excluded: object) -> list[syntax.Guard]:
     """Return the regions that the real model refuses, asked again: the factual's, and those of the listed rows."""
-    if not isinstance(excluded, list) or len(excluded) > MOST_EXCLUDED:
-        raise Refuted(f"evidence.excluded: a list of at most {MOST_EXCLUDED} rows")
+    if not isinstance(excluded, list) or len(excluded) > MOST_ROWS_EXCLUDED:
+        raise Refuted(f"evidence.excluded: a list of at most {MOST_ROWS_EXCLUDED} rows")
     regions = []
     for number, row in enumerate([list(problem.factual), *excluded]):
         where = "the factual" if number == 0 else f"evidence.excluded[{number - 1}]"

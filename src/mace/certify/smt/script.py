@@ -16,7 +16,7 @@ from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
 from mace.space.decimals import decimal_of, is_short
 
-SIGNS = {"<": "<", "<=": "<=", "==": "=", ">": ">", ">=": ">="}
+SMT_SIGNS = {"<": "<", "<=": "<=", "==": "=", ">": ">", ">=": ">="}
 MIRROR = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
 
 
@@ -141,7 +141,7 @@ class Script:
             case syntax.Compare("!=", left, right):
                 return f"(not (= {self._term(left)} {self._term(right)}))"
             case syntax.Compare(sign, left, right):
-                return f"({SIGNS[sign]} {self._term(left)} {self._term(right)})"
+                return f"({SMT_SIGNS[sign]} {self._term(left)} {self._term(right)})"
 
     def _on_grid(self, sign: str, name: str, constant: Fraction) -> str:
         """Compare a grid with a constant: on the index, by how many values lie below the constant."""

@@ -29,7 +29,7 @@ from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
 from mace.space.decimals import decimal_of, dtype_of
 
 SCALE = 2**58
-ROOM = 1 - 2.0**-49
+COST_ROUNDING = 1 - 2.0**-49
 """A cost takes at most ten roundings, each of at most 2^-53 of it."""
 
 WIDEST = 1e300
@@ -230,9 +230,9 @@ def rounded_down(parts: Parts) -> tuple[float, float, float, float]:
 def change_costs(parts: Parts, deltas: Floats, changed: Flags) -> tuple[Ints, Ints]:
     """Return what changes cost, rounded down: jump + slope δ + square δ² in the sum, peak δ in the maximum."""
     _, slope, square, peak = rounded_down(parts)
-    add = np.floor((slope + square * deltas) * deltas * ROOM * SCALE).astype(np.int64)
+    add = np.floor((slope + square * deltas) * deltas * COST_ROUNDING * SCALE).astype(np.int64)
     add += math.floor(parts.jump * SCALE)
-    top = np.floor(peak * deltas * ROOM * SCALE).astype(np.int64)
+    top = np.floor(peak * deltas * COST_ROUNDING * SCALE).astype(np.int64)
     return np.where(changed, add, 0), np.where(changed, top, 0)
 
 

@@ -24,8 +24,8 @@ from mace.certify.verdict import Refuted
 COARSER = 12
 """How many bits of a gain are rounded away, in favour of the target, to leave room for sums with prices."""
 
-MOST = 2**61
-NEVER = -(2**61)
+LARGEST_SUM = 2**61
+NO_PRICE = -(2**61)
 
 
 class Prices:
@@ -140,9 +140,9 @@ class Prices:
             if not pays.any():
                 continue
             if axis.is_set:
-                most = np.where(sets[j][pays], paid[row[pays]], NEVER).max(axis=1)
+                most = np.where(sets[j][pays], paid[row[pays]], NO_PRICE).max(axis=1)
             else:
-                most = _range_most(np.where(alive[j], paid, NEVER), row[pays], first[pays, j], last[pays, j])
+                most = _range_most(np.where(alive[j], paid, NO_PRICE), row[pays], first[pays, j], last[pays, j])
             value = value.copy()
             value[pays] += most
         begins = np.flatnonzero(np.diff(tree, prepend=-1))
@@ -153,7 +153,7 @@ class Prices:
     def _whole(self, price: Floats) -> Ints:
         """Return prices as whole numbers; any rounding is as good as another."""
         scaled = np.rint(price.astype(np.float64) * self.unit)
-        if np.abs(scaled).sum() * 4 > MOST / 2:
+        if np.abs(scaled).sum() * 4 > LARGEST_SUM / 2:
             raise Refuted("evidence.prices: a price is too large")
         return scaled.astype(np.int64)
 
@@ -161,7 +161,7 @@ class Prices:
         """Return λ times the cost of each cell, rounded down; of a maximum over features at least the mean counts."""
         cost = (axis.add + axis.top // max(peaks, 1)).astype(np.float64)
         worth = np.floor(cost * (multiplier * self.unit / 2.0**58) * (1 - 2.0**-48))
-        if worth.max(initial=0.0) * len(self.axes) > MOST / 2:
+        if worth.max(initial=0.0) * len(self.axes) > LARGEST_SUM / 2:
             raise Refuted("evidence.prices: the price of distance is too large")
         return worth.astype(np.int64)
 

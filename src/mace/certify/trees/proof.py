@@ -11,7 +11,7 @@ from mace.certify.trees.cells import Flags, Floats, Ints
 from mace.certify.verdict import Refuted, Unchecked
 
 BY_PRICES = -2
-MOST_NODES = 5_000_000
+LONGEST_PROOF = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class ProofTree:
 def read(evidence: dict[str, Any], features: int) -> ProofTree:
     """Return the evidence with everything in it checked for shape; what it proves comes later."""
     code, cut = _integers(evidence, "code"), _integers(evidence, "cut")
-    if len(code) > MOST_NODES:
-        raise Unchecked(f"the branching has {len(code):,} nodes, and at most {MOST_NODES:,} are walked")
+    if len(code) > LONGEST_PROOF:
+        raise Unchecked(f"the branching has {len(code):,} nodes, and at most {LONGEST_PROOF:,} are walked")
     values, sets = np.asarray(evidence["values"], dtype=np.float64), _integers(evidence, "sets")
     is_cut = code >= 0
     feature = np.where(is_cut, code >> 1, -1)

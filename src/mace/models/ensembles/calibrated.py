@@ -31,7 +31,7 @@ import numpy as np
 from mace.errors import UnsupportedModel
 from mace.exact import UNIT, gamma
 from mace.forms import Composite, Curved, Form, Network, Polyline, TreeEnsemble
-from mace.forms.network import SQUASH
+from mace.forms.network import SQUASH_UNITS
 from mace.models.ensembles.calibrated_classes import greatest_polyline, greatest_score, of_classes
 from mace.models.ensembles.threshold import CHANCE, SCORE, Threshold, response, thresholded
 from mace.models.estimator import check_width
@@ -230,7 +230,7 @@ def _scaled(form: Network, factor: float, shift: float) -> Network:
         biases=(*form.biases[:-1], form.biases[-1] * factor + shift),
         sizes=(*_sizes(form)[:-1], _sizes(form)[-1] * abs(factor) + abs(shift)),
         steps=form.steps + 5,
-        squash=SQUASH * form.unit,
+        squash=SQUASH_UNITS * form.unit,
         link="sigmoid",
     )
 

@@ -20,16 +20,16 @@ from numpy.typing import NDArray
 from mace.errors import UnsupportedModel
 from mace.exact import gamma
 from mace.forms import Box, Composite, Curved, Form, Network, Polyline, TreeEnsemble
-from mace.forms.network import SQUASH
+from mace.forms.network import SQUASH_UNITS
 from mace.models.ensembles.threshold import CHANCE, SCORE
 from mace.space import Categorical, FeatureSpace, Ordinal
 
 Floats = NDArray[np.float64]
 
-LARGEST = 30.0
+SATURATED_SCORE = 30.0
 """Scores that may be larger are not told apart once their sigmoids are rounded to 1."""
 
-LEAST = -600.0
+VANISHING_SCORE = -600.0
 """Where all scores may be below, their sigmoids may all be rounded to 0."""
 
 SCORED = ("GradientBoostingClassifier", "HistGradientBoostingClassifier")
@@ -78,13 +78,14 @@ def greatest_score(
             squash=Fraction(steepest) * form.rounding + rounded,
         )
     if is_softmax:
-        return replace(made, squash=made.squash + SQUASH * made.unit)
+        return replace(made, squash=made.squash + SQUASH_UNITS * made.unit)
     low, high = made.score_bounds(_whole(space))
     largest = float(max(high.max(), 0.0))
-    if largest > LARGEST or low.max() < LEAST:
+    if largest > SATURATED_SCORE or low.max() < VANISHING_SCORE:
         raise UnsupportedModel(
-            f"cannot read CalibratedClassifierCV: its scores may be {low.min():.3g} to {high.max():.3g} on this space; above {LARGEST:g} "
-            f"or all below {LEAST:g}, calibrated probabilities are not told from 1 or 0. Narrow the space, or leave the calibration out."
+            f"cannot read CalibratedClassifierCV: its scores may be {low.min():.3g} to {high.max():.3g} on this space; "
+            f"above {SATURATED_SCORE:g} or all below {VANISHING_SCORE:g}, calibrated probabilities are not told from 1 or 0. "
+            "Narrow the space, or leave the calibration out."
         )
     return replace(made, squash=made.squash + 256 * made.unit * Fraction(1 + math.exp(largest)))
 

@@ -29,7 +29,7 @@ from mace.space import Column, FeatureSpace, real
 
 Floats = NDArray[np.float64]
 
-FAR = 1e30
+BEYOND_MODELS = 1e30
 """More than any model reports."""
 
 SCORED = ("GradientBoostingClassifier", "HistGradientBoostingClassifier")
@@ -75,7 +75,7 @@ def _head(model: Any, width: int) -> Network | TreeEnsemble:
     from mace.models import form_of
 
     family, final = type(model).__name__, model.final_estimator_
-    own = FeatureSpace({f"column {k}": real(-FAR, FAR) for k in range(width)})
+    own = FeatureSpace({f"column {k}": real(-BEYOND_MODELS, BEYOND_MODELS) for k in range(width)})
     try:
         form = form_of(final, own, tuple(Column(name, k, None) for k, name in enumerate(own)))
     except UnsupportedModel as error:

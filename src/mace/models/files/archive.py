@@ -1,7 +1,7 @@
 """The table of contents of a ``.skops`` file, checked node by node before anything in it is built.
 
 A ``.skops`` file is a zip archive: ``schema.json`` is a tree of nodes, each with the kind of its loader and the class or function that
-it names; arrays are files beside it. Only nodes pass whose kind and full name stand in :data:`~mace.models.files.known.KNOWN`,
+it names; arrays are files beside it. Only nodes pass whose kind and full name stand in :data:`~mace.models.files.known.ALLOWED_NODES`,
 with just the parts that this kind has.
 """
 
@@ -17,13 +17,13 @@ from zipfile import ZipFile
 import numpy as np
 
 from mace.errors import UnsupportedModel, in_a_line
-from mace.models.files.known import BIT_GENERATORS, KNOWN
+from mace.models.files.known import ALLOWED_NODES, BIT_GENERATORS
 
-MOST_BYTES = 2**31
+LARGEST_ARCHIVE = 2**31
 """No archive may unpack to more than this, nor than ``MOST_RATIO`` times its size where that is above ``FREE_BYTES``."""
 FREE_BYTES, MOST_RATIO = 2**26, 200
-MOST_NODES = 2_000_000
-MOST_DEPTH = 150
+MOST_OBJECTS = 2_000_000
+DEEPEST_ARCHIVE = 150
 PROTOCOLS = (1, 2)
 
 COMMON = {"__class__", "__module__", "__loader__", "__id__"}
@@ -76,15 +76,15 @@ class _Damaged(Exception):
 
 def _check_sizes(archive: ZipFile, size: int) -> None:
     total = sum(info.file_size for info in archive.infolist())
-    if total > MOST_BYTES or total > max(FREE_BYTES, MOST_RATIO * size):
+    if total > LARGEST_ARCHIVE or total > max(FREE_BYTES, MOST_RATIO * size):
         raise _Damaged(f"it would unpack to {total / 2**20:.0f} MB")
 
 
 def _unknown(names: list[str]) -> str:
-    from mace.models import REFUSED
+    from mace.models import REFUSED_MODELS
 
     for name in names:
-        reason = REFUSED.get(f"{name.partition('.')[0]}:{name.rpartition('.')[2]}")
+        reason = REFUSED_MODELS.get(f"{name.partition('.')[0]}:{name.rpartition('.')[2]}")
         if reason is not None:
             return f"holds {name}, which cannot be read: {reason}."
     more = f" and {len(names) - 10} more" if len(names) > 10 else ""
@@ -112,11 +112,11 @@ class _ArchiveWalk:
         of text could stand for a number of nodes that nobody lives to see built.
         """
         self.count += 1
-        if self.count > MOST_NODES or depth > MOST_DEPTH:
+        if self.count > MOST_OBJECTS or depth > DEEPEST_ARCHIVE:
             raise _Damaged("it holds too many nodes, or nodes too deep in each other")
         kind, name = _kind(node)
-        if name not in KNOWN.get(kind, ()):
-            self.foreign.add(name if kind in KNOWN else f"{name} ({kind})")
+        if name not in ALLOWED_NODES.get(kind, ()):
+            self.foreign.add(name if kind in ALLOWED_NODES else f"{name} ({kind})")
             return 0
         self.names.add(name)
         parts = {key: value for key, value in node.items() if key not in COMMON}
@@ -146,7 +146,7 @@ class _ArchiveWalk:
         if dtype.hasobject or any(side < 0 for side in shape) or math.prod(shape) * dtype.itemsize != length - read:
             raise _Damaged(f"{file} is not an array as long as it says")
         self.bytes += length
-        if self.bytes > MOST_BYTES:
+        if self.bytes > LARGEST_ARCHIVE:
             raise _Damaged("its arrays are too large")
 
 

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mace.errors import UnsupportedModel
-from mace.models.files.opening import CLEAN, REFUSED
+from mace.models.files.opening import CLEAN, REFUSAL
 from mace.models.package import optional
 
-SECONDS = 30
+CHILD_SECONDS = 30
 """How long opening may take, with one more second a megabyte."""
-BYTES = 4 * 2**30
+CHILD_MEMORY = 4 * 2**30
 """How much memory it may take, with 20 bytes more a byte of the file."""
 
 
@@ -36,7 +36,7 @@ def opened_in_child(file: Path, library: str) -> Iterator[Path]:
     """
     optional(library)
     size = file.stat().st_size
-    seconds, most = SECONDS + size // 2**20, BYTES + 20 * size
+    seconds, most = CHILD_SECONDS + size // 2**20, CHILD_MEMORY + 20 * size
     with tempfile.TemporaryDirectory() as folder:
         try:
             code, said = run_opening([file.suffix, str(file.absolute()), folder, str(most), str(seconds)], seconds)
@@ -66,7 +66,7 @@ def run_opening(arguments: list[str], seconds: float) -> tuple[int, str]:
 def _check_end(name: str, library: str, code: int, said: str) -> None:
     if code == 0:
         return
-    lines = [line.removeprefix(REFUSED) for line in said.splitlines() if line.startswith(REFUSED)]
+    lines = [line.removeprefix(REFUSAL) for line in said.splitlines() if line.startswith(REFUSAL)]
     if code == 1 and lines:
         raise UnsupportedModel(f"{name} cannot be read: {lines[-1]}")
     how = f"is killed by signal {-code}" if code < 0 else f"ends with exit code {code}"

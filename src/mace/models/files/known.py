@@ -119,7 +119,7 @@ _TYPES = """
     sklearn.model_selection._split: KFold StratifiedKFold
 """
 
-KNOWN: dict[str, frozenset[str]] = {
+ALLOWED_NODES: dict[str, frozenset[str]] = {
     "ConstructorFromReduceNode": _names("mace.space.features: Categorical"),
     "DTypeNode": _names("numpy: dtype"),
     "DictNode": _names("builtins: dict\ncollections: OrderedDict\nsklearn.utils._bunch: Bunch"),

@@ -60,10 +60,10 @@ def load_model(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
     try:
         if trust:
             return loader(file)
-        optional(LIBRARIES[file.suffix])
+        optional(LIBRARY_OF_SUFFIX[file.suffix])
         if file.suffix == ".txt":
             check_text(file)
-        with opened_in_child(file, LIBRARIES[file.suffix]) as clean:
+        with opened_in_child(file, LIBRARY_OF_SUFFIX[file.suffix]) as clean:
             if clean.suffix == ".json":
                 check_json(clean)
             return loader(clean)
@@ -134,5 +134,5 @@ FORMATS: dict[str, Callable[[Path], Any]] = {
 }
 """Formats of data only: their own libraries parse them, and run nothing that they hold."""
 
-LIBRARIES = {".json": "xgboost", ".ubj": "xgboost", ".txt": "lightgbm", ".cbm": "catboost", ".onnx": "onnx"}
+LIBRARY_OF_SUFFIX = {".json": "xgboost", ".ubj": "xgboost", ".txt": "lightgbm", ".cbm": "catboost", ".onnx": "onnx"}
 """Which library opens a file first, in a child process."""

@@ -23,8 +23,8 @@ from mace.space import FeatureSpace
 from mace.space.columns import encoded_columns
 
 MOST_COLUMNS = 10**7
-MOST_JOBS = 256
-WORDS = 8
+MOST_THREADS = 256
+WORDS_OF_A_SET = 8
 """How many words of 32 bits a set of scikit-learn's categories has."""
 
 PER_COLUMN = {
@@ -50,7 +50,7 @@ def check_loaded(model: Any, name: str) -> None:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             parts = list(_parts(model))
-            for checks in (CHECKS, LATER):
+            for checks in (CHECKS, LAST_CHECKS):
                 for at in parts:
                     for base in type(at).__mro__:
                         if base.__name__ in checks and base.__module__.partition(".")[0] in ("sklearn", "mace"):
@@ -99,7 +99,7 @@ def _columns(part: Any) -> int:
 def check_estimator(part: Any) -> None:
     """Refuse an estimator whose arrays are not of one width, or that would start thousands of threads."""
     jobs = getattr(part, "n_jobs", None)
-    _require(jobs is None or (isinstance(jobs, int) and abs(jobs) <= MOST_JOBS), f"n_jobs is {jobs!r:.40}")
+    _require(jobs is None or (isinstance(jobs, int) and abs(jobs) <= MOST_THREADS), f"n_jobs is {jobs!r:.40}")
     if "n_features_in_" not in vars(part):
         return
     width = _columns(part)
@@ -193,7 +193,7 @@ def check_histogram(part: Any) -> None:
     )
     for column in np.flatnonzero(categorical):
         codes = np.asarray(mapper.bin_thresholds_[column], dtype=np.float64)
-        _require(((codes >= 0) & (codes < 32 * WORDS)).all(), "a category is beyond those that there can be")
+        _require(((codes >= 0) & (codes < 32 * WORDS_OF_A_SET)).all(), "a category is beyond those that there can be")
     for stage in part._predictors:
         _require(len(stage) == part.n_trees_per_iteration_, "its stages are not as many trees as it has outputs")
         for predictor in stage:
@@ -211,7 +211,7 @@ def _check_predictor(predictor: Any, categorical: Any) -> None:
     by_set = ~leaf & (nodes["is_categorical"] != 0)
     if by_set.any():
         _require(categorical[nodes["feature_idx"][by_set]].all(), "the tree is damaged: it looks up a number in a set")
-        inside = sets.shape[1] == WORDS and (nodes["bitset_idx"][by_set] < len(sets)).all()
+        inside = sets.shape[1] == WORDS_OF_A_SET and (nodes["bitset_idx"][by_set] < len(sets)).all()
         _require(inside, "the tree is damaged: a node has no set of categories")
 
 
@@ -287,5 +287,5 @@ CHECKS = {
 }
 """What is checked of each class and of those that inherit from it."""
 
-LATER = {"BaseGradientBoosting": check_boosting}
+LAST_CHECKS = {"BaseGradientBoosting": check_boosting}
 """What asks another part of the model, once that is checked."""

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-REFUSED = "refused: "
+REFUSAL = "refused: "
 """Begins the line that says why."""
 
 CLEAN = {".json": ".json", ".ubj": ".json", ".txt": ".txt", ".cbm": ".cbm"}
@@ -119,7 +119,7 @@ def open_onnx(file: str, folder: str) -> None:
         session.run(None, {each.name: np.zeros(shapes[each.name], kinds[each.type]) for each in session.get_inputs()})
 
 
-OPEN: dict[str, Callable[[str, str], None]] = {
+OPENERS: dict[str, Callable[[str, str], None]] = {
     ".json": open_xgboost,
     ".ubj": open_xgboost,
     ".txt": open_lightgbm,
@@ -137,10 +137,10 @@ def main(suffix: str, file: str, folder: str, most_bytes: str, seconds: str) -> 
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
         resource.setrlimit(resource.RLIMIT_AS, (int(most_bytes), int(most_bytes)))
     try:
-        OPEN[suffix](file, folder)
+        OPENERS[suffix](file, folder)
     except Exception as error:
         said = (str(error).splitlines() or [""])[0][:200]
-        sys.stderr.write(f"\n{REFUSED}{type(error).__name__}: {said}\n")
+        sys.stderr.write(f"\n{REFUSAL}{type(error).__name__}: {said}\n")
         return 1
     return 0
 

@@ -45,7 +45,7 @@ def check_json(file: Path) -> None:
         raise UnsupportedModel(f"{file.name} cannot be read: a node lies outside of its tree, or of the columns.")
 
 
-NOWHERE = 2**31 - 1
+PARENT_OF_ROOT = 2**31 - 1
 """The parent of a root."""
 
 
@@ -68,7 +68,7 @@ def _is_tree(tree: dict[str, Any], features: int) -> bool:
             if not 0 <= columns[k] < features or any(not 0 < c < size or parents[c] != k for c in children):
                 return False
             pending += children
-    return bool(parents[0] == NOWHERE)
+    return bool(parents[0] == PARENT_OF_ROOT)
 
 
 def _is_whole(section: str, features: int) -> bool:

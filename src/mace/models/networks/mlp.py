@@ -14,7 +14,7 @@ import numpy as np
 
 from mace.errors import UnsupportedModel
 from mace.forms import Network
-from mace.forms.network import SQUASH
+from mace.forms.network import SQUASH_UNITS
 from mace.models.estimator import check_columns
 from mace.models.networks.linear import checked, unit_of
 from mace.space import Column, FeatureSpace
@@ -28,7 +28,7 @@ def read_mlp(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Ne
     ):
         raise UnsupportedModel("MLPClassifier with several labels a row cannot be explained. Fit one model a label.")
     is_binary = len(model.intercepts_[-1]) == 1
-    squash = SQUASH * unit_of(model, columns, model.coefs_[0])
+    squash = SQUASH_UNITS * unit_of(model, columns, model.coefs_[0])
     return _form(model, space, columns, squash=squash, link="sigmoid" if is_binary else "none")
 
 

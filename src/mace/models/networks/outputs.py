@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
 from mace.forms import Network
-from mace.forms.network import SQUASH
+from mace.forms.network import SQUASH_UNITS
 from mace.models.networks.piecewise import Lowering
 from mace.models.networks.rows import Tensor
 from mace.space import Column, FeatureSpace, Scalar
@@ -90,7 +90,7 @@ class Outcome:
             self.scores,
             space,
             columns,
-            squash=SQUASH * lowering.unit if self.is_squashed else Fraction(0),
+            squash=SQUASH_UNITS * lowering.unit if self.is_squashed else Fraction(0),
             link=self.link,
             is_regressor=self.classes is None,
         )

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
 
-MOST_NUMBERS = 20_000_000
+MOST_WEIGHTS = 20_000_000
 """More weights than this are not a model that can be explained, but a mistake or an attack."""
 
-LEAST = 1e-290
+LEAST_PRODUCT = 1e-290
 """A product of weights below this is not told from one that underflowed."""
 
 Floats = NDArray[np.float64]
@@ -25,8 +25,8 @@ Floats = NDArray[np.float64]
 
 def check_size(numbers: int) -> None:
     """Refuse a model that would need more weights than can be held."""
-    if numbers > MOST_NUMBERS:
-        raise UnsupportedModel(f"the model needs more than {MOST_NUMBERS:,} weights; it is too large to explain.")
+    if numbers > MOST_WEIGHTS:
+        raise UnsupportedModel(f"the model needs more than {MOST_WEIGHTS:,} weights; it is too large to explain.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,8 +88,8 @@ def folded(matrix: Floats, weights: Floats) -> Floats:
 
 def _refuse_lost(expected: NDArray[Any], products: Floats) -> None:
     """Refuse products that underflow in float64: the row would lose what the library may still compute."""
-    if ((expected != 0) & (np.abs(products) < LEAST)).any():
-        raise UnsupportedModel(f"the model multiplies with a number below {LEAST}. Round such weights to 0.")
+    if ((expected != 0) & (np.abs(products) < LEAST_PRODUCT)).any():
+        raise UnsupportedModel(f"the model multiplies with a number below {LEAST_PRODUCT}. Round such weights to 0.")
 
 
 def wide(weights: Floats, width: int) -> Floats:

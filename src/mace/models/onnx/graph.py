@@ -24,7 +24,7 @@ from mace.models.onnx.call import ML, Call, Value
 from mace.models.onnx.operators import OPERATORS, reason_against
 from mace.models.package import optional
 
-KINDS: dict[int, Any] = {1: np.float32, 11: np.float64, 6: np.int32, 7: np.int64}
+INPUT_TYPES: dict[int, Any] = {1: np.float32, 11: np.float64, 6: np.int32, 7: np.int64}
 """Types of an input by ONNX's numbers for them."""
 
 ON_INTEGERS = frozenset(
@@ -167,7 +167,7 @@ def _check_data(model: Any) -> None:
 
 def _input(part: Any) -> Input:
     tensor = part.type.tensor_type
-    kind = KINDS.get(tensor.elem_type)
+    kind = INPUT_TYPES.get(tensor.elem_type)
     if not part.type.HasField("tensor_type") or kind is None:
         raise UnsupportedModel(
             f"input {part.name!r} of the ONNX model is not float, double, int32 or int64. Export it with numeric inputs."

@@ -16,8 +16,8 @@ from mace.models.package import optional
 from mace.space import Scalar
 from mace.space.features import plain_scalar
 
-FLOATS = (1, 11)
-INTEGERS = (6, 7)
+FLOAT_TYPES = (1, 11)
+INTEGER_TYPES = (6, 7)
 CONSTANT_KINDS: dict[int, Any] = {1: np.float32, 11: np.float64, 6: np.int32, 7: np.int64, 9: np.bool_}
 
 # ---- layout
@@ -150,11 +150,11 @@ def cast(call: Call) -> list[Value]:
     value, to = call.value(0), int(call.attributes["to"])
     if isinstance(value, np.ndarray) and to in CONSTANT_KINDS and value.dtype.kind in "fiub":
         return [value.astype(CONSTANT_KINDS[to])]
-    if isinstance(value, Tensor) and to in FLOATS:
+    if isinstance(value, Tensor) and to in FLOAT_TYPES:
         return [Tensor(value.shape, value.weights, value.shift, value.size + call.lowering.tiny, value.steps + 1)]
-    if isinstance(value, Chances) and to in FLOATS:
+    if isinstance(value, Chances) and to in FLOAT_TYPES:
         return [value]
-    if isinstance(value, Labels) and to in INTEGERS and all(type(label) is int for label in value.classes):
+    if isinstance(value, Labels) and to in INTEGER_TYPES and all(type(label) is int for label in value.classes):
         return [value]
     if isinstance(value, Labels) and to == 8 and all(type(label) is str for label in value.classes):
         return [value]

@@ -55,7 +55,7 @@ OPERATORS: dict[str, Callable[[Call], list[Value]]] = {
     f"{ML}ZipMap": ends.zip_map,
 }
 
-NOT_LINEAR = frozenset(
+CURVED_OPERATORS = frozenset(
     {
         *("Tanh", "Exp", "Log", "Erf", "Gelu", "Elu", "Selu", "Celu", "Softplus", "Softsign", "Mish", "HardSwish"),
         *("Pow", "Sqrt", "Reciprocal", "Sin", "Cos", "LogSoftmax", "LayerNormalization", "InstanceNormalization"),
@@ -69,6 +69,6 @@ def reason_against(operator: str) -> str:
     name = operator.rpartition(":")[2]
     if name.startswith("TreeEnsemble"):
         return ": trees in ONNX are not read. Explain the model that it was converted from."
-    if name in NOT_LINEAR:
+    if name in CURVED_OPERATORS:
         return f": {name} is not piecewise linear. Use Relu inside, and Sigmoid or Softmax last."
     return f". Supported: {', '.join(known.removeprefix(ML) for known in OPERATORS)}."

@@ -19,7 +19,7 @@ from mace.models.preprocessing.traced import Floats, Traced, all_values, dtype_o
 from mace.space import FeatureSpace, Integer, Real
 from mace.space.dtypes import FloatType
 
-MOST_ASKED = 200_000
+LONGEST_RANGE = 200_000
 """Whole numbers of a range up to this long are asked one by one."""
 
 MOST_NEAR = 4096
@@ -28,7 +28,7 @@ MOST_NEAR = 4096
 MOST_ALONE = 12
 """So many values of a step that is not correctly rounded are asked one by one as well."""
 
-MOST = 3.4e38
+LARGEST_SINGLE = 3.4e38
 """Trees compare in float32, beyond which scikit-learn refuses a row."""
 
 Bools = NDArray[np.bool_]
@@ -61,7 +61,7 @@ def sides(column: Traced, space: FeatureSpace, thresholds: Floats) -> Sides:
     """
     feature = list(space.values())[column.feature]
     assert isinstance(feature, Real | Integer)
-    if isinstance(feature, Integer) and feature.high - feature.low < MOST_ASKED:
+    if isinstance(feature, Integer) and feature.high - feature.low < LONGEST_RANGE:
         numbers = all_values(feature)
         return _listed(finite(column, space, numbers), numbers.astype(np.float64), thresholds)
     found = _carried(column, space, thresholds)
@@ -75,7 +75,7 @@ def finite(column: Traced, space: FeatureSpace, x: NDArray[Any]) -> Floats:
 
 
 def _finite(column: Traced, space: FeatureSpace, values: Floats, x: NDArray[Any]) -> Floats:
-    wrong = ~(np.abs(values) < MOST)
+    wrong = ~(np.abs(values) < LARGEST_SINGLE)
     if wrong.any():
         raise UnsupportedModel(
             f"{column.where} makes {values[wrong][0]} of {x[wrong][0]} in {space.names[column.feature]!r}. Narrow the feature's range."

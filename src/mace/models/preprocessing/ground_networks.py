@@ -21,7 +21,7 @@ from mace.exact import UNIT
 from mace.forms import Network
 from mace.models.networks.piecewise import UNIT32, Lowering, largest_values
 from mace.models.networks.rows import Floats, Tensor
-from mace.models.preprocessing.crossings import MOST_ASKED, finite
+from mace.models.preprocessing.crossings import LONGEST_RANGE, finite
 from mace.models.preprocessing.traced import Traced, all_values, ends_of, is_leveled
 from mace.space import Column, FeatureSpace, Filled, Integer
 
@@ -196,9 +196,9 @@ class Ground:
     def _bent(self, column: Traced, feature: Integer) -> tuple[Tensor, Fraction | None]:
         """Return the line through a column's values at whole numbers, and its value at the stand-in for missing values."""
         before = f"cannot read {column.where} of {self.space.names[column.feature]!r} before a linear model or network"
-        if feature.high - feature.low >= MOST_ASKED:
+        if feature.high - feature.low >= LONGEST_RANGE:
             raise UnsupportedModel(
-                f"{before}: its range has {feature.high - feature.low + 1:,} whole numbers, above {MOST_ASKED:,}, and each is asked. "
+                f"{before}: its range has {feature.high - feature.low + 1:,} whole numbers, above {LONGEST_RANGE:,}, and each is asked. "
                 "Narrow the range, or use trees."
             )
         numbers = all_values(feature)

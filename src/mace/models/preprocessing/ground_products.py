@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
 from mace.forms import TreeEnsemble
-from mace.models.preprocessing.crossings import MOST, sides
+from mace.models.preprocessing.crossings import LARGEST_SINGLE, sides
 from mace.models.preprocessing.traced import Floats, Given, Traced, all_values, is_leveled, values_at
 from mace.space import Categorical, Column, Feature, FeatureSpace, Integer, Ordinal
 
@@ -152,7 +152,7 @@ def grid(space: FeatureSpace, reads: Sequence[int]) -> dict[int, NDArray[Any]]:
 def products(column: Traced, given: Given) -> Floats:
     """Return a column's values, which must be finite."""
     values = np.asarray(values_at(column, given), dtype=np.float64)
-    if not (np.abs(values) < MOST).all():
+    if not (np.abs(values) < LARGEST_SINGLE).all():
         raise UnsupportedModel(f"{column.where} makes {column.name!r} too large. Narrow the ranges of its features.")
     return values
 

@@ -28,15 +28,15 @@ from mace.exact import UNIT, gamma, rounded_in
 from mace.forms import Network, TreeEnsemble
 from mace.forms.network import UNDERFLOW, UNDERFLOW_SINGLE
 from mace.forms.trees import Link
-from mace.models.preprocessing.crossings import MOST_ASKED, cuts_on, finite, sides
+from mace.models.preprocessing.crossings import LONGEST_RANGE, cuts_on, finite, sides
 from mace.models.preprocessing.ground_products import combinations, grid, products
 from mace.models.preprocessing.traced import Floats, Traced, all_values, dtype_of, is_leveled
 from mace.space import Column, Feature, FeatureSpace, Integer, Real
 
-MOST_CELLS = 8192
+MOST_CELLS_OF_FEATURE = 8192
 """A feature may be cut into so many cells."""
 
-COARSE = 2.0**10
+SHORT_BINARY = 2.0**10
 """Numbers below this that are multiples of its inverse have products with 40 binary digits at most."""
 
 LINKS: dict[str, Link] = {"sigmoid": "logistic", "clip": "clip", "identity": "identity", "none": "none"}
@@ -127,8 +127,8 @@ def _rounding(form: Network, columns: list[Floats], largest: Floats) -> Fraction
 
 def _is_coarse(numbers: Floats) -> bool:
     """Return whether products of such numbers, and sums of thousands of these, are exact."""
-    scaled = numbers * COARSE
-    return bool((scaled == np.floor(scaled)).all() and (np.abs(numbers) < COARSE).all())
+    scaled = numbers * SHORT_BINARY
+    return bool((scaled == np.floor(scaled)).all() and (np.abs(numbers) < SHORT_BINARY).all())
 
 
 def _positions(space: FeatureSpace, j: int) -> tuple[float, ...] | None:
@@ -148,7 +148,7 @@ def _cells(columns: Sequence[Traced], space: FeatureSpace) -> Cells | None:
         return _runs(table, np.arange(len(table), dtype=np.float64), None)
     assert isinstance(feature, Real | Integer)
     missing = _at_missing(columns, space) if feature.missing else None
-    if isinstance(feature, Integer) and feature.high - feature.low < MOST_ASKED:
+    if isinstance(feature, Integer) and feature.high - feature.low < LONGEST_RANGE:
         numbers = all_values(feature)
         values = np.column_stack([finite(column, space, numbers) for column in columns])
         return _runs(values, numbers.astype(np.float64), missing)
@@ -157,7 +157,7 @@ def _cells(columns: Sequence[Traced], space: FeatureSpace) -> Cells | None:
         return None
     found = [sides(source, space, at) for source, at in (each for each in cuts if each is not None) if len(at)]
     edges = np.unique(np.concatenate([np.empty(0), *(edge for each in found for edge in each.edges)]))
-    if len(edges) >= MOST_CELLS:
+    if len(edges) >= MOST_CELLS_OF_FEATURE:
         return None
     return _asked(columns, space, feature, edges, missing)
 
@@ -166,7 +166,7 @@ def _joint_cells(columns: Sequence[Traced], space: FeatureSpace, reads: tuple[in
     """Return the values of each feature that some products read; the last holds the columns of all combinations. ``None`` where
     there are too many."""
     count = combinations(space, reads)
-    if count is None or count > MOST_CELLS:
+    if count is None or count > MOST_CELLS_OF_FEATURE:
         return None
     given = grid(space, reads)
     values = np.column_stack([products(column, given) for column in columns])
@@ -215,7 +215,7 @@ def _at_missing(columns: Sequence[Traced], space: FeatureSpace) -> Floats:
 def _runs(values: Floats, numbers: Floats, missing: Floats | None) -> Cells | None:
     """Return the cells of a feature whose every value is known: stretches of the same columns."""
     begins = np.concatenate([[True], (values[1:] != values[:-1]).any(axis=1)])
-    if begins.sum() > MOST_CELLS:
+    if begins.sum() > MOST_CELLS_OF_FEATURE:
         return None
     return _made(numbers[:-1][begins[1:]], values[begins], missing)
 

@@ -1,7 +1,7 @@
 """Preprocessing steps of scikit-learn: for each, which input every output column reads, and what is known of it.
 
 One rule a class, one line in ``STEPS``. A rule is given the fitted step and returns its output columns; the values
-always come from the fitted step itself. ``NOT_READ`` says of well-known steps why they are refused.
+always come from the fitted step itself. ``REFUSED_STEPS`` says of well-known steps why they are refused.
 """
 
 from __future__ import annotations
@@ -466,7 +466,7 @@ STEPS: dict[str, Rule] = {
     "mace:Encoder": encoder,
 }
 
-NOT_READ = {
+REFUSED_STEPS = {
     "Normalizer": "it divides each row by its norm, which is not piecewise linear. Leave it out, or scale the columns",
     "KNNImputer": "it fills a missing value from the nearest rows. Use SimpleImputer",
     "IterativeImputer": "it fills a missing value from a model of the other columns. Use SimpleImputer",

@@ -13,7 +13,7 @@ import pandas as pd
 
 from mace.errors import UnsupportedModel, did_you_mean
 from mace.models.estimator import check_fitted, overridden
-from mace.models.preprocessing.steps import NOT_READ, STEPS
+from mace.models.preprocessing.steps import REFUSED_STEPS, STEPS
 from mace.models.preprocessing.traced import Step, Traced, all_values, dense, floats_of, is_leveled
 from mace.space import FeatureSpace
 from mace.space.dtypes import FloatType
@@ -182,7 +182,9 @@ def _kind(fitted: Any) -> str:
 
 def _unread(fitted: Any, where: str) -> UnsupportedModel:
     name = type(fitted).__name__
-    reason = next((NOT_READ[base.__name__] for base in type(fitted).__mro__ if base.__name__ in NOT_READ), None)
+    reason = next(
+        (REFUSED_STEPS[base.__name__] for base in type(fitted).__mro__ if base.__name__ in REFUSED_STEPS), None
+    )
     if reason is not None:
         return UnsupportedModel(f"cannot read {where}: {reason}.")
     supported = ", ".join(key.partition(":")[2] for key in list(STEPS)[:14])

@@ -30,9 +30,9 @@ from mace.models.trees.forest import check_float32
 from mace.models.trees.pack import Tree, join
 from mace.space import Column, FeatureSpace
 
-BINARY = ("Logloss", "CrossEntropy")
-MULTICLASS = ("MultiClass",)
-LINEAR = ("RMSE", "MAE", "Quantile", "MAPE", "Huber", "LogCosh", "Expectile")
+BINARY_LOSSES = ("Logloss", "CrossEntropy")
+MULTICLASS_LOSSES = ("MultiClass",)
+REGRESSION_LOSSES = ("RMSE", "MAE", "Quantile", "MAPE", "Huber", "LogCosh", "Expectile")
 THRESHOLD = "binclass_probability_threshold"
 
 
@@ -73,13 +73,13 @@ def read_catboost(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) 
         trees = [_oblivious(tree, splits, outputs) for tree in saved["oblivious_trees"]]
     else:
         trees = [_nested(tree, splits, outputs) for tree in saved["trees"]]
-    is_regressor = loss in LINEAR
+    is_regressor = loss in REGRESSION_LOSSES
     made = TreeEnsemble(
         space=space,
         columns=columns,
         **join(trees, outputs=outputs, columns=len(columns) + len(splits.combined)),
         base=np.array(base, dtype=np.float64),
-        link="identity" if is_regressor else "logistic" if loss in BINARY else "none",
+        link="identity" if is_regressor else "logistic" if loss in BINARY_LOSSES else "none",
         is_regressor=is_regressor,
     )
     return _with_combinations(made, splits.combined) if splits.combined else made
@@ -99,11 +99,11 @@ def _with_combinations(form: TreeEnsemble, combined: Sequence[Combination]) -> T
 
 def _check_loss(model: Any, family: str, loss: str) -> None:
     is_classifier = class_labels(model) is not None
-    accepted = (*BINARY, *MULTICLASS) if is_classifier else LINEAR
+    accepted = (*BINARY_LOSSES, *MULTICLASS_LOSSES) if is_classifier else REGRESSION_LOSSES
     if loss not in accepted:
         raise UnsupportedModel(f"cannot read {family}(loss_function={loss!r}). Supported: {', '.join(accepted)}.")
     threshold = float(dict(model.get_metadata().items()).get(THRESHOLD, 0.5))
-    if loss in BINARY and threshold != 0.5:
+    if loss in BINARY_LOSSES and threshold != 0.5:
         raise UnsupportedModel(
             f"cannot read {family} with the probability threshold {threshold}. "
             "Call set_probability_threshold(0.5), and ask for mace.at_least(p, label) instead."

@@ -27,7 +27,7 @@ MOST_COMBINATIONS = 65_536
 """So many combinations are asked of one table."""
 
 MEANS, COUNTERS = ("BinarizedTargetMeanValue", "FloatTargetMeanValue"), ("Counter", "FeatureFreq")
-CLASSES = ("Borders", "Buckets")
+CLASS_STATISTICS = ("Borders", "Buckets")
 
 Flags = NDArray[np.bool_]
 
@@ -96,7 +96,7 @@ def _value(entry: Mapping[str, Any], table: Mapping[str, Any], row: Sequence[flo
         good, total = (row[1] if len(row) == 2 else sum(row[border + 1 :])), sum(row)
     else:
         raise UnsupportedModel(
-            f"cannot read CatBoost's statistics of the type {kind!r}. Supported: {', '.join((*CLASSES, *MEANS, *COUNTERS))}."
+            f"cannot read CatBoost's statistics of the type {kind!r}. Supported: {', '.join((*CLASS_STATISTICS, *MEANS, *COUNTERS))}."
         )
     one = np.float32
     share = (one(good) + one(entry["prior_numerator"])) / (one(total) + one(entry["prior_denomerator"]))

@@ -17,7 +17,7 @@ from mace.models.estimator import check_columns
 from mace.models.trees.forest import accept_missing, check_float32, join_trees
 from mace.space import Column, FeatureSpace
 
-CLASSES = (-1, 1)
+OUTLIER_AND_INLIER = (-1, 1)
 
 
 def read_isolation(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> TreeEnsemble:
@@ -77,6 +77,6 @@ def deployed(model: Any) -> Deployed:
     return Deployed(
         predict=model.predict,
         probabilities=None,
-        classes=CLASSES,
+        classes=OUTLIER_AND_INLIER,
         names=None if names is None else tuple(map(str, names)),
     )

@@ -26,18 +26,18 @@ from mace.models.trees.pack import Tree, join
 from mace.space import Column, FeatureSpace
 from mace.space.features import Level
 
-ZERO = float(np.float32(1e-35))
-SQUASH = Fraction(1, 2**48)
+ZERO_THRESHOLD = float(np.float32(1e-35))
+DOUBLE_SQUASH = Fraction(1, 2**48)
 """Beyond this distance of two sums the float64 sigmoid or softmax tells them apart."""
 
-LINEAR = ("regression", "regression_l1", "huber", "fair", "quantile", "mape")
-CLASSES = ("binary", "multiclass", "multiclassova")
+REGRESSION_OBJECTIVE_NAMES = ("regression", "regression_l1", "huber", "fair", "quantile", "mape")
+CLASSIFYING_OBJECTIVES = ("binary", "multiclass", "multiclassova")
 
-LARGEST = 20.0
+SATURATED_SUM = 20.0
 """Sums that may be larger in size are not told apart once the logistic function has rounded them to 1."""
 
 CATEGORICAL, DEFAULT_LEFT = 1, 2
-NONE, AS_ZERO, NAN = 0, 1, 2
+NO_MISSING, AS_ZERO, NAN = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def deployed_booster(booster: Any) -> Deployed:
     def asked(predict: Any, probabilities: Any, classes: Any) -> Deployed:
         return Deployed(predict, probabilities, classes, names, written=_written, **_categories(saved, names))
 
-    if saved.objective in LINEAR:
+    if saved.objective in REGRESSION_OBJECTIVE_NAMES:
         return asked(booster.predict, None, None)
     if saved.objective != "binary":
         return asked(lambda X: booster.predict(X).argmax(axis=1), booster.predict, tuple(range(saved.outputs)))
@@ -123,7 +123,7 @@ def read_estimator(model: Any, space: FeatureSpace, columns: tuple[Column, ...])
     family = type(model).__name__
     _check_parameters(model.get_params(), family)
     saved, classes = _saved(model.booster_), class_labels(model)
-    _check(saved, family, LINEAR if classes is None else CLASSES)
+    _check(saved, family, REGRESSION_OBJECTIVE_NAMES if classes is None else CLASSIFYING_OBJECTIVES)
     if classes is not None and len(classes) < 2:
         raise UnsupportedModel(f"{family} was fitted on a single class. Fit it on data with two or more.")
     if classes is not None and len(classes) == 2 and saved.outputs > 1:
@@ -138,7 +138,7 @@ def read_booster(booster: Any, space: FeatureSpace, columns: tuple[Column, ...])
     """Return the form of a ``Booster`` with its best iterations, as ``Booster.predict`` uses them."""
     _check_parameters(booster.params, "Booster")
     saved = _saved(booster)
-    _check(saved, "Booster", (*CLASSES, *LINEAR))
+    _check(saved, "Booster", (*CLASSIFYING_OBJECTIVES, *REGRESSION_OBJECTIVE_NAMES))
     return _form(saved, "Booster", space, columns)
 
 
@@ -151,7 +151,7 @@ def _check_parameters(parameters: dict[str, Any], family: str) -> None:
 
 def _form(saved: _SavedText, family: str, space: FeatureSpace, columns: tuple[Column, ...]) -> TreeEnsemble:
     check_width(family, len(saved.names), columns)
-    is_regressor = saved.objective in LINEAR
+    is_regressor = saved.objective in REGRESSION_OBJECTIVE_NAMES
     reader = _Reader(family, space, columns)
     scale = saved.sigmoid / (len(saved.trees) // saved.outputs if saved.is_average else 1)
     trees = [reader.tree(entries, number % saved.outputs, scale) for number, entries in enumerate(saved.trees)]
@@ -159,7 +159,8 @@ def _form(saved: _SavedText, family: str, space: FeatureSpace, columns: tuple[Co
         space=space,
         columns=columns,
         **join(trees, outputs=saved.outputs, columns=len(columns)),
-        squash=(Fraction(0) if is_regressor else SQUASH) + product_rounding(scale, [tree.value for tree in trees]),
+        squash=(Fraction(0) if is_regressor else DOUBLE_SQUASH)
+        + product_rounding(scale, [tree.value for tree in trees]),
         link="identity" if is_regressor else "logistic" if saved.objective == "binary" else "none",
         is_regressor=is_regressor,
     )
@@ -169,12 +170,12 @@ def _form(saved: _SavedText, family: str, space: FeatureSpace, columns: tuple[Co
 def _one_against_the_rest(form: TreeEnsemble, family: str) -> TreeEnsemble:
     """Return sums that are compared after a logistic function each, which flattens large ones: 1 - p falls as exp(-sum)."""
     largest = float(form.magnitude.max())
-    if largest > LARGEST:
+    if largest > SATURATED_SUM:
         raise UnsupportedModel(
-            f"cannot read {family}(objective='multiclassova'): its sums may be as large as {largest:.3g}, above {LARGEST:g}, where "
+            f"cannot read {family}(objective='multiclassova'): its sums may be as large as {largest:.3g}, above {SATURATED_SUM:g}, where "
             "probabilities are not told from 1. Fit fewer trees, or with objective='multiclass'."
         )
-    return replace(form, squash=form.squash + SQUASH * Fraction(math.exp(largest)))
+    return replace(form, squash=form.squash + DOUBLE_SQUASH * Fraction(math.exp(largest)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +240,7 @@ class _Reader:
 
     def _may_be_zero(self, column: Column) -> bool:
         feature = self.space[self.space.names[column.feature]]
-        return getattr(feature, "low", 0) <= ZERO and getattr(feature, "high", 0) >= -ZERO
+        return getattr(feature, "low", 0) <= ZERO_THRESHOLD and getattr(feature, "high", 0) >= -ZERO_THRESHOLD
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +261,7 @@ class _LightgbmSplit:
         """Return LightGBM's decision on a number."""
         if self.members is not None:
             return not math.isnan(value) and value > -1 and int(value) in self.members
-        is_zero = math.isnan(value) or abs(value) <= ZERO
+        is_zero = math.isnan(value) or abs(value) <= ZERO_THRESHOLD
         if (math.isnan(value) and self.missing == NAN) or (is_zero and self.missing == AS_ZERO):
             return self.default_left
         return (0.0 if is_zero else value) <= self.threshold
@@ -274,8 +275,8 @@ def _members(position: int, entries: dict[str, str]) -> frozenset[int]:
 
 def _edges(thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the greatest number that goes left at each threshold: numbers of at most 1e-35 count as 0."""
-    beside_zero = np.where(thresholds >= 0, ZERO, np.nextafter(-ZERO, -np.inf))
-    edges: NDArray[np.float64] = np.where(np.abs(thresholds) <= ZERO, beside_zero, thresholds)
+    beside_zero = np.where(thresholds >= 0, ZERO_THRESHOLD, np.nextafter(-ZERO_THRESHOLD, -np.inf))
+    edges: NDArray[np.float64] = np.where(np.abs(thresholds) <= ZERO_THRESHOLD, beside_zero, thresholds)
     return edges
 
 

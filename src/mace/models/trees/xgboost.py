@@ -30,15 +30,15 @@ from mace.space.features import Level, is_missing
 
 UNIT32 = Fraction(1, 2**24)
 
-SQUASH = Fraction(1, 2**20)
+SINGLE_SQUASH = Fraction(1, 2**20)
 """Beyond this distance of two sums the float32 sigmoid or softmax, each step good to 2 units in the last place, tells them apart."""
 
 MOST_CATEGORIES = 2**24
 
-BINARY = ("binary:logistic",)
-MULTICLASS = ("multi:softprob", "multi:softmax")
-LINEAR = ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror")
-SUPPORTED = (*BINARY, *MULTICLASS, *LINEAR)
+BINARY_OBJECTIVES = ("binary:logistic",)
+MULTICLASS_OBJECTIVES = ("multi:softprob", "multi:softmax")
+REGRESSION_OBJECTIVES = ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror")
+SUPPORTED = (*BINARY_OBJECTIVES, *MULTICLASS_OBJECTIVES, *REGRESSION_OBJECTIVES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def deployed_booster(booster: Any) -> Deployed:
         answer: NDArray[np.float32] = booster.predict(matrix)
         return answer
 
-    if objective in LINEAR:
+    if objective in REGRESSION_OBJECTIVES:
         return Deployed(raw, None, None, names, native)
     classes = tuple(range(max(2, count)))
     if objective == "multi:softmax":
@@ -143,7 +143,11 @@ def read_estimator(model: Any, space: FeatureSpace, columns: tuple[Column, ...])
             "Fit it with missing=nan, the default, and NaN in the data."
         )
     classes = class_labels(model)
-    saved = _saved(model.get_booster(), family, LINEAR if classes is None else (*BINARY, *MULTICLASS))
+    saved = _saved(
+        model.get_booster(),
+        family,
+        REGRESSION_OBJECTIVES if classes is None else (*BINARY_OBJECTIVES, *MULTICLASS_OBJECTIVES),
+    )
     if classes is not None and (len(classes) < 2 or (len(classes) == 2 and saved.objective == "multi:softprob")):
         raise UnsupportedModel(
             f"cannot read {family}(objective={saved.objective!r}) with the classes {', '.join(map(str, classes))}: "
@@ -169,9 +173,9 @@ def _form(
         _tree(tree, output, codes, float(weight))
         for tree, output, weight in zip(saved.trees[:count], saved.outputs[:count], saved.weights[:count], strict=True)
     ]
-    is_regressor = saved.objective in LINEAR
+    is_regressor = saved.objective in REGRESSION_OBJECTIVES
     base = saved.base.astype(np.float64)
-    link = "identity" if is_regressor else "logistic" if saved.objective in BINARY else "none"
+    link = "identity" if is_regressor else "logistic" if saved.objective in BINARY_OBJECTIVES else "none"
     return TreeEnsemble(
         space=space,
         columns=columns,
@@ -179,7 +183,7 @@ def _form(
         base=base,
         unit=UNIT32,
         # The base's logarithm is the machine's own, good to a unit in the last place.
-        squash=(Fraction(0) if is_regressor else SQUASH)
+        squash=(Fraction(0) if is_regressor else SINGLE_SQUASH)
         + 4 * UNIT32 * Fraction(float(np.abs(base).max()))
         + _weighting(saved.weights[:count], trees, base),
         link=link,  # type: ignore[arg-type]
@@ -247,7 +251,7 @@ def _base(text: str, objective: str, outputs: int) -> NDArray[np.float32]:
     """Return the start of each sum: the base score, for probabilities as -log(1/p - 1), in float32 as the library computes it."""
     parsed = json.loads(text)
     scores = np.broadcast_to(np.asarray(parsed, dtype=np.float32).reshape(-1), (outputs,)).copy()
-    if objective not in BINARY:
+    if objective not in BINARY_OBJECTIVES:
         return scores
     odds = np.float32(1) / scores - np.float32(1)
     return (-np.log(odds.astype(np.float64))).astype(np.float32)

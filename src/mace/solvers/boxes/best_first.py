@@ -19,7 +19,7 @@ from mace.reductions.regions import Region, lies_in
 from mace.solvers.incumbent import Incumbent
 from mace.solvers.witness import is_finite
 
-MOST_OPEN = 100_000
+MOST_OPEN_BOXES = 100_000
 
 Node = TypeVar("Node")
 Item = TypeVar("Item")
@@ -59,7 +59,7 @@ class BestFirst(Generic[Node]):
             lower, _, node = heapq.heappop(self.open)
             if incumbent.limits.remaining() <= 0:
                 incumbent.reason = LATE
-            elif len(self.open) > MOST_OPEN:
+            elif len(self.open) > MOST_OPEN_BOXES:
                 incumbent.reason = "memory limit reached"
             elif not self.is_beaten(lower):
                 try:

@@ -14,7 +14,7 @@ from mace.reductions.regions import Range, Region
 from mace.space import Integer, Point, Real, Value
 from mace.space.decimals import dtype_of
 
-FINEST = Fraction(1, 10**13)
+NARROWEST_CUT = Fraction(1, 10**13)
 """A number whose range is down to this share of the whole is not cut further: floats may have no value there at all."""
 
 
@@ -86,7 +86,7 @@ def branch_somewhere(problem: Problem, region: Region, point: Point, names: list
     width = {name: (region[name].high - region[name].low) / size_of(problem, name) for name in names}
     for name in sorted(names, key=lambda name: -width[name]):
         parts = cut_range(region[name], (region[name].low + region[name].high) / 2, above=False)
-        if len(parts) > 1 and (region[name].is_whole or width[name] > FINEST):
+        if len(parts) > 1 and (region[name].is_whole or width[name] > NARROWEST_CUT):
             return [region | {name: part} for part in parts]
     return None
 

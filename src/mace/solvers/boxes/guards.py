@@ -18,7 +18,7 @@ from mace.language.roundings import ROUNDINGS
 from mace.problem import Problem
 from mace.reductions.regions import Region, narrow
 from mace.solvers.boxes.branching import (
-    FINEST,
+    NARROWEST_CUT,
     branch_somewhere,
     cut_at,
     cut_range,
@@ -83,7 +83,7 @@ class GuardsCut:
                 assert value is not None
                 bound = Fraction(value) + shift
                 is_alone = len(syntax.variables(atom)) == 1
-                if not is_alone and abs(shift) < FINEST * size_of(self.problem, name):
+                if not is_alone and abs(shift) < NARROWEST_CUT * size_of(self.problem, name):
                     continue
                 at_bound = is_alone and atom.name == "=="
                 middle = bound if is_alone else (Fraction(value) + bound) / 2

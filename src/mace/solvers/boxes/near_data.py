@@ -15,7 +15,7 @@ from mace.constraints.near_data import Neighbours
 from mace.distances import NormMetric
 from mace.problem import Limits, Problem
 from mace.reductions.regions import Range, Region
-from mace.solvers.boxes.branching import FINEST, branch_at, next_value
+from mace.solvers.boxes.branching import NARROWEST_CUT, branch_at, next_value
 from mace.solvers.boxes.cuts import Branch, Left
 from mace.space import Point, Value
 
@@ -193,7 +193,7 @@ class NeighboursCut:
         if self.condition.is_category[j]:
             return Fraction(value), False
         needed = min(change, excess / self.slope[j]) if self.slope[j] > 0 else change / 2
-        if needed < FINEST:
+        if needed < NARROWEST_CUT:
             return None
         sign = 1 if goal > value else -1
         return Fraction(value) + sign * Fraction(float(needed / self.condition.scales[j])) / 2, sign > 0

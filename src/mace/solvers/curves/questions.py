@@ -14,7 +14,7 @@ from mace.solvers.incumbent import Incumbent
 from mace.solvers.witness import is_finite
 from mace.space import Point
 
-SHARE = Fraction(1, 4)
+ACCURACY_SHARE = Fraction(1, 4)
 """The share of the accuracy that each question to another lane may leave open."""
 
 
@@ -63,7 +63,7 @@ class Questions:
             ask=ask,
             goal=Stated(stated),
             conditions=(*self.problem.conditions, *self.excluded),
-            accuracy=self.problem.accuracy * SHARE,
+            accuracy=self.problem.accuracy * ACCURACY_SHARE,
         )
 
     def answer(self, question: Problem, *, record: bool = False) -> Bounds:

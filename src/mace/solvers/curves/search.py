@@ -25,11 +25,11 @@ from mace.solvers.milp.polish import nudge
 from mace.solvers.milp.seek import seek
 from mace.space import Point
 
-FIRST = (-7.0, -4.0, -2.5, -1.5, -0.7, 0.0, 0.7, 1.5, 2.5, 4.0, 7.0)
+FIRST_TANGENTS = (-7.0, -4.0, -2.5, -1.5, -0.7, 0.0, 0.7, 1.5, 2.5, 4.0, 7.0)
 FIRST_OF_NETWORKS = (0.0,)
 """Scores that the polylines touch to begin with; each is one more unit to the network lane, which needs few."""
 
-SHORT = "the lane that answers with polylines ended with less than it had proved before"
+STOPPED_SHORT = "the lane that answers with polylines ended with less than it had proved before"
 """Why there is no proof, where asking for it gives another bound."""
 
 SAME = 1e-10
@@ -56,7 +56,9 @@ class CurveSearch:
         self.is_infeasible = False
         self.alternatives = problem.goal.alternatives(self.form.outputs, ties_last=False)
         are_networks = all(isinstance(part.form, Network) for part in self.form.parts)
-        self.touching: list[tuple[float, ...]] = [FIRST_OF_NETWORKS if are_networks else FIRST] * len(self.form.parts)
+        self.touching: list[tuple[float, ...]] = [FIRST_OF_NETWORKS if are_networks else FIRST_TANGENTS] * len(
+            self.form.parts
+        )
         self.proved_by: PolylineQuestion | None = None
 
     def run(self) -> Bounds:
@@ -80,9 +82,9 @@ class CurveSearch:
             return {"lane": "curves", "missing": INTERRUPTED}
         except OutOfTime:
             return {"lane": "curves", "missing": LATE}
-        inner = found.evidence or {"missing": LATE if self.incumbent.limits.remaining() <= 0 else SHORT}
+        inner = found.evidence or {"missing": LATE if self.incumbent.limits.remaining() <= 0 else STOPPED_SHORT}
         if not found.is_infeasible and (bounds.is_infeasible or found.lower < bounds.lower):
-            inner = {"missing": LATE if self.incumbent.limits.remaining() <= 0 else SHORT}
+            inner = {"missing": LATE if self.incumbent.limits.remaining() <= 0 else STOPPED_SHORT}
         if "missing" in inner:
             return {"lane": "curves", "missing": inner["missing"]}
         curves = [{side: _written(line) for side, line in each.items()} for each in question.polylines]

@@ -23,19 +23,19 @@ from mace.solvers.milp.relaxation import LinearRelaxation
 from mace.solvers.milp.seek import pull
 from mace.space import Point
 
-FULL = "memory limit reached"
-MOST_OPEN = 200_000
+OUT_OF_MEMORY = "memory limit reached"
+MOST_OPEN_NODES = 200_000
 
 SHRINK = Fraction(1, 2)
 """The search starts again with a smaller ball when the incumbent is nearer than this share of the radius and many nodes are open."""
 
-FEW = 8
+FEW_OPEN = 8
 """With fewer open nodes than this the search is about to end."""
 
 GLANCE = 10
 """How many nodes go by between two looks at a rounded point."""
 
-GRAIN = Fraction(1, 10**12)
+PROOF_SLACK = Fraction(1, 10**12)
 """More than what separates a proved bound from the distance that it is about, where distances are multiples of a step."""
 
 
@@ -136,7 +136,13 @@ class BallSearch:
         """Go from a node down to where it ends, the other children left open."""
         current: SearchNode | None = node
         while current is not None:
-            reason = LATE if self.incumbent.limits.remaining() <= 0 else FULL if len(self._open) > MOST_OPEN else ""
+            reason = (
+                LATE
+                if self.incumbent.limits.remaining() <= 0
+                else OUT_OF_MEMORY
+                if len(self._open) > MOST_OPEN_NODES
+                else ""
+            )
             if reason:
                 self.incumbent.reason = reason
                 still_open = [current.bound, *(bound for bound, _, _ in self._open)]
@@ -151,7 +157,7 @@ class BallSearch:
 
     def _is_smaller(self) -> bool:
         upper = self.incumbent.upper
-        if upper is None or len(self._open) < FEW:
+        if upper is None or len(self._open) < FEW_OPEN:
             return False
         return self.radius is None or upper < SHRINK * self.radius
 
@@ -226,7 +232,7 @@ class BallSearch:
         """Return the least distance, no less than a bound, that a point can have at all."""
         if not math.isfinite(bound):
             return bound
-        return max(bound, float_down(self.problem.metric.next_above(Fraction(bound) - GRAIN)))
+        return max(bound, float_down(self.problem.metric.next_above(Fraction(bound) - PROOF_SLACK)))
 
     def _branch(self, node: SearchNode, children: Children, choice: int = -1) -> SearchNode:
         first, *others = (

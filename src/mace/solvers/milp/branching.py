@@ -9,7 +9,7 @@ import numpy as np
 from mace.solvers.milp.model import Model
 from mace.solvers.milp.program import Floats, MixedProgram
 from mace.solvers.milp.propagate import Propagator
-from mace.solvers.milp.quantities import BINARY, Domain, greatest, least
+from mace.solvers.milp.quantities import ZERO_OR_ONE, Domain, greatest, least
 
 Change = tuple[int, float, float]
 """A column, and the bounds that it gets."""
@@ -55,7 +55,7 @@ def branches(
     place, domain, missed = max(
         ((place, domain, _missed(domain, point[place])) for place, domain in program.discrete if low[place] < high[place]),
         key=lambda entry: entry[2],
-        default=(-1, BINARY, 0.0),
+        default=(-1, ZERO_OR_ONE, 0.0),
     )  # fmt: skip
     if missed <= 10 * BROKEN:
         return -1, []

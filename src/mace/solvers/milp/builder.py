@@ -15,14 +15,14 @@ from fractions import Fraction
 import numpy as np
 
 from mace.clock import check
-from mace.solvers.milp.contract import ROUND, UNDERFLOW, Contractor
+from mace.solvers.milp.contract import LOST_BY_UNDERFLOW, ROUND, Contractor
 from mace.solvers.milp.nodes import All, Bound, FormBound, Implied, Node, Product, Some
 from mace.solvers.milp.program import Choices, MixedProgram, ints, matrix
 from mace.solvers.milp.quantities import Domain, Quantities, least
 
 Ranges = dict[int, tuple[float, float]]
 
-NEGLIGIBLE = 1e-11
+ALIKE = 1e-11
 """Bounds of the parts of a choice that differ by no more than this share of their size are replaced by the widest."""
 
 
@@ -244,7 +244,7 @@ class Builder:
             smallest += a * (least if a > 0 else greatest)
             largest += a * (greatest if a > 0 else least)
             size += abs(a) * max(abs(least), abs(greatest))
-        error = (len(terms) + 4) * ROUND * size + UNDERFLOW
+        error = (len(terms) + 4) * ROUND * size + LOST_BY_UNDERFLOW
         return max(low, smallest - error), min(high, largest + error)
 
     def _varying(self, parts: list[ChoicePart], outside: list[ChoicePart]) -> dict[int, list[tuple[float, float]]]:
@@ -261,7 +261,7 @@ class Builder:
             ranges = [self._range(quantity, part) for part in (*parts, *outside)]
             lows, highs = [low for low, _ in ranges], [high for _, high in ranges]
             size = self._form_size(quantity)
-            alike = max(lows) - min(lows) <= NEGLIGIBLE * size and max(highs) - min(highs) <= NEGLIGIBLE * size
+            alike = max(lows) - min(lows) <= ALIKE * size and max(highs) - min(highs) <= ALIKE * size
             if not alike:
                 varying[quantity] = ranges
             elif self.quantities.terms[quantity] is None:
@@ -287,7 +287,7 @@ class Builder:
         if len(varying) != 1 or outside:
             return not varying
         ((quantity, ranges),) = varying.items()
-        room = NEGLIGIBLE * self._form_size(quantity)
+        room = ALIKE * self._form_size(quantity)
         low, high = self._range(quantity, ChoicePart({}, {}, []))
         domain = self.quantities.domain[quantity]
         reached = low
@@ -300,7 +300,7 @@ class Builder:
 
     def _link(self, quantity: int, parts: list[ChoicePart], ranges: list[tuple[float, float]]) -> None:
         """Add the rows Σ l_k b_k <= q <= Σ h_k b_k."""
-        size = NEGLIGIBLE * self._form_size(quantity)
+        size = ALIKE * self._form_size(quantity)
         lows, highs = [low for low, _ in ranges], [high for _, high in ranges]
         if lows == highs:
             self._bound_form(quantity, 0.0, 0.0, {p.column: -v for p, v in zip(parts, lows, strict=True) if v})

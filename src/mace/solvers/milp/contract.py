@@ -20,15 +20,15 @@ Values = tuple[Fraction, ...]
 MOST_VALUES = 64
 """A column is known by its values, and not only by its bounds, while there are at most this many."""
 
-MOST_PASSES = 12
+MOST_CONTRACTIONS = 12
 
-GAIN = 1e-3
+LEAST_CONTRACTION = 1e-3
 """A pass that tightens no range by at least this share is the last."""
 
 ROUND = 2.0**-51
 """More than the relative error of one float operation and of a coefficient that was rounded, together."""
 
-UNDERFLOW = 1e-300
+LOST_BY_UNDERFLOW = 1e-300
 """More than what the terms of a sum can lose by underflow."""
 
 
@@ -49,7 +49,7 @@ class Contractor:
 
     def contract(self, parts: list[Node]) -> list[Node] | None:
         """Return the parts, simplified, after bounds that follow from all of them have been taken over; ``None`` where none holds."""
-        for _ in range(MOST_PASSES):
+        for _ in range(MOST_CONTRACTIONS):
             self._gained = False
             self.grow()
             kept = self.narrow(every(parts))
@@ -143,7 +143,7 @@ class Contractor:
         self._trail.append((quantity, old_low, old_high, self.values.get(quantity)))
         self.low[quantity], self.high[quantity] = low, high
         width = old_high - old_low
-        if math.isinf(width) or (low - old_low) + (old_high - high) > GAIN * width:
+        if math.isinf(width) or (low - old_low) + (old_high - high) > LEAST_CONTRACTION * width:
             self._gained = True
         if low > high:
             return False
@@ -331,21 +331,21 @@ class _Sum:
     def value(self) -> float:
         if self.infinite:
             return self.side * math.inf
-        return self.finite + self.side * (self.count * ROUND * self.size + UNDERFLOW)
+        return self.finite + self.side * (self.count * ROUND * self.size + LOST_BY_UNDERFLOW)
 
     def without(self, term: float) -> float:
         """Return the sum without one of its terms."""
         if self.infinite - math.isinf(term):
             return self.side * math.inf
         rest = self.finite if math.isinf(term) else self.finite - term
-        return rest + self.side * ((self.count + 2) * ROUND * self.size + UNDERFLOW)
+        return rest + self.side * ((self.count + 2) * ROUND * self.size + LOST_BY_UNDERFLOW)
 
 
 def _quotient(value: float, divisor: float, side: int) -> float:
     if math.isinf(value):
         return value if divisor > 0 else -value
     result = value / divisor
-    return result + side * (abs(result) * 4 * ROUND + UNDERFLOW)
+    return result + side * (abs(result) * 4 * ROUND + LOST_BY_UNDERFLOW)
 
 
 def _times(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:

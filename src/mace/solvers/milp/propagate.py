@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from mace.solvers.milp.contract import ROUND, UNDERFLOW
+from mace.solvers.milp.contract import LOST_BY_UNDERFLOW, ROUND
 from mace.solvers.milp.program import Floats, Ints, MixedProgram
-from mace.solvers.milp.quantities import BINARY, Quantities, greatest, least
+from mace.solvers.milp.quantities import ZERO_OR_ONE, Quantities, greatest, least
 
-MOST_PASSES = 4
-GAIN = 0.1
+MOST_PROPAGATIONS = 4
+LEAST_TIGHTENING = 0.1
 """A pass that tightens no column by at least this share of its range in the whole ball is the last."""
 
 
@@ -24,7 +24,7 @@ def propagate_exactly(
     For a node with nothing left to cut: what the room for rounding left open, an equation may still decide.
     """
     lows, highs = [Fraction(v) for v in low[: program.width]], [Fraction(v) for v in high[: program.width]]
-    for _ in range(MOST_PASSES):
+    for _ in range(MOST_PROPAGATIONS):
         for position, form in enumerate(program.form_numbers):
             terms = quantities.exact[form]
             assert terms is not None
@@ -57,8 +57,10 @@ class Propagator:
         self.error: Floats = (np.diff(forms.indptr) + 6.0) * ROUND
         self.form: Ints = program.width + self.row
         self.nested = [int(choice) for choice in np.flatnonzero(program.choices.parent >= 0)]
-        self.discrete = [(place, domain) for place, domain in program.discrete if domain is not BINARY]
-        self.binary: Ints = np.array([place for place, domain in program.discrete if domain is BINARY], dtype=np.int64)
+        self.discrete = [(place, domain) for place, domain in program.discrete if domain is not ZERO_OR_ONE]
+        self.binary: Ints = np.array(
+            [place for place, domain in program.discrete if domain is ZERO_OR_ONE], dtype=np.int64
+        )
         choices = program.choices
         self.segment_quantity = choices.quantity[choices.segments] if len(choices.segments) else choices.segments
         self.segment_choice = (
@@ -68,13 +70,13 @@ class Propagator:
     def propagate(self, low: Floats, high: Floats) -> bool:
         """Tighten the bounds in place; return False where no point is left."""
         width = self.program.width
-        for _ in range(MOST_PASSES):
+        for _ in range(MOST_PROPAGATIONS):
             before = high[:width] - low[:width]
             if not (self._choices(low, high) and self._forms(low, high) and self._discrete(low, high)):
                 return False
             if (low > high).any():
                 return False
-            if not (before - (high[:width] - low[:width]) > GAIN * self.span).any():
+            if not (before - (high[:width] - low[:width]) > LEAST_TIGHTENING * self.span).any():
                 return True
         return True
 
@@ -87,7 +89,7 @@ class Propagator:
         least_term = self.value * np.where(self.is_plus, column_low, column_high)
         most_term = self.value * np.where(self.is_plus, column_high, column_low)
         size = np.add.reduceat(np.maximum(np.abs(least_term), np.abs(most_term)), self.starts)
-        room = self.error * size + UNDERFLOW
+        room = self.error * size + LOST_BY_UNDERFLOW
         smallest = np.add.reduceat(least_term, self.starts)
         largest = np.add.reduceat(most_term, self.starts)
         np.maximum(low[width:], smallest - room, out=low[width:])
@@ -95,8 +97,8 @@ class Propagator:
         at_most = high[self.form] - (smallest[self.row] - least_term) + room[self.row]
         at_least = low[self.form] - (largest[self.row] - most_term) - room[self.row]
         first, second = at_least / self.value, at_most / self.value
-        first -= np.where(self.is_plus, 1, -1) * (np.abs(first) * 4 * ROUND + UNDERFLOW)
-        second += np.where(self.is_plus, 1, -1) * (np.abs(second) * 4 * ROUND + UNDERFLOW)
+        first -= np.where(self.is_plus, 1, -1) * (np.abs(first) * 4 * ROUND + LOST_BY_UNDERFLOW)
+        second += np.where(self.is_plus, 1, -1) * (np.abs(second) * 4 * ROUND + LOST_BY_UNDERFLOW)
         np.maximum.at(low, self.column, np.where(self.is_plus, first, second))
         np.minimum.at(high, self.column, np.where(self.is_plus, second, first))
         return True

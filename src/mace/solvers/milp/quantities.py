@@ -20,7 +20,7 @@ KEY_BITS = 40
 
 MOST_LISTED = 4096
 
-BINARY = (0.0, 1.0)
+ZERO_OR_ONE = (0.0, 1.0)
 """The domain of an indicator."""
 
 Domain = Sequence[float]
@@ -151,7 +151,7 @@ class Quantities:
 
     def binary(self) -> int:
         """Return a new column with the values 0 and 1."""
-        return self.column(0.0, 1.0, BINARY)
+        return self.column(0.0, 1.0, ZERO_OR_ONE)
 
     def form(self, terms: dict[int, Fraction]) -> Scaled:
         """Return the form of at least two columns, scaled by a power of two, new or known."""

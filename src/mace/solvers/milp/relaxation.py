@@ -20,11 +20,11 @@ import numpy as np
 from scipy import sparse
 
 from mace.problem import Limits
-from mace.solvers.milp.contract import ROUND, UNDERFLOW
+from mace.solvers.milp.contract import LOST_BY_UNDERFLOW, ROUND
 from mace.solvers.milp.program import Floats, MixedProgram
-from mace.solvers.milp.quantities import BINARY
+from mace.solvers.milp.quantities import ZERO_OR_ONE
 
-TOLERANCE = 1e-9
+TOLERANCE_OF_HIGHS = 1e-9
 OPTIONS: dict[str, bool | int | float | str] = {
     "output_flag": False,
     "presolve": "off",
@@ -32,17 +32,17 @@ OPTIONS: dict[str, bool | int | float | str] = {
     "parallel": "off",
     "threads": 1,
     "simplex_scale_strategy": 0,
-    "primal_feasibility_tolerance": TOLERANCE,
-    "dual_feasibility_tolerance": TOLERANCE,
+    "primal_feasibility_tolerance": TOLERANCE_OF_HIGHS,
+    "dual_feasibility_tolerance": TOLERANCE_OF_HIGHS,
 }
 
-FINEST = 2.0**-10
+NARROWEST_SHARE = 2.0**-10
 """A range counts as at least so much of the size of its values."""
 
 SMALLEST = 2.0**-200
 """Columns that hold nothing but what underflow leaves are not scaled."""
 
-MOST_SECONDS = 2.0
+SECONDS_OF_HIGHS = 2.0
 """How long HiGHS's own search may look for a point."""
 
 
@@ -123,7 +123,7 @@ class LinearRelaxation:
         total = float(from_rows.sum() + from_columns.sum() - (error * size).sum())
         terms = len(y) + 2 * self.width + 8
         size_of_all = float(np.abs(from_rows).sum() + np.abs(from_columns).sum() + 2 * (error * size).sum())
-        bound = total - terms * ROUND * size_of_all - UNDERFLOW
+        bound = total - terms * ROUND * size_of_all - LOST_BY_UNDERFLOW
         return bound if math.isfinite(bound) else -math.inf
 
 
@@ -131,13 +131,13 @@ def maximise(program: MixedProgram, objective: int, limits: Limits) -> Floats | 
     """Return a point of a program, parts chosen and all, with as much as possible of one column, as HiGHS's own search finds it."""
     relaxation = LinearRelaxation(program, objective, sense=-1.0)
     highs = relaxation.highs
-    whole = [place for place, domain in program.discrete if domain is BINARY]
+    whole = [place for place, domain in program.discrete if domain is ZERO_OR_ONE]
     columns = np.array([*program.choices.columns, *whole], dtype=np.int32)
     highs.changeColsIntegrality(len(columns), columns, np.full(len(columns), highspy.HighsVarType.kInteger))
-    highs.setOptionValue("mip_feasibility_tolerance", TOLERANCE)
+    highs.setOptionValue("mip_feasibility_tolerance", TOLERANCE_OF_HIGHS)
     highs.setOptionValue("solver", "choose")
     highs.setOptionValue("presolve", "on")
-    highs.setOptionValue("time_limit", max(min(limits.remaining(), MOST_SECONDS), 1e-3))
+    highs.setOptionValue("time_limit", max(min(limits.remaining(), SECONDS_OF_HIGHS), 1e-3))
     highs.run()
     values = np.array(highs.getSolution().col_value)
     is_found = highs.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
@@ -147,7 +147,7 @@ def maximise(program: MixedProgram, objective: int, limits: Limits) -> Floats | 
 def _column_scale(program: MixedProgram) -> Floats:
     """Return a power of two for each column, near the size of its range: scaling by it rounds nothing."""
     low, high = program.low[: program.width], program.high[: program.width]
-    size = np.maximum(high - low, FINEST * np.maximum(np.abs(low), np.abs(high)))
+    size = np.maximum(high - low, NARROWEST_SHARE * np.maximum(np.abs(low), np.abs(high)))
     scale: Floats = np.exp2(np.round(np.log2(np.where(size > SMALLEST, size, 1.0))))
     return scale
 

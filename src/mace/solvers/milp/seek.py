@@ -12,8 +12,8 @@ from mace.space import Feature, Integer, Point, Real, Value
 SINGLES = 9
 """Values tried of each numeric feature alone."""
 
-RANDOM = 128
-SECTIONS = 15
+STARTS_DRAWN = 128
+PARTS_OF_A_LINE = 15
 ROUNDS = 2
 
 
@@ -63,7 +63,7 @@ def _nearest(problem: Problem, points: list[Point]) -> Point:
 def _shortened(problem: Problem, point: Point) -> Iterator[Point]:
     """Yield points on the way from the factual, levels as they are in the point."""
     steps = [list(_between(problem, index, value)) for index, value in enumerate(point)]
-    for k in range(SECTIONS):
+    for k in range(PARTS_OF_A_LINE):
         yield tuple(step[k] if step else value for step, value in zip(steps, point, strict=True))
 
 
@@ -72,8 +72,8 @@ def _between(problem: Problem, index: int, value: Value) -> Iterator[Value]:
     feature, own = list(problem.space.values())[index], problem.factual[index]
     if own is None or value is None or not isinstance(feature, Real | Integer):
         return
-    for share in range(1, SECTIONS + 1):
-        yield _snap(feature, own + (value - own) * share / (SECTIONS + 1))
+    for share in range(1, PARTS_OF_A_LINE + 1):
+        yield _snap(feature, own + (value - own) * share / (PARTS_OF_A_LINE + 1))
 
 
 def _snap(feature: Real | Integer, value: float) -> Value:
@@ -111,7 +111,7 @@ def _random_changes(problem: Problem) -> Iterator[Point]:
     rng = np.random.default_rng(0)
     features = list(problem.space.values())
     choices = [_values(feature, own) or [own] for feature, own in zip(features, problem.factual, strict=True)]
-    for _ in range(RANDOM):
+    for _ in range(STARTS_DRAWN):
         share = rng.choice([0.4, 0.7, 1.0])
         yield tuple(
             values[int(rng.integers(len(values)))] if rng.random() < share else own

@@ -16,7 +16,7 @@ from mace.language.roundings import rounded, unit
 from mace.language.run import compare
 from mace.problem import Problem
 from mace.solvers.milp.nodes import ALWAYS, Bound, FormBound, Implied, Never, Node, NotEqual, Product, every, some
-from mace.solvers.milp.quantities import BINARY, Affine, Quantities, domain_of, greatest, least
+from mace.solvers.milp.quantities import ZERO_OR_ONE, Affine, Quantities, domain_of, greatest, least
 from mace.space import Categorical, Integer, Ordinal, Real
 from mace.space.decimals import is_short
 
@@ -159,7 +159,7 @@ class MilpTranslator:
         return FormBound(scaled.form, low, high, scaled.remainder, strict=sign in ("<", ">"))
 
     def _is_whole(self, column: int) -> bool:
-        return column in self._whole or self.quantities.domain[column] is BINARY
+        return column in self._whole or self.quantities.domain[column] is ZERO_OR_ONE
 
     def _apart(self, sign: syntax.CompareName, difference: Affine) -> Node:
         """Return a strict comparison of a sum over whole numbers with 0, on the last of its values that counts."""

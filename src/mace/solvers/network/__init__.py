@@ -30,7 +30,7 @@ NEAR_A_GRID = 1e-3
 OFF_THE_GRID = 5e-7
 """In steps: the kernels look for the values of a grid with a tolerance of 1e-6."""
 
-LARGEST, NARROWEST = 1e150, 1e-150
+LARGEST_NUMBER, NARROWEST = 1e150, 1e-150
 """Numbers and ranges that the kernels' floats can hold with room for products."""
 
 MOST_STEPS = 2**50
@@ -47,7 +47,7 @@ def supports(problem: Problem) -> str:
         return "the weights of the distance lie too far apart for floats"
     for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True):
         if isinstance(feature, Real) and (
-            max(abs(feature.low), abs(feature.high)) > LARGEST or 0 < feature.range < NARROWEST
+            max(abs(feature.low), abs(feature.high)) > LARGEST_NUMBER or 0 < feature.range < NARROWEST
         ):
             return f"the range of {name!r} is too large or too narrow for products of floats"
         if isinstance(feature, Real) and feature.step is not None and grid_error(feature) > OFF_THE_GRID * feature.step:

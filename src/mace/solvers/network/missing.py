@@ -20,7 +20,7 @@ from mace.solvers.network import kernels, proof
 from mace.solvers.network.parts import part_of
 from mace.solvers.network.search import NetworkSearch
 
-NEAR = 1e-9
+COST_ERROR = 1e-9
 """More than the relative error of a cost in floats: patterns that cost this much more than the limit of a proof are proved too."""
 
 
@@ -76,7 +76,7 @@ def _proof(problem: Problem, bounds: Bounds, search: NetworkSearch | None, limit
     def proofs(limit: float, most: int) -> list[dict[str, Any]]:
         made: list[dict[str, Any]] = []
         for floor, pattern in _in_order(problem, allowed):
-            if floor > limit * (1 + NEAR) or math.isinf(floor):
+            if floor > limit * (1 + COST_ERROR) or math.isinf(floor):
                 return made
             if pattern is None:
                 raise proof.Unfinished(TOO_MANY)

@@ -27,14 +27,14 @@ from mace.solvers.missing import Pattern
 from mace.solvers.network.prepared import Costs, PreparedNetwork, costs, form_of, prepared
 from mace.space import Categorical, Column, Feature, FeatureSpace, Filled, Integer, Real, Value
 
-SHARE = 2.0**-40
+SHARE_OF_MAXIMUM = 2.0**-40
 """How much of its part in a maximum a filled feature keeps."""
 
 MOST_KEPT = 64
 """The most patterns whose networks are kept for the next question."""
 
-LEVELS = ("known", "missing")
-MISSING = Allowed(((1.0, 1.0),), False)
+KNOWN_OR_MISSING = ("known", "missing")
+ONLY_MISSING = Allowed(((1.0, 1.0),), False)
 """Of two levels only the second."""
 
 
@@ -91,11 +91,11 @@ def part_of(problem: Problem, allowed: list[Allowed], pattern: Pattern) -> Netwo
             factual[j] = 1 if own is None else 0
         elif own is None:
             factual[j] = _outside(features[j])
-    may = [MISSING if pattern[j] else replace(each, missing=False) for j, each in enumerate(allowed)]
+    may = [ONLY_MISSING if pattern[j] else replace(each, missing=False) for j, each in enumerate(allowed)]
     return NetworkPart(
         prepared(network),
         (*factual, *([0] * dummies)),
-        may + [MISSING] * dummies,
+        may + [ONLY_MISSING] * dummies,
         _costs(metric, filled, dummies),
         pattern,
     )
@@ -117,10 +117,13 @@ def network_of(form: Network, pattern: Pattern, dummies: int = 0) -> Network:
 
 def _made(form: Network, pattern: Pattern, dummies: int) -> Network:
     features: dict[str, Feature] = {
-        name: Categorical(LEVELS) if is_missing else _known(feature)
+        name: Categorical(KNOWN_OR_MISSING) if is_missing else _known(feature)
         for (name, feature), is_missing in zip(form.space.items(), pattern, strict=True)
     }
-    features |= {f"{LEVELS[1]} {number} of {len(form.space)}": Categorical(LEVELS) for number in range(dummies)}
+    features |= {
+        f"{KNOWN_OR_MISSING[1]} {number} of {len(form.space)}": Categorical(KNOWN_OR_MISSING)
+        for number in range(dummies)
+    }
     kept = [k for k, column in enumerate(form.columns) if pattern[column.feature] or not _is_flag(column)]
     return replace(
         form,
@@ -159,5 +162,5 @@ def _costs(metric: NormMetric, filled: list[int], dummies: int) -> Costs:
         peak[len(peak) - dummies :] = peak[filled]
     jump[filled] = (jump + slope + square)[filled]
     slope[filled] = square[filled] = 0.0
-    peak[filled] *= SHARE
+    peak[filled] *= SHARE_OF_MAXIMUM
     return Costs(metric.parts, jump, slope, square, peak, form_of(metric))

@@ -21,11 +21,11 @@ from mace.solvers.network.prepared import Floats, Layout, PreparedNetwork, Works
 from mace.solvers.pace import Pace
 from mace.space import Real
 
-BEYOND = 0.02
+SHARE_BEYOND_LOWER = 0.02
 """How much farther than ``lower`` is proved where possible, as a share of what the search leaves unsearched: room for the roundings of a
 checker."""
 
-ROOM, DEPTH = 1024, 4096
+FIRST_ROOM, DEEPEST_CUT = 1024, 4096
 
 BESIDE = 2e-4
 """In steps of a grid: how far above a value a cut is written down, more than the kernels' own values are off."""
@@ -52,7 +52,7 @@ def radii(metric: NormMetric, lower: Fraction, best: float, gap: float) -> list[
     power = metric.power
     end = best ** (1 / power) - gap / 2
     exact = min(float_up(lower), end)
-    beyond = min(exact + BEYOND * gap, end) if end - exact < gap else exact
+    beyond = min(exact + SHARE_BEYOND_LOWER * gap, end) if end - exact < gap else exact
     return [max(distance, 0.0) ** power for distance in dict.fromkeys((beyond, exact))]
 
 
@@ -81,16 +81,16 @@ def cuts(
     features = len(made.features)
     tree = kernels.ProofArrays(
         counts=np.array([1, 0], dtype=np.int64),
-        feature=np.zeros(ROOM, dtype=np.int64),
-        at=np.zeros(ROOM),
-        lo=np.zeros((DEPTH, features)),
-        hi=np.zeros((DEPTH, features)),
-        forced=np.full((DEPTH, 2), -1.0),
+        feature=np.zeros(FIRST_ROOM, dtype=np.int64),
+        at=np.zeros(FIRST_ROOM),
+        lo=np.zeros((DEEPEST_CUT, features)),
+        hi=np.zeros((DEEPEST_CUT, features)),
+        forced=np.full((DEEPEST_CUT, 2), -1.0),
     )
     tree.lo[0], tree.hi[0] = workspace.lo, workspace.hi
     pace = Pace(limits.deadline, made.first_budget)
     while tree.counts[0]:
-        if tree.counts[0] + 2 > DEPTH or tree.counts[1] >= most:
+        if tree.counts[0] + 2 > DEEPEST_CUT or tree.counts[1] >= most:
             raise Unfinished("the proof at the final radius is too large")
         if limits.remaining() <= 0:
             raise Unfinished("the time limit left no time for the proof")

@@ -24,22 +24,22 @@ from mace.solvers.network.prepared import Flags, Floats, Workspace, make_workspa
 from mace.solvers.pace import Pace
 from mace.space import Feature, Integer, Point, Real, Value
 
-SHARE = 0.8
+UNSEARCHED_SHARE = 0.8
 """How much of the accuracy the search leaves unsearched below the best point; the rest is for the rounding of its own sums."""
 
-EXACT = 1e-13
+GAP_OF_FINITE_SPACES = 1e-13
 """The same on a finite space, where the optimum itself is sought."""
 
-MOST_BYTES = 2**29
+MOST_MEMORY = 2**29
 MOST_UNDECIDED = 20_000
 
-ROOM = 1e-4
+GRID_TOLERANCE = 1e-4
 """In steps of a grid: more than the rounding of the kernels' own values, less than how far a factual off the grid lies from it."""
 
-NODES = 10_000
+NODES_OF_A_PROOF = 10_000
 """The number of boxes of a search that may take as long as a proof without a search."""
 
-REFUSED = "the real model refused a point that its reading puts in the goal"
+MODEL_REFUSED = "the real model refused a point that its reading puts in the goal"
 
 
 class NetworkSearch:
@@ -106,10 +106,14 @@ class NetworkSearch:
         radii = [kernels.WHOLE]
         if lower is not None:
             layout = self.made.layout
-            gap = EXACT if (layout.is_table | layout.is_grid).all() else SHARE * float(self.problem.accuracy)
+            gap = (
+                GAP_OF_FINITE_SPACES
+                if (layout.is_table | layout.is_grid).all()
+                else UNSEARCHED_SHARE * float(self.problem.accuracy)
+            )
             best = math.inf if upper is None else float(upper) ** self.metric.power
             radii = proof.radii(self.metric, lower, best, gap)
-        self.nodes = NODES
+        self.nodes = NODES_OF_A_PROOF
         return self._proved_at(radii, self.limits)
 
     def cuts(self, margins: tuple[Margin, ...], limit: float, limits: Limits, most: int) -> dict[str, NDArray[Any]]:
@@ -160,7 +164,9 @@ class NetworkSearch:
             for feature in self.features
         ]
         weight = np.maximum(cost.slope + cost.square + cost.peak, 1e-3 * cost.jump)
-        apart: Flags = np.array(spacing) * self.made.layout.inverse * weight > SHARE / 4 * float(self.problem.accuracy)
+        apart: Flags = np.array(spacing) * self.made.layout.inverse * weight > UNSEARCHED_SHARE / 4 * float(
+            self.problem.accuracy
+        )
         return apart
 
     def _keep(self, workspace: Workspace, margins: tuple[Margin, ...]) -> None:
@@ -279,7 +285,7 @@ class NetworkSearch:
         """Return a range about the values of a grid that lie in a span, with room for how the kernels round them."""
         feature, own = self.features[j], self.factual[j]
         assert isinstance(feature, Real)
-        ends, room = values_between(feature, *span, own), ROOM * float(feature.step or 0.0)
+        ends, room = values_between(feature, *span, own), GRID_TOLERANCE * float(feature.step or 0.0)
         return (math.inf, -math.inf) if ends is None else (ends[0] - room, ends[1] + room)
 
     # ---- the search
@@ -291,7 +297,7 @@ class NetworkSearch:
         is_finite = bool((layout.is_table | layout.is_grid | (workspace.lo == workspace.hi)).all())
         accuracy = float(self.problem.accuracy)
         workspace.fields["form"][1] = is_finite
-        gap = EXACT if is_finite else SHARE * accuracy
+        gap = GAP_OF_FINITE_SPACES if is_finite else UNSEARCHED_SHARE * accuracy
         self.gap = max(self.gap, gap)
         registers[:] = 0
         reals[kernels.BEST] = self.best_cost
@@ -343,7 +349,7 @@ class NetworkSearch:
 
     def _make_room(self, workspace: Workspace) -> bool:
         """Double the room for boxes, if there is memory."""
-        if 2 * workspace.tree.room * (16 * len(self.features) + 24) > MOST_BYTES:
+        if 2 * workspace.tree.room * (16 * len(self.features) + 24) > MOST_MEMORY:
             self.reason = "memory limit reached"
             return False
         workspace.tree = workspace.tree.doubled()
@@ -419,7 +425,7 @@ class NetworkSearch:
         problem, metric, point = self.problem, self.metric, self.best
         notes = {"nodes": self.nodes, "asked": self.asked}
         if point is not None and not problem.is_valid(point):
-            return Bounds(Fraction(0), reason=REFUSED, calls=self.nodes, notes=notes)
+            return Bounds(Fraction(0), reason=MODEL_REFUSED, calls=self.nodes, notes=notes)
         if complete and point is None and math.isinf(self.open):
             return Bounds(Fraction(0), is_infeasible=True, calls=self.nodes, notes=notes)
         lower = self._proved(complete)
@@ -441,7 +447,7 @@ class NetworkSearch:
         metric = self.metric
         if not complete:
             cost = min(self.open, self.floor)
-        elif metric.power == 2 and self.gap != EXACT:
+        elif metric.power == 2 and self.gap != GAP_OF_FINITE_SPACES:
             cost = min(self.open, max(math.sqrt(self.best_cost) - self.gap, 0.0) ** 2)
         else:
             cost = min(self.open, self.best_cost - self.gap)

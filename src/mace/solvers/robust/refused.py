@@ -19,7 +19,7 @@ from mace.solvers.robust.incumbent import RobustIncumbent
 from mace.solvers.robust.ranges import as_values, only, value_between
 from mace.space import Integer, Point, Real
 
-HALVINGS = 6
+BOX_HALVINGS = 6
 """How often the interval is halved in which the end of a box of refused rows is sought."""
 
 
@@ -108,7 +108,7 @@ def _grown(problem: Problem, name: str, at: Region, wide: Range, is_refused: Cal
         return at
     for up in (False, True):
         inner, outer = (at[name].high, wide.high) if up else (at[name].low, wide.low)
-        for _ in range(HALVINGS):
+        for _ in range(BOX_HALVINGS):
             middle = value_between(problem.space[name], inner, outer)
             if middle is None:
                 break

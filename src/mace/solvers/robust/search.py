@@ -39,7 +39,7 @@ MOST_PINNED = 12
 ALMOST = 1e-2
 """A repair is tried only where the margin in the worst case is short by at most this, in the unit of the scores."""
 
-PATIENCE, MOST_OF_THE_TIME = 0.1, 0.7
+FIRST_SECONDS, MOST_OF_THE_TIME = 0.1, 0.7
 """Seconds that a question may take at first, and the share of the time left that it may take at most."""
 
 ROUNDED = 1e-9
@@ -49,7 +49,7 @@ BARELY = 1 + Fraction(1, 2**40)
 MOST_BOXES = 1000
 """The most boxes that are proved."""
 
-OPEN = "the box around points between lower and upper is neither proved nor refuted"
+UNDECIDED_BOX = "the box around points between lower and upper is neither proved nor refuted"
 NO_PROOF = "the search rests on boxes of refused rows or on a target that is reached in several ways, of which there is no proof"
 
 
@@ -109,10 +109,10 @@ class RobustSearch:
         limits = self.incumbent.limits
         if limits.record:
             self.incumbent.limits = limits.first_half()
-        patience = PATIENCE if isinstance(self.problem.form, Network) else math.inf
+        patience = FIRST_SECONDS if isinstance(self.problem.form, Network) else math.inf
         self._push(Fraction(0), NoisyBox(self.whole, (), patience))
         left = self.queue.run()
-        bounds = self.queue.bounds(self.doubt or OPEN)
+        bounds = self.queue.bounds(self.doubt or UNDECIDED_BOX)
         if not limits.record:
             return bounds
         self.incumbent.limits = limits

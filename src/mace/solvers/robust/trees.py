@@ -29,8 +29,8 @@ from mace.solvers.domains import rounded_to_dtype, values_in
 from mace.solvers.robust.incumbent import RobustIncumbent
 from mace.space import Integer, Point, Real, Value
 
-FIRST, LEAST, GROWTH = 4, Fraction(1, 512), 8
-"""Points are asked for within FIRST times the distance of the nearest without noise, at least LEAST; then GROWTH times as far."""
+FIRST_REACH, LEAST_REACH, REACH_GROWTH = 4, Fraction(1, 512), 8
+"""How far points are asked for at first, in distances of the nearest point without noise, and at least; then how many times as far."""
 
 WHOLE_RANGE = 1
 """From this distance on all points are asked for."""
@@ -111,7 +111,7 @@ class RobustTreeSearch:
             return False, bound
         if found.point is None or (bound is not None and self.rest.distance(found.point) > bound):
             assert bound is not None
-            return True, self._set_bound(GROWTH * bound)
+            return True, self._set_bound(REACH_GROWTH * bound)
         refused = self._refused(found.point)
         if refused is None or isinstance(refused, str):
             incumbent.reason = found.reason if refused is None else refused
@@ -125,7 +125,7 @@ class RobustTreeSearch:
             self.repairs += 1
             self._repair(found.point)
         if bound is None and not self.near:
-            bound = self._set_bound(max(FIRST * self.rest.distance(found.point), LEAST))
+            bound = self._set_bound(max(FIRST_REACH * self.rest.distance(found.point), LEAST_REACH))
         return True, bound
 
     def _question(self, bound: Fraction | None) -> tuple[Problem, tuple[Place, ...]]:

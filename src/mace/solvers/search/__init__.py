@@ -21,16 +21,16 @@ from mace.solvers.search.trials import Ended, Trials
 TAKES = (View.ROWS,)
 CUTS_BOXES = IS_AUTOMATIC = False
 
-LARGEST = 1e150
+LARGEST_NUMBER = 1e150
 """Numbers up to here can be multiplied as floats."""
 
 ELITE = 5
 """So many valid rows, each with its own set of changes, are gone on from."""
 
-ENOUGH = 0.98
+WORTH_GOING_ON = 0.98
 """A row is gone on from again where it has come nearer by this factor."""
 
-PATIENCE = 2
+IDLE_ROUNDS = 2
 """So many rounds one after the other may bring nothing nearer by that factor."""
 
 SEVERAL, MUTATED = 2000, 60
@@ -42,7 +42,7 @@ REFINED = 2
 ROUNDS_WITHOUT = 6
 """So many rounds one after the other may come no nearer to a first valid row."""
 
-SECTIONS = 32
+LINE_PARTS = 32
 """Into how many parts a line search cuts what is left."""
 
 MOST_CONFIRMED = 50
@@ -55,7 +55,7 @@ def supports(problem: Problem) -> str:
     """Return why the search cannot take the features; it takes every model and distance."""
     for name, feature in problem.space.items():
         ends = (getattr(feature, "low", 0), getattr(feature, "high", 0))
-        if max(map(abs, ends)) > LARGEST:
+        if max(map(abs, ends)) > LARGEST_NUMBER:
             return f"the range of {name!r} is too large for floats"
     return ""
 
@@ -124,15 +124,15 @@ class AskingSearch:
         """Go on from the best rows until neither what lies around them nor random rows are much nearer."""
         done: dict[bytes, float] = {}
         idle = 0
-        while self.trials.valid and idle < PATIENCE:
+        while self.trials.valid and idle < IDLE_ROUNDS:
             best, rows = self.trials.best, [moves.several(SEVERAL // 4, self.trials.best)]
             for kind, (measure, row) in sorted(self.trials.elite.items(), key=lambda each: each[1])[:ELITE]:
-                if measure < ENOUGH * done.get(kind, math.inf):
+                if measure < WORTH_GOING_ON * done.get(kind, math.inf):
                     done[kind] = measure
                     rows.append(moves.nearer(np.array(row)))
                 rows += [moves.mutated(np.array(row), MUTATED), moves.jittered(np.array(row), MUTATED)]
             self.trials.misses(np.concatenate(rows))
-            idle = 0 if self.trials.best < ENOUGH * best else idle + 1
+            idle = 0 if self.trials.best < WORTH_GOING_ON * best else idle + 1
 
     def _refine(self, row: Floats) -> None:
         """Take back each ordered change as far as the model allows, by cutting what is left into parts again and again."""
@@ -142,8 +142,8 @@ class AskingSearch:
                 continue
             refused = axis.home
             while True:
-                rows = np.repeat(row[None, :], SECTIONS - 1, axis=0)
-                rows[:, j] = axis.snapped(refused + (row[j] - refused) * np.arange(1, SECTIONS) / SECTIONS)
+                rows = np.repeat(row[None, :], LINE_PARTS - 1, axis=0)
+                rows[:, j] = axis.snapped(refused + (row[j] - refused) * np.arange(1, LINE_PARTS) / LINE_PARTS)
                 gain = self.axes.measures(row[None, :])[0] - self.axes.measures(rows)
                 rows = rows[(gain > accuracy) & (rows[:, j] != refused)]
                 if not len(rows):

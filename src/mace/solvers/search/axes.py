@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 MOST_LISTED = 4096
 """A feature with more values, or a space with more rows, than this is not listed one by one."""
 
-HALVINGS = 12
+STEP_HALVINGS = 12
 """How often the greatest step away from the row is halved."""
 
 
@@ -97,7 +97,7 @@ class Axis:
             low, high = float(self.lows.min()), float(self.highs.max())
             middle = (low + high) / 2 if np.isnan(self.home) else self.home
             sides = [side for side in (high - middle, low - middle) if side]
-            shares = 2.0 ** -np.linspace(0, HALVINGS, max(1, most // max(1, len(sides))))
+            shares = 2.0 ** -np.linspace(0, STEP_HALVINGS, max(1, most // max(1, len(sides))))
             found = self.snapped(np.concatenate([[middle], *(middle + shares * side for side in sides)]))
         found = np.unique(found[found != self.home])
         return np.append(found, np.nan) if self.missing and not np.isnan(self.home) else found

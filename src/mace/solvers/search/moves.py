@@ -12,10 +12,10 @@ from mace.distances import NormMetric
 from mace.problem import Problem
 from mace.solvers.search.axes import MOST_LISTED, Axes, Floats
 
-FINE, COARSE = 24, 6
+VALUES_ALONE, VALUES_IN_EXCHANGE = 24, 6
 """Values of one feature that is changed alone, and of one that is changed in exchange for another."""
 
-RANDOM = 400
+ROWS_DRAWN = 400
 """Rows that are drawn at random from the whole space."""
 
 SHRINKS = np.concatenate([[0.0], 1 - 2.0 ** -np.arange(1, 9)])
@@ -33,8 +33,8 @@ class Moves:
 
     def __init__(self, problem: Problem, axes: Axes, seed: int = 0) -> None:
         self.problem, self.axes, self.rng = problem, axes, np.random.default_rng(seed)
-        self._fine = [axis.spread(FINE, self.rng) for axis in axes.each]
-        self._coarse = [axis.spread(COARSE, self.rng) for axis in axes.each]
+        self._fine = [axis.spread(VALUES_ALONE, self.rng) for axis in axes.each]
+        self._coarse = [axis.spread(VALUES_IN_EXCHANGE, self.rng) for axis in axes.each]
         self._places = np.repeat(np.arange(len(axes.each)), [len(values) for values in self._fine])
         self._values = np.concatenate(self._fine)
         self._prices = axes.measures(self.singles())
@@ -71,8 +71,8 @@ class Moves:
 
     def anywhere(self) -> Floats:
         """Return random rows, with few changes or many, and the rows that a condition knows."""
-        drawn = np.column_stack([axis.anywhere(RANDOM, self.rng) for axis in self.axes.each])
-        share = self.rng.uniform(0, 1.2, (RANDOM, 1))
+        drawn = np.column_stack([axis.anywhere(ROWS_DRAWN, self.rng) for axis in self.axes.each])
+        share = self.rng.uniform(0, 1.2, (ROWS_DRAWN, 1))
         rows = np.where(self.rng.random(drawn.shape) < share, drawn, self.axes.home)
         return _together([rows, *self._known_rows()], self.home())
 
@@ -80,7 +80,7 @@ class Moves:
         found = []
         for condition in self.problem.conditions:
             if isinstance(condition, Neighbours):
-                rows = condition.numbers[self.rng.permutation(len(condition.numbers))[:RANDOM]]
+                rows = condition.numbers[self.rng.permutation(len(condition.numbers))[:ROWS_DRAWN]]
                 found.append(np.column_stack([axis.snapped(rows[:, j]) for j, axis in enumerate(self.axes.each)]))
         return found
 

@@ -19,16 +19,16 @@ from mace.problem import LATE, Limits, Problem
 from mace.solvers.search.axes import Axes, Floats
 from mace.space import Point
 
-MOST_ASKED = 20_000
+MOST_ROWS_TRIED = 20_000
 """Rows that the model is asked about in one search."""
 
-BLOCK = 1024
+ROWS_A_TRIAL = 1024
 """Rows that it is asked about in one call."""
 
 FIRST_BLOCK = 64
 """The same at first, where there is a deadline: how long the model takes is not known."""
 
-SHARE = 0.1
+TIME_SHARE = 0.1
 """What part of the time that is left one call may take, as far as it can be foreseen."""
 
 
@@ -100,7 +100,7 @@ class Trials:
 
     def _asked(self, points: list[Point]) -> list[float]:
         self._check_time()
-        if self.asked >= MOST_ASKED:
+        if self.asked >= MOST_ROWS_TRIED:
             raise Ended("")
         begun = time.monotonic()
         outcomes = self.problem.ask(points)
@@ -110,10 +110,10 @@ class Trials:
 
     def _block(self) -> int:
         if math.isinf(self.limits.deadline):
-            return BLOCK
+            return ROWS_A_TRIAL
         if math.isnan(self._seconds):
             return FIRST_BLOCK
-        return int(min(BLOCK, max(1, SHARE * self.limits.remaining() / max(self._seconds, 1e-9))))
+        return int(min(ROWS_A_TRIAL, max(1, TIME_SHARE * self.limits.remaining() / max(self._seconds, 1e-9))))
 
     def _miss(self, outcome: Fraction) -> float:
         """Return how far an outcome is from the goal, where it is a number of which that can be said."""

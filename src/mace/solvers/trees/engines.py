@@ -13,7 +13,7 @@ from mace.solvers.trees.local import Local
 from mace.solvers.trees.prepared import Values, kernel_goal
 
 MOST_LOGGED = 4096
-MOST_DEPTH = 4096
+DEEPEST_TREE = 4096
 MOST_PRICES = 2**27
 """How many prices may be kept in all: a gigabyte."""
 
@@ -77,7 +77,7 @@ class Plain(Engine):
     ) -> None:
         super().__init__(local, values, radius)
         features, margins, forest, size = len(self.best), len(values.base), local.trees, len(local.cheapest)
-        depth = min(size + features + 4, MOST_DEPTH)
+        depth = min(size + features + 4, DEEPEST_TREE)
         ints = np.int64
         self.trees = trees
         self.stack = stack = kernels.Stack(
@@ -160,7 +160,7 @@ class Priced(Engine):
         self.ball = dual.PricedBall(
             local.cells, local.leaves, trees, self.goal, self.pairs, self.count, mean_cost(local.cells)
         )
-        depth = int(max(8, min(size + features + 4, MOST_DEPTH, MOST_PRICES // max(segments, 1))))
+        depth = int(max(8, min(size + features + 4, DEEPEST_TREE, MOST_PRICES // max(segments, 1))))
         self.boxes = boxes = dual.PricedBoxes(
             arena=np.empty(arena, np.int32),
             lo=np.empty((depth, features), ints),

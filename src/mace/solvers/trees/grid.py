@@ -16,7 +16,7 @@ from mace.solvers.domains import values_in
 from mace.solvers.trees.kernels import Trees
 from mace.space import Categorical, Integer, Ordinal, Real
 
-MOST_LEVELS = 62
+BITS_OF_A_SET = 62
 TINY_RANGE = 1e-290
 
 Ints = NDArray[np.int64]
@@ -64,9 +64,9 @@ class Grid:
 def unsupported(form: TreeEnsemble) -> str:
     """Return why the grid of an ensemble cannot be made; empty where it can."""
     for j, (name, feature) in enumerate(form.space.items()):
-        if isinstance(feature, Ordinal | Categorical) and feature.size > MOST_LEVELS:
+        if isinstance(feature, Ordinal | Categorical) and feature.size > BITS_OF_A_SET:
             if isinstance(feature, Categorical) or not _keeps_order(form, j):
-                return f"{name!r} has {feature.size} levels, above {MOST_LEVELS}"
+                return f"{name!r} has {feature.size} levels, above {BITS_OF_A_SET}"
         elif 0 < feature.range < TINY_RANGE:
             return f"the range of {name!r} is too small to divide by in floats"
     return ""

@@ -87,8 +87,8 @@ def _bits(allowed: Allowed) -> int:
     return sum(1 << k for first, last in allowed.spans for k in range(int(np.ceil(first)), int(last) + 1))
 
 
-COARSE = 2.0**24
-"""Leaf values that are multiples of 1 / COARSE add up exactly; among themselves they make real ties, which need no
+COARSEST_SCALE = 2.0**24
+"""Leaf values that are multiples of 1 / COARSEST_SCALE add up exactly; among themselves they make real ties, which need no
 rounding to be decided."""
 
 ABOVE_ZERO = 5e-324
@@ -126,8 +126,8 @@ def margin_values(form: TreeEnsemble, margins: tuple[Margin, ...], band: Fractio
 
 
 def _is_coarse(values: Floats) -> NDArray[np.bool_]:
-    """Return which values are multiples of 1 / COARSE, small enough for sums of very many to be exact."""
-    scaled = values * COARSE
+    """Return which values are multiples of 1 / COARSEST_SCALE, small enough for sums of very many to be exact."""
+    scaled = values * COARSEST_SCALE
     coarse: NDArray[np.bool_] = (scaled == np.floor(scaled)) & (np.abs(values) < 2.0**10)
     return coarse
 
@@ -148,9 +148,9 @@ def _least_in_goal(form: TreeEnsemble, value: Floats, base: float, *, strict: bo
     """
     leaf = form.left < 0
     ends = [*form.roots[1:], len(value)]
-    step, offset = 0, int(base * COARSE)
+    step, offset = 0, int(base * COARSEST_SCALE)
     for start, end in zip(form.roots, ends, strict=True):
-        own = [int(v) for v in np.unique(value[start:end][leaf[start:end]] * COARSE)]
+        own = [int(v) for v in np.unique(value[start:end][leaf[start:end]] * COARSEST_SCALE)]
         offset += own[0]
         for v in own[1:]:
             step = gcd(step, v - own[0])
@@ -159,7 +159,7 @@ def _least_in_goal(form: TreeEnsemble, value: Floats, base: float, *, strict: bo
         least += (offset - least) % step
     elif offset >= least:
         least = offset
-    return (least - (step or 1) / 4) / COARSE
+    return (least - (step or 1) / 4) / COARSEST_SCALE
 
 
 def kernel_goal(values: Values) -> kernels.KernelGoal:

@@ -17,7 +17,10 @@ from mace.solvers.trees.parts import Tables, TreePart
 LONG = 2000
 """A branching of more nodes than this is worth another try."""
 
-MISSING = "a ball was closed by prices, of which too many pass to be recorded, and no other proof was found in twice the time of the search"
+PRICES_NOT_RECORDED = (
+    "a ball was closed by prices, of which too many pass to be recorded, "
+    "and no other proof was found in twice the time of the search"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class Recorder:
     def evidence(self, radius: float) -> Evidence:
         """Return the proof that nothing costs less than ``radius``."""
         if self.gaps(radius):
-            return {"lane": "trees", "missing": MISSING}
+            return {"lane": "trees", "missing": PRICES_NOT_RECORDED}
         kept = [each for each in self._kept.values() if each is not None and each.part.nearest < radius]
         if not kept:
             empty: NDArray[Any] = np.empty(0, np.int64)

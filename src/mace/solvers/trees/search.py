@@ -29,7 +29,7 @@ GROWTH = ((3, 4.0), (100, 2.0), (400, 1.5), (1500, 1.3), (float("inf"), 1.12))
 PRICED_GROWTH = ((1, 1.5), (30, 1.2), (300, 1.12), (float("inf"), 1.06))
 """Pairs of nodes and a factor by which the radius grows after a pass with at most these nodes: the harder the last ball, the less."""
 
-PATIENCE = 300
+NODES_BEFORE_PRICES = 300
 """Nodes in one ball after which the plain engine is joined by the one with prices."""
 
 PRICE = 16
@@ -93,7 +93,7 @@ class Climb:
     radius: float
     farthest: float
     multiplier: float | None = None
-    patience: int = PATIENCE
+    patience: int = NODES_BEFORE_PRICES
     is_done: bool = False
 
 
@@ -103,7 +103,7 @@ class TreeSearch:
     def __init__(self, problem: Problem, limits: Limits, patience: int | None = None) -> None:
         self.problem = problem
         self.limits = limits
-        self.patience = PATIENCE if patience is None else patience
+        self.patience = NODES_BEFORE_PRICES if patience is None else patience
         self.tables = Tables(problem)
         self.nodes = self.passes = 0
         self.undecided: dict[Point, float] = {}
