@@ -6,7 +6,10 @@ Every bound that MACE reports is carried as a :class:`~fractions.Fraction` and r
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Iterable
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -113,6 +116,11 @@ def next_float(value: float, way: float, dtype: str = "float64") -> float:
     kind = np.dtype(dtype).type
     with np.errstate(over="ignore"):
         return float(np.nextafter(kind(value), kind(way)))
+
+
+def added(numbers: Iterable[float]) -> float:
+    """Return floats added up from left to right; since Python 3.12 the built-in ``sum`` rounds otherwise, and fingerprints would differ."""
+    return reduce(operator.add, numbers, 0.0)
 
 
 def gamma(operations: int, unit: Fraction = UNIT) -> Fraction:

@@ -399,7 +399,7 @@ def test_curves_of_whole_numbers_are_read_before_a_network(curve: Any, most: int
     best = mace.Explainer(model, space).explain(row)[0]
     assert best.distance - best.lower <= (1e-6 if most < 4096 else 1e-4)
     share = rng.uniform(-1, 1, 3000)
-    income = row.income + np.fix(share * 2 * best.lower * most)
+    income = row.income + np.trunc(share * 2 * best.lower * most)
     rest = 2 * best.lower * 0.999999 - np.abs(income - row.income) / most
     nearer = pd.DataFrame({"income": income, "x": row.x + rest * rng.choice([-1, 1], 3000)})
     inside = nearer[nearer.income.between(0, most) & nearer.x.between(0, 1) & (rest > 0)]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mace.errors import UnsupportedModel
-from mace.exact import gamma
+from mace.exact import added, gamma
 from mace.forms import Form, Network, TreeEnsemble
 from mace.models.ensembles.mixed import mean_of_numbers
 from mace.models.ensembles.votes import are_same, coarsest, join_forms, shared_inputs
@@ -67,7 +67,7 @@ def _of_trees(forms: Sequence[TreeEnsemble], weights: Any, *, fixed_order: bool)
     base = np.sum([form.base * scale for form, scale in zip(forms, scales, strict=True)], axis=0)
     made = join_forms(forms, [form.value * scale for form, scale in zip(forms, scales, strict=True)], base)
     steps = gamma(2 * max(len(form.roots) for form in forms) + len(forms) + 16, made.unit)
-    size = sum(float(form.magnitude.max()) * abs(scale) for form, scale in zip(forms, scales, strict=True))
+    size = added(float(form.magnitude.max()) * abs(scale) for form, scale in zip(forms, scales, strict=True))
     band = 2 * steps * Fraction(size) * (1 + Fraction(1, 2**20))
     in_order = made.fixed_order and fixed_order
     return replace(made, squash=band, link="identity", is_regressor=True, fixed_order=in_order)

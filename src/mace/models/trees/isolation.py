@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.exact import UNIT, gamma
+from mace.exact import UNIT, added, gamma
 from mace.forms import TreeEnsemble
 from mace.models.deployed import Deployed
 from mace.models.estimator import check_columns
@@ -45,7 +45,7 @@ def read_isolation(model: Any, space: FeatureSpace, columns: tuple[Column, ...])
     for features, begin, end in zip(model.estimators_features_, arrays["roots"], ends, strict=True):
         arrays["column"][begin:end] = np.asarray(features)[arrays["column"][begin:end]]
     threshold = -scale * math.log2(-offset)
-    deepest = sum(float(np.abs(value).max()) for value in values)
+    deepest = added(float(np.abs(value).max()) for value in values)
     lost = 64 * UNIT * Fraction(scale + abs(threshold)) + 2 * gamma(len(trees) + 2) * Fraction(deepest)
     return TreeEnsemble(
         space=space,

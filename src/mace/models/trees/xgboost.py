@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.exact import float32_edge
+from mace.exact import added, float32_edge
 from mace.forms import TreeEnsemble
 from mace.models.deployed import Deployed, Native
 from mace.models.estimator import check_width, class_labels
@@ -201,7 +201,7 @@ def _weighting(weights: NDArray[np.float64], trees: Sequence[Tree], base: NDArra
         abs(weight) * start + float(np.abs(tree.value[tree.left < 0]).max())
         for weight, tree in zip(weights, trees, strict=True)
     ]
-    return 8 * UNIT32 * Fraction(sum(sizes)) * (1 + Fraction(1, 2**20))
+    return 8 * UNIT32 * Fraction(added(sizes)) * (1 + Fraction(1, 2**20))
 
 
 def _learner(booster: Any, family: str) -> dict[str, Any]:
