@@ -12,8 +12,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from mace.answer.outside import in_range
 from mace.constraints import Constraint
-from mace.constraints.within import within
 from mace.errors import InvalidOption, InvalidSpace, did_you_mean
 from mace.exact import decimal_fraction
 from mace.space import FeatureSpace, Integer, Real
@@ -116,13 +116,14 @@ def rounded(space: FeatureSpace, steps: Mapping[str, float]) -> tuple[FeatureSpa
             feature.decimal(end) if isinstance(feature, Real) else Fraction(end) for end in (feature.low, feature.high)
         )
         first, last = math.floor(low / unit) * unit, math.ceil(high / unit) * unit
-        observed = None if (first, last) == (low, high) else feature.observed or (feature.low, feature.high)
+        is_round = (first, last) == (low, high)
+        observed = feature.observed if is_round else feature.observed or (feature.low, feature.high)
         number: Any = float if isinstance(feature, Real) else int
         try:
             made = replace(feature, low=number(first), high=number(last), step=number(step), observed=observed)
         except InvalidSpace:
             continue
         changed[name] = made
-        if observed is not None:
-            kept.append(within(name, feature.low, feature.high))
+        if not is_round:
+            kept.append(in_range(name, feature, feature.low, feature.high))
     return space.replace(changed), tuple(kept)

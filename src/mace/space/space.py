@@ -199,6 +199,12 @@ class FeatureSpace(Mapping[str, Feature]):
         made._mark((*self.protected, *names))
         return made
 
+    def with_features(self, features: Mapping[str, Feature]) -> FeatureSpace:
+        """Return the space with wider features for some; all else that is known of them stays."""
+        made = self._with({**self._features, **features})
+        made.round_to = dict(self.round_to)
+        return made
+
     def _mark(self, names: Iterable[str]) -> None:
         marked = set(names)
         if marked:
@@ -248,7 +254,7 @@ class FeatureSpace(Mapping[str, Feature]):
 
     def point(self, row: Row) -> Point:
         """Return ``row`` as numbers: numeric features their value, levels their position, missing ``None``."""
-        cells = self._cells(row)
+        cells = self.cells(row)
         return tuple(number_of(name, feature, cells[name]) for name, feature in self.items())
 
     def values_of(self, point: Point) -> dict[str, Scalar]:
@@ -270,7 +276,8 @@ class FeatureSpace(Mapping[str, Feature]):
         """Whether some feature's column has a dtype other than pandas gives plain values."""
         return any(feature.dtype is not None for feature in self.values())
 
-    def _cells(self, row: Row) -> dict[str, object]:
+    def cells(self, row: Row) -> dict[str, object]:
+        """Return what a row, in any of the accepted forms, holds of each feature; the values are not checked."""
         cells = as_mapping(row, self.names)
         unknown = [name for name in cells if name not in self._features and name not in self._left_out]
         if unknown:
