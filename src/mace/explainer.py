@@ -83,7 +83,7 @@ class Explainer:
         What to do with a row that has a number outside its range, a level that is not known, or a missing value where there is no state for
         it. ``"keep"``: its own value may stay or move into the range, which stays as it is, so that distances may be above 1.
         ``"widen"``: the range, and the width that distances divide by, grow up to the value, for this row alone. A level is let in, and a
-        missing value, where the model takes it. Answers say so in ``reason``; see docs/constraints.md.
+        missing value, where the model takes it. Answers say so in ``reason``; see docs/spaces.md.
 
     Raises
     ------

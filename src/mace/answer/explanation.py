@@ -50,7 +50,7 @@ class Explanation(Sequence[Counterfactual]):
     lower : float
         Proved: nothing nearer than this reaches the target.
     reason : str
-        Why a gap is open, or why there is no answer; empty otherwise.
+        Why a gap is open, why there is no answer, or what of a row outside the space was let in; empty otherwise.
     seconds : float
         Wall time of everything.
     exhausted : bool

@@ -113,6 +113,7 @@ def _in_range(name: str, feature: Real | Integer, value: object) -> Number:
         low, high = min(feature.low, number), max(feature.high, number)
         raise InvalidRow(
             f"{name!r} is {number}, outside its range [{feature.low}, {feature.high}]. "
-            f"Widen it with {_replacement(name, f'{kind}({low}, {high})')} if this is real."
+            f"Widen it with {_replacement(name, f'{kind}({low}, {high})')} if this is real, or let such rows in: "
+            "Explainer(model, space, outside='keep')."
         )
     return int(number) if isinstance(feature, Integer) else float(number)
