@@ -166,7 +166,7 @@ def test_every_lane_finds_the_nearest_and_proves_it(family: str, outside: Any, s
     best = brute(asked, row, outside, norm)
     explainer = mace.Explainer(model, SPACE, outside=outside)
     for lane in LANES[family]:
-        if norm == "l2" and lane == "milp":
+        if norm == "l2" and (lane == "milp" or (family == "function" and lane == "smt")):
             continue
         answer = explainer.explain(row, distance=norm, solver=lane, certify=True, round_to=None, time_limit=60)
         assert answer.outside

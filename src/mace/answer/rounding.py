@@ -16,7 +16,7 @@ from mace.answer.outside import in_range
 from mace.constraints import Constraint
 from mace.errors import InvalidOption, InvalidSpace, did_you_mean
 from mace.exact import decimal_fraction
-from mace.space import FeatureSpace, Integer, Real
+from mace.space import Date, FeatureSpace, Integer, Real
 
 RoundTo = float | str | Mapping[str, float | None] | None
 """What ``round_to`` may be: ``"auto"``, one step for all reals, a step for each of some features, or ``None`` for no rounding."""
@@ -70,7 +70,7 @@ def _given(space: FeatureSpace, round_to: RoundTo) -> dict[str, float | None]:
                 f"round_to={step!r:.60}; give a positive number, {{'income': 100}}, 'auto' for the decimals of the data, or None."
             )
         feature = space[name]
-        if not isinstance(feature, Real | Integer):
+        if not isinstance(feature, Real | Integer) or isinstance(feature, Date):
             raise InvalidOption(
                 f"round_to names {name!r}, which is {type(feature).__name__.lower()} and has no numbers."
             )

@@ -11,6 +11,7 @@ import numpy as np
 
 from mace.errors import InvalidRow, InvalidSpace
 from mace.exact import decimal_fraction
+from mace.space.dates import Date
 from mace.space.dtypes import INTEGER_DTYPES
 from mace.space.features import (
     Categorical,
@@ -18,6 +19,7 @@ from mace.space.features import (
     Integer,
     Number,
     Real,
+    Value,
     is_missing,
     plain_scalar,
 )
@@ -73,7 +75,7 @@ def admit(space: FeatureSpace, row: Row, *, widen: bool) -> Admission | None:
         try:
             number_of(name, feature, cells[name])
         except InvalidRow as refusal:
-            value = plain_scalar(cells[name])
+            value = cells[name] if isinstance(feature, Date) else plain_scalar(cells[name])
             try:
                 made, within = _with(name, feature, value, widen)
                 _check_holds(made)
@@ -97,7 +99,10 @@ def _with(name: str, feature: Feature, value: Any, widen: bool) -> tuple[Feature
     if is_missing(value):
         # A column of whole numbers with a missing one is one of floats.
         return replace(feature, missing=True, dtype=None if feature.dtype in INTEGER_DTYPES else feature.dtype), None
-    if isinstance(feature, Real):
+    number: Value
+    if isinstance(feature, Date):
+        number = feature.number(value)
+    elif isinstance(feature, Real):
         most = float(np.finfo(feature.floats).max)
         number = number_of(name, Real(-most, most, dtype=feature.dtype), value)
     else:
@@ -159,8 +164,11 @@ def _in_words(name: str, feature: Feature, made: Feature, value: Any, widen: boo
     if isinstance(feature, Categorical):
         return f"{name!r} is {value!r}, which is not one of its levels, and may stay so"
     assert isinstance(feature, Real | Integer)
-    shown = feature.text if isinstance(feature, Real) else str
-    number = feature.nearest(float(value)) if isinstance(feature, Real) else int(value)
+    shown = feature.text
+    number = (
+        feature.number(value) if isinstance(feature, Date) else int(value) if isinstance(feature, Integer) else value
+    )
+    number = feature.nearest(float(number)) if isinstance(feature, Real) else number
     ends = f"[{shown(feature.low)}, {shown(feature.high)}]"
     if widen:
         low, high = shown(min(feature.low, number)), shown(max(feature.high, number))
