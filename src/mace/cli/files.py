@@ -135,7 +135,7 @@ def count_rows(path: Path) -> int:
 def _reader(feature: Feature) -> Callable[[str], Scalar]:
     """Return how the cells of a feature are understood."""
     if isinstance(feature, Date):
-        return lambda text: math.nan if text.strip().lower() in MISSING else text
+        return lambda text: math.nan if text.strip().lower() in MISSING_WORDS else text
     if not isinstance(feature, Ordinal | Categorical):
         return _number
     named: dict[str, Scalar] = {}

@@ -37,7 +37,7 @@ SHOWN = {
 }
 """Down to what a moment of a unit is shown."""
 
-DTYPES = (
+DATE_DTYPES = (
     *(f"datetime64[{unit}]" for unit in ("s", "ms", "us", "ns")),
     "object",
     "date32[day][pyarrow]",
@@ -79,9 +79,9 @@ class Date(Integer):
             raise InvalidSpace(f"date: {name} is {value!r:.60}, {error}.") from error
 
     def _checked_dtype(self) -> str | None:
-        if self.dtype is None or self.dtype in DTYPES:
+        if self.dtype is None or self.dtype in DATE_DTYPES:
             return None if self.dtype == "datetime64[us]" else self.dtype
-        raise InvalidSpace(f"date: dtype is {self.dtype!r}; accepted: {', '.join(DTYPES)}.")
+        raise InvalidSpace(f"date: dtype is {self.dtype!r}; accepted: {', '.join(DATE_DTYPES)}.")
 
     def number(self, value: object) -> int:
         """Return a date, a moment or its text as a number.

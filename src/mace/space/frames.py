@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mace.errors import InvalidOption, InvalidSpace, MissingPackage
-from mace.space.dates import DTYPES, Date, cells_of
+from mace.space.dates import DATE_DTYPES, Date, cells_of
 from mace.space.dtypes import INTEGER_DTYPES, LEVEL_DTYPES, NULLABLE, Category
 from mace.space.features import Categorical, Feature, Integer, Ordinal, Value, is_missing, plain_scalar
 
@@ -59,7 +59,7 @@ def dtype_of(column: pd.Series[Any], feature: Feature) -> str | Category | None:
     if dtype == plain:
         return None
     if not isinstance(dtype, pd.CategoricalDtype):
-        held = DTYPES if isinstance(feature, Date) else LEVEL_DTYPES
+        held = DATE_DTYPES if isinstance(feature, Date) else LEVEL_DTYPES
         return str(dtype) if str(dtype) in held and pd.api.types.pandas_dtype(str(dtype)) == dtype else None
     categories = tuple(plain_scalar(level) for level in dtype.categories)
     of = dtype.categories.dtype

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from mace.errors import InvalidSpace, did_you_mean
-from mace.space.dates import DTYPES, UNITS, Date, column_microseconds, unit_of
+from mace.space.dates import DATE_DTYPES, UNITS, Date, column_microseconds, unit_of
 from mace.space.features import MOST_LEVELS, Categorical, Feature, Integer, Ordinal, Real, plain_scalar, with_dtype
 from mace.space.frames import as_pandas, dtype_of, refuse_zone
 
@@ -72,7 +72,7 @@ def _infer_column(name: str, column: pd.Series[Any]) -> tuple[Feature, str]:
 
 def _is_of_dates(column: pd.Series[Any]) -> bool:
     dtype = column.dtype
-    if pd.api.types.is_datetime64_any_dtype(dtype) or str(dtype) in DTYPES[-5:]:
+    if pd.api.types.is_datetime64_any_dtype(dtype) or str(dtype) in DATE_DTYPES[-5:]:
         return True
     present: Any = column.dropna() if dtype == np.dtype(object) else ()
     return len(present) > 0 and all(isinstance(value, date) for value in present)

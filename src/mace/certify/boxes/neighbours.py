@@ -63,7 +63,9 @@ class DataRows:
         self.limit = min(math.floor(((condition.radius + off) / unit) ** metric.power * SCALE), BEYOND_EVERY_DISTANCE)
         self.way: int | None = None
         if lower is not None and _is_same(problem.metric, condition.metric):
-            self.way = min(math.ceil(((lower + condition.radius + off) / unit) ** metric.power * SCALE), BEYOND_EVERY_DISTANCE)
+            self.way = min(
+                math.ceil(((lower + condition.radius + off) / unit) ** metric.power * SCALE), BEYOND_EVERY_DISTANCE
+            )
         self.is_linear = metric.power == 1
         own = np.array([_floats(problem.factual)])
         each = [self._costs(j, own[0, j], None) for j in range(len(self.features))]
