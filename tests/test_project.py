@@ -179,6 +179,8 @@ def test_exported_names_are_exactly_those_meant() -> None:
         "Counterfactual",
         "datasets",
         "DatasetUnavailable",
+        "date",
+        "days",
         "decreases",
         "differ",
         "Distance",

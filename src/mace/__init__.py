@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from mace.models.files.load import load_model
     from mace.models.wrapped import wrap
     from mace.problem import Status
-    from mace.space import FeatureSpace, categorical, integer, ordinal, real
+    from mace.space import FeatureSpace, categorical, date, days, integer, ordinal, real
     from mace.space.encoder import Encoder
     from mace.targets import any_of, at_least, at_most, becomes, between
 
@@ -111,7 +111,7 @@ _HOMES = {
     "mace.constraints.robust": ("robust",),
     "mace.constraints.typical": ("typical",),
     "mace.problem": ("Status",),
-    "mace.space": ("FeatureSpace", "categorical", "integer", "ordinal", "real"),
+    "mace.space": ("FeatureSpace", "categorical", "date", "days", "integer", "ordinal", "real"),
     "mace.space.encoder": ("Encoder",),
     "mace.targets": ("any_of", "at_least", "at_most", "becomes", "between"),
 }
@@ -172,6 +172,8 @@ __all__ = [
     "changes",
     "changes_at_most",
     "datasets",
+    "date",
+    "days",
     "decreases",
     "differ",
     "either",

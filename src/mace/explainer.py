@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -18,6 +19,7 @@ from mace.answer.explanation import Explanation
 from mace.answer.interventions import NearestInterventions
 from mace.answer.levers import Levers, menu
 from mace.answer.nearest import NearestRows
+from mace.answer.outside import Admitted, Outside, admitted, check_outside
 from mace.answer.question import Question
 from mace.answer.region import RecourseRegion, Widening
 from mace.answer.rounding import RoundTo, Unrounded, rounded
@@ -28,7 +30,7 @@ from mace.constraints import Constraint, Constraints
 from mace.constraints.causal import Causal, check_conditions
 from mace.constraints.differ import Differ
 from mace.distances import as_distance
-from mace.errors import InvalidOption, InvalidSpace, cut, did_you_mean
+from mace.errors import InvalidOption, InvalidRow, InvalidSpace, UnsupportedModel, cut, did_you_mean
 from mace.forms import TreeEnsemble
 from mace.models import Reading
 from mace.models.live import LiveModel
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
 
     from mace.batch import Batch
     from mace.batch.protocol import BatchOptions
+
+MOST_ROWS = 8
+"""For so many rows outside the space the model is kept as read over their spaces."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -74,6 +79,11 @@ class Explainer:
     unread : {"search"}, optional
         What to do with a model that cannot be read: with ``"search"`` it is only asked, and answers are valid but not proved nearest; see
         docs/search.md. A model that can be read is read all the same.
+    outside : {"error", "keep", "widen"}
+        What to do with a row that has a number outside its range, a level that is not known, or a missing value where there is no state for
+        it. ``"keep"``: its own value may stay or move into the range, which stays as it is, so that distances may be above 1.
+        ``"widen"``: the range, and the width that distances divide by, grow up to the value, for this row alone. A level is let in, and a
+        missing value, where the model takes it. Answers say so in ``reason``; see docs/spaces.md.
 
     Raises
     ------
@@ -98,7 +108,13 @@ class Explainer:
     """
 
     def __init__(
-        self, model: Any, space: FeatureSpace, causes: Causal | None = None, *, unread: str | None = None
+        self,
+        model: Any,
+        space: FeatureSpace,
+        causes: Causal | None = None,
+        *,
+        unread: str | None = None,
+        outside: Outside = "error",
     ) -> None:
         if not isinstance(space, FeatureSpace):
             raise InvalidSpace(
@@ -116,12 +132,13 @@ class Explainer:
                 stacklevel=2,
             )
         self.space = space
-        self.unread = unread
+        self.unread, self.outside = unread, check_outside(outside)
         if causes is not None and not isinstance(causes, Causal):
             raise InvalidOption(f"causes={causes!r}; make it with mace.Causal({{effect: function}}).")
         self.causes = causes
         self._programs = {} if causes is None else causes.programs(space)
         self._of_round_values: dict[tuple[tuple[str, float], ...], tuple[Explainer, tuple[Constraint, ...]]] = {}
+        self._of_rows: OrderedDict[FeatureSpace, Explainer] = OrderedDict()
 
     @property
     def classes(self) -> tuple[Scalar, ...] | None:
@@ -143,27 +160,35 @@ class Explainer:
 
     def __reduce__(self) -> tuple[Callable[..., Explainer], tuple[Any, FeatureSpace, Causal | None]]:
         """Pickle the model and the space; the model is read anew, and the same, where it is unpickled."""
-        made = type(self) if self.unread is None else partial(type(self), unread=self.unread)
+        is_plain = self.unread is None and self.outside == "error"
+        made = type(self) if is_plain else partial(type(self), unread=self.unread, outside=self.outside)
         return made, (self.model, self.space, self.causes)
 
     @property
     def _reading(self) -> Reading:
         return self._live.reading
 
-    @_watched
     def predict(self, row: Row) -> Any:
         """Return what the real model says of a row."""
-        return self._reading.label(self._reading.ask([self.space.point(row)])[0])
+        return self.predict_many([row])[0]
 
     @_watched
     def predict_many(self, rows: Sequence[Row]) -> list[Any]:
         """Return what the real model says of rows, asked in one call."""
-        points = [self.space.point(row) for row in rows]
-        return [self._reading.label(outcome) for outcome in self._reading.ask(points)]
+        at = [self._at(row) for row in rows]
+        points = [self.space.point(row) for row, (own, _) in zip(rows, at, strict=True) if own is self]
+        inside = iter(self._reading.ask(points) if points else [])
+        return [
+            self._reading.label(next(inside)) if own is self else own.predict(row)
+            for row, (own, _) in zip(rows, at, strict=True)
+        ]
 
     @_watched
     def reaches(self, row: Row, target: object) -> bool:
         """Return whether the real model puts a row in the target already, so that there is nothing to change."""
+        own, _ = self._at(row)
+        if own is not self:
+            return own.reaches(row, target)
         factual = self.space.point(row)
         wanted = of_label(target, self.classes)
         return bool(reached(wanted, self._reading, factual, self._reading.ask([factual])[0]))
@@ -252,15 +277,21 @@ class Explainer:
     def _answer(self, row: Row, question: Question, started: float | None = None) -> Explanation:
         """Answer a question about a row; its clock started at a moment of ``time.monotonic``, or starts now."""
         started = time.monotonic() if started is None else started
+        begun = time.monotonic()
+        own, let_in = self._at(row)
+        if let_in is not None:
+            # Reading the model once more is not on the clock.
+            started += time.monotonic() - begun
+            made = own._answer(row, question.over(own.space, let_in.kept), started)
+            plain = question.but(round_to=None, digits=None, count=1, certify=False)
+            return made.of_outside(let_in.said, self.region, lambda: self._answer(row, plain).lower)
         steps = self._steps(question)
         if not steps:
             return self._nearest(row, question, started)
-        begun = time.monotonic()
         with self._live.question():
             explainer, kept = self._rounded(steps)
-        # Reading the model once more is not on the clock.
         started += time.monotonic() - begun
-        asked = question.rounded(explainer.space, kept)
+        asked = question.over(explainer.space, kept, round_to=None, digits=None)
         made = explainer._nearest(self.space.validate(row), asked, started, is_last=False)
         if made.status == Status.REACHED:
             return replace(made, space=self.space)
@@ -270,6 +301,30 @@ class Explainer:
             return replace(made, space=self.space, round_to=steps, _unrounded=unrounded)
         made = self._nearest(row, plain, started)
         return replace(made, reason=made.reason or "no answer has round values only") if made else made
+
+    def _at(self, row: Row) -> tuple[Explainer, Admitted | None]:
+        """Return the explainer over the space that a row lies in, and what was let in; this one and ``None`` for one that lies in it."""
+        let_in = admitted(self.space, row, self.outside)
+        if let_in is None:
+            return self, None
+        made = self._of_rows.pop(let_in.space, None)
+        if made is None:
+            # What is read now must be what was read then.
+            self._live.check()
+            try:
+                made = Explainer(self.model, let_in.space, self.causes, unread=self.unread)
+                made._reading.ask([let_in.space.point(row)])
+            except (UnsupportedModel, InvalidRow) as error:
+                raise InvalidRow(f"{let_in.said}; but the model does not take such a row: {error}") from error
+        self._of_rows[let_in.space] = made
+        if len(self._of_rows) > MOST_ROWS:
+            self._of_rows.popitem(last=False)
+        return made, let_in
+
+    def _space_of(self, row: Row) -> FeatureSpace:
+        """Return the space that a row lies in."""
+        let_in = admitted(self.space, row, self.outside)
+        return self.space if let_in is None else let_in.space
 
     def _steps(self, question: Question) -> dict[str, float]:
         """Return the step of each feature whose answers are to be round; none with causes, which numbers follow from that are not."""
@@ -317,12 +372,17 @@ class Explainer:
     def _scored(
         self, explanations: Sequence[Explanation], question: Question, *, at_once: bool = True
     ) -> list[Explanation]:
-        """Return explanations with their scores: asked for now, for all of them in one call, or when they are first wanted."""
+        """Return explanations with their scores: asked for now, for all of them in one call, or when they are first wanted.
+
+        Those about rows outside the space have theirs.
+        """
+        inside = [each for each in explanations if not each.outside]
         measures = [
             None if each.prediction is None else Measure.to_reach(question.target, self._reading, each.prediction)
-            for each in explanations
+            for each in inside
         ]
-        return with_scores(explanations, measures, self.space, self._live.question, at_once=at_once)
+        made = iter(with_scores(inside, measures, self.space, self._live.question, at_once=at_once))
+        return [each if each.outside else next(made) for each in explanations]
 
     def _driver(
         self, question: Question, problem: Problem, started: float, statement: Statement | None = None
@@ -426,8 +486,9 @@ class Explainer:
         """
         import pandas as pd
 
-        factual = self.space.point(row)
-        found = costs(self.space, as_distance(distance).from_factual(self.space, factual), factual)
+        space = self._space_of(row)
+        factual = space.point(row)
+        found = costs(space, as_distance(distance).from_factual(space, factual), factual)
         return pd.DataFrame(found, columns=["feature", "change", "distance"])
 
     @_watched
@@ -468,11 +529,14 @@ class Explainer:
             solver=solver,
             classes=self.classes,
         )
-        problem, current = self._problem(row, question)
-        there = question.if_reached(self._reading, problem.factual, current, started)
-        if there is not None:
-            return Levers((), (), complete=True, reason=there.reason)
-        return menu(self._driver(question, problem, started), most)
+        own, let_in = self._at(row)
+        asked = question if let_in is None else question.over(own.space, let_in.kept)
+        with own._live.question():
+            problem, current = own._problem(row, asked)
+            there = asked.if_reached(own._reading, problem.factual, current, started)
+            if there is not None:
+                return Levers((), (), complete=True, reason=there.reason)
+            return menu(own._driver(asked, problem, started), most)
 
     @_watched
     def region(
@@ -504,6 +568,9 @@ class Explainer:
                 raise InvalidOption(f"region: there is no feature {name!r}.{did_you_mean(name, self.space)}")
         if self._reading.classes is None:
             raise InvalidOption("region: the model returns numbers; regions are for classes.")
+        own, _ = self._at(answer.values)
+        if own is not self:
+            return own.region(answer, names, time_limit=time_limit, solver=solver)
         point = self.space.point(answer.values)
         at = dict(zip(self.space, point, strict=True))
         question = Question(self.space, distance="linf", time_limit=time_limit, solver=solver)

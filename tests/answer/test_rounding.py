@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -206,3 +206,29 @@ def test_batches_files_and_pickles_carry_it() -> None:
     assert (again.round_to, again.lower_unrounded) == (first.round_to, None)
     assert first.lower_unrounded == json.loads(first.to_json())["lower_unrounded"]
     assert pickle.loads(pickle.dumps(first)).lower_unrounded == first.lower_unrounded
+
+
+def test_a_missing_value_may_stay_or_come_where_ends_are_not_round() -> None:
+    space = mace.FeatureSpace({"x": mace.real(0.37, 9.51, missing=True), "y": mace.integer(0, 9)})
+    frame = pd.DataFrame({"x": [0.5, np.nan, 9.0, np.nan, 4.0, 6.0], "y": [0, 1, 8, 9, 2, 7]})
+    model = HistGradientBoostingClassifier(min_samples_leaf=1, max_iter=3).fit(frame, [0, 0, 1, 1, 0, 1])
+    answer = mace.Explainer(model, space).explain({"x": np.nan, "y": 1}, 1, constraints=["x stays"], round_to={"x": 1})
+    assert answer.status == "optimal"
+    assert answer.round_to == {"x": 1}
+    assert np.isnan(answer[0].values["x"])
+
+
+def test_the_ends_of_narrow_floats_stay_in_the_range() -> None:
+    space = mace.FeatureSpace({"x": mace.real(0.1, 0.7, dtype="float32")})
+    _, kept = rounded(space, {"x": 0.5})
+    held = kept[0].bind(space, (0.5,))
+    assert all(held.holds({"x": Fraction(float(np.float32(value)))}) for value in (0.1, 0.7))
+
+
+def test_a_sensitive_feature_is_hinted_at_where_its_ends_are_not_round() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(180, 700, 100) / 10, "income": rng.integers(0, 50, 100)})
+    model = RandomForestClassifier(3, random_state=0).fit(frame, frame.income > 25)
+    answer = mace.Explainer(model, mace.FeatureSpace.from_frame(frame)).explain(frame.iloc[0], round_to={"age": 7})
+    assert answer.round_to["age"] == 7
+    assert "'age'" in answer.hints[0]

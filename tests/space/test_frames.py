@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -131,9 +132,9 @@ def test_missing_values_of_other_libraries_are_missing() -> None:
     assert space.point(frame[1:2]) == (None, None)
 
 
-def test_dates_of_other_libraries_are_refused_with_advice() -> None:
-    frame = pl.DataFrame({"when": pl.Series(["2020-01-01"]).str.to_date()})
-    with pytest.raises(InvalidSpace, match=r"'when' has dtype Date.*a date into days"):
+def test_durations_of_other_libraries_are_refused_with_advice() -> None:
+    frame = pl.DataFrame({"long": pl.Series([timedelta(days=3)])})
+    with pytest.raises(InvalidSpace, match=r"'long' has dtype Duration.*a duration into seconds"):
         FeatureSpace.from_frame(frame)
 
 

@@ -223,7 +223,7 @@ def test_overrides_are_taken_as_given_and_are_no_guess() -> None:
         ),
         (pd.DataFrame({"a": [math.nan, math.nan]}), "has no value at all"),
         (pd.DataFrame({"a": [1.0, math.inf]}), "infinite"),
-        (pd.DataFrame({"a": pd.to_datetime(["2026-01-01"])}), "dtype datetime"),
+        (pd.DataFrame({"a": pd.to_timedelta([1], unit="D")}), "dtype timedelta"),
         ([[1, 2]], "needs a data frame"),
     ],
 )

@@ -21,7 +21,18 @@ LAYERS: dict[str, tuple[str, ...]] = {
 
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "solvers": (
-        ("abilities", "compiled", "pace", "roundings", "domains", "missing", "witness", "incumbent", "bisection"),
+        (
+            "abilities",
+            "compiled",
+            "pace",
+            "roundings",
+            "scale",
+            "domains",
+            "missing",
+            "witness",
+            "incumbent",
+            "bisection",
+        ),
         ("trees", "network", "smt", "milp", "enumerate", "search"),
         ("curves",),
         ("boxes",),

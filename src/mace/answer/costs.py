@@ -6,7 +6,7 @@ import math
 
 from mace.distances import Metric, distance_up
 from mace.exact import float_up
-from mace.space import Categorical, FeatureSpace, Integer, Ordinal, Point, Real, Value
+from mace.space import Categorical, Date, FeatureSpace, Integer, Ordinal, Point, Real, Value
 
 LEAST_STEPS = 30
 """At least so many steps of a number, a power of ten, fit into its range: a year of an age, a thousand of an income."""
@@ -39,7 +39,8 @@ def _moved(space: FeatureSpace, name: str, own: Value) -> tuple[Value, str] | No
     step = _step(feature, space.round_to.get(name))
     by = step if own + step <= feature.high else -step
     value = own + by
-    return (int(value) if isinstance(feature, Integer) else feature.nearest(float(value))), f"{by:+g}"
+    unit = f" {feature.unit}{'' if abs(by) == 1 else 's'}" if isinstance(feature, Date) else ""
+    return (int(value) if isinstance(feature, Integer) else feature.nearest(float(value))), f"{by:+g}{unit}"
 
 
 def _step(feature: Real | Integer, unit: float | None) -> float:

@@ -102,9 +102,15 @@ class Driver:
             solver="; ".join(lanes),
             certificate=certificate,
             space=problem.space,
-            hints=hints_of(problem.space, question.constraints, problem.conditions),
+            hints=hints_of(problem.space, question.constraints, self._conditions[0]),
             diversity=str(question.diversity) if question.count > 1 else "",
         )
+
+    @property
+    def _conditions(self) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]:
+        """The conditions of the user's constraints, and those that are part of the space."""
+        asked = len(self.question.constraints)
+        return self.problem.conditions[:asked], self.problem.conditions[asked:]
 
     def _attempts(self) -> Iterator[Attempt]:
         """Yield answer after answer, until there is none."""
@@ -190,11 +196,11 @@ class Driver:
     def why_none(self) -> tuple[tuple[Constraint, ...], str]:
         """Return which of the constraints, as few as possible, rule out every counterfactual, and that in words."""
         deadline = min(self.limits.deadline, time.monotonic() + MOST_SECONDS_FOR_A_CONFLICT)
-        wanted = self.question.constraints
-        bound = dict(zip(map(id, wanted), self.problem.conditions, strict=True))
+        wanted, (asked, kept) = self.question.constraints, self._conditions
+        bound = dict(zip(map(id, wanted), asked, strict=True))
 
         def is_conflict(chosen: Sequence[Constraint]) -> bool:
-            conditions = tuple(bound[id(constraint)] for constraint in chosen)
+            conditions = (*(bound[id(constraint)] for constraint in chosen), *kept)
             bounds = self.find(replace(self.problem, conditions=conditions), (), Limits(deadline)).bounds
             if not bounds.is_infeasible and bounds.point is None:
                 raise Undecided

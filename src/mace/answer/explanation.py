@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from mace.answer.counterfactual import Counterfactual, real_dtype, restore, show_value
 from mace.answer.plain import part, plain, scalars, status_of, texts
+from mace.answer.region import RecourseRegion
 from mace.answer.rounding import Unrounded
 from mace.answer.score import AnswerScores, Threshold, read_scores
 from mace.answer.words import short, why
@@ -49,7 +50,7 @@ class Explanation(Sequence[Counterfactual]):
     lower : float
         Proved: nothing nearer than this reaches the target.
     reason : str
-        Why a gap is open, or why there is no answer; empty otherwise.
+        Why a gap is open, why there is no answer, or what of a row outside the space was let in; empty otherwise.
     seconds : float
         Wall time of everything.
     exhausted : bool
@@ -68,6 +69,9 @@ class Explanation(Sequence[Counterfactual]):
         Where the status is ``infeasible``: the constraints that are to blame, as few as were found; read from JSON, their texts.
     round_to : dict of str to number
         Of what the answers' values are multiples: ``lower`` and the proofs are about such rows alone. Empty where any number counted.
+    outside : str
+        Where the row lies outside the space, and its explainer lets it in: what was let in, in words; empty otherwise. It stands in
+        ``reason`` too, and ``space`` is that of the row.
     certificate : Certificate, optional
         With ``certify=True``: the proof that there is no (further) counterfactual, or none nearer than ``lower``.
     """
@@ -92,6 +96,7 @@ class Explanation(Sequence[Counterfactual]):
     round_to: dict[str, float] = field(default_factory=dict)
     _scores: AnswerScores | None = field(default=None, repr=False, compare=False)
     _unrounded: Unrounded | None = field(default=None, repr=False, compare=False)
+    outside: str = ""
 
     def __setstate__(self, state: list[Any]) -> None:
         restore(self, state)
@@ -132,6 +137,18 @@ class Explanation(Sequence[Counterfactual]):
         each = tuple(replace(one, _scores=scores, _place=place) for place, one in enumerate(self, start=1))
         return replace(self, counterfactuals=each, _scores=scores)
 
+    def of_outside(
+        self, said: str, widen: Callable[..., RecourseRegion], unrounded: Callable[[], float]
+    ) -> Explanation:
+        """Return the explanation of a row that was let into the space, which says so.
+
+        What it asks for later is asked through ``widen`` and ``unrounded``, so that the model as read for this row alone need not be kept.
+        """
+        each = tuple(replace(one, _widen=widen) for one in self)
+        later = None if self._unrounded is None else Unrounded(unrounded)
+        reason = "; ".join(filter(None, [self.reason, said]))
+        return replace(self, counterfactuals=each, reason=reason, outside=said, _unrounded=later)
+
     def __len__(self) -> int:
         return len(self.counterfactuals)
 
@@ -171,7 +188,9 @@ class Explanation(Sequence[Counterfactual]):
         is_open = self.status != Status.OPTIMAL
         proved = self.reason if self.reason.startswith(NOT_PROVED) else f"not proved nearest: {self.reason}"
         proved = proved if is_open else f"proved nearest{self.among}"
-        return f"{now} {len(self)} way{'s' if len(self) > 1 else ''} to {self.target}, {proved} ({self.distance} distance)."
+        let_in = "" if is_open or not self.outside else f" {self.outside[0].upper()}{self.outside[1:]}."
+        ways = f"{len(self)} way{'s' if len(self) > 1 else ''} to {self.target}"
+        return f"{now} {ways}, {proved} ({self.distance} distance).{let_in}"
 
     @property
     def among(self) -> str:
@@ -324,6 +343,7 @@ class Explanation(Sequence[Counterfactual]):
             "diversity": self.diversity,
             "conflict": [str(constraint) for constraint in self.conflict],
             "round_to": self.round_to,
+            **({"outside": self.outside} if self.outside else {}),
             "lower_unrounded": self.lower if self._unrounded is None else self._unrounded.known,
             "score": self.score,
             "score_of": self.score_of,
@@ -364,6 +384,7 @@ class Explanation(Sequence[Counterfactual]):
             diversity=get("diversity", str) if "diversity" in data else "",
             conflict=tuple(map(str, get("conflict", list))) if "conflict" in data else (),
             round_to=steps,
+            outside=get("outside", str) if "outside" in data else "",
             _unrounded=Unrounded(None, get("lower_unrounded", float | None)) if steps else None,
         )
         return made.with_scores(read_scores(data)) if data.get("score") is not None else made

@@ -47,7 +47,8 @@ class Options(TypedDict, total=False):
 class Question:
     """What is asked of a row of a space; the parameters are documented at :meth:`mace.Explainer.explain`.
 
-    ``classes`` are the model's labels, ``None`` where it predicts numbers.
+    ``classes`` are the model's labels, ``None`` where it predicts numbers. ``kept`` are further constraints, part of the space and none
+    of the user's: they keep answers in ranges that are narrower than those of ``space``.
 
     Raises
     ------
@@ -72,6 +73,7 @@ class Question:
         round_to: RoundTo = "auto",
         on_progress: Progress | None = None,
         classes: tuple[Scalar, ...] | None = None,
+        kept: tuple[Constraint, ...] = (),
     ) -> None:
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_ANSWERS:
             given = "a number of many digits" if isinstance(count, int) and count.bit_length() > 99 else repr(count)
@@ -90,7 +92,7 @@ class Question:
             raise InvalidOption(f"diversity={diversity!r}; make it with mace.differ(...).")
         if on_progress is not None and not callable(on_progress):
             raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
-        self.space, self.classes = space, classes
+        self.space, self.classes, self.kept = space, classes, kept
         self.target, self.distance = of_label(target, classes), as_distance(distance)
         self.constraints, self.count = as_constraints(constraints, space), count
         self.diversity = diversity or differ(sets="incomparable")
@@ -132,9 +134,9 @@ class Question:
                 f"round_to={self.round_to!r:.60} cannot be asked for with {what}; digits=, which rounds afterwards, can."
             )
 
-    def rounded(self, space: FeatureSpace, kept: tuple[Constraint, ...]) -> Question:
-        """Return the question over the space of round values, in which constraints keep the answers in the first one's ranges."""
-        return self.but(space=space, constraints=(*self.constraints, *kept), round_to=None, digits=None)
+    def over(self, space: FeatureSpace, kept: tuple[Constraint, ...], **changes: Any) -> Question:
+        """Return the question over another space, in which constraints keep the answers in the first one's ranges."""
+        return self.but(space=space, kept=(*self.kept, *kept), **changes)
 
     @property
     def in_words(self) -> tuple[str, str]:
@@ -155,7 +157,7 @@ class Question:
             goal=goal,
             factual=factual,
             metric=self.distance.from_factual(self.space, factual),
-            conditions=tuple(constraint.bind(self.space, factual) for constraint in self.constraints),
+            conditions=tuple(each.bind(self.space, factual) for each in (*self.constraints, *self.kept)),
             accuracy=Fraction(self.accuracy),
         )
 
@@ -186,7 +188,7 @@ class Question:
             factual=factual,
             target=as_target(self.target),
             distance=self.distance,
-            constraints=self.constraints,
+            constraints=(*self.constraints, *self.kept),
             diversity=self.diversity,
             earlier=(),
             accuracy=self.accuracy,

@@ -11,7 +11,7 @@ import numpy as np
 from mace.constraints import Constraint, fixed, one_of, within
 from mace.errors import cut
 from mace.exact import rounded_in
-from mace.space import Categorical, Feature, FeatureSpace, Integer, Ordinal, Point, Real, Scalar
+from mace.space import Categorical, Date, Feature, FeatureSpace, Integer, Ordinal, Point, Real, Scalar
 from mace.space.features import shown_level
 
 END_PRECISION = 2.0**-20
@@ -159,4 +159,6 @@ def _ends(feature: Feature) -> tuple[int | float, int | float]:
 def _shown(feature: Feature, end: int | float) -> Scalar:
     if isinstance(feature, Ordinal):
         return shown_level(feature.levels[int(end)])
+    if isinstance(feature, Date):
+        return feature.text(end)
     return int(end) if isinstance(feature, Integer) else float(Fraction(end))

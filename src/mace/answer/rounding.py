@@ -12,11 +12,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from mace.answer.outside import in_range
 from mace.constraints import Constraint
-from mace.constraints.within import within
 from mace.errors import InvalidOption, InvalidSpace, did_you_mean
 from mace.exact import decimal_fraction
-from mace.space import FeatureSpace, Integer, Real
+from mace.space import Date, FeatureSpace, Integer, Real
 
 RoundTo = float | str | Mapping[str, float | None] | None
 """What ``round_to`` may be: ``"auto"``, one step for all reals, a step for each of some features, or ``None`` for no rounding."""
@@ -70,7 +70,7 @@ def _given(space: FeatureSpace, round_to: RoundTo) -> dict[str, float | None]:
                 f"round_to={step!r:.60}; give a positive number, {{'income': 100}}, 'auto' for the decimals of the data, or None."
             )
         feature = space[name]
-        if not isinstance(feature, Real | Integer):
+        if not isinstance(feature, Real | Integer) or isinstance(feature, Date):
             raise InvalidOption(
                 f"round_to names {name!r}, which is {type(feature).__name__.lower()} and has no numbers."
             )
@@ -116,13 +116,14 @@ def rounded(space: FeatureSpace, steps: Mapping[str, float]) -> tuple[FeatureSpa
             feature.decimal(end) if isinstance(feature, Real) else Fraction(end) for end in (feature.low, feature.high)
         )
         first, last = math.floor(low / unit) * unit, math.ceil(high / unit) * unit
-        observed = None if (first, last) == (low, high) else feature.observed or (feature.low, feature.high)
+        is_round = (first, last) == (low, high)
+        observed = feature.observed if is_round else feature.observed or (feature.low, feature.high)
         number: Any = float if isinstance(feature, Real) else int
         try:
             made = replace(feature, low=number(first), high=number(last), step=number(step), observed=observed)
         except InvalidSpace:
             continue
         changed[name] = made
-        if observed is not None:
-            kept.append(within(name, feature.low, feature.high))
+        if not is_round:
+            kept.append(in_range(name, feature, feature.low, feature.high))
     return space.replace(changed), tuple(kept)

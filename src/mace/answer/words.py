@@ -36,7 +36,8 @@ def why(explanation: Explanation) -> str:
             return f"The row was not explained: {explanation.error.rstrip('.')}. Nothing is proved."
         case Status.INFEASIBLE:
             blame = _blame(explanation)
-            return f"{says}, and no plausible row reaches {explanation.target}{blame}. That is proved for every row of the space."
+            space = f"the space{_let_in(explanation)}"
+            return f"{says}, and no plausible row reaches {explanation.target}{blame}. That is proved for every row of {space}."
         case Status.UNKNOWN:
             says = says if explanation.prediction is not None else "The model was not asked"
             least = (
@@ -51,10 +52,15 @@ def why(explanation: Explanation) -> str:
     return f"{says}; {_decided(explanation)}. {_proved(explanation)}"
 
 
+def _let_in(explanation: Explanation) -> str:
+    return f" ({explanation.outside})" if explanation.outside else ""
+
+
 def _blame(explanation: Explanation) -> str:
     if explanation.conflict:
         return " under " + "; ".join(map(str, explanation.conflict))
-    return f" ({explanation.reason})" if explanation.reason else ""
+    reason = explanation.reason.removesuffix(explanation.outside).removesuffix("; ")
+    return f" ({reason})" if reason else ""
 
 
 def _decided(explanation: Explanation) -> str:
@@ -68,7 +74,7 @@ def _decided(explanation: Explanation) -> str:
 
 def _proved(explanation: Explanation) -> str:
     best = explanation[0]
-    near = f"in the {explanation.distance} distance, within the space and the constraints"
+    near = f"in the {explanation.distance} distance, within the space{_let_in(explanation)} and the constraints"
     if best.status == Status.OPTIMAL:
         first = f"It is proved that no smaller change does{explanation.among}, {near}"
         rest = (

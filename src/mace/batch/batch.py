@@ -59,7 +59,7 @@ class Batch(Sequence[Explanation]):
         table = Table.of(space, stream.explainer.classes, id, labels.ids)
         found, interrupted = collected(stream.answers(data, remember=None))
         if interrupted:
-            rest = [point_of(space, row) for row in rows_of(data, space)][len(found) :]
+            rest = [point_of(stream.explainer, row) for row in rows_of(data, space)][len(found) :]
             missed = [_unreached(stream, point) for point in rest]
             found += missed
         return cls(tuple(found), table, time.monotonic() - started, interrupted, labels)

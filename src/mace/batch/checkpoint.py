@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from mace.answer.explanation import Explanation
+from mace.batch.rows import BatchRow
 from mace.certify.certificate import Certificate
 from mace.disk import OWNER_ONLY, lock, parse_json, said
 from mace.errors import InvalidOption, MaceError
-from mace.space import Point
 
 VERSION = 1
 KIND = "mace batch"
@@ -138,7 +138,7 @@ class Checkpoint:
             ) from error
         self._end += len(line)
 
-    def get(self, number: int, point: Point) -> Explanation | None:
+    def get(self, number: int, point: BatchRow) -> Explanation | None:
         """Return the answer to a row; ``None`` where there is none yet."""
         if number >= len(self._starts) or self._starts[number] == ABSENT:
             return None
@@ -156,7 +156,7 @@ class Checkpoint:
                 f"checkpoint: {self.path} has a damaged line ({error}) Remove that line, or the file."
             ) from error
 
-    def put(self, number: int, point: Point, explanation: Explanation) -> None:
+    def put(self, number: int, point: BatchRow, explanation: Explanation) -> None:
         """Keep an answer."""
         start = self._end
         self._append({"row": number, "key": digest(point), **_entry(explanation)})

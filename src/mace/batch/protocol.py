@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypedDict
 
 from mace.answer.explanation import Explanation
+from mace.answer.outside import Outside
 from mace.answer.question import Options, Question
 from mace.batch.progress import OnProgress
 from mace.certify.statement import Statement
@@ -40,7 +41,14 @@ class Explains(Protocol):
         """The model's labels."""
         ...
 
+    @property
+    def outside(self) -> Outside:
+        """What is done with rows outside the space."""
+        ...
+
     def _answer(self, row: Row, question: Question) -> Explanation: ...
+
+    def _space_of(self, row: Row) -> FeatureSpace: ...
 
     def _scored(self, explanations: Sequence[Explanation], question: Question) -> list[Explanation]: ...
 

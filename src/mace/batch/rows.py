@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mace.batch.protocol import Explains
 from mace.errors import InvalidOption, InvalidRow, MaceError, did_you_mean
 from mace.space import FeatureSpace, Point, Scalar
 from mace.space.features import is_missing, plain_scalar
@@ -133,14 +134,36 @@ def _of_frame(frame: Any, space: FeatureSpace) -> Iterator[Any]:
     )
 
 
-def point_of(space: FeatureSpace, row: Any) -> Point | MaceError:
-    """Return a row's point, or what is wrong with it."""
+@dataclass(frozen=True, slots=True)
+class OutsideRow:
+    """A row outside the space that its explainer lets in: its values in the space's order."""
+
+    values: tuple[Scalar, ...]
+
+
+BatchRow = Point | OutsideRow
+"""A row of a batch, as what equal ones are known by."""
+
+
+def point_of(explainer: Explains, row: Any) -> BatchRow | MaceError:
+    """Return a row's point, or its values where it lies outside the space and is let in, or what is wrong with it."""
     try:
-        return space.point(row)
+        try:
+            return explainer.space.point(row)
+        except MaceError:
+            if explainer.outside == "error":
+                raise
+            values = explainer._space_of(row).validate(row)
+            return OutsideRow(tuple(math.nan if is_missing(value) else value for value in values.values()))
     except MaceError as error:
         return error
     except Exception as error:  # whatever a row is, it is one row
         return InvalidRow(f"{type(error).__name__}: {error}")
+
+
+def values_of(space: FeatureSpace, row: BatchRow) -> dict[str, Scalar]:
+    """Return a row of a batch as plain values."""
+    return dict(zip(space, row.values, strict=True)) if isinstance(row, OutsideRow) else space.values_of(row)
 
 
 def cells_of(space: FeatureSpace, row: Any) -> dict[str, Scalar]:

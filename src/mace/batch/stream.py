@@ -20,7 +20,7 @@ from mace.answer.question import Question, is_seconds
 from mace.batch.checkpoint import Checkpoint
 from mace.batch.progress import OnProgress, Progress, shown
 from mace.batch.protocol import BatchOptions, Explains, RunningOptions
-from mace.batch.rows import cells_of, point_of, rows_of, size_of
+from mace.batch.rows import BatchRow, OutsideRow, cells_of, point_of, rows_of, size_of
 from mace.batch.worker import (
     TOO_LATE,
     Answered,
@@ -101,12 +101,14 @@ class Stream:
         rows = rows_of(data, self.explainer.space)
         total = size_of(data) if total is None else total
         first = list(islice(rows, ROWS_READ_AHEAD))
-        points = [point_of(self.explainer.space, row) for row in first]
+        points = [point_of(self.explainer, row) for row in first]
         known = [point for point in points if not isinstance(point, MaceError)]
+        inside = (point for point in known if not isinstance(point, OutsideRow))
+        sample = next(inside, _corner(self.explainer.space))
         if known:
-            self.explainer._check(known[0], self.question)
+            self.explainer._check(sample, self.question)
         with ExitStack() as stack:
-            kept = self._checkpoint(known[0] if known else _corner(self.explainer.space), stack)
+            kept = self._checkpoint(sample, stack)
             solve: Workers | InProcess = InProcess(self.explainer, self.question)
             if _processes(self.n_jobs) > 1:
                 solve = stack.enter_context(Workers(self.explainer, self.question, self.n_jobs))
@@ -116,7 +118,7 @@ class Stream:
             while first:
                 yield from run.block(first, points)
                 first = list(islice(rows, ROWS_READ_AHEAD))
-                points = [point_of(self.explainer.space, row) for row in first]
+                points = [point_of(self.explainer, row) for row in first]
 
     def _checkpoint(self, sample: Point, stack: ExitStack) -> Checkpoint | None:
         if self.checkpoint is None:
@@ -126,7 +128,8 @@ class Stream:
         except MaceError as error:
             said = str(error).removeprefix("certify: ")
             raise InvalidOption(f"checkpoint: the question cannot be told from others: {said}") from error
-        made = Checkpoint(self.checkpoint, question)
+        outside = {} if self.explainer.outside == "error" else {"outside": self.explainer.outside}
+        made = Checkpoint(self.checkpoint, question | outside)
         stack.callback(made.close)
         return made
 
@@ -138,7 +141,7 @@ class InProcess:
     explainer: Explains
     question: Question
 
-    def __call__(self, part: Sequence[tuple[int, Point]], until: float) -> Iterator[Answered]:
+    def __call__(self, part: Sequence[tuple[int, BatchRow]], until: float) -> Iterator[Answered]:
         """Yield the answers; an interrupt that a solver turned into an answer is raised after it."""
         with one_thread(), noted_interrupts() as interrupts:
             for number, point in part:
@@ -184,7 +187,7 @@ class _Run:
     until: float
     total: int | None
     remember: int | None
-    remembered: OrderedDict[Point, Explanation] = field(default_factory=OrderedDict)
+    remembered: OrderedDict[BatchRow, Explanation] = field(default_factory=OrderedDict)
     started: float = field(default_factory=time.monotonic)
     begun: int = 0
     done: int = 0
@@ -192,12 +195,12 @@ class _Run:
     errors: int = 0
     new: int = 0
 
-    def block(self, rows: Sequence[Any], points: Sequence[Point | MaceError]) -> Iterator[Explanation]:
+    def block(self, rows: Sequence[Any], points: Sequence[BatchRow | MaceError]) -> Iterator[Explanation]:
         """Yield the explanations of a block of rows, in order."""
         base = self.begun
         self.begun += len(rows)
         found: dict[int, Explanation] = {}
-        asked: dict[Point, list[int]] = {}
+        asked: dict[BatchRow, list[int]] = {}
         for number, (row, point) in enumerate(zip(rows, points, strict=True), start=base):
             if isinstance(point, MaceError):
                 self._found(found, number, failed(cells_of(self.explainer.space, row), self.question, point))
@@ -219,7 +222,7 @@ class _Run:
         if is_interrupted:
             raise KeyboardInterrupt
 
-    def _ask(self, asked: dict[Point, list[int]], found: dict[int, Explanation]) -> None:
+    def _ask(self, asked: dict[BatchRow, list[int]], found: dict[int, Explanation]) -> None:
         """Answer each distinct row once, and give the answer to all that are equal to it."""
         if time.time() >= self.until:
             return
@@ -234,11 +237,11 @@ class _Run:
             if answered.is_final:
                 self._keep(point, answered.explanation)
 
-    def _known(self, number: int, point: Point) -> Explanation | None:
+    def _known(self, number: int, point: BatchRow) -> Explanation | None:
         if self.checkpoint is not None:
             found = self.checkpoint.get(number, point)
             if found is not None:
-                kept = replace(found, space=self.explainer.space)
+                kept = replace(found, space=self.explainer._space_of(found.factual))
                 self._keep(point, kept)
                 return kept
         same = self.remembered.get(point)
@@ -246,7 +249,7 @@ class _Run:
             self.checkpoint.put(number, point, same)
         return same
 
-    def _keep(self, point: Point, explanation: Explanation) -> None:
+    def _keep(self, point: BatchRow, explanation: Explanation) -> None:
         self.remembered[point] = explanation
         if self.remember is not None and len(self.remembered) > self.remember:
             self.remembered.popitem(last=False)

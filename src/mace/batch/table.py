@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mace.answer.explanation import Explanation
 from mace.errors import InvalidOption
-from mace.space import Categorical, FeatureSpace, Integer, Ordinal, Scalar
+from mace.space import Categorical, Date, FeatureSpace, Integer, Ordinal, Scalar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,6 +138,8 @@ def _feature_kind(space: FeatureSpace, name: str) -> str:
     feature = space[name]
     if isinstance(feature, Ordinal | Categorical):
         return _kind(feature.levels)
+    if isinstance(feature, Date):
+        return "text"
     return "whole" if isinstance(feature, Integer) else "number"
 
 

@@ -14,10 +14,11 @@ from typing import Any
 from mace.answer.explanation import Explanation
 from mace.answer.question import Question
 from mace.batch.protocol import Explains
+from mace.batch.rows import BatchRow, values_of
 from mace.batch.transport import Carrier, receive
 from mace.errors import MaceError
 from mace.problem import INTERRUPTED, Status
-from mace.space import FeatureSpace, Point, Scalar
+from mace.space import FeatureSpace, Scalar
 
 TOO_LATE = "the time limit of the whole batch was reached before"
 
@@ -41,11 +42,11 @@ class Answered:
     is_final: bool
 
 
-Part = Sequence[tuple[int, Point]]
+Part = Sequence[tuple[int, BatchRow]]
 """Some rows with their numbers."""
 
 
-def answer(explainer: Explains, question: Question, number: int, point: Point, until: float) -> Answered:
+def answer(explainer: Explains, question: Question, number: int, point: BatchRow, until: float) -> Answered:
     """Answer one row; ``until`` is the end of the batch by ``time.time()``."""
     left, own = until - time.time(), question.time_limit
     if left <= 0:
@@ -53,11 +54,15 @@ def answer(explainer: Explains, question: Question, number: int, point: Point, u
     is_shortened = own is None or left < own
     seconds = own if left == math.inf else left if own is None else min(left, own)
     try:
-        explanation = explainer._answer(explainer.space.values_of(point), question.but(time_limit=seconds))
+        explanation = explainer._answer(values_of(explainer.space, point), question.but(time_limit=seconds))
     except Exception as error:  # one bad row must never lose the others
-        return Answered(number, failed(explainer.space.values_of(point), question, error), is_final=True)
+        return Answered(number, failed(values_of(explainer.space, point), question, error), is_final=True)
     is_cut = INTERRUPTED in explanation.reason or (is_shortened and until < math.inf)
-    return Answered(number, explanation.with_scores(None), is_final=explanation.status.is_final or not is_cut)
+    if explanation.outside:
+        _ = explanation.score  # asked here, since the model is read for this row alone
+    else:
+        explanation = explanation.with_scores(None)
+    return Answered(number, explanation, is_final=explanation.status.is_final or not is_cut)
 
 
 def one_thread() -> Any:
@@ -72,9 +77,9 @@ def _thread_pools() -> Any:
     return ThreadpoolController()
 
 
-def not_asked(space: FeatureSpace, point: Point, question: Question, reason: str) -> Explanation:
+def not_asked(space: FeatureSpace, point: BatchRow, question: Question, reason: str) -> Explanation:
     """Return the explanation of a row that was not asked."""
-    return Explanation((), Status.UNKNOWN, space.values_of(point), None, *question.in_words, lower=0.0, reason=reason)
+    return Explanation((), Status.UNKNOWN, values_of(space, point), None, *question.in_words, lower=0.0, reason=reason)
 
 
 def failed(factual: dict[str, Scalar], question: Question, error: Exception | str) -> Explanation:

@@ -10,9 +10,9 @@ from typing import Any
 
 from mace.answer.question import Question
 from mace.batch.protocol import Explains
+from mace.batch.rows import BatchRow, values_of
 from mace.batch.transport import carrier, packed
 from mace.batch.worker import Answered, end_with, failed, perform
-from mace.space import Point
 
 LARGEST_PART = 16
 """Rows that a worker is given at most at one time: what is lost, and done again, where it dies."""
@@ -45,7 +45,7 @@ class Workers:
     def __exit__(self, *error: object) -> None:
         self._close()
 
-    def __call__(self, part: Sequence[tuple[int, Point]], until: float) -> Iterator[Answered]:
+    def __call__(self, part: Sequence[tuple[int, BatchRow]], until: float) -> Iterator[Answered]:
         """Yield the answers as they come, in any order."""
         missing = dict(part)
         yield from self._round(missing, self._part, until)
@@ -55,10 +55,10 @@ class Workers:
             yield from self._round(alone := {number: point}, 1, until)
             if alone:
                 died = "the worker died, also when it had this row alone: killed, or out of memory"
-                explanation = failed(self.explainer.space.values_of(point), self.question, died)
+                explanation = failed(values_of(self.explainer.space, point), self.question, died)
                 yield Answered(number, explanation, is_final=True)
 
-    def _round(self, missing: dict[int, Point], size: int, until: float) -> Iterator[Answered]:
+    def _round(self, missing: dict[int, BatchRow], size: int, until: float) -> Iterator[Answered]:
         """Ask for the rows that are missing, and strike off those that are answered, until all are or a worker dies."""
         rows = list(missing.items())
         parts = [rows[start : start + size] for start in range(0, len(rows), size)]
@@ -73,7 +73,7 @@ class Workers:
             if not is_death(error):
                 raise
 
-    def _answers(self, parts: list[list[tuple[int, Point]]], until: float) -> Iterator[list[Answered]]:
+    def _answers(self, parts: list[list[tuple[int, BatchRow]]], until: float) -> Iterator[list[Answered]]:
         """Yield the answers to parts as they come; a back end that gives nothing before everything is asked for a little at a time."""
         from joblib import delayed
 

@@ -53,7 +53,7 @@ def rows_below(problem: Problem, lower: Fraction | None) -> Iterator[tuple[list[
 def _values(feature: Feature, own: Value, problem: Problem, j: int, lower: Fraction | None) -> list[Value]:
     """Return the values of a feature that a row nearer than ``lower`` can have."""
     reach = Fraction(1) if lower is None else problem.metric.reach(j, lower)
-    return [value for value in _domain(feature, own) if change(feature, value, own) <= reach]
+    return [value for value in _domain(feature, own) if reach >= 1 or change(feature, value, own) <= reach]
 
 
 def _domain(feature: Feature, own: Value) -> Iterator[Value]:

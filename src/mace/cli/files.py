@@ -17,7 +17,7 @@ from mace.constraints.causal import Causal
 from mace.disk import read_bytes, said
 from mace.errors import InvalidOption, InvalidRow, InvalidSpace, did_you_mean
 from mace.models.package import optional
-from mace.space import Categorical, Feature, FeatureSpace, Ordinal, Scalar
+from mace.space import Categorical, Date, Feature, FeatureSpace, Ordinal, Scalar
 from mace.space.features import is_missing
 
 MISSING_WORDS = {"", "na", "nan", "null", "<na>"}
@@ -134,6 +134,8 @@ def count_rows(path: Path) -> int:
 
 def _reader(feature: Feature) -> Callable[[str], Scalar]:
     """Return how the cells of a feature are understood."""
+    if isinstance(feature, Date):
+        return lambda text: math.nan if text.strip().lower() in MISSING_WORDS else text
     if not isinstance(feature, Ordinal | Categorical):
         return _number
     named: dict[str, Scalar] = {}

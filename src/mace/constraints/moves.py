@@ -31,7 +31,7 @@ from mace.constraints.numbers import (
 from mace.constraints.words import name_text, number_text, value_text
 from mace.errors import InvalidConstraint
 from mace.language import syntax
-from mace.space import FeatureSpace, Integer, Ordinal, Point, Real
+from mace.space import Date, FeatureSpace, Integer, Ordinal, Point, Real
 from mace.space.decimals import decimal_of, float_of
 
 MOST_STEPS_LISTED = 5000
@@ -51,6 +51,10 @@ class AtMostChange(Combinable):
         value = factual[space.index(self.feature)]
         if value is None:
             return GuardCondition(compare(space, self.feature, "==", None))
+        if self.relative and isinstance(feature, Date):
+            raise InvalidConstraint(
+                f"{self}: {self.feature!r} is a date, which has no share; give a number of {feature.unit}s."
+            )
         own = old_value(feature, value)
         amount = as_written(self.amount)
         if self.relative and is_binary():

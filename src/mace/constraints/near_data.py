@@ -21,6 +21,7 @@ from mace.distances.change import change_command, differs, written_room
 from mace.errors import InvalidConstraint, InvalidRow, cut
 from mace.language import syntax
 from mace.space import RESERVED, Categorical, Feature, FeatureSpace, Integer, Point, Real, Scalar, Value
+from mace.space.dates import as_text
 from mace.space.features import plain_scalar
 from mace.space.frames import as_pandas
 
@@ -280,8 +281,8 @@ def _scalar(value: object) -> Scalar:
         return value
     import pandas as pd
 
-    plain = plain_scalar(value)
-    if plain is None or plain is pd.NA:
+    plain = plain_scalar(as_text(value))
+    if plain is None or plain is pd.NA or plain is pd.NaT:
         return math.nan
     if not isinstance(plain, str | int | float | bool):
         return str(plain)

@@ -27,7 +27,8 @@ from mace.language.roundings import DECIMALS
 from mace.language.run import compare
 from mace.language.substitute import Kind
 from mace.language.walk import rewrite
-from mace.space import Categorical, Feature, FeatureSpace, Level, Ordinal, Point, Real
+from mace.space import Categorical, Date, Feature, FeatureSpace, Level, Ordinal, Point, Real
+from mace.space.dates import as_text
 from mace.space.decimals import decimal_of, dtype_of, float_of, is_exact
 from mace.space.features import Number as PlainNumber
 from mace.space.features import plain_scalar, position_of
@@ -123,7 +124,9 @@ def old_value(feature: Feature, value: PlainNumber) -> Fraction:
 def number_of(space: FeatureSpace, name: str, value: object, constraint: str) -> Fraction:
     """Return the number of a value of a feature given by the user: the level's position, or the number as written."""
     feature = space[name]
-    value = plain_scalar(value)
+    value = plain_scalar(as_text(value))
+    if isinstance(feature, Date) and isinstance(value, str):
+        return Fraction(date_number(feature, value, constraint))
     if isinstance(feature, Ordinal | Categorical):
         position = position_of(feature.levels, value)
         if position is not None:
@@ -135,6 +138,14 @@ def number_of(space: FeatureSpace, name: str, value: object, constraint: str) ->
     if isinstance(value, bool) or not isinstance(value, Number) or not -math.inf < value < math.inf:
         raise InvalidConstraint(f"{constraint}: {value!r} is not a finite number, and {name!r} is numeric.")
     return as_written(value)
+
+
+def date_number(feature: Date, text: str, constraint: str) -> int:
+    """Return the number of a date that a constraint names."""
+    try:
+        return feature.number(text)
+    except ValueError as error:
+        raise InvalidConstraint(f"{constraint}: {text!r:.60} is compared with a date, {error}.") from error
 
 
 def compared(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from mace.constraints.combine import Combinable
 from mace.constraints.condition import Condition, GuardCondition, feature_of, present
@@ -12,6 +13,7 @@ from mace.constraints.words import name_text, value_text
 from mace.errors import InvalidConstraint
 from mace.language import syntax
 from mace.space import FeatureSpace, Point
+from mace.space.dates import as_text
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -46,7 +48,7 @@ def one_of(feature: str, levels: Sequence[Given]) -> OneOf:
     one_of('housing', ['own', 'free'])
     """
     try:
-        values = () if isinstance(levels, str) else tuple(levels)
+        values = () if isinstance(levels, str) else tuple(cast(Given, as_text(level)) for level in levels)
     except TypeError:
         values = ()
     if not values:

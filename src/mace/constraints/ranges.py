@@ -9,7 +9,8 @@ from mace.constraints.condition import Constraint, feature_of
 from mace.constraints.one_of import one_of
 from mace.constraints.within import within
 from mace.errors import InvalidConstraint
-from mace.space import Categorical, FeatureSpace, Ordinal
+from mace.space import Categorical, Date, FeatureSpace, Ordinal
+from mace.space.dates import as_text
 from mace.space.features import plain_scalar
 
 
@@ -42,6 +43,13 @@ def _constraint(name: Any, allowed: Any, space: FeatureSpace) -> Constraint:
         is_level = isinstance(allowed, str | int | float) and allowed in levels
         shown = {name: [allowed] if is_level else levels[:2]}
         raise InvalidConstraint(f"{where}: {name!r} has levels; list those allowed, e.g. {shown!r}.")
+    if isinstance(feature, Date):
+        if len(values) == 2 and all(isinstance(value, str) for value in values):
+            return within(name, *values)
+        ends = [feature.text(end) for end in (feature.low, feature.high)]
+        raise InvalidConstraint(
+            f"{where}: {name!r} is a date; give the first and the last, e.g. {{{name!r}: {ends!r}}}."
+        )
     are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     if len(values) == 2 and are_numbers:
         return within(name, *values)
@@ -54,5 +62,8 @@ def _constraint(name: Any, allowed: Any, space: FeatureSpace) -> Constraint:
 
 def _listed(allowed: Any) -> list[Any]:
     """Return the values of a list, tuple or array; none of anything else."""
-    listed = allowed.tolist() if hasattr(allowed, "tolist") else allowed
-    return [plain_scalar(value) for value in listed] if isinstance(listed, list | tuple) else []
+    is_array = hasattr(allowed, "tolist")
+    if is_array and allowed.dtype.kind == "M":
+        allowed, is_array = list(allowed), False
+    listed = allowed.tolist() if is_array else allowed
+    return [plain_scalar(as_text(value)) for value in listed] if isinstance(listed, list | tuple) else []

@@ -12,12 +12,23 @@ from typing import Any, cast
 from mace.constraints.combine import Combinable
 from mace.constraints.condition import AtLeast, Condition, Constraint, GuardCondition, feature_of, present
 from mace.constraints.numbers import as_written, meant, meant_program, number_of, old_value
-from mace.constraints.terms import Feature, Literal, Minus, Operation, Term, expression, features, levels_of, term_text
+from mace.constraints.terms import (
+    Feature,
+    Literal,
+    Minus,
+    Operation,
+    Term,
+    dated,
+    expression,
+    features,
+    levels_of,
+    term_text,
+)
 from mace.constraints.words import name_text
 from mace.errors import InvalidConstraint, InvalidProgram
 from mace.language import Symbol, divides_by_variable, parse, syntax
 from mace.language.source import find_source
-from mace.space import Categorical, FeatureSpace, Ordinal, Point
+from mace.space import Categorical, Date, FeatureSpace, Ordinal, Point
 from mace.space import Feature as SpaceFeature
 
 RULE_SIGNS: tuple[syntax.CompareName, ...] = ("<=", ">=", "==", "!=", "<", ">")
@@ -38,9 +49,18 @@ class Comparison(Combinable):
         if any(feature.is_old and factual[space.index(feature.name)] is None for feature in named):
             return GuardCondition(syntax.FALSE)
         new = dict.fromkeys(feature.name for feature in named if not feature.is_old)
-        links = zip(pairwise(self.terms), self.signs, strict=True)
+        links = zip(pairwise(self._with_dates(space, named)), self.signs, strict=True)
         parts = [self._link(left, sign, right, space, factual) for (left, right), sign in links]
         return GuardCondition(syntax.conjunction([*present(space, new), *parts]))
+
+    def _with_dates(self, space: FeatureSpace, named: list[Feature]) -> list[Term]:
+        """Return the terms with the dates in them as numbers, where they are compared with features that are dates."""
+        dates = [each for feature in named if isinstance(each := space[feature.name], Date)]
+        if len({each.unit for each in dates}) > 1:
+            raise InvalidConstraint(
+                f"{self}: the dates in it are counted in different units; compare each with a date."
+            )
+        return [dated(term, dates[0], str(self)) for term in self.terms] if dates else list(self.terms)
 
     def _link(
         self, left: Term, sign: syntax.CompareName, right: Term, space: FeatureSpace, factual: Point

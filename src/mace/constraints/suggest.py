@@ -16,7 +16,7 @@ from mace.constraints.fixed import Fixed
 from mace.constraints.rule import Comparison
 from mace.constraints.terms import Feature, Literal
 from mace.errors import InvalidOption
-from mace.space import Categorical, FeatureSpace, Integer, Level, Ordinal, Real
+from mace.space import Categorical, Date, FeatureSpace, Integer, Level, Ordinal, Real
 
 LEAST_SEEN = 30
 """A level, or a pair of rows, must be seen this often before anything is concluded from it."""
@@ -94,6 +94,8 @@ def suggest_constraints(frame: Any, space: FeatureSpace, *, support: float = 1.0
 def _orderings(columns: dict[str, NDArray[np.float64]], space: FeatureSpace, support: float) -> Iterator[Suggestion]:
     numbers = [name for name, feature in space.items() if isinstance(feature, Real | Integer)]
     for one, other in permutations(numbers, 2):
+        if getattr(space[one], "unit", None) != getattr(space[other], "unit", None):
+            continue
         a, b = _both(columns[one], columns[other])
         if len(a) < LEAST_SEEN or a.max() <= b.min():
             continue
@@ -169,5 +171,9 @@ def _most_frequent(values: NDArray[np.float64]) -> float | None:
 
 def _is(space: FeatureSpace, name: str, number: float) -> Comparison:
     feature = space[name]
-    value: Level = feature.levels[int(number)] if isinstance(feature, Ordinal | Categorical) else int(number)
+    value: Level = int(number)
+    if isinstance(feature, Ordinal | Categorical):
+        value = feature.levels[int(number)]
+    elif isinstance(feature, Date):
+        value = feature.text(number)
     return Comparison((Feature(name), Literal(value)), ("==",))

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mace.constraints.condition import feature_of
-from mace.constraints.numbers import Given, Number, as_written, old_value
+from mace.constraints.numbers import Given, Number, as_written, date_number, old_value
 from mace.constraints.words import name_text, value_text
 from mace.errors import InvalidConstraint
 from mace.language import syntax
-from mace.space import Categorical, FeatureSpace, Ordinal, Point
+from mace.space import Categorical, Date, FeatureSpace, Ordinal, Point
 
 BINDING_POWER = {"+": 1, "-": 1, "*": 2, "/": 2}
 
@@ -95,6 +95,20 @@ def _level(term: Term) -> int:
 
 def _factor(term: Term) -> str:
     return f"({term_text(term)})" if _level(term) < 3 else term_text(term)
+
+
+def dated(term: Term, feature: Date, constraint: str) -> Term:
+    """Return a term with the texts in it as the dates that they write, numbers of the feature's unit."""
+    match term:
+        case Literal(str(text)):
+            return Literal(date_number(feature, text, constraint))
+        case Minus(operand):
+            return Minus(dated(operand, feature, constraint))
+        case Absolute(operand):
+            return Absolute(dated(operand, feature, constraint))
+        case Operation(operator, left, right):
+            return Operation(operator, dated(left, feature, constraint), dated(right, feature, constraint))
+    return term
 
 
 def levels_of(term: Term, space: FeatureSpace) -> str | None:

@@ -16,9 +16,9 @@ predicate    features ("stay" | "change" ["together"] | "increase" | "decrease")
            | term sign term { sign term }                            sign: < <= > >= == != (= is ==)
 term         product { ("+" | "-") product }
 product      factor { ("*" | "/") factor }
-factor       number | level | feature | "old" "." feature | "-" factor | "(" term ")" | "abs" "(" term ")"
+factor       number | date | level | feature | "old" "." feature | "-" factor | "(" term ")" | "abs" "(" term ")"
            | ("min" | "max") "(" term "," term ")"
-feature      a plain name, or any name between back quotes; level: 'between quotes'; true, false
+feature      a plain name, or any name between back quotes; level: 'between quotes'; true, false; date: 2024-02-29, 2024-02-29 10:30
 """
 
 from __future__ import annotations
@@ -343,7 +343,7 @@ class _Grammar(TokenReader):
         if self._is("old") and self._is(".", ahead=1):
             self.position += 2
             return Feature(self._name(), is_old=True)
-        if self._token.kind in ("number", "quoted") or self._is("true", "false"):
+        if self._token.kind in ("number", "quoted", "date") or self._is("true", "false"):
             return Literal(self._value())
         return Feature(self._name())
 

@@ -23,7 +23,8 @@ IN_BACK_QUOTES = " (a name with spaces or signs is written between back quotes, 
 
 _TOKENS = re.compile(
     r"""\s*(?:
-        (?P<number>(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
+        (?P<date>\d{4}-\d\d-\d\d(?:[T\ ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?(?![\w.-]))
+      | (?P<number>(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
       | (?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
       | (?P<name>`(?:[^`]|``)+`)
       | (?P<word>[^\W\d]\w*)
@@ -118,9 +119,11 @@ class TokenReader:
         if token.kind == "number":
             number = self._number()
             return -number if negative else number
-        if negative or not (token.kind == "quoted" or self._is("true", "false")):
-            self._refuse("expected a number or a 'level'")
+        if negative or not (token.kind in ("quoted", "date") or self._is("true", "false")):
+            self._refuse("expected a number, a date or a 'level'")
         self.position += 1
+        if token.kind == "date":
+            return token.text
         if token.kind == "quoted":
             return re.sub(r"\\(.)", r"\1", token.text[1:-1], flags=re.DOTALL)
         return token.text.lower() == "true"

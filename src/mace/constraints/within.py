@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from mace.constraints.combine import Combinable
 from mace.constraints.condition import Condition, GuardCondition, ordered_feature, present
@@ -11,6 +12,7 @@ from mace.constraints.words import name_text, value_text
 from mace.errors import InvalidConstraint
 from mace.language import syntax
 from mace.space import FeatureSpace, Point
+from mace.space.dates import as_text
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,11 +43,11 @@ class Within(Combinable):
 
 
 def within(feature: str, low: Given, high: Given) -> Within:
-    """Keep a feature between two bounds, both included.
+    """Keep a feature between two bounds, both included; those of a date are dates or their texts.
 
     Examples
     --------
     >>> print(within("age", 18, 65))
     within('age', 18, 65)
     """
-    return Within(feature, low, high)
+    return Within(feature, *(cast(Given, as_text(end)) for end in (low, high)))

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from mace.language import syntax
 from mace.language.roundings import DECIMALS, unit
-from mace.space import Categorical, Feature, Real, Value
+from mace.space import Categorical, Feature, Integer, Real, Value
 from mace.space.decimals import decimal_of, dtype_of
 
 
@@ -29,10 +29,18 @@ def written_change(feature: Feature, new: Value, old: Value) -> Fraction:
 
 
 def written_range(feature: Feature) -> Fraction:
-    """Return the width of the range between the decimals that its ends are written as."""
+    """Return the width of the range, or of the one observed, between the decimals that its ends are written as."""
     if not isinstance(feature, Real):
         return feature.range
-    return decimal_of(feature, feature.high) - decimal_of(feature, feature.low)
+    low, high = feature.observed or (feature.low, feature.high)
+    return decimal_of(feature, high) - decimal_of(feature, low)
+
+
+def greatest_change(feature: Feature) -> Fraction:
+    """Return a δ that no two values of a feature exceed: above 1 where the range is wider than the one that distances divide by."""
+    if not isinstance(feature, Real | Integer) or feature.observed is None:
+        return Fraction(1)
+    return max(Fraction(1), (Fraction(feature.high) - Fraction(feature.low)) / feature.range)
 
 
 def written_room(feature: Feature) -> Fraction:

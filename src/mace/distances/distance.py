@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.distances.change import change, change_command, differs, written_change
+from mace.distances.change import change, change_command, differs, greatest_change, written_change
 from mace.distances.l0 import L0
 from mace.distances.norm import Norm, Parts
 from mace.errors import InvalidDistance, InvalidProgram, did_you_mean
@@ -63,7 +63,7 @@ class Metric(Protocol):
         ...
 
     def reach(self, index: int, bound: Fraction) -> Fraction:
-        """Return the greatest change δ of one feature that a point within distance ``bound`` can have."""
+        """Return the greatest change δ of one feature that a point within distance ``bound`` can have; 1 is any change, greater too."""
         ...
 
     def next_above(self, bound: Fraction) -> Fraction:
@@ -231,10 +231,10 @@ class NormMetric:
         return syntax.Program(self.space.names, syntax.sequence([*steps, syntax.Return(value)]))
 
     def reach(self, index: int, bound: Fraction) -> Fraction:
-        """Return the greatest change δ of one feature that a point within distance ``bound`` can have."""
-        if self.power == 2:
-            return min(Fraction(1), root_up(bound * bound * sum(self.weights) / self.weights[index]))
+        """Return the greatest change δ of one feature that a point within distance ``bound`` can have; 1 is any change, greater too."""
         parts = self.parts[index]
+        if self.power == 2:
+            return min(Fraction(1), root_up(bound * bound / parts.square))
         if parts.jump > bound:
             return Fraction(0)
         slope = parts.slope + parts.peak
@@ -246,6 +246,20 @@ class NormMetric:
             return bound
         grain = Fraction(1, len(self.weights))
         return (bound // grain + 1) * grain
+
+    def up_to_one(self) -> tuple[NormMetric, int]:
+        """Return the distance in units in which no two rows are farther apart than 1, and how much such a unit is: a power of two."""
+        most = [greatest_change(feature) for feature in self.space.values()]
+        if all(each == 1 for each in most):
+            return self, 1
+        pairs = list(zip(most, self.parts, strict=True))
+        total = sum(part.jump + (part.slope + part.square * delta) * delta for delta, part in pairs)
+        total += max(part.peak * delta for delta, part in pairs)
+        unit = 1
+        while unit**self.power < total:
+            unit *= 2
+        norms, parts, costs = _divided(self.norms, self.parts, unit**self.power)
+        return replace(self, norms=norms, parts=parts, costs=costs), unit
 
 
 @lru_cache(maxsize=64)
@@ -260,8 +274,18 @@ def _shape(
         if share and name != "l2" and any(part.square for part in NORMS.load(name)().parts(exact)):
             raise InvalidDistance(f"the norm {name!r} has squares; of these only l2 is known, alone.")
     parts = _mixed([(norm.parts(exact), share) for norm, share in norms], len(exact))
-    costs = FloatParts(*(np.array([float(getattr(part, name)) for part in parts]) for name in FloatParts._fields))
-    return norms, exact, parts, costs
+    return norms, exact, parts, _as_floats(parts)
+
+
+@lru_cache(maxsize=64)
+def _divided(norms: Shares, parts: tuple[Parts, ...], by: int) -> tuple[Shares, tuple[Parts, ...], FloatParts]:
+    """Return norms, and what changes contribute to them, divided by a number."""
+    made = tuple(Parts(*(getattr(part, name) / by for name in FloatParts._fields)) for part in parts)
+    return tuple((norm, share / by) for norm, share in norms), made, _as_floats(made)
+
+
+def _as_floats(parts: tuple[Parts, ...]) -> FloatParts:
+    return FloatParts(*(np.array([float(getattr(part, name)) for part in parts]) for name in FloatParts._fields))
 
 
 def _mixed(each: list[tuple[list[Parts], Fraction]], features: int) -> tuple[Parts, ...]:

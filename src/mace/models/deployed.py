@@ -18,7 +18,7 @@ from mace.exact import rounded_in
 from mace.forms import Composite, Form, TreeEnsemble
 from mace.forms.scoring import column_values
 from mace.models.reading import Ask, Rate, check_features
-from mace.space import Categorical, Column, Feature, FeatureSpace, Ordinal, Point, Real, Scalar, numeric_columns
+from mace.space import Categorical, Column, Date, Feature, FeatureSpace, Ordinal, Point, Real, Scalar, numeric_columns
 from mace.space.features import Level, is_missing, plain_scalar
 
 Matrix = Any
@@ -140,6 +140,11 @@ def _placed(
 
 
 def _numeric(family: str, name: str, index: int, alone: FeatureSpace) -> list[Column]:
+    if isinstance(alone[name], Date):
+        raise UnsupportedModel(
+            f"{family} takes numbers, and {name!r} is a date. Put an encoder before it, which makes days of dates: "
+            "make_pipeline(mace.Encoder(space), model), or FunctionTransformer(mace.days) for these columns."
+        )
     columns = numeric_columns(alone)
     if columns is None:
         raise UnsupportedModel(
@@ -180,7 +185,10 @@ def handed(rows: Matrix) -> str:
     """Return the dtype of the array that an estimator makes of rows."""
     if not isinstance(rows, pd.DataFrame):
         return str(rows.dtype)
-    kinds = [dtype if isinstance(dtype, np.dtype) else np.dtype(np.float64) for dtype in rows.dtypes]
+    kinds = [dtype for dtype in rows.dtypes if isinstance(dtype, np.dtype) and dtype.kind != "M"] or [
+        np.dtype(np.float64)
+    ]
+    kinds += [np.dtype(np.float64)] if len(kinds) < len(rows.dtypes) else []
     joint = np.result_type(*kinds)
     return "float64" if joint == np.dtype(object) else str(joint)
 

@@ -12,7 +12,7 @@ from mace.errors import InvalidProgram, UnsupportedModel, did_you_mean
 from mace.forms import FunctionForm
 from mace.language import Parsed, Symbol, parse, syntax
 from mace.models.reading import Ask, Reading
-from mace.space import FeatureSpace, Point, Scalar
+from mace.space import Date, FeatureSpace, Point, Scalar
 from mace.space.features import plain_scalar
 
 
@@ -83,7 +83,16 @@ def _parse_named(
 
 def _ask(model: Callable[..., object], space: FeatureSpace, parsed: Parsed, parameters: tuple[str, ...] | None) -> Ask:
     def ask(points: Sequence[Point]) -> list[Fraction]:
-        return [_outcome(_call(space.values_of(point)), parsed) for point in points]
+        return [_outcome(_call(_values(point)), parsed) for point in points]
+
+    def _values(point: Point) -> dict[str, Scalar]:
+        """Return a row as the function sees it: as it is parsed, a date is a number."""
+        dates = {
+            name: value
+            for (name, feature), value in zip(space.items(), point, strict=True)
+            if isinstance(feature, Date)
+        }
+        return space.values_of(point) | {name: math.nan if value is None else value for name, value in dates.items()}
 
     def _failed(error: Exception, values: dict[str, Scalar]) -> UnsupportedModel:
         return UnsupportedModel(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from mace.answer.counterfactual import Change, show_value
 from mace.answer.explanation import Explanation
 from mace.errors import InvalidOption
 from mace.plots.display import BLUE, GREY, ORANGE, Display, plain
-from mace.space import FeatureSpace, Integer, Real
+from mace.space import Date, FeatureSpace, Integer, Real
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,11 @@ class ChangesDisplay(Display):
 def _track(change: Change, space: FeatureSpace, population: Any) -> Track:
     feature = space[change.feature]
     ticks: tuple[tuple[float, str], ...]
-    if isinstance(feature, Real | Integer):
+    place: Callable[[Any], float]
+    if isinstance(feature, Date):
+        place = _date_place(feature)
+        ticks = ((0.0, feature.text(feature.low)), (1.0, feature.text(feature.high)))
+    elif isinstance(feature, Real | Integer):
         place = _number_place(float(feature.low), float(feature.high))
         dtype = feature.dtype if isinstance(feature, Real) else None
         ticks = ((0.0, show_value(feature.low, dtype)), (1.0, show_value(feature.high, dtype)))
@@ -136,6 +140,18 @@ def _track(change: Change, space: FeatureSpace, population: Any) -> Track:
     values = [] if population is None else population[change.feature].tolist()
     others = np.array([place(value) for value in values], dtype=float)
     return Track(change, place(change.before), place(change.after), others[np.isfinite(others)], ticks)
+
+
+def _date_place(feature: Date) -> Callable[[Any], float]:
+    inside = _number_place(float(feature.low), float(feature.high))
+
+    def place(value: Any) -> float:
+        try:
+            return float(inside(feature.number(value)))
+        except ValueError:
+            return math.nan
+
+    return place
 
 
 def _number_place(low: float, high: float) -> Any:

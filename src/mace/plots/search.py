@@ -15,7 +15,7 @@ from mace.answer.explanation import Explanation
 from mace.distances import as_distance, distance_up
 from mace.errors import InvalidOption
 from mace.plots.display import BLUE, GREEN, ORANGE, Display, plain
-from mace.space import FeatureSpace, Integer, Real
+from mace.space import Date, FeatureSpace, Integer, Real
 
 
 class BoundsDisplay(Display):
@@ -135,9 +135,9 @@ class BoundaryDisplay(Display):
         points: int = 60,
     ) -> BoundaryDisplay:
         """Ask the model about a grid over two numeric features; ``distance`` is the one that was asked with."""
-        space = explainer.space
+        space = explanation.space if explanation.outside and explanation.space is not None else explainer.space
         for name in names:
-            if name not in space or not isinstance(space[name], Real | Integer):
+            if name not in space or not isinstance(space[name], Real | Integer) or isinstance(space[name], Date):
                 raise InvalidOption(f"plot: {name!r} is not a numeric feature.")
         x, y = (_grid(space, name, points) for name in names)
         rows = [{**explanation.factual, names[0]: a, names[1]: b} for b in y.tolist() for a in x.tolist()]

@@ -1,6 +1,7 @@
 """Features, feature spaces and their encodings (:mod:`mace.space.encoder` needs scikit-learn; nothing else here does)."""
 
 from mace.space.columns import Column, Filled, encoded_columns, numeric_columns
+from mace.space.dates import Date, date, days
 from mace.space.features import Categorical, Feature, Integer, Level, Number, Ordinal, Real, Value, grid_values
 from mace.space.making import categorical, integer, ordinal, real
 from mace.space.space import RESERVED, FeatureSpace, Point, Row, Scalar
@@ -9,6 +10,7 @@ __all__ = [
     "RESERVED",
     "Categorical",
     "Column",
+    "Date",
     "Feature",
     "FeatureSpace",
     "Filled",
@@ -22,6 +24,8 @@ __all__ = [
     "Scalar",
     "Value",
     "categorical",
+    "date",
+    "days",
     "encoded_columns",
     "grid_values",
     "integer",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mace.errors import InvalidOption
+from mace.space.dates import Date
 from mace.space.features import Categorical, Feature, Ordinal, restore
 from mace.space.space import FeatureSpace
 
@@ -79,10 +80,12 @@ def encoded_columns(
 
 
 def numeric_columns(space: FeatureSpace) -> tuple[Column, ...] | None:
-    """Return one column a feature, holding numbers and numeric levels as they are; ``None`` where a level is text."""
+    """Return one column a feature, holding numbers and numeric levels as they are; ``None`` where there is a date or a text."""
     columns = []
     for index, (name, feature) in enumerate(space.items()):
         table = None
+        if isinstance(feature, Date):
+            return None
         if isinstance(feature, Ordinal | Categorical):
             if any(isinstance(level, str) for level in feature.levels):
                 return None

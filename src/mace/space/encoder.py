@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mace.errors import InvalidRow, did_you_mean
 from mace.space.columns import CategoricalEncoding, Column, OrdinalEncoding, encoded_columns
+from mace.space.dates import Date
 from mace.space.features import Categorical, Feature, Level, Ordinal, is_missing, plain_scalar
 from mace.space.frames import as_pandas
 from mace.space.space import FeatureSpace
@@ -20,8 +21,9 @@ from mace.space.space import FeatureSpace
 class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turn rows over the original features into float64 columns.
 
-    Numbers stay as they are, missing values NaN. Levels become one-hot columns (one column where there are two levels),
-    thermometer columns (column k is 1 where the level is k or above), or their position.
+    Numbers stay as they are, missing values NaN. Dates become days since 1970-01-01, or so many of the unit that they are counted in.
+    Levels become one-hot columns (one column where there are two levels), thermometer columns (column k is 1 where the level is k or
+    above), or their position.
 
     Parameters
     ----------
@@ -140,9 +142,14 @@ def _numbers(name: str, feature: Feature, column: Any) -> NDArray[np.float64]:
     if isinstance(feature, Ordinal | Categorical):
         return _positions(name, feature.levels, column)
     try:
-        numbers = np.asarray(pd.to_numeric(column), dtype=np.float64)
+        numbers = (
+            feature.numbers(column)
+            if isinstance(feature, Date)
+            else np.asarray(pd.to_numeric(column), dtype=np.float64)
+        )
     except (TypeError, ValueError) as error:
-        raise InvalidRow(f"{name!r} holds a value that is not a number: {error}.") from error
+        kind = "date" if isinstance(feature, Date) else "number"
+        raise InvalidRow(f"{name!r} holds a value that is not a {kind}: {error}.") from error
     if np.isinf(numbers).any():
         raise InvalidRow(f"{name!r} contains infinity; finite numbers only.")
     if not feature.missing and np.isnan(numbers).any():

@@ -1,4 +1,4 @@
-"""The kinds of features: real, integer, ordinal, categorical.
+"""The kinds of features: real, integer (and, in :mod:`mace.space.dates`, dates), ordinal, categorical.
 
 Inside MACE a feature's value is a *number*: a real or integer feature its own, an ordinal or categorical feature the position of
 its level; a missing value is ``None``. Distances, programs and solvers see numbers only.
@@ -185,7 +185,10 @@ class Integer:
             object.__setattr__(self, name, int(number))
         _check_range(self.low, self.high, self.step, "integer")
         check_missing(self.missing)
-        object.__setattr__(self, "dtype", check_integer(self.dtype, self.low, self.high, self.missing))
+        object.__setattr__(self, "dtype", self._checked_dtype())
+
+    def _checked_dtype(self) -> str | None:
+        return check_integer(self.dtype, self.low, self.high, self.missing)
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state, dtype=None, observed=None)
@@ -204,6 +207,10 @@ class Integer:
     def value_at(self, k: int) -> int:
         """Return ``low + k * step``."""
         return self.low + k * (self.step or 1)
+
+    def text(self, value: Number) -> str:
+        """Return a value for people."""
+        return str(value)
 
     def has(self, value: Number) -> bool:
         """Return whether ``value`` is whole, in range and on the grid."""
@@ -373,7 +380,9 @@ def _check_levels(levels: Sequence[Level], kind: str, *, may_miss: bool = False)
 def is_missing(value: object) -> bool:
     """Return whether a cell or level says that there is no value: ``None``, NaN, or pandas' own."""
     return (
-        value is None or type(value).__name__ in {"NAType", "NaTType"} or (isinstance(value, float) and value != value)
+        value is None
+        or type(value).__name__ in {"NAType", "NaTType"}
+        or (isinstance(value, float | np.datetime64) and value != value)
     )
 
 

@@ -11,12 +11,15 @@ import numpy as np
 import pandas as pd
 
 from mace.errors import InvalidOption, InvalidSpace, MissingPackage
+from mace.space.dates import DATE_DTYPES, Date, cells_of
 from mace.space.dtypes import INTEGER_DTYPES, LEVEL_DTYPES, NULLABLE, Category
 from mace.space.features import Categorical, Feature, Integer, Ordinal, Value, is_missing, plain_scalar
 
 
 def column_of(feature: Feature, values: Sequence[Value]) -> Any:
     """Return a feature's values as what pandas makes a column of its dtype of."""
+    if isinstance(feature, Date):
+        return cells_of(feature, values)
     if isinstance(feature, Ordinal | Categorical):
         levels = [feature.levels[int(value or 0)] for value in values]
         if feature.dtype is not None:
@@ -56,7 +59,8 @@ def dtype_of(column: pd.Series[Any], feature: Feature) -> str | Category | None:
     if dtype == plain:
         return None
     if not isinstance(dtype, pd.CategoricalDtype):
-        return str(dtype) if str(dtype) in LEVEL_DTYPES and pd.api.types.pandas_dtype(str(dtype)) == dtype else None
+        held = DATE_DTYPES if isinstance(feature, Date) else LEVEL_DTYPES
+        return str(dtype) if str(dtype) in held and pd.api.types.pandas_dtype(str(dtype)) == dtype else None
     categories = tuple(plain_scalar(level) for level in dtype.categories)
     of = dtype.categories.dtype
     return Category(categories, bool(dtype.ordered), None if pd.Index(list(categories)).dtype == of else str(of))
@@ -107,12 +111,24 @@ def _column(name: str, column: Any, nw: Any) -> pd.Series[Any]:
         return pd.Series(numbers, dtype=_width(dtype, ("float16", "float32"), "float64"))
     if dtype == nw.Boolean:
         return pd.Series(values, dtype="boolean" if has_missing else "bool")
-    if dtype == nw.String:
+    if dtype in (nw.String, nw.Date):
         return pd.Series(values, dtype=object)
+    if dtype == nw.Datetime:
+        refuse_zone(name, dtype.time_zone)
+        return pd.Series(pd.array(values, dtype=f"datetime64[{dtype.time_unit}]"))
     raise InvalidSpace(
-        f"Column {name!r} has dtype {dtype}, which is none of number, text, bool and category. "
-        "Turn it into one (a date into days, say), or drop it."
+        f"Column {name!r} has dtype {dtype}, which is none of number, text, bool, date and category. "
+        "Turn it into one (a duration into seconds, say), or drop it."
     )
+
+
+def refuse_zone(name: str, zone: object) -> None:
+    """Refuse a column of moments of a time zone."""
+    if zone is not None:
+        raise InvalidSpace(
+            f"Column {name!r} has the time zone {zone}; dates are what the calendar shows. Take it away: "
+            f"frame[{name!r}].dt.tz_localize(None) in pandas, .dt.replace_time_zone(None) in polars."
+        )
 
 
 def _width(dtype: Any, known: tuple[str, ...], otherwise: str) -> str:

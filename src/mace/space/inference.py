@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from mace.errors import InvalidSpace, did_you_mean
+from mace.space.dates import DATE_DTYPES, UNITS, Date, column_microseconds, unit_of
 from mace.space.features import MOST_LEVELS, Categorical, Feature, Integer, Ordinal, Real, plain_scalar, with_dtype
-from mace.space.frames import as_pandas, dtype_of
+from mace.space.frames import as_pandas, dtype_of, refuse_zone
 
 
 def infer(frame: Any, overrides: Mapping[str, Feature]) -> tuple[dict[str, Feature], dict[str, str], dict[str, float]]:
@@ -54,6 +56,8 @@ def _infer_column(name: str, column: pd.Series[Any]) -> tuple[Feature, str]:
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return _infer_category(name, column, dtype)
+    if _is_of_dates(column):
+        return _infer_dates(name, column)
     if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_string_dtype(dtype) or dtype == np.dtype(object):
         return _infer_levels(name, column)
     if pd.api.types.is_integer_dtype(dtype):
@@ -61,9 +65,39 @@ def _infer_column(name: str, column: pd.Series[Any]) -> tuple[Feature, str]:
     if pd.api.types.is_float_dtype(dtype):
         return _infer_number(name, column, whole=False)
     raise InvalidSpace(
-        f"Column {name!r} has dtype {dtype}, which is none of number, text, bool and category. "
-        "Turn it into one (a date into days, say), or drop it."
+        f"Column {name!r} has dtype {dtype}, which is none of number, text, bool, date and category. "
+        "Turn it into one (a duration into seconds, say), or drop it."
     )
+
+
+def _is_of_dates(column: pd.Series[Any]) -> bool:
+    dtype = column.dtype
+    if pd.api.types.is_datetime64_any_dtype(dtype) or str(dtype) in DATE_DTYPES[-5:]:
+        return True
+    present: Any = column.dropna() if dtype == np.dtype(object) else ()
+    return len(present) > 0 and all(isinstance(value, date) for value in present)
+
+
+def _infer_dates(name: str, column: pd.Series[Any]) -> tuple[Feature, str]:
+    refuse_zone(
+        name, getattr(column.dtype, "tz", None) or getattr(getattr(column.dtype, "pyarrow_dtype", None), "tz", None)
+    )
+    try:
+        found = column_microseconds(column)
+    except ValueError as error:
+        raise InvalidSpace(f"Column {name!r} has a value {error}. Round it, or drop the column.") from error
+    missing = bool(np.isnan(found).any())
+    present = found[~np.isnan(found)]
+    if not len(present):
+        raise InvalidSpace(
+            f"Column {name!r} has no value at all; drop it, or pass {name}=date(low, high, missing=True)."
+        )
+    unit = unit_of(present)
+    low, high = (int(end) // UNITS[unit] for end in (present.min(), present.max()))
+    feature = Date(low, high, None, missing, unit=unit)
+    state = f", and missing, since {int(np.isnan(found).sum())} values are" if missing else ""
+    ends = f"[{feature.text(low)}, {feature.text(high)}]"
+    return feature, f"date, from dtype {column.dtype}: observed range {ends}, counted in {unit}s{state}"
 
 
 def _refuse_identifier(name: str, column: pd.Series[Any]) -> None:
@@ -94,11 +128,11 @@ def _suggestion(name: str, feature: Feature, column: pd.Series[Any]) -> str:
     distinct = present.nunique()
     if distinct == 1:
         return ". Check: it has one value only, so no counterfactual changes it; drop it, or widen it"
-    if distinct == len(present) >= MANY and not isinstance(feature, Real):
+    if distinct == len(present) >= MANY and not isinstance(feature, Real | Date):
         return (
             f". Check: every row has its own value, as an identifier has; drop it, or keep it with mace.fixed({name!r})"
         )
-    if isinstance(feature, Integer) and distinct == 2:
+    if isinstance(feature, Integer) and not isinstance(feature, Date) and distinct == 2:
         low, high = feature.low, feature.high
         return f". Check: it has two values only; if they are kinds, not amounts, use categorical([{low}, {high}])"
     if isinstance(feature, Real) and bool((present == present.round()).all()):
@@ -117,7 +151,7 @@ MOST_UNITS = 1e8
 
 def _unit(feature: Feature, column: pd.Series[Any]) -> float | None:
     """Return the greatest power of ten that all values of a column are multiples of; ``None`` where that says nothing."""
-    if not isinstance(feature, Real | Integer) or feature.step is not None:
+    if not isinstance(feature, Real | Integer) or isinstance(feature, Date) or feature.step is not None:
         return None
     values = pd.unique(column.dropna())
     if len(values) < ENOUGH_VALUES:

@@ -1,4 +1,4 @@
-"""real, integer, ordinal and categorical: how users make features."""
+"""real, integer, ordinal and categorical: how users make features; date is in :mod:`mace.space.dates`."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mace.errors import InvalidRow, did_you_mean
+from mace.space.dates import Date, is_moment
 from mace.space.features import (
     Categorical,
     Feature,
@@ -51,7 +52,7 @@ def as_mapping(row: Any, names: tuple[str, ...]) -> dict[str, object]:
 
 def number_of(name: str, feature: Feature, value: object) -> Value:
     """Return a cell as the number of its feature: its value, the position of its level, or ``None`` where it is missing."""
-    value = plain_scalar(value)
+    value = value if isinstance(feature, Date) else plain_scalar(value)
     if is_missing(value):
         if feature.missing:
             return None
@@ -63,8 +64,10 @@ def number_of(name: str, feature: Feature, value: object) -> Value:
     match feature:
         case Ordinal(levels) | Categorical(levels):
             return _position(name, levels, value)
+        case Date():
+            return _moment(name, feature, value)
         case Real() | Integer():
-            return _in_range(name, feature, value)
+            return _in_range(name, feature, _plain_number(name, feature, value))
 
 
 def _missing_advice(name: str, feature: Feature) -> str:
@@ -74,7 +77,7 @@ def _missing_advice(name: str, feature: Feature) -> str:
         case Categorical(levels):
             allowing = f"categorical({list(levels)}, missing=True)"
         case Real() | Integer():
-            allowing = f"{type(feature).__name__.lower()}({feature.low}, {feature.high}, missing=True)"
+            allowing = _made(feature, feature.low, feature.high, "missing=True")
     return f"Fill it, or allow it: {_replacement(name, allowing)}."
 
 
@@ -92,7 +95,15 @@ def _position(name: str, levels: tuple[Level, ...], value: object) -> int:
     raise InvalidRow(f"{name!r} is {value!r}, which is not one of its levels: {shown}.{did_you_mean(value, levels)}")
 
 
-def _in_range(name: str, feature: Real | Integer, value: object) -> Number:
+def _moment(name: str, feature: Date, value: object) -> Number:
+    try:
+        number = feature.number(value)
+    except ValueError as error:
+        raise InvalidRow(f"{name!r} is {str(value) if is_moment(value) else value!r:.60}, {error}.") from error
+    return _in_range(name, feature, number)
+
+
+def _plain_number(name: str, feature: Real | Integer, value: object) -> Number:
     kind = "real" if isinstance(feature, Real) else "integer"
     try:
         number = value if isinstance(value, int) else float(value)  # type: ignore[arg-type]
@@ -109,10 +120,24 @@ def _in_range(name: str, feature: Real | Integer, value: object) -> Number:
             f"{name!r} is {number}, a fraction; whole numbers only (integer). Round it, or make the feature real: "
             f"{_replacement(name, f'real({feature.low}, {feature.high})')}."
         )
+    return number
+
+
+def _in_range(name: str, feature: Real | Integer, number: Number) -> Number:
     if not feature.low <= number <= feature.high:
         low, high = min(feature.low, number), max(feature.high, number)
+        shown = feature.text if isinstance(feature, Date) else str
         raise InvalidRow(
-            f"{name!r} is {number}, outside its range [{feature.low}, {feature.high}]. "
-            f"Widen it with {_replacement(name, f'{kind}({low}, {high})')} if this is real."
+            f"{name!r} is {shown(number)}, outside its range [{shown(feature.low)}, {shown(feature.high)}]. "
+            f"Widen it with {_replacement(name, _made(feature, low, high))} if this is real, or let such rows in: "
+            "Explainer(model, space, outside='keep')."
         )
     return int(number) if isinstance(feature, Integer) else float(number)
+
+
+def _made(feature: Real | Integer, low: Number, high: Number, *more: str) -> str:
+    """Return how a feature of another range is written."""
+    if isinstance(feature, Date):
+        unit = [] if feature.unit == "day" else [f"unit={feature.unit!r}"]
+        return f"date({', '.join([*(repr(feature.text(end)) for end in (low, high)), *unit, *more])})"
+    return f"{type(feature).__name__.lower()}({', '.join([str(low), str(high), *more])})"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mace.disk import parse_json
 from mace.errors import InvalidRow, InvalidSpace, cut, did_you_mean
+from mace.space.dates import Date
 from mace.space.dtypes import LEVEL_DTYPES, Category
 from mace.space.features import (
     Categorical,
@@ -39,6 +40,7 @@ RESERVED = "§"
 _KINDS: dict[str, Callable[..., Feature]] = {
     "real": Real,
     "integer": Integer,
+    "date": Date,
     "ordinal": Ordinal,
     "categorical": categorical,
 }
@@ -50,7 +52,7 @@ class FeatureSpace(Mapping[str, Feature]):
     Parameters
     ----------
     features : mapping of str to feature
-        Made with :func:`~mace.real`, :func:`~mace.integer`, :func:`~mace.ordinal`, :func:`~mace.categorical`.
+        Made with :func:`~mace.real`, :func:`~mace.integer`, :func:`~mace.date`, :func:`~mace.ordinal`, :func:`~mace.categorical`.
     guesses : mapping of str to str
         What :meth:`from_frame` guessed, and from what; empty for a space written by hand.
     round_to : mapping of str to number
@@ -88,7 +90,7 @@ class FeatureSpace(Mapping[str, Feature]):
                 )
             if not isinstance(feature, Real | Integer | Ordinal | Categorical):
                 raise InvalidSpace(
-                    f"{name!r} is {feature!r}; use mace.real, mace.integer, mace.ordinal or mace.categorical."
+                    f"{name!r} is {feature!r}; use mace.real, mace.integer, mace.date, mace.ordinal or mace.categorical."
                 )
         self._features: dict[str, Feature] = dict(features)
         self.guesses: dict[str, str] = dict(guesses or {})
@@ -199,6 +201,12 @@ class FeatureSpace(Mapping[str, Feature]):
         made._mark((*self.protected, *names))
         return made
 
+    def with_features(self, features: Mapping[str, Feature]) -> FeatureSpace:
+        """Return the space with wider features for some; all else that is known of them stays."""
+        made = self._with({**self._features, **features})
+        made.round_to = dict(self.round_to)
+        return made
+
     def _mark(self, names: Iterable[str]) -> None:
         marked = set(names)
         if marked:
@@ -248,7 +256,7 @@ class FeatureSpace(Mapping[str, Feature]):
 
     def point(self, row: Row) -> Point:
         """Return ``row`` as numbers: numeric features their value, levels their position, missing ``None``."""
-        cells = self._cells(row)
+        cells = self.cells(row)
         return tuple(number_of(name, feature, cells[name]) for name, feature in self.items())
 
     def values_of(self, point: Point) -> dict[str, Scalar]:
@@ -268,9 +276,10 @@ class FeatureSpace(Mapping[str, Feature]):
     @property
     def has_dtypes(self) -> bool:
         """Whether some feature's column has a dtype other than pandas gives plain values."""
-        return any(feature.dtype is not None for feature in self.values())
+        return any(feature.dtype is not None or isinstance(feature, Date) for feature in self.values())
 
-    def _cells(self, row: Row) -> dict[str, object]:
+    def cells(self, row: Row) -> dict[str, object]:
+        """Return what a row, in any of the accepted forms, holds of each feature; the values are not checked."""
         cells = as_mapping(row, self.names)
         unknown = [name for name in cells if name not in self._features and name not in self._left_out]
         if unknown:
@@ -346,6 +355,8 @@ def _scalar(feature: Feature, value: Value) -> Scalar:
     match feature:
         case Ordinal(levels) | Categorical(levels):
             return shown_level(levels[int(value)])
+        case Date():
+            return feature.text(value)
         case _:
             return value
 
@@ -357,12 +368,15 @@ def _show_feature(feature: Feature) -> str:
         case Categorical(levels):
             return f"categorical({list(levels)}{_show_category(feature)})"
         case Real() | Integer():
-            kind = "real" if isinstance(feature, Real) else "integer"
+            kind = type(feature).__name__.lower()
             step = f", step={feature.step}" if feature.step is not None else ""
             missing = ", missing=True" if feature.missing else ""
             dtype = f", dtype={feature.dtype!r}" if feature.dtype is not None else ""
             dtype += f", observed={feature.observed}" if feature.observed is not None else ""
-            low, high = (feature.text(end) if isinstance(feature, Real) else end for end in (feature.low, feature.high))
+            low, high = (feature.text(end) for end in (feature.low, feature.high))
+            if isinstance(feature, Date):
+                low, high = repr(low), repr(high)
+                dtype += f", unit={feature.unit!r}" if feature.unit != "day" else ""
             return f"{kind}({low}, {high}{step}{missing}{dtype})"
 
 
@@ -397,6 +411,8 @@ def _plain_dict(feature: Feature) -> dict[str, Any]:
                 entry["missing"] = True
             if feature.observed is not None:
                 entry["observed"] = list(feature.observed)
+            if isinstance(feature, Date):
+                entry |= {end: feature.text(entry[end]) for end in ("low", "high")} | {"unit": feature.unit}
             return entry
 
 

@@ -101,7 +101,7 @@ class _Cover:
         assert isinstance(problem.metric, NormMetric)
         self.problem, self.lower, self.boxes = problem, lower, boxes
         self.names, self.features = list(problem.space), list(problem.space.values())
-        self.factual, self.parts = problem.factual, problem.metric.parts
+        self.factual, self.parts = problem.factual, problem.metric.up_to_one()[0].parts
         self.axes, self.limit = axes, threshold(problem, lower)
         self.guards = [condition.guard for condition in problem.conditions if isinstance(condition, GuardCondition)]
         self.rows = [DataRows(problem, each, lower) for each in problem.conditions if isinstance(each, Neighbours)]

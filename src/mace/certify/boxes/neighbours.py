@@ -54,16 +54,18 @@ class DataRows:
     """The rows of one ``near_data``, and the costs from them to pieces."""
 
     def __init__(self, problem: Problem, condition: Neighbours, lower: Fraction | None) -> None:
-        metric = condition.metric
+        metric, unit = condition.metric.up_to_one()
         self.least = condition.least
         self.features: list[Feature] = list(problem.space.values())
         self.parts: tuple[Parts, ...] = metric.parts
         self.numbers = np.array([_floats(row) for row in condition.rows])
         off = max(map(written_room, self.features)) if condition.written else Fraction(0)
-        self.limit = min(math.floor((condition.radius + off) ** metric.power * SCALE), BEYOND_EVERY_DISTANCE)
+        self.limit = min(math.floor(((condition.radius + off) / unit) ** metric.power * SCALE), BEYOND_EVERY_DISTANCE)
         self.way: int | None = None
-        if lower is not None and _is_same(problem.metric, metric):
-            self.way = min(math.ceil((lower + condition.radius + off) ** metric.power * SCALE), BEYOND_EVERY_DISTANCE)
+        if lower is not None and _is_same(problem.metric, condition.metric):
+            self.way = min(
+                math.ceil(((lower + condition.radius + off) / unit) ** metric.power * SCALE), BEYOND_EVERY_DISTANCE
+            )
         self.is_linear = metric.power == 1
         own = np.array([_floats(problem.factual)])
         each = [self._costs(j, own[0, j], None) for j in range(len(self.features))]

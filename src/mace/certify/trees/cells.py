@@ -1,7 +1,8 @@
 """Each feature's domain cut into cells, found anew from the form, the conditions and the cuts of a proof.
 
 Between two neighbouring cuts no tree tells two values apart, and no condition on the feature alone does. Costs are whole numbers of
-2^-58, rounded down, so that their sums are exact and never above the true distance.
+2^-58, rounded down, so that their sums are exact and never above the true distance; where distances may be above 1, they are measured in
+units in which they are not.
 """
 
 from __future__ import annotations
@@ -89,8 +90,8 @@ class CellAxis:
 
 def make_axes(problem: Problem, cuts: list[Floats]) -> list[CellAxis]:
     """Return the axes of a problem; ``cuts`` are the values of each feature at which cells must end."""
-    metric = problem.metric
-    assert isinstance(metric, NormMetric)
+    assert isinstance(problem.metric, NormMetric)
+    metric, _ = problem.metric.up_to_one()
     guards = _single_guards(problem)
     earlier = [condition for condition in problem.conditions if isinstance(condition, CountDifferent)]
     never = any(not holds(guard, {}) for guard in guards.get("", []))
@@ -134,7 +135,9 @@ def make_axes(problem: Problem, cuts: list[Floats]) -> list[CellAxis]:
 
 def threshold(problem: Problem, lower: Fraction | None) -> int:
     """Return the cost, in units of 1 / SCALE, from which on a point is not nearer than ``lower``; ``None`` is any distance."""
-    return 2**62 if lower is None else math.ceil(lower**problem.metric.power * SCALE)
+    assert isinstance(problem.metric, NormMetric)
+    metric, unit = problem.metric.up_to_one()
+    return 2**62 if lower is None else math.ceil((lower / unit) ** metric.power * SCALE)
 
 
 # ---- cells

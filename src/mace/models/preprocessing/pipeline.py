@@ -16,7 +16,7 @@ from mace.models.preprocessing.ground_trees import fills_missing
 from mace.models.preprocessing.traced import Traced, first_value, raw_columns, values_at
 from mace.models.preprocessing.walk import tabled, walk
 from mace.models.reading import check_features
-from mace.space import Categorical, Column, Feature, FeatureSpace, Integer, Ordinal, Point, Real
+from mace.space import Categorical, Column, Date, Feature, FeatureSpace, Integer, Ordinal, Point, Real
 from mace.space.encoder import Encoder
 from mace.space.frames import column_of
 
@@ -114,6 +114,9 @@ def _first_row(pipeline: Any, columns: Sequence[Traced], space: FeatureSpace) ->
 
 
 def _level_positions(name: str, own: Feature, given: Feature) -> list[int] | None:
+    if getattr(own, "unit", None) != getattr(given, "unit", None):
+        kinds = [f"a date in {each.unit}s" if isinstance(each, Date) else "no date" for each in (own, given)]
+        raise UnsupportedModel(f"{name!r} is {kinds[0]} to the encoder and {kinds[1]} in the space.")
     leveled = isinstance(own, Ordinal | Categorical)
     if leveled != isinstance(given, Ordinal | Categorical):
         raise UnsupportedModel(

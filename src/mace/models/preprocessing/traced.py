@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.space import Categorical, Column, Feature, FeatureSpace, Integer, Ordinal, Real
+from mace.space import Categorical, Column, Date, Feature, FeatureSpace, Integer, Ordinal, Real
 from mace.space.dtypes import FloatType
 from mace.space.features import Level
 
@@ -264,8 +264,21 @@ class Step:
     def ask(self, columns: Mapping[int, NDArray[Any]]) -> NDArray[Any]:
         """Return what the transformer makes of some columns, by their positions, the others being at rest."""
         rows = max(map(len, columns.values()))
-        block = [columns[m] if m in columns else at_rest(self.sample, m, rows) for m in range(len(self.inputs))]
+        block = [
+            self._cells(m, columns[m]) if m in columns else at_rest(self.sample, m, rows)
+            for m in range(len(self.inputs))
+        ]
         return self.transformed(contained(block, self.sample))
+
+    def date(self, m: int) -> Date | None:
+        """Return the feature of an input that is one of dates, as it is; ``None`` of any other."""
+        feature = list(self.space.values())[self.inputs[m].feature]
+        return feature if isinstance(feature, Date) and not self.inputs[m].parents else None
+
+    def _cells(self, m: int, column: NDArray[Any]) -> NDArray[Any]:
+        """Return numbers of an input as the step is given them: dates, where it is one."""
+        feature = self.date(m)
+        return column if feature is None else feature.moments(column)
 
     @property
     def floats_out(self) -> list[FloatType]:
@@ -286,7 +299,7 @@ class Step:
     def as_held(self, i: int, number: float) -> float:
         """Return a number as numpy takes it beside an input column: rounded to the column's floats."""
         dtypes = list(self.sample.dtypes) if isinstance(self.sample, pd.DataFrame) else [self.sample.dtype]
-        joint = np.result_type(*(d if isinstance(d, np.dtype) else np.float64 for d in dtypes))
+        joint = np.result_type(*(d if isinstance(d, np.dtype) and d.kind != "M" else np.float64 for d in dtypes))
         return float(joint.type(number)) if joint.kind == "f" else float(number)
 
     def transformed(self, rows: Any) -> NDArray[Any]:

@@ -61,10 +61,20 @@ def walk(
         return _union(step, path)
     if kind not in STEPS:
         raise _unread(fitted, where)
+    _refuse_dates(step, kind)
     made = STEPS[kind](step)
     out = _real_output(step)
     _check_width(step, made, out)
     return [_on_floats(step, column, floats) for column, floats in zip(made, floats_of(out), strict=True)], out
+
+
+def _refuse_dates(step: Step, kind: str) -> None:
+    """Refuse a step that is given dates and does not make days of them."""
+    named = next((column.name for m, column in enumerate(step.inputs) if step.date(m) is not None), None)
+    if named is not None and kind not in ("mace:Encoder", "sklearn:FunctionTransformer"):
+        raise step.refuse(
+            f"it is given {named!r}, a date. Make days of it first: FunctionTransformer(mace.days) for such columns, or mace.Encoder."
+        )
 
 
 def tabled(columns: Sequence[Traced], space: FeatureSpace) -> tuple[Traced, ...]:

@@ -21,6 +21,7 @@ from mace.solvers.network import missing as gaps
 from mace.solvers.network.prepared import grid_error
 from mace.solvers.network.search import NetworkSearch
 from mace.solvers.network.warmup import tiny_problem
+from mace.solvers.scale import in_units, up_to_one
 from mace.space import Integer, Real
 
 TAKES = (View.INEQUALITIES, View.DIFFERENT)
@@ -69,6 +70,7 @@ def supports(problem: Problem) -> str:
     return ""
 
 
+@in_units
 @timed
 def solve(problem: Problem, limits: Limits) -> Bounds:
     """Find the nearest counterfactual."""
@@ -84,7 +86,9 @@ def prove(problem: Problem, lower: Fraction | None, upper: Fraction | None, limi
         return None
     if supports(problem) or gaps.may_miss(problem):
         return None
-    return NetworkSearch(problem, limits).prove(lower, upper)
+    asked, unit = up_to_one(problem)
+    ends = (None if end is None else end / unit for end in (lower, upper))
+    return NetworkSearch(asked, limits).prove(*ends)
 
 
 @cache

@@ -15,6 +15,7 @@ from mace.forms import TreeEnsemble
 from mace.problem import Bounds, Limits, Problem, timed
 from mace.reductions.joint_forest import joined
 from mace.solvers.compiled import warm_up
+from mace.solvers.scale import in_units
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import unsupported
 from mace.solvers.trees.search import TreeSearch
@@ -34,6 +35,7 @@ def supports(problem: Problem) -> str:
     return unsupported(problem.form)
 
 
+@in_units
 @timed
 def solve(problem: Problem, limits: Limits) -> Bounds:
     """Find the nearest counterfactual."""

@@ -1,0 +1,36 @@
+"""Distances above 1, for lanes whose arithmetic is made for those up to 1: the question in larger units, its answer in the usual ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+
+from mace.distances import NormMetric
+from mace.problem import Bounds, Limits, Problem
+
+
+def up_to_one(problem: Problem) -> tuple[Problem, int]:
+    """Return a problem in units in which no distance is above 1, and how much such a unit is."""
+    if not isinstance(problem.metric, NormMetric):
+        return problem, 1
+    metric, unit = problem.metric.up_to_one()
+    return (problem if unit == 1 else replace(problem, metric=metric, accuracy=problem.accuracy / unit)), unit
+
+
+def in_units(solve: Callable[[Problem, Limits], Bounds]) -> Callable[[Problem, Limits], Bounds]:
+    """Have a lane asked in units in which no distance is above 1."""
+
+    @wraps(solve)
+    def solved(problem: Problem, limits: Limits) -> Bounds:
+        asked, unit = up_to_one(problem)
+        if unit == 1:
+            return solve(problem, limits)
+        report = limits.on_progress
+        if report is not None:
+            limits = replace(limits, on_progress=lambda low, high, calls: report(low * unit, high * unit, calls))
+        found = solve(asked, limits)
+        upper = None if found.point is None else problem.distance(found.point)
+        return replace(found, lower=found.lower * unit, upper=upper)
+
+    return solved
