@@ -53,7 +53,7 @@ def _with_one_undone(problem: Problem, point: Point) -> list[Point]:
     ]
 
 
-FARTHER = Fraction(1, 10)
+FARTHER_FOR_PLAINNESS = Fraction(1, 10)
 """A plainer value may be farther from one's own by this share of the change."""
 
 DIGITS = 15
@@ -106,7 +106,7 @@ def _plainer(problem: Problem, point: Point, j: int) -> Iterator[Value]:
         if multiple == at:
             return
         number = feature.nearest(float(multiple)) if isinstance(feature, Real) else int(multiple)
-        if abs(multiple - at) <= FARTHER * abs(at - Fraction(own)) and feature.has(number):
+        if abs(multiple - at) <= FARTHER_FOR_PLAINNESS * abs(at - Fraction(own)) and feature.has(number):
             yield number
 
 
