@@ -22,6 +22,7 @@ from mace.answer.nearest import NearestRows
 from mace.answer.outside import Admitted, Outside, admitted, check_outside
 from mace.answer.question import Question
 from mace.answer.region import RecourseRegion, Widening
+from mace.answer.round_ways import LANE, AskRound, round_levers, round_ways
 from mace.answer.rounding import RoundTo, Unrounded, rounded
 from mace.answer.scoring import Measure, with_scores
 from mace.certify.statement import Statement, check_can_state
@@ -31,7 +32,7 @@ from mace.constraints.causal import Causal, check_conditions
 from mace.constraints.differ import Differ
 from mace.distances import as_distance
 from mace.errors import InvalidOption, InvalidRow, InvalidSpace, UnsupportedModel, cut, did_you_mean
-from mace.forms import TreeEnsemble
+from mace.forms import Network, TreeEnsemble
 from mace.models import Reading
 from mace.models.live import LiveModel
 from mace.models.reading import FurtherFeatures
@@ -137,6 +138,7 @@ class Explainer:
             raise InvalidOption(f"causes={causes!r}; make it with mace.Causal({{effect: function}}).")
         self.causes = causes
         self._programs = {} if causes is None else causes.programs(space)
+        self._whole: Explainer | None = None
         self._of_round_values: dict[tuple[tuple[str, float], ...], tuple[Explainer, tuple[Constraint, ...]]] = {}
         self._of_rows: OrderedDict[FeatureSpace, Explainer] = OrderedDict()
 
@@ -239,13 +241,14 @@ class Explainer:
         certify : bool
             Whether each answer gets a certificate, a proof that :func:`~mace.verify` checks without the solver that found it.
         digits : int or mapping of str to int, optional
-            So many decimals for real answers, or for those of some features. Of trees, ``digits=2`` is ``round_to=0.01``. Of other models,
-            and with causes or ``robust``, the answer is rounded afterwards, where that leaves it valid, and is ``feasible`` where it is
-            farther then.
+            So many decimals for real answers, or for those of some features: ``digits=2`` asks for multiples of 0.01, as ``"auto"`` does
+            for those of the data. Where that cannot be asked, as with causes or ``robust``, the answer is rounded afterwards, where that
+            leaves it valid, and is ``feasible`` where it is farther then.
         round_to : number, mapping of str to number, "auto" or None
             Answers are multiples of this number, counted from 0, and proved nearest among such: ``{"income": 100}``. ``"auto"``: as the
-            data are written that the space was inferred from (``space.round_to``), for trees and their ensembles. Where no round answer
-            exists, one that is not is given. ``None``: any number that the space has.
+            data are written that the space was inferred from (``space.round_to``); of linear models and networks proved nearest among
+            such that change no other features than the nearest row of all. Where no round answer exists, one that is not is given.
+            ``None``: any number that the space has.
         on_progress : callable, optional
             Receives (lower, upper, calls).
 
@@ -287,11 +290,8 @@ class Explainer:
             return made.of_outside(let_in.said, self.region, lambda: self._answer(row, plain).lower)
         steps = self._steps(question)
         if not steps:
-            return self._nearest(row, question, started)
-        with self._live.question():
-            explainer, kept = self._rounded(steps)
-        started += time.monotonic() - begun
-        asked = question.over(explainer.space, kept, round_to=None, digits=None)
+            return (self._round_sum if self._steps_of_sums(question) else self._nearest)(row, question, started)
+        explainer, asked, started = self._about_round_values(question, steps, started)
         made = explainer._nearest(self.space.validate(row), asked, started, is_last=False)
         if made.status == Status.REACHED:
             return replace(made, space=self.space)
@@ -326,12 +326,53 @@ class Explainer:
         let_in = admitted(self.space, row, self.outside)
         return self.space if let_in is None else let_in.space
 
+    def _about_round_values(
+        self, question: Question, steps: dict[str, float], started: float
+    ) -> tuple[Explainer, Question, float]:
+        """Return the explainer and the question over round values, and the clock: reading the model once more is not on it."""
+        begun = time.monotonic()
+        with self._live.question():
+            explainer, kept = self._rounded(steps)
+        asked = question.over(explainer.space, kept, round_to=None, digits=None)
+        return explainer, asked, started + time.monotonic() - begun
+
+    def _round_sum(self, row: Row, question: Question, started: float) -> Explanation:
+        """Answer a question about a model that adds up numbers: the nearest rows, then with round values of what they change."""
+        plain, row = question.but(round_to=None, digits=None), self.space.validate(row)
+        with self._live.question():
+            current = self._reading.ask([self.space.point(row)])[0]
+        made = self._nearest(row, plain, started, current=current)
+        found = round_ways(made, plain, question.steps, self._asks_round(row, plain, question.steps, started, current))
+        if found is None:
+            return made if question.digits is None else self._nearest(row, question, started)
+        return self._with_scores(found, question)
+
+    def _asks_round(
+        self, row: Row, plain: Question, steps: dict[str, float], started: float, current: Fraction | None = None
+    ) -> AskRound:
+        """Return what asks for the nearest round row under further constraints, in the lane that rounds by itself."""
+
+        def ask(further: tuple[Constraint, ...]) -> Explanation | None:
+            explainer, asked, since = self._about_round_values(plain, steps, started)
+            solver = LANE if isinstance(self._reading.form, Network) else plain.solver
+            asked = asked.but(constraints=(*asked.constraints, *further), count=1, solver=solver)
+            try:
+                return explainer._nearest(row, asked, since, is_last=False, current=current)
+            except InvalidOption:
+                return None
+
+        return ask
+
+    def _steps_of_sums(self, question: Question) -> dict[str, float]:
+        """Return the step of each feature whose values are made round when it is known which features an answer changes."""
+        is_sum = isinstance(self._reading.form, Network) and self.causes is None and question.solver in ("auto", LANE)
+        return question.steps if is_sum else {}
+
     def _steps(self, question: Question) -> dict[str, float]:
-        """Return the step of each feature whose answers are to be round; none with causes, which numbers follow from that are not."""
+        """Return the step of each feature, where round rows alone are asked about; none with causes, whose effects are of any size."""
         if self.causes is not None:
             question.check_can_only_shorten("causes")
             return {}
-        # Where a sum decides, the nearest round row makes up for the rounding by small changes of other features, which nobody wants.
         is_wanted = isinstance(self._reading.form, TreeEnsemble) or question.is_rounding_given
         return question.steps if is_wanted else {}
 
@@ -342,13 +383,20 @@ class Explainer:
             # What is read now must be what was read then.
             self._live.check()
             space, kept = rounded(self.space, steps)
-            self._of_round_values[key] = Explainer(self.model, space, unread=self.unread), kept
+            made = Explainer(self.model, space, unread=self.unread)
+            made._whole = self
+            self._of_round_values[key] = made, kept
         return self._of_round_values[key]
 
-    def _nearest(self, row: Row, question: Question, started: float, *, is_last: bool = True) -> Explanation:
-        """Answer a question over this space; say which constraints are to blame for no answer only where no other is asked after it."""
+    def _nearest(
+        self, row: Row, question: Question, started: float, *, is_last: bool = True, current: Fraction | None = None
+    ) -> Explanation:
+        """Answer a question over this space; say which constraints are to blame for no answer only where no other is asked after it.
+
+        ``current`` is the model's outcome of the row, where it is known already.
+        """
         with without_pauses(question.time_limit), self._live.question():
-            problem, current = self._problem(row, question)
+            problem, current = self._problem(row, question, current)
             there = question.if_reached(self._reading, problem.factual, current, started)
             if there is not None:
                 return self._with_scores(there, question)
@@ -392,7 +440,9 @@ class Explainer:
         rows = NearestRows(question.solver, problem, lane)
         find = rows if self.causes is None else NearestInterventions(self._programs, rows)
         limits = question.limits(started + lane.preparing)
-        return Driver(self._reading, question, problem, find, limits, self.region, statement)
+        # A region is of all values, round or not.
+        widen = (self._whole or self).region
+        return Driver(self._reading, question, problem, find, limits, widen, statement)
 
     def explain_many(self, frame: Any, *, id: str | None = None, **options: Unpack[BatchOptions]) -> Batch:  # noqa: A002
         """Explain every row of a frame, in order; a row that cannot be explained is an answer of status ``error``.
@@ -503,14 +553,16 @@ class Explainer:
         accuracy: float = 1e-6,
         time_limit: float | None = None,
         solver: str = "auto",
+        round_to: RoundTo = "auto",
     ) -> Levers:
         """Return the menu of levers: the smallest sets of features that suffice, each with its nearest answer, and sets that do not.
 
-        With causes, the sets are of features that are acted upon; what follows from them is no part of a set.
+        Which sets suffice is proved of all values; the answers have round ones, and are nearest among these. With causes, the sets are of
+        features that are acted upon; what follows from them is no part of a set.
 
         Parameters
         ----------
-        row, target, distance, constraints, accuracy, time_limit, solver
+        row, target, distance, constraints, accuracy, time_limit, solver, round_to
             As for :meth:`explain`.
         most : int
             The menu ends there.
@@ -527,16 +579,24 @@ class Explainer:
             accuracy=accuracy,
             time_limit=time_limit,
             solver=solver,
+            round_to=round_to,
             classes=self.classes,
         )
         own, let_in = self._at(row)
-        asked = question if let_in is None else question.over(own.space, let_in.kept)
+        if let_in is not None:
+            question = question.over(own.space, let_in.kept)
         with own._live.question():
-            problem, current = own._problem(row, asked)
-            there = asked.if_reached(own._reading, problem.factual, current, started)
-            if there is not None:
-                return Levers((), (), complete=True, reason=there.reason)
-            return menu(own._driver(asked, problem, started), most)
+            return own._levers(row, question, most, started)
+
+    def _levers(self, row: Row, question: Question, most: int, started: float) -> Levers:
+        problem, current = self._problem(row, question)
+        there = question.if_reached(self._reading, problem.factual, current, started)
+        if there is not None:
+            return Levers((), (), complete=True, reason=there.reason)
+        made, plain = menu(self._driver(question, problem, started), most), question.but(round_to=None)
+        steps = self._steps(question) or self._steps_of_sums(question)
+        asks = self._asks_round(self.space.validate(row), plain, steps, started, current)
+        return round_levers(made, self.space, steps, asks) if steps else made
 
     @_watched
     def region(
@@ -592,10 +652,10 @@ class Explainer:
             return widening.region(complete=False)
         return widening.region(complete=True)
 
-    def _problem(self, row: Row, question: Question) -> tuple[Problem, Fraction]:
-        """Return the problem of a row, and the outcome of the row itself."""
+    def _problem(self, row: Row, question: Question, current: Fraction | None = None) -> tuple[Problem, Fraction]:
+        """Return the problem of a row, and the outcome of the row itself, which is asked for where it is not known."""
         factual = self.space.point(row)
-        current = self._reading.ask([factual])[0]
+        current = self._reading.ask([factual])[0] if current is None else current
         return self._bound(factual, question, current), current
 
     def _bound(self, factual: Point, question: Question, current: Fraction) -> Problem:

@@ -29,7 +29,7 @@ def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return dict(inspect.signature(function).parameters)
 
 
-DEFINED = {name: each for name, each in parameters(Question).items() if name not in ("space", "classes")}
+DEFINED = {name: each for name, each in parameters(Question).items() if name not in ("space", "classes", "kept")}
 
 
 def test_explain_takes_exactly_the_options_of_a_question_in_their_order() -> None:

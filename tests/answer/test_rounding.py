@@ -53,11 +53,14 @@ def multiples(feature: Any, step: float | None) -> list[Any]:
     return [float(k * unit) for k in range(-(-low // unit), high // unit + 1)]
 
 
-def nearest(model: Any, space: mace.FeatureSpace, row: dict[str, Any], steps: dict[str, float]) -> float | None:
-    """Return the least distance among round rows that the model puts elsewhere, by trying all."""
+def nearest(
+    model: Any, space: mace.FeatureSpace, row: dict[str, Any], steps: dict[str, float], of: set[str] | None = None
+) -> float | None:
+    """Return the least distance among round rows, or those that change some features only, that the model puts elsewhere, by trying all."""
     numbers = ("rate", "amount", "years")
     values = {name: sorted({*multiples(space[name], steps.get(name)), row[name]}) for name in numbers}
     values["kind"] = ["x", "y", "z"]
+    values |= {name: [row[name]] for name in space if of is not None and name not in of}
     every = pd.DataFrame(list(itertools.product(*(values[name] for name in space))), columns=list(space))
     every = every.astype({"amount": int, "years": int})
     distance = (every.kind != row["kind"]).astype(float)
@@ -183,10 +186,72 @@ def test_noise_and_causes_are_not_asked_about_round_values() -> None:
         causal.explain(frame.iloc[0], round_to=1)
 
 
-def test_sums_are_not_asked_about_round_values_by_themselves() -> None:
-    assert explained(1)[-1].round_to == {}
-    assert explained(1, digits=1)[-1].round_to == {}
-    assert explained(1, round_to={"rate": 0.5})[-1].round_to == {"rate": 0.5, "amount": 10}
+@pytest.mark.parametrize("seed", range(1, 24, 2))
+def test_a_sums_answer_is_the_nearest_round_one_that_changes_no_other_features(seed: int) -> None:
+    model, space, row, answer = explained(seed, certify=True)
+    raw = mace.Explainer(model, space).explain(row, round_to=None)
+    changed = {change.feature for change in raw[0].changes}
+    assert {change.feature for change in answer[0].changes} <= changed
+    assert answer.status == "optimal"
+    assert answer.lower_unrounded == raw.lower <= answer.lower
+    if not answer.rounds_changes:
+        assert answer[0].values == raw[0].values
+        return
+    assert answer.round_to == {"rate": 0.1, "amount": 10}
+    best = nearest(model, space, row, answer.round_to, changed)
+    assert best is not None
+    assert answer[0].distance == pytest.approx(best, abs=2e-6)
+    assert "proved nearest among round values of the features it changes" in answer.headline()
+    assert f"of all rows, that none is nearer than {raw.lower:.6g}" in answer.why()
+    assert mace.Explanation.from_json(answer.to_json()).headline() == answer.headline()
+    for certificate in (answer[0].certificate, answer.certificate):
+        assert certificate is not None
+        assert mace.verify(certificate, model).valid
+    assert answer[0].certificate.claim["lower"] == answer.lower
+    assert answer.certificate.claim["lower"] == raw.lower
+
+
+def test_several_answers_of_a_sum_are_round_and_still_differ() -> None:
+    answered = [explained(seed, count=3) for seed in range(1, 30, 2)]
+    some = [answer for _, _, _, answer in answered if answer.rounds_changes and len(answer) > 1]
+    assert len(some) >= 5
+    for answer in some:
+        sets = [{change.feature for change in each.changes} for each in answer]
+        assert not any(a <= b for a, b in itertools.permutations(sets, 2))
+        assert [each.distance for each in answer] == sorted(each.distance for each in answer)
+        assert "of the features each changes" in answer.headline()
+        assert "round" not in answer.no_further()
+        for each in answer:
+            assert float(each.values["amount"]) % 10 == 0
+            assert (
+                Fraction(repr(each.values["rate"])) % Fraction(1, 10) == 0
+                or each.values["rate"] == answer.factual["rate"]
+            )
+
+
+def test_digits_and_steps_of_sums() -> None:
+    short = explained(1, digits=0)[-1]
+    assert short.status == "optimal"
+    assert short.round_to == {"rate": 1.0, "amount": 10}
+    assert explained(1, round_to=None)[-1].round_to == {}
+    given = explained(1, round_to={"rate": 0.5})[-1]
+    assert given.round_to == {"rate": 0.5, "amount": 10}
+    assert not given.rounds_changes
+
+
+def test_answers_of_many_features_and_other_lanes_stay_as_they_are() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 1000, (200, 8)) / 10, columns=[f"x{k}" for k in range(8)])
+    labels = (frame.sum(axis=1) > 400).astype(int)
+    model = LogisticRegression(max_iter=5000).fit(frame, labels)
+    explainer = mace.Explainer(model, mace.FeatureSpace.from_frame(frame))
+    row = frame[model.predict(frame) == 0].iloc[0]
+    everywhere = explainer.explain(row, distance="linf")
+    assert len(everywhere[0].changes) == 8
+    assert everywhere.round_to == {}
+    assert everywhere.status == "optimal"
+    assert explainer.explain(row).rounds_changes
+    assert explainer.explain(row, solver="milp").round_to == {}
 
 
 def test_batches_files_and_pickles_carry_it() -> None:
@@ -232,3 +297,36 @@ def test_a_sensitive_feature_is_hinted_at_where_its_ends_are_not_round() -> None
     answer = mace.Explainer(model, mace.FeatureSpace.from_frame(frame)).explain(frame.iloc[0], round_to={"age": 7})
     assert answer.round_to["age"] == 7
     assert "'age'" in answer.hints[0]
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_a_menu_has_round_answers_and_its_proofs_are_of_all_rows(seed: int) -> None:
+    model, space, row, _ = explained(seed)
+    explainer = mace.Explainer(model, space)
+    menu, raw = explainer.levers(row), explainer.levers(row, round_to=None)
+    assert menu.round_to == {"rate": 0.1, "amount": 10}
+    assert raw.round_to == {}
+    assert {lever.features for lever in menu} == {lever.features for lever in raw}
+    assert menu.insufficient == raw.insufficient
+    assert menu.complete
+    for lever in menu:
+        best = nearest(model, space, row, menu.round_to, set(lever.features))
+        assert best is not None
+        assert lever.counterfactual.distance == pytest.approx(best, abs=2e-6)
+        assert {change.feature for change in lever.counterfactual.changes} == set(lever.features)
+
+
+@pytest.mark.parametrize("seed", [2, 3, 5, 6, 7])
+def test_the_ends_of_a_region_are_round_and_inside_what_is_proved(seed: int) -> None:
+    model, space, row, answer = explained(seed, constraints=["rate changes", "amount changes"])
+    region = answer[0].region(["rate", "amount"])
+    assert region == mace.Explainer(model, space).region(answer[0], ["rate", "amount"])
+    assert answer[0].values["rate"] != row["rate"]
+    for name, step in (("rate", 0.1), ("amount", 10)):
+        ends, feature = region[name], space[name]
+        assert ends.low <= answer[0].values[name] <= ends.high  # type: ignore[operator]
+        assert Fraction(repr(ends.low)) % Fraction(repr(step)) == 0
+        assert Fraction(repr(ends.high)) % Fraction(repr(step)) == 0
+        grid = [value for value in multiples(feature, step) if ends.low <= value <= ends.high]
+        rows = pd.DataFrame([{**answer[0].values, name: value} for value in grid])
+        assert set(model.predict(rows.astype({"amount": int}))) == {answer[0].prediction}

@@ -20,6 +20,7 @@ from sklearn.ensemble import (
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    VotingClassifier,
 )
 from sklearn.feature_selection import SelectFromModel, SelectKBest, VarianceThreshold, f_classif
 from sklearn.impute import KNNImputer, SimpleImputer
@@ -482,3 +483,30 @@ def test_a_certificate_of_a_pipeline_is_verified_with_the_pipeline() -> None:
     assert mace.verify(best.certificate, model).outcome == "valid"
     other = make_pipeline(encoded(PowerTransformer()), RandomForestClassifier(4, max_depth=5, random_state=1))
     assert mace.verify(best.certificate, other.fit(frame, labels)).outcome == "refuted"
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda model: Pipeline([("model", model)]),
+        lambda model: Pipeline([("nothing", "passthrough"), ("model", model)]),
+        lambda model: Pipeline([("inner", Pipeline([("model", model)]))]),
+        lambda model: VotingClassifier([("a", Pipeline([("model", model)]))]),
+    ],
+    ids=["alone", "passthrough", "twice", "voting"],
+)
+@pytest.mark.parametrize(
+    "model",
+    [LogisticRegression(), RandomForestClassifier(3, max_depth=3, random_state=0)],
+    ids=lambda m: type(m).__name__,
+)
+def test_a_pipeline_without_steps_before_its_model_is_that_model(wrap: Any, model: Any) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=80), "b": rng.integers(0, 9, 80)})
+    labels = (frame.a + frame.b / 3 + rng.normal(size=80) > 1).astype(int)
+    space, row = FeatureSpace.from_frame(frame), frame.iloc[0]
+    wrapped = wrap(clone(model)).fit(frame, labels)
+    found = mace.Explainer(wrapped, space).explain(row, certify=True)
+    alone = mace.Explainer(clone(model).fit(frame, labels), space).explain(row)
+    assert found[0].distance == pytest.approx(alone[0].distance, abs=2e-6)
+    assert mace.verify(found[0].certificate, wrapped).valid

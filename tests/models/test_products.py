@@ -177,6 +177,12 @@ REFUSED = {
     "two real numbers": (TWO_REAL, [PolynomialFeatures(2, interaction_only=True)], TREES["tree"], "multiplies 'x' and 'z'"),
     "a linear model": (TWO_REAL, [PolynomialFeatures(2)], LogisticRegression(), "not piecewise linear"),
     "a network": (WHOLE, [levels(), PolynomialFeatures(2)], MLPClassifier((2,), max_iter=5), "before a network.*multiplies"),
+    "levels, scaled, before a network": (
+        WHOLE,
+        [levels(), PolynomialFeatures(2, interaction_only=True), StandardScaler()],
+        MLPClassifier((2,), max_iter=5),
+        "step 'polynomialfeatures'.*(products with levels are read before trees|a product of numbers is not piecewise linear)",
+    ),
     "zero for missing": (
         FeatureSpace({"n": integer(1, 9), "m": integer(1, 9)}), [PolynomialFeatures(2, interaction_only=True)],
         lightgbm.LGBMClassifier(n_estimators=3, zero_as_missing=True, verbose=-1), "take 0 for missing",

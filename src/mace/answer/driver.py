@@ -16,7 +16,7 @@ from mace.answer.hints import hints_of
 from mace.answer.nearest import Find, Found
 from mace.answer.question import Question
 from mace.answer.region import RecourseRegion
-from mace.answer.simplify import shortened, tidy
+from mace.answer.simplify import shortened, simple
 from mace.certify.certificate import VERSION, Certificate
 from mace.certify.statement import Statement, row_of
 from mace.constraints import Condition, Constraint
@@ -123,7 +123,7 @@ class Driver:
             if bounds.point is None:
                 yield Attempt(found.lanes, bounds, certificate=certificate_of(stated, found))
                 return
-            point = tidy(found.problem, bounds.point, bounds.lower, self.limits)
+            point = simple(found.problem, bounds.point, bounds.lower, self.limits)
             point = shortened(found.problem, point, question.decimals, self.limits)
             bare = self._without_padding(found, point, earlier)
             if bare is None:
@@ -166,7 +166,7 @@ class Driver:
             return None
         if found.bounds.point is None:
             raise Undecided(found.bounds.reason)
-        point = tidy(found.problem, found.bounds.point, found.bounds.lower, self.limits)
+        point = simple(found.problem, found.bounds.point, found.bounds.lower, self.limits)
         moved = zip(self.problem.space, point, self.problem.factual, strict=True)
         return frozenset(name for name, new, old in moved if new != old), self._counterfactual(found, point)
 

@@ -69,6 +69,9 @@ class Explanation(Sequence[Counterfactual]):
         Where the status is ``infeasible``: the constraints that are to blame, as few as were found; read from JSON, their texts.
     round_to : dict of str to number
         Of what the answers' values are multiples: ``lower`` and the proofs are about such rows alone. Empty where any number counted.
+    rounds_changes : bool
+        Whether they are about such rows that, moreover, change no other features than the answer, as of linear models and networks.
+        :attr:`lower_unrounded` is about all rows.
     outside : str
         Where the row lies outside the space, and its explainer lets it in: what was let in, in words; empty otherwise. It stands in
         ``reason`` too, and ``space`` is that of the row.
@@ -94,6 +97,7 @@ class Explanation(Sequence[Counterfactual]):
     diversity: str = ""
     conflict: tuple[object, ...] = ()
     round_to: dict[str, float] = field(default_factory=dict)
+    rounds_changes: bool = False
     _scores: AnswerScores | None = field(default=None, repr=False, compare=False)
     _unrounded: Unrounded | None = field(default=None, repr=False, compare=False)
     outside: str = ""
@@ -195,7 +199,8 @@ class Explanation(Sequence[Counterfactual]):
     @property
     def among(self) -> str:
         """Words that follow what is proved where answers are round; empty where they may be any row."""
-        return " among round values" if self.round_to else ""
+        of = f" of the features {'each' if len(self) > 1 else 'it'} changes" if self.rounds_changes else ""
+        return f" among round values{of}" if self.round_to else ""
 
     def _scored(self) -> str:
         text = "" if self._scores is None or self.score_of == "prediction" else self._scores.text(0)
@@ -205,11 +210,10 @@ class Explanation(Sequence[Counterfactual]):
         """Return in one line that no further answer exists; empty where that is not proved."""
         if not self.exhausted or not self:
             return ""
+        among = "" if self.rounds_changes else self.among
         if "sets" in self.diversity:
-            return f"No further set of features leads there, but more or fewer of these: proved{self.among}."
-        return (
-            f"No further counterfactual exists{' that differs as asked' if self.diversity else ''}: proved{self.among}."
-        )
+            return f"No further set of features leads there, but more or fewer of these: proved{among}."
+        return f"No further counterfactual exists{' that differs as asked' if self.diversity else ''}: proved{among}."
 
     def why(self) -> str:
         """Return two sentences of plain English: what decided, and what is proved of it, what is not."""
@@ -343,6 +347,7 @@ class Explanation(Sequence[Counterfactual]):
             "diversity": self.diversity,
             "conflict": [str(constraint) for constraint in self.conflict],
             "round_to": self.round_to,
+            "rounds_changes": self.rounds_changes,
             **({"outside": self.outside} if self.outside else {}),
             "lower_unrounded": self.lower if self._unrounded is None else self._unrounded.known,
             "score": self.score,
@@ -384,6 +389,7 @@ class Explanation(Sequence[Counterfactual]):
             diversity=get("diversity", str) if "diversity" in data else "",
             conflict=tuple(map(str, get("conflict", list))) if "conflict" in data else (),
             round_to=steps,
+            rounds_changes=get("rounds_changes", bool) if "rounds_changes" in data else False,
             outside=get("outside", str) if "outside" in data else "",
             _unrounded=Unrounded(None, get("lower_unrounded", float | None)) if steps else None,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar, overload
 
 from mace.answer.conflicts import Undecided
@@ -42,12 +42,15 @@ class Levers(Sequence[Lever]):
         Proved: every set that suffices contains one of the menu.
     reason : str
         Why it is not complete, or that the row is at the target already; empty otherwise.
+    round_to : dict of str to number
+        Of what the answers' values are multiples: each is nearest among such rows. Empty where any number counted.
     """
 
     levers: tuple[Lever, ...]
     insufficient: tuple[tuple[str, ...], ...]
     complete: bool
     reason: str = ""
+    round_to: dict[str, float] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.levers)

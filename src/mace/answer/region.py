@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,8 +11,8 @@ import numpy as np
 
 from mace.constraints import Constraint, fixed, one_of, within
 from mace.errors import cut
-from mace.exact import rounded_in
-from mace.space import Categorical, Date, Feature, FeatureSpace, Integer, Ordinal, Point, Real, Scalar
+from mace.exact import decimal_fraction, rounded_in
+from mace.space import Categorical, Date, Feature, FeatureSpace, Integer, Ordinal, Point, Real, Scalar, Value
 from mace.space.features import shown_level
 
 END_PRECISION = 2.0**-20
@@ -39,8 +40,9 @@ class Ends:
 class RecourseRegion(Mapping[str, Ends]):
     """Ranges of features in which every plausible row, all other features as in the answer, is proved to reach the target.
 
-    No single range can be widened without losing the proof (a real end: by more than a millionth of the feature's range), unless
-    ``complete`` is False, because time ran out.
+    Where the space knows how its data are rounded the ends are such values, rounded inward. No single range can be widened without
+    losing the proof (a real end: by more than a millionth of the feature's range, or such a step), unless ``complete`` is False, because
+    time ran out.
     """
 
     ends: dict[str, Ends]
@@ -67,7 +69,7 @@ class Widening:
 
     def __init__(self, space: FeatureSpace, point: Point, names: list[str], is_safe: IsSafe) -> None:
         self.space, self.names, self.is_safe = space, names, is_safe
-        at = dict(zip(space, point, strict=True))
+        self.at = at = dict(zip(space, point, strict=True))
         self.fixed = [name for name in space if name not in names]
         self.ranges: dict[str, tuple[int | float, int | float]] = {}
         self.levels: dict[str, list[int]] = {}
@@ -137,7 +139,7 @@ class Widening:
 
     def region(self, *, complete: bool) -> RecourseRegion:
         """Return what has been proved so far."""
-        ends: dict[str, Ends] = {}
+        ends, at = dict[str, Ends](), self.at
         for name in self.names:
             feature = self.space[name]
             if isinstance(feature, Categorical):
@@ -146,8 +148,26 @@ class Widening:
                 low, high = self.ranges[name]
                 if isinstance(feature, Real) and feature.is_single:
                     low, high = (float(end[0]) for end in rounded_in(np.array([low]), np.array([high]), feature.floats))
+                if name in self.space.round_to and not isinstance(feature, Ordinal):
+                    low, high = _rounded_in(feature, self.space.round_to[name], (low, at[name], high))
                 ends[name] = Ends(_shown(feature, low), _shown(feature, high))
         return RecourseRegion(ends, complete)
+
+
+def _rounded_in(
+    feature: Real | Integer, step: float, ends: tuple[int | float, Value, int | float]
+) -> tuple[int | float, int | float]:
+    """Return the ends of a range as multiples of a step inside it, the answer's own value included; ends of the feature stay."""
+    (low, own, high), unit = ends, decimal_fraction(step)
+    assert own is not None
+    number: type[int] | Callable[[float], float] = feature.nearest if isinstance(feature, Real) else int
+    first, last = (
+        number(float(up * unit)) for up in (math.ceil(Fraction(low) / unit), math.floor(Fraction(high) / unit))
+    )
+    return (
+        low if low == feature.low else min(first, own),
+        high if high == feature.high else max(last, own),
+    )
 
 
 def _ends(feature: Feature) -> tuple[int | float, int | float]:

@@ -44,7 +44,7 @@ class AnswerScores:
         Gives them, where they are not known yet.
     """
 
-    __slots__ = ("_ask", "_values", "of", "threshold")
+    __slots__ = ("_ask", "_texts", "_values", "of", "threshold")
 
     def __init__(
         self,
@@ -55,6 +55,7 @@ class AnswerScores:
     ) -> None:
         self.of, self.threshold = of, threshold
         self._values, self._ask = values, ask
+        self._texts: dict[int, str] = {}
 
     @property
     def values(self) -> Sequence[float]:
@@ -77,6 +78,11 @@ class AnswerScores:
 
     def text(self, place: int) -> str:
         """Return ``P(good) 0.38 -> 0.56, threshold 0.5`` for an answer, ``P(good) 0.38`` for the row; empty where not known."""
+        if place not in self._texts:
+            self._texts[place] = self._text(place)
+        return self._texts[place]
+
+    def _text(self, place: int) -> str:
         before, after = self.at(0), self.at(place)
         if before is None or after is None:
             return ""

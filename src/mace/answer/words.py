@@ -82,7 +82,9 @@ def _proved(explanation: Explanation) -> str:
             if explanation.status == Status.OPTIMAL
             else f"; of the further answers not all is proved: {explanation.reason}"
         )
-        return f"{first}{rest or '; that the change would cause what it describes in the world is not'}."
+        least = explanation.lower_unrounded if explanation.rounds_changes else None
+        whole = "" if least is None else f"; of all rows, that none is nearer than {least:.6g}"
+        return f"{first}{whole}{rest or '; that the change would cause what it describes in the world is not'}."
     if explanation.reason.startswith(NOT_PROVED):
         return f"It is {explanation.reason}; a smaller change may do, {near}."
     share = 0.0 if not best.distance else best.lower / best.distance

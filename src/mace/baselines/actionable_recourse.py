@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix, hstack, vstack
 
 from mace.baselines.columns import Floats, decoded
 from mace.baselines.traits import Traits
-from mace.distances.distance import NormMetric
+from mace.distances import NormMetric
 from mace.distances.l1 import L1
 from mace.distances.linf import LInf
 from mace.errors import InvalidDistance, InvalidTarget, UnsupportedModel

@@ -108,12 +108,12 @@ def read_distance(entry: object) -> Distance | FunctionDistance:
             if len(text) > LONGEST_FORMULA:
                 raise InvalidCertificate(f"{where}: a text of {len(text)} characters is too long.")
             return FunctionDistance(text)
-        case {"kind": "norms", "l0": l0, "l1": l1, "linf": linf, "l2": l2, "weights": dict(weights), **rest} if (
-            rest.keys() <= {"others"}
+        case {"kind": "norms", "l0": l0, "l1": l1, "linf": linf, "l2": l2, "weights": weights, **rest} if (
+            rest.keys() <= {"others", "data"} and isinstance(weights, dict | str)
         ):
             others: Any = rest.get("others", {})
             try:
-                return Distance(l0, l1, linf, l2, weights, others)
+                return Distance(l0, l1, linf, l2, weights, others, rest.get("data"))
             except MaceError as error:
                 raise InvalidCertificate(f"{where}: {error}") from error
     raise InvalidCertificate(f"{where}: {entry!r:.80} is not a distance of kind norms or function.")

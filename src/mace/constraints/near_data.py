@@ -251,6 +251,10 @@ def near_data(frame: Any, k: int = 1, radius: float = 0.1, distance: object = "l
     metric = Distance(**distance) if isinstance(distance, Mapping) else as_distance(distance)
     if not isinstance(metric, Distance):
         raise InvalidConstraint("near_data: the distance is a function; use a norm or mace.Distance(...).")
+    if metric.weights == "percentile":
+        raise InvalidConstraint(
+            "near_data: weights='percentile' is not known here; use a norm, weights of your own or 'mad'."
+        )
     return NearData(names, rows, count, float(reach), metric)
 
 

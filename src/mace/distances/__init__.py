@@ -4,13 +4,11 @@ from mace.distances.distance import (
     NORMS,
     Distance,
     FunctionDistance,
-    Metric,
-    NormMetric,
     as_distance,
-    distance_down,
-    distance_up,
     point_values,
 )
+from mace.distances.metric import Metric, NormMetric, PartsMetric, distance_down, distance_up
+from mace.distances.percentile import PercentileMetric
 
 __all__ = [
     "NORMS",
@@ -18,6 +16,8 @@ __all__ = [
     "FunctionDistance",
     "Metric",
     "NormMetric",
+    "PartsMetric",
+    "PercentileMetric",
     "as_distance",
     "distance_down",
     "distance_up",

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.distances.change import change, change_command, differs, greatest_change, written_change
-from mace.distances.l0 import L0
-from mace.distances.norm import Norm, Parts
+from mace.distances.metric import FloatParts, Metric, NormMetric, PartsMetric, Shares, as_floats
+from mace.distances.norm import Parts
+from mace.distances.people import WAYS, deviation_weights, scales_of, summary
+from mace.distances.percentile import PercentileMetric
 from mace.errors import InvalidDistance, InvalidProgram, did_you_mean
-from mace.exact import decimal_fraction, root_down, root_up
+from mace.exact import decimal_fraction
 from mace.language import Symbol, divides_by_variable, parse, run, syntax
-from mace.language.syntax import total
 from mace.language.values import Reads
 from mace.registry import Registry
-from mace.space import RESERVED, FeatureSpace, Point, Value
+from mace.space import FeatureSpace, Point, Value
 from mace.space.decimals import decimal_of
 from mace.space.features import plain_scalar
 
@@ -39,48 +39,6 @@ WITH_ARGUMENT = ("l0", "l1", "linf", "l2")
 """Those that a :class:`Distance` has an argument for."""
 
 
-class Metric(Protocol):
-    """A distance from one factual.
-
-    ``measure`` is the distance to the ``power`` (2 for l2, else 1): exact where the distance itself need not be rational.
-    """
-
-    @property
-    def power(self) -> int:
-        """2 where the measure is the square of the distance, else 1."""
-        ...
-
-    def measure(self, point: Point) -> Fraction:
-        """Return the measure of a point, exactly."""
-        ...
-
-    def floats(self, deltas: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Return the measure of many rows of changes δ in floats; ``None`` where it is not a function of the changes."""
-        ...
-
-    def program(self) -> syntax.Program:
-        """Return the measure as a program over the features."""
-        ...
-
-    def reach(self, index: int, bound: Fraction) -> Fraction:
-        """Return the greatest change δ of one feature that a point within distance ``bound`` can have; 1 is any change, greater too."""
-        ...
-
-    def next_above(self, bound: Fraction) -> Fraction:
-        """Return the least distance above ``bound`` that a point can have; ``bound`` itself where that is not known."""
-        ...
-
-
-def distance_up(metric: Metric, measure: Fraction) -> Fraction:
-    """Return the distance of a measure, rounded up where it is irrational."""
-    return root_up(measure) if metric.power == 2 else measure
-
-
-def distance_down(metric: Metric, measure: Fraction) -> Fraction:
-    """Return the distance of a measure, rounded down where it is irrational."""
-    return root_down(measure) if metric.power == 2 else measure
-
-
 @dataclass(frozen=True)
 class Distance:
     """A convex combination of norms with a weight for each feature.
@@ -91,9 +49,14 @@ class Distance:
         The shares, none negative, with sum 1 (to within 1e-9; then normalised exactly). Weights alone are those of l1.
     l2 : float
         1 or 0: l2 stands alone.
-    weights : mapping of str to float
+    weights : mapping of str to float, "mad" or "percentile"
         A positive weight for each feature that shall not count 1. Features that are not named count 1, unlike those of
-        :func:`~mace.changes_at_most`, which do not count.
+        :func:`~mace.changes_at_most`, which do not count. ``"mad"``: a change of a number by the median absolute deviation of its
+        column costs as much as another category. ``"percentile"``: a change of a number, or of a level in an order, costs the share
+        of people whose values it passes.
+    data : data frame, optional
+        The people that ``"mad"`` and ``"percentile"`` are about, with a column for each feature. Of it a number, or about twenty
+        values with how many people are at or below each, are kept for every column.
     others : mapping of str to float
         The shares of norms that other packages register as entry points of the group ``mace.distances``.
 
@@ -107,8 +70,9 @@ class Distance:
     l1: float = 0.0
     linf: float = 0.0
     l2: float = 0.0
-    weights: Mapping[str, float] = field(default_factory=dict)
+    weights: Mapping[str, float] | str = field(default_factory=dict)
     others: Mapping[str, float] = field(default_factory=dict)
+    data: Any = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.others, Mapping) or not self.others.keys() <= NORMS.keys() - set(WITH_ARGUMENT):
@@ -124,12 +88,8 @@ class Distance:
             raise InvalidDistance(f"The shares {' + '.join(self._shares)} add up to {whole}; they must add up to 1.")
         if self.l2 and self.l2 != whole:
             raise InvalidDistance("l2 cannot be mixed with other norms: its square is what is solved. Use l2=1 alone.")
-        if not isinstance(self.weights, Mapping):
-            raise InvalidDistance(f"weights is {self.weights!r}; give a dict from features to positive numbers.")
-        object.__setattr__(self, "weights", {name: plain_scalar(weight) for name, weight in self.weights.items()})
-        for name, weight in self.weights.items():
-            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
-                raise InvalidDistance(f"The weight of {name!r} is {weight!r}; it must be a positive number.")
+        object.__setattr__(self, "weights", _checked(self.weights))
+        object.__setattr__(self, "data", summary(self.weights, self.data))
 
     @property
     def _shares(self) -> dict[str, float]:
@@ -137,129 +97,70 @@ class Distance:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the arguments as plain data."""
-        made = {name: getattr(self, name) for name in WITH_ARGUMENT} | {"weights": dict(self.weights)}
-        return made | ({"others": dict(self.others)} if self.others else {})
+        weights = self.weights if isinstance(self.weights, str) else dict(self.weights)
+        made = {name: getattr(self, name) for name in WITH_ARGUMENT} | {"weights": weights}
+        further = {"others": dict(self.others) if self.others else None, "data": self.data}
+        return made | {name: value for name, value in further.items() if value is not None}
 
-    def from_factual(self, space: FeatureSpace, factual: Point) -> Metric:
+    def from_factual(self, space: FeatureSpace, factual: Point) -> PartsMetric:
         """Return the distance from ``factual``."""
-        for name in self.weights:
+        return self._metric(space, factual, tuple(self._shares.items()), self._weights(space))
+
+    def written_from(self, space: FeatureSpace, row: Point) -> PartsMetric:
+        """Return the distance from ``row`` with shares and weights as the decimals that are written: for limits on distances."""
+        shares = tuple((name, decimal_fraction(share)) for name, share in self._shares.items())
+        weights = tuple(each if isinstance(each, Fraction) else decimal_fraction(each) for each in self._weights(space))
+        return self._metric(space, row, shares, weights)
+
+    def _metric(
+        self,
+        space: FeatureSpace,
+        row: Point,
+        shares: tuple[tuple[str, float | Fraction], ...],
+        weights: tuple[float | Fraction, ...],
+    ) -> PartsMetric:
+        made, power = _shape(shares, weights), 2 if self.l2 else 1
+        if self.weights == "percentile":
+            return PercentileMetric(space, row, *made, power=power, scales=scales_of(space, self.data))
+        return NormMetric(space, row, *made, power=power)
+
+    def _weights(self, space: FeatureSpace) -> tuple[float | Fraction, ...]:
+        """Return the weight of each feature."""
+        if self.weights == "mad":
+            return deviation_weights(space, self.data)
+        given = {} if isinstance(self.weights, str) else self.weights
+        for name in given:
             if name not in space:
                 raise InvalidDistance(f"weights: there is no feature {name!r}.{did_you_mean(name, space)}")
-        shape = _shape(tuple(self._shares.items()), tuple(self.weights.get(name, 1) for name in space))
-        return NormMetric(space, factual, *shape, power=2 if self.l2 else 1)
-
-    def written_from(self, space: FeatureSpace, row: Point) -> NormMetric:
-        """Return the distance from ``row`` with shares and weights as the decimals that are written: for limits on distances."""
-        made = self.from_factual(space, row)
-        assert isinstance(made, NormMetric)
-        shares = tuple((name, decimal_fraction(share)) for name, share in self._shares.items())
-        weights = tuple(decimal_fraction(self.weights.get(name, 1)) for name in space)
-        if all(share == self._shares[name] for name, share in shares) and weights == made.weights:
-            return made
-        return NormMetric(space, row, *_shape(shares, weights), power=made.power)
+        return tuple(given.get(name, 1) for name in space)
 
     def __repr__(self) -> str:
         shares = [f"{name}={share:g}" for name, share in self._shares.items() if share]
-        listed = f"weights={dict(self.weights)!r}"
+        listed = f"weights={self.weights!r}"
         weights = listed if len(listed) <= 120 else f"weights of {len(self.weights)} features"
         return f"Distance({', '.join([*shares, *([weights] if self.weights else [])])})"
 
     def __str__(self) -> str:
         named = [name for name, share in self._shares.items() if share == 1]
         mixed = " + ".join(f"{share:g} {name}" for name, share in self._shares.items() if share)
-        return (named[0] if named else mixed) + (", weighted" if self.weights else "")
+        ways = {"mad": ", in median absolute deviations", "percentile": ", by the share of people passed"}
+        way = ways[self.weights] if isinstance(self.weights, str) else ", weighted" if self.weights else ""
+        return (named[0] if named else mixed) + way
 
 
-class FloatParts(NamedTuple):
-    """What a change of each feature contributes, as in :class:`Parts`, in floats."""
-
-    jump: NDArray[np.float64]
-    slope: NDArray[np.float64]
-    square: NDArray[np.float64]
-    peak: NDArray[np.float64]
-
-
-Shares = tuple[tuple[Norm, Fraction], ...]
-
-
-@dataclass(frozen=True)
-class NormMetric:
-    """A convex combination of norms from one factual.
-
-    ``parts`` is what each feature's change contributes, ``costs`` the same as floats; both are the same objects for the same
-    combination, so that what solvers make of them is made once.
-    """
-
-    space: FeatureSpace
-    factual: Point
-    norms: Shares
-    weights: tuple[Fraction, ...]
-    parts: tuple[Parts, ...]
-    costs: FloatParts
-    power: int = 1
-
-    def measure(self, point: Point, *, written: bool = False) -> Fraction:
-        """Return the measure of a point, exactly; of decimals, where ``written``."""
-        total = top = Fraction(0)
-        for feature, new, old, part in zip(self.space.values(), point, self.factual, self.parts, strict=True):
-            if new == old:
-                continue
-            delta = (written_change if written else change)(feature, new, old)
-            if delta:
-                total += part.jump + (part.slope + part.square * delta) * delta
-                top = max(top, part.peak * delta)
-        return total + top
-
-    def floats(self, deltas: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the measure of many rows of changes."""
-        weights = np.array([float(weight) for weight in self.weights])
-        return sum((float(share) * norm.floats(deltas, weights) for norm, share in self.norms), np.zeros(len(deltas)))
-
-    def program(self, *, written: bool = False) -> syntax.Program:
-        """Return the measure as a program: one δ a feature, of decimals where ``written``, then the norms of them."""
-        names = [f"{RESERVED}delta({name})" for name in self.space]
-        steps = [
-            change_command(name, feature, old, delta, written=written)
-            for (name, feature), old, delta in zip(self.space.items(), self.factual, names, strict=True)
-        ]
-        deltas = [syntax.Variable(name) for name in names]
-        changed = [
-            differs(name, feature, old) for (name, feature), old in zip(self.space.items(), self.factual, strict=True)
-        ]
-        terms = [(norm.expression(deltas, changed, self.weights), share) for norm, share in self.norms]
-        value = total(term if share == 1 else syntax.Binary("*", syntax.constant(share), term) for term, share in terms)
-        return syntax.Program(self.space.names, syntax.sequence([*steps, syntax.Return(value)]))
-
-    def reach(self, index: int, bound: Fraction) -> Fraction:
-        """Return the greatest change δ of one feature that a point within distance ``bound`` can have; 1 is any change, greater too."""
-        parts = self.parts[index]
-        if self.power == 2:
-            return min(Fraction(1), root_up(bound * bound / parts.square))
-        if parts.jump > bound:
-            return Fraction(0)
-        slope = parts.slope + parts.peak
-        return min(Fraction(1), (bound - parts.jump) / slope) if slope else Fraction(1)
-
-    def next_above(self, bound: Fraction) -> Fraction:
-        """Return the next multiple of 1/J for l0 with equal weights; no more is known of other distances."""
-        if len(self.norms) > 1 or not isinstance(self.norms[0][0], L0) or len(set(self.weights)) > 1:
-            return bound
-        grain = Fraction(1, len(self.weights))
-        return (bound // grain + 1) * grain
-
-    def up_to_one(self) -> tuple[NormMetric, int]:
-        """Return the distance in units in which no two rows are farther apart than 1, and how much such a unit is: a power of two."""
-        most = [greatest_change(feature) for feature in self.space.values()]
-        if all(each == 1 for each in most):
-            return self, 1
-        pairs = list(zip(most, self.parts, strict=True))
-        total = sum(part.jump + (part.slope + part.square * delta) * delta for delta, part in pairs)
-        total += max(part.peak * delta for delta, part in pairs)
-        unit = 1
-        while unit**self.power < total:
-            unit *= 2
-        norms, parts, costs = _divided(self.norms, self.parts, unit**self.power)
-        return replace(self, norms=norms, parts=parts, costs=costs), unit
+def _checked(weights: object) -> dict[str, float] | str:
+    """Return weights as plain numbers, or what they are made of."""
+    if isinstance(weights, str) and weights in WAYS:
+        return weights
+    if not isinstance(weights, Mapping):
+        raise InvalidDistance(
+            f"weights is {weights!r:.80}; give a dict from features to positive numbers, or 'mad' or 'percentile' with data=X_train."
+        )
+    made = {name: plain_scalar(weight) for name, weight in weights.items()}
+    for name, weight in made.items():
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
+            raise InvalidDistance(f"The weight of {name!r} is {weight!r}; it must be a positive number.")
+    return made  # type: ignore[return-value]
 
 
 @lru_cache(maxsize=64)
@@ -274,18 +175,7 @@ def _shape(
         if share and name != "l2" and any(part.square for part in NORMS.load(name)().parts(exact)):
             raise InvalidDistance(f"the norm {name!r} has squares; of these only l2 is known, alone.")
     parts = _mixed([(norm.parts(exact), share) for norm, share in norms], len(exact))
-    return norms, exact, parts, _as_floats(parts)
-
-
-@lru_cache(maxsize=64)
-def _divided(norms: Shares, parts: tuple[Parts, ...], by: int) -> tuple[Shares, tuple[Parts, ...], FloatParts]:
-    """Return norms, and what changes contribute to them, divided by a number."""
-    made = tuple(Parts(*(getattr(part, name) / by for name in FloatParts._fields)) for part in parts)
-    return tuple((norm, share / by) for norm, share in norms), made, _as_floats(made)
-
-
-def _as_floats(parts: tuple[Parts, ...]) -> FloatParts:
-    return FloatParts(*(np.array([float(getattr(part, name)) for part in parts]) for name in FloatParts._fields))
+    return norms, exact, parts, as_floats(parts)
 
 
 def _mixed(each: list[tuple[list[Parts], Fraction]], features: int) -> tuple[Parts, ...]:

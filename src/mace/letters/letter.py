@@ -134,7 +134,7 @@ def words_of(
         "number": number,
         "stays": [names.get(name, name) for name in explanation.factual if name not in (*changed, *hidden)],
         "is_proved": answer is None or answer.status == Status.OPTIMAL,
-        "among": " to round values" if explanation.round_to else "",
+        "among": f" to round values{' of the same' * explanation.rounds_changes}" if explanation.round_to else "",
         "share": f"{math.floor(100 * share)} %",
         "distance": None if answer is None else answer.distance,
         "lower": explanation.lower if answer is None else answer.lower,

@@ -387,11 +387,13 @@ def _form_of_pipeline(model: Any, space: FeatureSpace, columns: tuple[Column, ..
     from mace.models.preprocessing.traced import Traced
 
     _refuse_overrides(model, _base(model, "sklearn:Pipeline"))
+    before, final = split_pipeline(model)
+    if not before:
+        return form_of(final, space, columns)
     if not all(isinstance(column, Traced) for column in columns):
         raise UnsupportedModel(
             "cannot read a Pipeline inside another model. Put the encoder before the whole: make_pipeline(mace.Encoder(space), model)."
         )
-    _, final = split_pipeline(model)
     made, inner = preprocessed(model, columns, space)  # type: ignore[arg-type]
     form: Any = form_of(final, inner, made)
     found: Form = replace(form, space=space)

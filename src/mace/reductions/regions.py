@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import TypeAlias
 
-from mace.distances import NormMetric
+from mace.distances import PartsMetric
 from mace.exact import float_down, float_up
 from mace.language import syntax
 from mace.language.roundings import ROUNDINGS, operands, rounded_ends
@@ -134,7 +134,7 @@ def lies_in(region: Region, other: Region) -> bool:
 
 def within_reach(problem: Problem, region: Region, upper: Fraction | None) -> Region | None:
     """Return what is left of a region within a distance of the factual; ``None`` where nothing is."""
-    if upper is None or not isinstance(problem.metric, NormMetric):
+    if upper is None or not isinstance(problem.metric, PartsMetric):
         return region
     kept: Region = {}
     for (name, left), (low, high) in zip(region.items(), problem.box(upper), strict=True):

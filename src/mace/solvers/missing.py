@@ -10,7 +10,7 @@ from enum import Enum, auto
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.distances import NormMetric
+from mace.distances import PartsMetric
 from mace.problem import Problem
 from mace.solvers.domains import Allowed
 
@@ -40,7 +40,7 @@ class Patterns:
     """
 
     def __init__(self, problem: Problem, allowed: Sequence[Allowed]) -> None:
-        assert isinstance(problem.metric, NormMetric)
+        assert isinstance(problem.metric, PartsMetric)
         self.factual: Pattern = np.array([value is None for value in problem.factual])
         self._allowed = allowed
         self._free = [

@@ -19,7 +19,7 @@ from mace.certify.trees import checker as trees
 from mace.certify.verdict import CheckLane, Progress, Refuted, Unchecked, silent
 from mace.constraints.condition import GuardCondition
 from mace.constraints.typical import USUAL, Usual
-from mace.distances import NormMetric
+from mace.distances import PartsMetric
 from mace.language import syntax
 from mace.problem import Problem
 from mace.space import Feature, Integer, Ordinal
@@ -33,7 +33,7 @@ PROVE_BOXES: dict[str, CheckLane] = {
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
     """Raise unless it is shown that no plausible point nearer than ``lower`` is in the goal."""
-    if not isinstance(problem.metric, NormMetric):
+    if not isinstance(problem.metric, PartsMetric):
         raise Refuted("evidence: a proof by boxes is about norms")
     boxes = [read_box(problem, entry["ranges"]) for entry in evidence["boxes"]]
     check_cover(problem, lower, boxes)

@@ -15,12 +15,12 @@ import numpy as np
 from mace.certify.boxes.guards import may_hold
 from mace.certify.boxes.neighbours import DataRows, NeighbourSet
 from mace.certify.boxes.ranges import Piece, Span
-from mace.certify.trees.cells import CellAxis, Flags, Floats, Ints, cell_costs, make_axes, on_grid, threshold
+from mace.certify.trees.cells import CellAxis, Flags, Floats, Ints, cell_costs, make_axes, on_grid, scales_of, threshold
 from mace.certify.verdict import Refuted, Unchecked
 from mace.constraints.condition import GuardCondition
 from mace.constraints.near_data import Neighbours
 from mace.constraints.views import View
-from mace.distances import NormMetric
+from mace.distances import PartsMetric
 from mace.language import syntax
 from mace.problem import Problem
 from mace.space import Feature, Integer, Point, Real
@@ -98,10 +98,11 @@ class _Cover:
     """Cuts pieces until each is in a box, too far, or fails a condition."""
 
     def __init__(self, problem: Problem, axes: list[CellAxis], lower: Fraction | None, boxes: _Boxes) -> None:
-        assert isinstance(problem.metric, NormMetric)
+        assert isinstance(problem.metric, PartsMetric)
         self.problem, self.lower, self.boxes = problem, lower, boxes
         self.names, self.features = list(problem.space), list(problem.space.values())
         self.factual, self.parts = problem.factual, problem.metric.up_to_one()[0].parts
+        self.scales = scales_of(problem)
         self.axes, self.limit = axes, threshold(problem, lower)
         self.guards = [condition.guard for condition in problem.conditions if isinstance(condition, GuardCondition)]
         self.rows = [DataRows(problem, each, lower) for each in problem.conditions if isinstance(each, Neighbours)]
@@ -265,7 +266,7 @@ class _Cover:
         else:
             meets = (axis.high >= span.low) & (axis.low <= span.high)
             low, high = np.maximum(axis.low[meets], span.low), np.minimum(axis.high[meets], span.high)
-            add, top = cell_costs(self.features[j], self.factual[j], self.parts[j], low, high)
+            add, top = cell_costs(self.features[j], self.factual[j], self.parts[j], low, high, self.scales[j])
         self.known[j, span] = [(int(add.min()), int(top.min()))] if meets.any() else []
         return self.known[j, span]
 

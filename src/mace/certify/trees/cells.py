@@ -20,9 +20,10 @@ from mace.certify.verdict import Refuted, Unchecked
 from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.constraints.differ import CountDifferent
-from mace.distances import NormMetric
+from mace.distances import PartsMetric, PercentileMetric
 from mace.distances.change import change, written_change, written_range
 from mace.distances.norm import Parts
+from mace.distances.percentile import Percentiles
 from mace.exact import float_down, greatest_float, least_float, next_float, rounded_in
 from mace.language import holds, syntax
 from mace.problem import Problem
@@ -32,6 +33,9 @@ from mace.space.decimals import decimal_of, dtype_of
 SCALE = 2**58
 COST_ROUNDING = 1 - 2.0**-49
 """A cost takes at most ten roundings, each of at most 2^-53 of it."""
+
+FIVE_DOWN = 1 - 2.0**-50
+"""What is known to within five roundings, times this, is not above what it stands for."""
 
 WIDEST = 1e300
 """A range beyond this is not divided by in floats."""
@@ -90,8 +94,9 @@ class CellAxis:
 
 def make_axes(problem: Problem, cuts: list[Floats]) -> list[CellAxis]:
     """Return the axes of a problem; ``cuts`` are the values of each feature at which cells must end."""
-    assert isinstance(problem.metric, NormMetric)
+    assert isinstance(problem.metric, PartsMetric)
     metric, _ = problem.metric.up_to_one()
+    scales = scales_of(problem)
     guards = _single_guards(problem)
     earlier = [condition for condition in problem.conditions if isinstance(condition, CountDifferent)]
     never = any(not holds(guard, {}) for guard in guards.get("", []))
@@ -109,7 +114,7 @@ def make_axes(problem: Problem, cuts: list[Floats]) -> list[CellAxis]:
             low, high = _numeric_cells(name, feature, own, np.append(cuts[j], alike), guards.get(name, []))
         if never:
             low, high = low[:0], high[:0]
-        add, top = cell_costs(feature, own, parts, low, high)
+        add, top = cell_costs(feature, own, parts, low, high, scales[j])
         is_missing_allowed = feature.missing and _all_hold(guards.get(name, []), name, None) and not never
         lost = np.array([own is not None])
         missing_add, missing_top = change_costs(parts, lost.astype(np.float64), lost)
@@ -135,7 +140,7 @@ def make_axes(problem: Problem, cuts: list[Floats]) -> list[CellAxis]:
 
 def threshold(problem: Problem, lower: Fraction | None) -> int:
     """Return the cost, in units of 1 / SCALE, from which on a point is not nearer than ``lower``; ``None`` is any distance."""
-    assert isinstance(problem.metric, NormMetric)
+    assert isinstance(problem.metric, PartsMetric)
     metric, unit = problem.metric.up_to_one()
     return 2**62 if lower is None else math.ceil((lower / unit) ** metric.power * SCALE)
 
@@ -207,12 +212,22 @@ def _alike_borders(feature: Real | Integer, earlier: Value, condition: CountDiff
 # ---- costs
 
 
-def cell_costs(feature: Feature, own: Value, parts: Parts, low: Floats, high: Floats) -> tuple[Ints, Ints]:
+def scales_of(problem: Problem) -> tuple[Percentiles | None, ...]:
+    """Return by what people each feature's change is measured; ``None`` where by its range."""
+    metric = problem.metric
+    return metric.scales if isinstance(metric, PercentileMetric) else (None,) * len(problem.space)
+
+
+def cell_costs(
+    feature: Feature, own: Value, parts: Parts, low: Floats, high: Floats, scale: Percentiles | None = None
+) -> tuple[Ints, Ints]:
     """Return the least that a value of each cell adds to the sum of a distance, and its share in the maximum, in units of 1 / SCALE."""
-    return change_costs(parts, *_changes(feature, own, low, high))
+    return change_costs(parts, *_changes(feature, own, low, high, scale))
 
 
-def _changes(feature: Feature, own: Value, low: Floats, high: Floats) -> tuple[Floats, Flags]:
+def _changes(
+    feature: Feature, own: Value, low: Floats, high: Floats, scale: Percentiles | None
+) -> tuple[Floats, Flags]:
     """Return the least change δ in each cell, to within three roundings, and whether every value of it is a change."""
     if own is None:
         return np.ones(len(low)), np.ones(len(low), dtype=bool)
@@ -221,6 +236,8 @@ def _changes(feature: Feature, own: Value, low: Floats, high: Floats) -> tuple[F
     if isinstance(feature, Categorical):
         return (low != own).astype(np.float64), np.asarray(low != own)
     nearest = np.clip(float(own), low, high)
+    if scale is not None:
+        return scale.floats(float(own), nearest) * FIVE_DOWN, np.asarray(nearest != own)
     return np.abs(nearest - float(own)) / float(feature.range), np.asarray(nearest != own)
 
 

@@ -28,7 +28,7 @@ from mace.certify.trees.prices import Prices
 from mace.certify.trees.proof import ProofPart, ProofTree, read
 from mace.certify.verdict import Progress, Refuted
 from mace.constraints.differ import CountDifferent
-from mace.distances import NormMetric
+from mace.distances import PartsMetric
 from mace.forms import TreeEnsemble
 from mace.problem import Problem
 from mace.space import Point, Real
@@ -36,7 +36,7 @@ from mace.space import Point, Real
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
     """Raise unless it is shown that no plausible point nearer than ``lower`` is in the goal."""
-    if not isinstance(problem.form, TreeEnsemble) or not isinstance(problem.metric, NormMetric):
+    if not isinstance(problem.form, TreeEnsemble) or not isinstance(problem.metric, PartsMetric):
         raise Refuted("evidence: a proof of the tree lane is about tree ensembles and norms")
     proof = read(evidence, len(problem.space))
     decisions = Decisions(problem)

@@ -130,11 +130,7 @@ class Ground:
         """Return a column's row; where it fills missing values by another way than its row, also the row's value at the stand-in."""
         feature = self._features[column.feature]
         if column.joint is not None:
-            named = ", ".join(repr(self.space.names[j]) for j in column.reads)
-            raise UnsupportedModel(
-                f"cannot read {column.where} before a network, or a linear model of real numbers: it multiplies {named}, which is "
-                "not piecewise linear. Use trees, or a linear model whose features are all levels or whole numbers of narrow ranges."
-            )
+            raise self._refused_product(column)
         if column.lower is not None:
             made = column.lower(self)
             return made, self._at_stand_in(column, made)
@@ -155,6 +151,22 @@ class Ground:
             f"cannot read {column.where} of {self.space.names[column.feature]!r}, which is {kind}, before a linear model or network: it is "
             "not piecewise linear there. Use a scaler, trees, bins of every real feature before a linear model, or declare the feature as "
             "integer or levels if it is."
+        )
+
+    def _refused_product(self, column: Traced) -> UnsupportedModel:
+        """Return why a product of features is refused: two numbers make no lines, and those with levels have no reader here."""
+        while inner := [parent for parent in column.parents if parent.joint is not None]:
+            column = inner[0]
+        named = ", ".join(repr(self.space.names[j]) for j in column.reads)
+        numbers = sum(not is_leveled(self._features[j]) for j in column.reads)
+        why = (
+            "a product of numbers is not piecewise linear"
+            if numbers > 1
+            else "products with levels are read before trees, and before linear models of levels and whole numbers alone"
+        )
+        return UnsupportedModel(
+            f"cannot read {column.where} before a network, or a linear model of real numbers: it multiplies {named}, and {why}. "
+            "Use trees, or a linear model whose features are all levels or whole numbers of narrow ranges."
         )
 
     def _at_stand_in(self, column: Traced, made: Tensor) -> Fraction | None:

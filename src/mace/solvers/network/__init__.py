@@ -43,7 +43,7 @@ def supports(problem: Problem) -> str:
     if not isinstance(problem.form, Network):
         return "the model is not a network"
     if not isinstance(problem.metric, NormMetric):
-        return "the distance is a function"
+        return "the distance is a function, or counts people"
     if any(max(part.jump, part.slope, part.square, part.peak) < NARROWEST for part in problem.metric.parts):
         return "the weights of the distance lie too far apart for floats"
     for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True):

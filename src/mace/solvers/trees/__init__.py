@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 
 from mace.constraints.views import View
-from mace.distances import NormMetric
+from mace.distances import PartsMetric
 from mace.forms import TreeEnsemble
 from mace.problem import Bounds, Limits, Problem, timed
 from mace.reductions.joint_forest import joined
@@ -30,7 +30,7 @@ def supports(problem: Problem) -> str:
     problem = joined(problem)
     if not isinstance(problem.form, TreeEnsemble):
         return "the model is not a tree ensemble"
-    if not isinstance(problem.metric, NormMetric):
+    if not isinstance(problem.metric, PartsMetric):
         return "the distance is a function"
     return unsupported(problem.form)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.constraints.differ import CountDifferent
-from mace.distances import NormMetric
+from mace.distances import PartsMetric, PercentileMetric
 from mace.forms import TreeEnsemble
 from mace.problem import Problem
 from mace.solvers.domains import allowed_values
@@ -70,7 +70,7 @@ class Tables:
             self.view = plain_view(self.grid) if strays else made.view
         self.boundaries = kernels.Boundaries(self.view.start, self.view.start_off)
         self.masks = max(1, int(self.grid.is_mask.sum()))
-        assert isinstance(problem.metric, NormMetric)
+        assert isinstance(problem.metric, PartsMetric)
         self.jump, self.slope, self.square, self.peak = problem.metric.costs
         self.inverse, self.is_category, self.mask_of = made.inverse, made.is_category, made.mask_of
         self.ends = allowed_ends(self.allowed, self.grid.is_mask) if problem.conditions else made.ends
@@ -129,6 +129,8 @@ class Tables:
         )
         if not fits:
             return None
+        if isinstance(self.problem.metric, PercentileMetric):
+            self._count_people(self.problem.metric, pattern, made)
         differs = view.differs
         for i, condition in enumerate(self.conditions):
             for j in np.flatnonzero(pattern):
@@ -139,3 +141,15 @@ class Tables:
             grid.is_mask, pattern, self.mask_of, view.off, made.add, made.top, own, view.base, differs, at_least
         )
         return found, box, made.value
+
+    def _count_people(self, metric: PercentileMetric, pattern: NDArray[np.bool_], made: kernels.CostTables) -> None:
+        """Let cells cost the share of people passed, where the distance says so; the nearest value stays the cheapest."""
+        for j, (scale, own) in enumerate(zip(metric.scales, self.problem.factual, strict=True)):
+            if scale is None or own is None or pattern[j]:
+                continue
+            at = np.arange(self.view.off[j], self.view.off[j + 1])
+            at = at[made.add[at] < kernels.FAR]
+            values = made.value[at]
+            delta = scale.floats(float(own), values)
+            made.add[at] = np.where(values == own, 0.0, self.jump[j] + (self.slope[j] + self.square[j] * delta) * delta)
+            made.top[at] = self.peak[j] * delta

@@ -1,0 +1,188 @@
+"""What a distance keeps of the people it is measured by: a deviation, or a few percentiles, of each column."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mace.distances.percentile import Percentiles
+from mace.errors import InvalidDistance
+from mace.space import Categorical, Feature, FeatureSpace, Integer, Ordinal, Real
+from mace.space.features import plain_scalar
+from mace.space.frames import as_pandas
+
+WAYS = ("mad", "percentile")
+"""What weights may be made of."""
+
+SHARE = Fraction(1, 20)
+"""Between two knots lie at most so many of the people, or none."""
+
+Pairs = list[list[Any]]
+"""Values in order, each with how many people are at or below it."""
+
+
+def summary(weights: object, data: Any) -> dict[str, float] | dict[str, Pairs] | None:
+    """Return what is kept of the data; a summary made before is checked and returned.
+
+    Raises
+    ------
+    InvalidDistance
+        There is no data, or it is neither a table nor a summary.
+    """
+    if weights not in WAYS:
+        if data is not None:
+            raise InvalidDistance(
+                "data belongs to weights='mad' and weights='percentile'; leave it out beside other weights."
+            )
+        return None
+    if data is None:
+        raise InvalidDistance(f"weights={weights!r} is measured by people: give them, data=X_train.")
+    check = _check_deviation if weights == "mad" else _check_pairs
+    if isinstance(data, Mapping):
+        for name, entry in data.items():
+            check(name, entry)
+        return dict(data)
+    frame = as_pandas(data)
+    if not isinstance(frame, pd.DataFrame) or frame.empty:
+        raise InvalidDistance(f"data is {type(data).__name__}; give a data frame with the rows of people.")
+    columns = {str(name): frame.iloc[:, k].dropna() for k, name in enumerate(frame.columns)}
+    if weights == "mad":
+        return {name: _deviation(column) for name, column in columns.items() if _is_number(column)}
+    return {name: _pairs(column) for name, column in columns.items() if _is_number(column) or _is_ordered(column)}
+
+
+def _is_number(column: pd.Series[Any]) -> bool:
+    is_number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+    return bool(is_number and len(column) and np.isfinite(column.to_numpy(dtype=np.float64)).all())
+
+
+def _is_ordered(column: pd.Series[Any]) -> bool:
+    return isinstance(column.dtype, pd.CategoricalDtype) and bool(column.dtype.ordered) and len(column) > 0
+
+
+# ---- deviations
+
+
+def _deviation(column: pd.Series[Any]) -> float:
+    """Return the median absolute deviation; where it is 0, as of a column that is mostly one value, the mean absolute deviation."""
+    values = column.to_numpy(dtype=np.float64)
+    apart = np.abs(values - np.median(values))
+    return float(np.median(apart)) or float(np.mean(apart))
+
+
+def _check_deviation(name: object, entry: object) -> None:
+    if isinstance(entry, bool) or not isinstance(entry, int | float) or not 0 <= entry < math.inf:
+        raise InvalidDistance(f"data: the deviation of {name!r} is {entry!r:.40}; it must be a number of at least 0.")
+
+
+def deviation_weights(space: FeatureSpace, data: Mapping[str, float]) -> tuple[Fraction, ...]:
+    """Return weights by which a number's change by its column's deviation costs what another category does.
+
+    Levels, and numbers whose column has one value, count 1: the whole range is one category's worth.
+    """
+    return tuple(_weight(name, feature, data) for name, feature in space.items())
+
+
+def _weight(name: str, feature: Feature, data: Mapping[str, float]) -> Fraction:
+    if not isinstance(feature, Real | Integer) or feature.range == 0:
+        return Fraction(1)
+    if name not in data:
+        raise InvalidDistance(f"data has no column {name!r} of numbers, which is a feature; add it.")
+    return feature.range / Fraction(data[name]) if data[name] else Fraction(1)
+
+
+# ---- percentiles
+
+
+def _pairs(column: pd.Series[Any]) -> Pairs:
+    """Return values with how many people are at or below each: all levels, or numbers that have few people between them."""
+    counts = column.value_counts(sort=False)
+    if _is_ordered(column):
+        return [[plain_scalar(level), int(count)] for level, count in counts.sort_index().cumsum().items()]
+    each = [(plain_scalar(value), int(count)) for value, count in counts.sort_index().cumsum().items()]
+    most, below = SHARE * len(column), [count for _, count in each]
+    kept = [0]
+    while kept[-1] < len(each) - 1:
+        last = bisect.bisect_right(below, below[kept[-1]] + most) - 1
+        kept.append(max(last, kept[-1] + 1))
+    return [list(each[k]) for k in kept]
+
+
+def _check_pairs(name: object, entry: Any) -> None:
+    try:
+        values, counts = zip(*entry, strict=True)
+        is_told_apart = len(set(values)) == len(values) and all(isinstance(each, str | int | float) for each in values)
+    except (TypeError, ValueError):
+        values = ()
+    if not values:
+        raise InvalidDistance(
+            f"data: {name!r} is {entry!r:.60}; give pairs of a value and how many people are at or below it."
+        )
+    is_counted = all(isinstance(count, int) and not isinstance(count, bool) for count in counts)
+    if not is_counted or counts[0] < 0 or counts[-1] < 1 or any(a > b for a, b in itertools.pairwise(counts)):
+        raise InvalidDistance(f"data: the counts of {name!r} must be whole numbers that do not fall.")
+    if not is_told_apart or not all(math.isfinite(each) for each in values if not isinstance(each, str)):
+        raise InvalidDistance(f"data: the values of {name!r} must be numbers or texts, each once.")
+
+
+def scales_of(space: FeatureSpace, data: Mapping[str, Pairs]) -> tuple[Percentiles | None, ...]:
+    """Return the percentiles of each feature that has an order and more than one value."""
+    return tuple(_scale(name, feature, data) for name, feature in space.items())
+
+
+def _scale(name: str, feature: Feature, data: Mapping[str, Pairs]) -> Percentiles | None:
+    if isinstance(feature, Categorical) or feature.range == 0:
+        return None
+    if name not in data:
+        way = "" if isinstance(feature, Real | Integer) else ", or make it an ordered category"
+        raise InvalidDistance(
+            f"data has no column {name!r} of numbers or levels in order, which is a feature; add it{way}."
+        )
+    counts = (
+        _of_levels(name, feature, data[name])
+        if isinstance(feature, Ordinal)
+        else _of_numbers(name, feature, data[name])
+    )
+    whole = counts[-1][1]
+    return Percentiles(tuple(value for value, _ in counts), tuple(count / whole for _, count in counts))
+
+
+def _of_numbers(name: str, feature: Real | Integer, pairs: Pairs) -> list[tuple[Fraction, Fraction]]:
+    """Return knots with counts. Where the range goes beyond the data, its upper end counts as one more person: no step is for nothing."""
+    knots = _numbers(name, pairs)
+    low, high = Fraction(feature.low), Fraction(feature.high)
+    before = [(low, Fraction(0))] if low < knots[0][0] else []
+    after = [(high, knots[-1][1] + 1)] if high > knots[-1][0] else []
+    return [*before, *knots, *after]
+
+
+def _numbers(name: str, pairs: Pairs) -> list[tuple[Fraction, Fraction]]:
+    if any(isinstance(value, str) for value, _ in pairs):
+        raise InvalidDistance(f"data: {name!r} has texts, and is a number in the space.")
+    knots = sorted((Fraction(value), Fraction(count)) for value, count in pairs if count)
+    if any(a[1] >= b[1] for a, b in itertools.pairwise(knots)):
+        raise InvalidDistance(f"data: the counts of {name!r} do not rise with its values.")
+    return knots
+
+
+def _of_levels(name: str, feature: Ordinal, pairs: Pairs) -> list[tuple[Fraction, Fraction]]:
+    """Return the positions of levels with counts; a level that nobody has counts as one person."""
+    levels: list[Any] = list(feature.levels)
+    if all(level in dict(pairs) for level in levels) or any(isinstance(each, str) for each in [*dict(pairs), *levels]):
+        counts = [0, *(count for _, count in pairs)]
+        people = {value: Fraction(b - a) for (value, _), (a, b) in zip(pairs, itertools.pairwise(counts), strict=True)}
+        each = [people.get(level, Fraction(0)) for level in levels]
+    else:
+        knots = _numbers(name, pairs)
+        scale = Percentiles(tuple(value for value, _ in knots), tuple(count for _, count in knots))
+        below = [Fraction(0) if level < knots[0][0] else scale.at(Fraction(level)) for level in levels]
+        each = [max(b - a, Fraction(0)) for a, b in itertools.pairwise([Fraction(0), *below])]
+    totals = itertools.accumulate(count or Fraction(1) for count in each)
+    return [(Fraction(k), total) for k, total in enumerate(totals)]
