@@ -461,7 +461,7 @@ def test_an_interrupt_keeps_what_was_found() -> None:
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     model, space, row = hard()
-    monkeypatch.setattr("mace.solvers.network.search.MOST_MEMORY", 2**17)
+    monkeypatch.setattr("mace.solvers.network.units.search.MOST_MEMORY", 2**17)
     explanation = Explainer(model, space).explain(row, solver="network", time_limit=60)
     assert explanation.reason == "memory limit reached"
     assert explanation[0].lower < explanation[0].distance
