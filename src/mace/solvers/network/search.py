@@ -338,7 +338,7 @@ class NetworkSearch:
         domain = workspace.lo.copy(), workspace.hi.copy()
         may_split = handover.may_split(self.made, workspace, self.costs)
         if not (may_split and self.splits_first):
-            self._advance(workspace, handover.FIRST_BOXES if may_split else math.inf)
+            self._advance(workspace, handover.BOXES_BEFORE_SPLITS if may_split else math.inf)
         if self.reason or not workspace.state.registers[kernels.HEAP]:
             return self._floor(workspace)
         radius = float(kernels.search_radius(workspace.state.reals, workspace.task))

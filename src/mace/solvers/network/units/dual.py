@@ -38,6 +38,7 @@ from mace.solvers.network.kernels import (
     gather,
     least_cost,
     linear_row,
+    open_box,
     slot_of,
     take_piece,
 )
@@ -74,6 +75,13 @@ class Ascent(NamedTuple):
     by_input: Array
     by_column: Array
     reach: Array
+
+
+@kernel
+def opened(lo, hi, net, task, work):
+    """Open a box; return the numbers of its free features and columns."""
+    box = open_box(lo, hi, net, task, work)
+    return box.free, box.columns
 
 
 @kernel

@@ -12,14 +12,14 @@ from mace.solvers.network.prepared import Flags, Floats
 if TYPE_CHECKING:
     from mace.solvers.network.units.search import SignSearch
 
-STARTS, IN_VAIN = 30, 8
+MOST_RANDOM_STARTS, STARTS_IN_VAIN = 30, 8
 """How many random starts there are at most, and how many in a row that find nothing."""
 
-STEPS = 8
-PATTERNS = 30
+LINEAR_STEPS = 8
+PATTERNS_OF_A_DESCENT = 30
 """How many patterns one descent looks at."""
 
-OUTWARD = (0.0, 1e-9, 1e-8, 1e-7, 1e-6)
+OUTWARD_SHARES = (0.0, 1e-9, 1e-8, 1e-7, 1e-6)
 """By which share a program's point is moved outward until it is in the goal for sure: the program's own tolerances."""
 
 
@@ -55,7 +55,7 @@ class PointSearch:
     def offer_relaxed(self, x: Floats, box: kernels.InputBox) -> bool:
         """Try a program's point, moved outward as little as makes it sure; return whether it is a better one."""
         before = self.best
-        for share in OUTWARD:
+        for share in OUTWARD_SHARES:
             v = self.scratch["point"]
             moved = np.zeros_like(self.scratch["x"])
             moved[: len(x)] = x * (1 + share)
@@ -86,7 +86,7 @@ class PointSearch:
         if self.best < kernels.WHOLE:
             self._follow(None)
         in_vain = 0
-        for number in range(STARTS):
+        for number in range(MOST_RANDOM_STARTS):
             search.look_at_clock()
             box = self._ball()
             if box is None:
@@ -94,12 +94,12 @@ class PointSearch:
             before = self.best
             v = self._start(number)
             kernels.judge(v, self.net, self.task, self.work)
-            kernels.descend(v, STEPS, box, self.state, self.net, self.task, self.work)
+            kernels.descend(v, LINEAR_STEPS, box, self.state, self.net, self.task, self.work)
             if self.best < before:
                 self._follow(box)
             in_vain = 0 if self.best < before * (1 - 1e-4) else in_vain + 1
             search.told()
-            if in_vain >= IN_VAIN:
+            if in_vain >= STARTS_IN_VAIN:
                 return
 
     def _ball(self) -> kernels.InputBox | None:
@@ -108,8 +108,7 @@ class PointSearch:
         workspace.lo[:], workspace.hi[:] = self.search.domain
         if not kernels.clip(workspace.lo, workspace.hi, self.search.limit, self.task, self.work):
             return None
-        box: kernels.InputBox = kernels.open_box(workspace.lo, workspace.hi, self.net, self.task, self.work)
-        return box
+        return self.search.opened()
 
     def _start(self, number: int) -> Floats:
         """Return a random point of the ball, or one about the best."""
@@ -136,7 +135,7 @@ class PointSearch:
         v = self.state.best.copy()
         kernels.judge(v, self.net, self.task, self.work)
         pattern: Flags = (self.scratch["z"] >= 0) & search.is_hidden
-        tries = PATTERNS
+        tries = PATTERNS_OF_A_DESCENT
         current, hold = self._at(pattern, box)
         while tries > 0:
             held = np.argwhere(hold > 1e-9)

@@ -14,17 +14,17 @@ import numpy as np
 from mace.solvers.network import kernels
 from mace.solvers.network.prepared import Flags, Floats, PreparedNetwork, Workspace
 
-PENALTY = 1e3
+VIOLATION_PENALTY = 1e3
 """What a unit of violation costs, in radii: so the program always has a solution, and its dual values exclude the node where it holds no
 point."""
 
-BESIDE = 2.5
+BANDS_INSIDE = 2.5
 """In bands: how far inside of the goal the program looks for points."""
 
 
-OPTIONS = {"output_flag": False, "threads": 1, "solver": "simplex", "presolve": "off", "random_seed": 0}
+SIMPLEX_OPTIONS = {"output_flag": False, "threads": 1, "solver": "simplex", "presolve": "off", "random_seed": 0}
 
-Side = tuple[Floats, float, bool]
+SideRow = tuple[Floats, float, bool]
 """A row that is at most a limit, or at most the limit and the greatest change."""
 
 
@@ -90,7 +90,7 @@ class NodeProgram:
                 if unit >= 0:
                     line, value = line + sign * form[unit], value + sign * constant[unit]
                     band += float(self.scratch["error"][len(self.widths) - 1, unit])
-            rows.goal(line, value - BESIDE * (band + float(self.arrays["squash"])))
+            rows.goal(line, value - BANDS_INSIDE * (band + float(self.arrays["squash"])))
         for q in range(len(fields["row_base"])):
             gains = np.zeros(box.columns)
             for f in range(box.free):
@@ -100,7 +100,7 @@ class NodeProgram:
             value = float(kernels.linear_row(q, self.scratch["near"], self.task))
             line = np.zeros(form.shape[1])
             line[: columns.shape[1]] = gains @ columns
-            rows.goal(line, value - BESIDE * float(fields["row_error"][q]))
+            rows.goal(line, value - BANDS_INSIDE * float(fields["row_error"][q]))
 
     def _condition_gain(self, q: int, j: int, c: int) -> float:
         fields = self.fields
@@ -110,12 +110,12 @@ class NodeProgram:
         there = fields["entry_slot"][fields["off"][j] + self.scratch["column_entry"][c]]
         return float(fields["row"][q, there] - fields["row"][q, here])
 
-    def _costs(self, box: kernels.InputBox, radius: float) -> tuple[Floats, Floats, list[Side]]:
+    def _costs(self, box: kernels.InputBox, radius: float) -> tuple[Floats, Floats, list[SideRow]]:
         """Return what the variables cost in radii, how large they may be, and rows beside: the weights of entries, the greatest change."""
         fields, scratch = self.fields, self.scratch
         size = 2 * box.columns
         cost, upper = np.zeros(size), np.zeros(size)
-        beside: list[Side] = []
+        beside: list[SideRow] = []
         is_peak = int(fields["form"][0]) == kernels.PEAK
         for f in range(box.free):
             j = int(scratch["feature"][f])
@@ -188,7 +188,7 @@ class _Rows:
         self.lines.append(-line)
         self.limits.append(value)
 
-    def optimum(self, cost: Floats, upper: Floats, beside: list[Side]) -> tuple[Floats, Floats] | None:
+    def optimum(self, cost: Floats, upper: Floats, beside: list[SideRow]) -> tuple[Floats, Floats] | None:
         """Return the solution and the dual values of the rows; ``None`` where the solver fails."""
         count, size = len(self.lines), self.size + self.bent_units
         matrix = np.zeros((count + len(beside), size + 2))
@@ -201,7 +201,7 @@ class _Rows:
         for row, (line, _, is_change) in zip(matrix[count:], beside, strict=True):
             row[: self.size], row[size + 1] = line, -1.0 * is_change
         is_peak = any(is_change for _, _, is_change in beside)
-        objective = np.concatenate([cost, np.zeros(self.bent_units), [PENALTY, 1.0 * is_peak]])
+        objective = np.concatenate([cost, np.zeros(self.bent_units), [VIOLATION_PENALTY, 1.0 * is_peak]])
         least = np.concatenate([np.zeros(self.size), np.full(self.bent_units, -np.inf), np.zeros(2)])
         most = np.concatenate([upper, np.full(self.bent_units + 2, np.inf)])
         found = _solved(objective, matrix, limits, least, most)
@@ -230,7 +230,7 @@ def _solved(cost: Floats, matrix: Floats, limits: Floats, low: Floats, high: Flo
     import highspy
 
     highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    for name, value in OPTIONS.items():
+    for name, value in SIMPLEX_OPTIONS.items():
         highs.setOptionValue(name, value)
     model = highspy.HighsLp()
     model.num_col_, model.num_row_ = len(cost), len(limits)

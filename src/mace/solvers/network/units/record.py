@@ -17,17 +17,17 @@ from mace.solvers.network import kernels, proof
 from mace.solvers.network.prepared import Floats, PreparedNetwork, Workspace
 from mace.solvers.network.units import dual
 from mace.solvers.network.units.search import (
-    ROOT_ROUNDS,
-    ROOT_STEPS,
-    ROUNDS,
-    STEPS,
+    ASCENT_STEPS,
+    GOAL_ROUNDS,
+    ROOT_ASCENT_STEPS,
+    ROOT_GOAL_ROUNDS,
     Halted,
     SignNode,
     SignSearch,
     copied,
 )
 
-LEVELS = 255
+ALPHA_LEVELS = 255
 """Alpha is written in so many steps."""
 
 
@@ -85,7 +85,9 @@ class SignProof(SignSearch):
         if node.bound > self.limit:
             self._note(node.many)
             return -1, 0.0, []
-        is_closed = self._is_closed(node, *((ROOT_ROUNDS, ROOT_STEPS) if is_root else (ROUNDS, STEPS)))
+        is_closed = self._is_closed(
+            node, *((ROOT_GOAL_ROUNDS, ROOT_ASCENT_STEPS) if is_root else (GOAL_ROUNDS, ASCENT_STEPS))
+        )
         if not is_closed and self.rounds and not self.rounds[-1].price.any():
             self.rounds.pop()
         box = None if is_closed else self._open(node)
@@ -116,7 +118,7 @@ class SignProof(SignSearch):
 
     def _ascend(self, steps: int, rate: float, box: kernels.InputBox) -> tuple[float, float]:
         super()._ascend(steps, rate, box)
-        self.many.alpha[:] = np.rint(self.many.alpha * LEVELS) / LEVELS
+        self.many.alpha[:] = np.rint(self.many.alpha * ALPHA_LEVELS) / ALPHA_LEVELS
         found = super()._ascend(1, rate, box)
         self._note(self.many)
         return found
@@ -138,7 +140,9 @@ class SignProof(SignSearch):
         shape = (len(every), int(hidden.sum()))
         return cuts | {
             "rounds": np.array([len(each) for each in rounds], dtype=np.int64),
-            "alpha": np.array([np.rint(each.alpha[hidden] * LEVELS) for each in every], dtype=np.uint8).reshape(shape),
+            "alpha": np.array([np.rint(each.alpha[hidden] * ALPHA_LEVELS) for each in every], dtype=np.uint8).reshape(
+                shape
+            ),
             "beta": np.array([each.beta[hidden] for each in every], dtype=np.float64).reshape(shape),
             "mix": np.array([each.mix for each in every], dtype=np.float64).reshape(len(every), len(self.many.mix)),
             "price": np.array([each.price[:, hidden] for each in every], dtype=np.float32).reshape(

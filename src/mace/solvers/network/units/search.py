@@ -18,23 +18,23 @@ from mace.solvers.network.prepared import Flags, Floats, PreparedNetwork, Worksp
 from mace.solvers.network.units import dual
 from mace.solvers.network.units.points import PointSearch
 from mace.solvers.network.units.program import NodeProgram
-from mace.solvers.pace import Pace
+from mace.solvers.pace import Interrupts, Pace
 
-FIRST, GROWTH, LAST = 0.3, 1.12, 0.97
+FIRST_SHARE_OF_RADIUS, RADIUS_GROWTH, LAST_RADIUS = 0.3, 1.12, 0.97
 """The first radius as a share of the best cost, how much larger the next is, and from which share on it is the last."""
 
-START = 0.01
+BLIND_RADIUS = 0.01
 """The first radius where no point is known."""
 
-STEPS, ROOT_STEPS, TRIAL_STEPS = 60, 200, 25
-RATE, FINE = 0.1, 0.01
+ASCENT_STEPS, ROOT_ASCENT_STEPS, TRIAL_ASCENT_STEPS = 60, 200, 25
+ASCENT_RATE, FINE_ASCENT_RATE = 0.1, 0.01
 """The steps of an ascent and their size: of alpha, and of beta in mean coefficients."""
 
-ROUNDS, ROOT_ROUNDS = 3, 8
-CANDIDATES = 4
+GOAL_ROUNDS, ROOT_GOAL_ROUNDS = 3, 8
+SPLIT_CANDIDATES = 4
 """How many units are tried before one is split."""
 
-SHRINKS = 0.95
+SHRINKING = 0.95
 """Units are bounded again while their ranges together shrink below this share."""
 
 
@@ -129,6 +129,7 @@ class SignSearch:
         self.gains, self.scores = np.zeros(columns), np.zeros(units)
         self.node_bytes = 8 * (6 * self.scores.size + 2 * len(self.domain[0])) + 1024
         self.pace = Pace(self.limits.deadline, 1)
+        self.interrupts = Interrupts()
 
     def _no_multipliers(self) -> dual.Multipliers:
         units = self.scratch["low"].shape
@@ -146,26 +147,32 @@ class SignSearch:
         """Search from a proved cost on; afterwards ``floor`` is what is proved, and ``reason`` says what stopped the search, if so."""
         self.floor = self.proved = floor
         try:
-            self.points.first()
-            radius = 0.0
-            while True:
-                radius = self._next_radius(radius)
-                self._empty(radius)
-                self.floor = self.proved = max(self.floor, self.limit)
-                if radius >= float(kernels.search_radius(self.reals, self.task)):
-                    return
-        except Halted as stopped:
-            self.reason = str(stopped)
+            with self.interrupts:
+                self._grow()
+            self.interrupts.handle()
+        except Halted as halted:
+            self.reason = str(halted)
         except KeyboardInterrupt:
             self.reason = INTERRUPTED
+
+    def _grow(self) -> None:
+        """Search one radius after another."""
+        self.points.first()
+        radius = 0.0
+        while True:
+            radius = self._next_radius(radius)
+            self._empty(radius)
+            self.floor = self.proved = max(self.floor, self.limit)
+            if radius >= float(kernels.search_radius(self.reals, self.task)):
+                return
 
     def _next_radius(self, radius: float) -> float:
         best = float(kernels.search_radius(self.reals, self.task))
         if best >= kernels.WHOLE:
-            radius = max(2 * radius, START, 2 * self.floor)
+            radius = max(2 * radius, BLIND_RADIUS, 2 * self.floor)
             return radius if radius < 1 else kernels.WHOLE
-        radius = max(FIRST * best, GROWTH * max(radius, self.floor))
-        return radius if radius < LAST * best else best
+        radius = max(FIRST_SHARE_OF_RADIUS * best, RADIUS_GROWTH * max(radius, self.floor))
+        return radius if radius < LAST_RADIUS * best else best
 
     # ---- one stage
 
@@ -173,7 +180,7 @@ class SignSearch:
         """Search until nothing is left within a radius."""
         self.radius = radius
         root = self._root()
-        if root is None or self._is_closed(root, ROOT_ROUNDS, ROOT_STEPS):
+        if root is None or self._is_closed(root, ROOT_GOAL_ROUNDS, ROOT_ASCENT_STEPS):
             return
         heap, count, node = [(root.bound, 0, root)], 0, None
         try:
@@ -220,7 +227,7 @@ class SignSearch:
         lo[:], hi[:] = node.lo, node.hi
         if not kernels.clip(lo, hi, self.limit, self.task, self.work):
             return None
-        box: kernels.InputBox = kernels.open_box(lo, hi, self.net, self.task, self.work)
+        box = self.opened()
         if node.is_new_box:
             self.look_at_clock()
             kernels.propagate(self.limit, box, self.net, self.task, self.work)
@@ -234,8 +241,14 @@ class SignSearch:
             own[:] = each
         return box
 
+    def opened(self) -> kernels.InputBox:
+        """Open the box at hand."""
+        lo, hi = self.workspace.lo, self.workspace.hi
+        return kernels.InputBox(lo, hi, *dual.opened(lo, hi, self.net, self.task, self.work))
+
     def look_at_clock(self) -> None:
-        """Raise where the time is over."""
+        """Raise where the time is over or the user has interrupted."""
+        self.interrupts.handle()
         if self.limits.remaining() <= 0:
             raise Halted(LATE)
 
@@ -253,7 +266,7 @@ class SignSearch:
         if box is None or self._is_crossed():
             return True
         for number in range(rounds + 1):
-            found, value = self._ascend(steps, RATE, box)
+            found, value = self._ascend(steps, ASCENT_RATE, box)
             node.bound = max(node.bound, found)
             if found > self.limit:
                 return True
@@ -265,7 +278,7 @@ class SignSearch:
             before = self._width()
             if not self._tighten(value, box):
                 return True
-            if self._width() > SHRINKS * before:
+            if self._width() > SHRINKING * before:
                 break
         self._keep(node)
         return False
@@ -341,11 +354,15 @@ class SignSearch:
         found = self._branching(node, box)
         if found is None:
             return []
-        return [side for side in found.sides if side.bound <= self.limit and not self._is_closed(side, ROUNDS, STEPS)]
+        return [
+            side
+            for side in found.sides
+            if side.bound <= self.limit and not self._is_closed(side, GOAL_ROUNDS, ASCENT_STEPS)
+        ]
 
     def _branching(self, node: SignNode, box: kernels.InputBox) -> SignBranching | None:
         """Return how to branch on a node, which is open in the arrays; ``None`` where it is settled instead."""
-        self._ascend(1, RATE, box)
+        self._ascend(1, ASCENT_RATE, box)
         feature = int(kernels.fractional_feature(box, self.task, self.work))
         most = float(dual.losses(self.scores, self.ascent, self.net, self.work))
         is_bent = self._bent()
@@ -397,7 +414,7 @@ class SignSearch:
         gap = np.where(is_bent, -low * high / np.where(is_bent, high - low, 1.0), 0.0)
         scores = np.where(is_bent, self.scores + 1e-3 * np.abs(self.ascent.lam) * gap + 1e-12 * (most + 1.0), -1.0)
         best, chosen = -1.0, SignBranching(-1, 0.0, [])
-        for n in np.argsort(-scores, axis=None, kind="stable")[:CANDIDATES]:
+        for n in np.argsort(-scores, axis=None, kind="stable")[:SPLIT_CANDIDATES]:
             k, i = np.unravel_index(n, scores.shape)
             if scores[k, i] < 0:
                 break
@@ -421,7 +438,7 @@ class SignSearch:
         self.scratch["low"][:], self.scratch["high"][:] = child.low, child.high
         for own, each in zip(self.many, node.many, strict=True):
             own[:] = each
-        found, _ = self._ascend(TRIAL_STEPS, RATE, box)
+        found, _ = self._ascend(TRIAL_ASCENT_STEPS, ASCENT_RATE, box)
         child.bound = max(node.bound, found)
         self._keep(child)
         self.scratch["low"][:], self.scratch["high"][:] = node.low, node.high
@@ -434,7 +451,7 @@ class SignSearch:
         if found is not None:
             for own, each in zip(self.many, (found.alpha, found.beta, self.many.price, found.mix), strict=True):
                 own[:] = each
-            bound, _ = self._ascend(ROOT_STEPS, FINE, box)
+            bound, _ = self._ascend(ROOT_ASCENT_STEPS, FINE_ASCENT_RATE, box)
             node.bound = max(node.bound, bound)
             self._offer_relaxed(found.x, box)
         return node.bound > self.limit
