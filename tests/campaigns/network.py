@@ -1,4 +1,4 @@
-"""The network lane: random small networks and linear models against brute force, against SMT on mixed spaces, and against the milp lane over many reals."""
+"""The network lane: random networks and linear models against brute force, SMT on mixed spaces, and the milp lane over many reals."""
 
 from __future__ import annotations
 
