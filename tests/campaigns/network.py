@@ -1,4 +1,4 @@
-"""The network lane: random small networks and linear models against brute force, and against SMT on mixed spaces."""
+"""The network lane: random networks and linear models against brute force, SMT on mixed spaces, and the milp lane over many reals."""
 
 from __future__ import annotations
 
@@ -15,6 +15,14 @@ def mixed(seed: int) -> tuple[str, str | None]:
     return examine(seed, finite=False)
 
 
+def real(seed: int) -> tuple[str, str | None]:
+    """Networks over 7 to 12 features, most of them real: units are split."""
+    from random_networks import disagreement, real_network
+
+    case = real_network(seed)
+    return case.family, disagreement(case, "milp", seconds=20)
+
+
 def examine(seed: int, *, finite: bool) -> tuple[str, str | None]:
     from random_networks import disagreement, random_network
 
@@ -28,5 +36,5 @@ def examine(seed: int, *, finite: bool) -> tuple[str, str | None]:
 
 
 if __name__ == "__main__":
-    groups = {"finite": Group(2000, 0, finite), "mixed": Group(300, 100_000, mixed)}
-    sys.exit(run("network", "network against brute force (finite) and SMT (mixed)", groups))
+    groups = {"finite": Group(2000, 0, finite), "mixed": Group(300, 100_000, mixed), "real": Group(200, 200_000, real)}
+    sys.exit(run("network", "network against brute force (finite), SMT (mixed) and milp (real)", groups))

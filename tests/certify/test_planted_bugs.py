@@ -490,7 +490,9 @@ BUGS: dict[str, Bug] = {
         "mace.solvers.missing:Patterns._changing", nothing_is_missing, gaps, (0, 1)
     ),
     # Networks and curves
-    "network: a bound is too low": Bug("mace.solvers.network.prepared:make_net", biased, causal({}, "network"), (0, 2)),
+    "network: a bound is too low": Bug(
+        "mace.solvers.network.prepared:net_arrays", biased, causal({}, "network"), (0, 2)
+    ),
     "curves: polylines cross their sigmoids": Bug(
         "mace.solvers.curves.search:above_sigmoid", after(lowered), voting, (1, 3)
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -19,7 +19,7 @@ from mace.forms import Interval, Network, Outcomes
 from mace.forms.network import SQUASH_UNITS
 from mace.forms.scoring import column_values
 from mace.language.syntax import Binary, Compare, Constant, Expression, Variable, total
-from mace.problem import Problem
+from mace.problem import Bounds, Limits, Problem
 from mace.space import Point, encoded_columns
 
 FAMILIES = (
@@ -69,6 +69,24 @@ def random_network(seed: int, *, finite: bool = True) -> NetworkCase:
         conditions=(*_constraints(rng, space, factual), *_across(rng, space, finite), *_diversity(rng, space, factual)),
     )
     return NetworkCase(family, problem)
+
+
+def real_network(seed: int) -> NetworkCase:
+    """Return a random problem over 7 to 12 features, most of them real, under l1 or linf."""
+    rng = np.random.default_rng(seed)
+    family = ("one layer", "two layers", "leaky", "three layers", "float32", "probability")[seed % 6]
+    while True:
+        features: dict[str, Any] = {f"real_{n}": mace.real(-1.0, 1.0) for n in range(int(rng.integers(7, 11)))}
+        if seed % 3 == 0:
+            features |= {"integer": mace.integer(0, 9), "kind": mace.categorical(["a", "b", "c"])}
+        space = mace.FeatureSpace(features)
+        factual = _point(rng, space)
+        form = _form(rng, family, space, factual, widths=[int(n) for n in rng.integers(3, 9, 3)])
+        goal, ask = _goal(rng, family, form, asked(form), factual)
+        if goal is not None and not goal.accepts(ask([factual])[0]):
+            break
+    metric = as_distance("linf" if seed % 4 < 2 else "l1").from_factual(space, factual)
+    return NetworkCase(family, Problem(space, form, ask, goal, factual, metric))
 
 
 def asked(form: Network) -> Any:
@@ -137,16 +155,28 @@ def _point(rng: np.random.Generator, space: mace.FeatureSpace) -> Point:
     return tuple(values)
 
 
-def _form(rng: np.random.Generator, family: str, space: mace.FeatureSpace, factual: Point) -> Network:
-    """Return a random network whose score at the factual is near 0, some of whose weights are 0 or tie."""
+def _form(
+    rng: np.random.Generator,
+    family: str,
+    space: mace.FeatureSpace,
+    factual: Point,
+    widths: Sequence[int] | None = None,
+) -> Network:
+    """Return a random network whose score at the factual is near 0, some of whose weights are 0 or tie.
+
+    Hidden layers have the first of some ``widths``, or random ones.
+    """
     columns = encoded_columns(
         space,
         categorical=rng.choice(["onehot", "codes"]),  # type: ignore[arg-type]
         ordinal=rng.choice(["thermometer", "codes"]),  # type: ignore[arg-type]
     )
     hidden = {"linear": 0, "one layer": 1, "two layers": 2, "three layers": 3}.get(family, int(rng.integers(0, 3)))
+    if widths is not None:
+        hidden = max(1, hidden)
     outputs = int(rng.integers(3, 5)) if family == "multiclass" else 1
-    widths = [len(columns), *(int(rng.integers(1, 7)) for _ in range(hidden)), outputs]
+    inner = widths[:hidden] if widths is not None else [int(rng.integers(1, 7)) for _ in range(hidden)]
+    widths = [len(columns), *inner, outputs]
     values = column_values(columns, [factual])[0]
     scale = np.maximum(1.0, np.array([float(list(space.values())[c.feature].range or 1) for c in columns]))
     coarse = rng.random() < 0.3
@@ -264,11 +294,13 @@ def without(case: NetworkCase, condition: type) -> NetworkCase:
     return replace(case, problem=replace(case.problem, conditions=kept))
 
 
-def disagreement(case: NetworkCase, referee: str, *, seconds: float = 30.0) -> str | None:
+def disagreement(
+    case: NetworkCase, referee: str, *, seconds: float = 30.0, solve: Callable[[Problem, Limits], Bounds] | None = None
+) -> str | None:
     """Return how the network lane and a referee differ on a problem; ``None`` where they agree, ``"skipped"`` where the referee gave up."""
-    from mace.problem import Limits, Status
+    from mace.problem import Status
     from mace.solvers import enumerate as brute
-    from mace.solvers import network
+    from mace.solvers import milp, network
     from mace.solvers.abilities import obstacle
     from mace.solvers.smt import search as smt
 
@@ -277,8 +309,9 @@ def disagreement(case: NetworkCase, referee: str, *, seconds: float = 30.0) -> s
     if reason:
         return f"not supported: {reason}"
     network.prepare()
-    answer = network.solve(problem, Limits.of(seconds))
-    truth = (brute if referee == "enumerate" else smt).solve(problem, Limits.of(seconds))
+    answer = (solve or network.solve)(problem, Limits.of(seconds))
+    referees: dict[str, Any] = {"enumerate": brute, "smt": smt, "milp": milp}
+    truth = referees[referee].solve(problem, Limits.of(seconds))
     status, expected = answer.status(problem.accuracy), truth.status(problem.accuracy)
     if answer.point is not None and not (problem.is_plausible(answer.point) and problem.is_reached(answer.point)):
         return "the point is not valid"

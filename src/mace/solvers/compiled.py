@@ -30,10 +30,12 @@ def kernel(function: Callable[..., Any], *, any_order: bool = False) -> Any:
 
 @cache
 def _sources(folder: Path) -> str:
+    """Return what the kernels of a folder are compiled from: its own files with kernels, and those of the folders around it."""
     digest = hashlib.sha256()
-    for text in (path.read_bytes() for path in sorted(folder.glob("*.py"))):
-        if b"@kernel" in text:
+    while texts := [text for path in sorted(folder.glob("*.py")) if b"\n@kernel" in (text := path.read_bytes())]:
+        for text in texts:
             digest.update(text)
+        folder = folder.parent
     return digest.hexdigest()
 
 

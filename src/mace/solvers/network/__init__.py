@@ -16,10 +16,10 @@ from mace.forms import Network
 from mace.problem import Bounds, Evidence, Limits, Problem, timed
 from mace.solvers.abilities import why_not_taken
 from mace.solvers.compiled import warm_up
-from mace.solvers.network import kernels
 from mace.solvers.network import missing as gaps
 from mace.solvers.network.prepared import grid_error
 from mace.solvers.network.search import NetworkSearch
+from mace.solvers.network.units import dual
 from mace.solvers.network.warmup import tiny_problem
 from mace.solvers.scale import in_units, up_to_one
 from mace.space import Integer, Real
@@ -94,4 +94,9 @@ def prove(problem: Problem, lower: Fraction | None, upper: Fraction | None, limi
 @cache
 def prepare() -> None:
     """Compile the kernels or load them from disk; nothing after the first time in a process."""
-    warm_up("network", kernels.advance, lambda: solve(tiny_problem(), Limits(record=True)))
+    warm_up("network", dual.ascend, _exercise)
+
+
+def _exercise() -> None:
+    for splits_first in (False, True):
+        NetworkSearch(tiny_problem(), Limits(record=True), splits_first=splits_first).run()

@@ -143,6 +143,7 @@ class PreparedNetwork:
     """What is made once for a model; workspaces are reused from one question to the next."""
 
     net: kernels.Net
+    arrays: dict[str, Any]
     shape: tuple[int, int, int]
     layout: Layout
     free: list[Allowed]
@@ -165,9 +166,9 @@ def prepared(form: Network) -> PreparedNetwork:
         stepped = tuple(j for j, f in enumerate(features) if isinstance(f, Real | Integer) and f.step is not None)
         widths = [len(bias) for bias in form.biases]
         shape = (len(widths), max(widths), widths[0])
-        _PREPARED[form] = PreparedNetwork(
-            make_net(form, layout), shape, layout, free, features, stepped, _first_budget(widths)
-        )
+        arrays = net_arrays(form, layout)
+        net = kernels.make_net(*(arrays[name] for name in kernels.NET))
+        _PREPARED[form] = PreparedNetwork(net, arrays, shape, layout, free, features, stepped, _first_budget(widths))
     return _PREPARED[form]
 
 
@@ -219,8 +220,8 @@ def _feature_of_slot(layout: Layout) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(layout.levels)), np.maximum(1, layout.levels))
 
 
-def make_net(form: Network, layout: Layout) -> Any:
-    """Return a model as the kernels read it."""
+def net_arrays(form: Network, layout: Layout) -> dict[str, Any]:
+    """Return a model as the kernels read it, by name."""
     first, first_size = _first_layer(form, layout)
     widths = [len(bias) for bias in form.biases]
     deepest, widest = len(widths), max(widths)
@@ -237,7 +238,7 @@ def make_net(form: Network, layout: Layout) -> Any:
     inputs = [weights.shape[1] for weights in form.weights]
     terms = max(*inputs, *widths, layout.slots)
     single = form.unit != UNIT
-    fields = {
+    return {
         "first": first,
         "first_size": first_size,
         "offset": offset,
@@ -252,7 +253,6 @@ def make_net(form: Network, layout: Layout) -> Any:
         "squash": float_up(form.squash),
         "own": 16.0 * (terms + 16) * 2.0**-53,
     }
-    return kernels.make_net(*(fields[name] for name in kernels.NET))
 
 
 def _first_layer(form: Network, layout: Layout) -> tuple[Floats, Floats]:

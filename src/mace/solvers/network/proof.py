@@ -17,7 +17,7 @@ from mace.distances import NormMetric
 from mace.exact import float_up
 from mace.problem import INTERRUPTED, Limits
 from mace.solvers.network import kernels
-from mace.solvers.network.prepared import Floats, Layout, PreparedNetwork, Workspace
+from mace.solvers.network.prepared import Floats, PreparedNetwork, Workspace
 from mace.solvers.pace import Pace
 from mace.space import Real
 
@@ -101,14 +101,14 @@ def cuts(
                 pace.steps, limit, tolerance, tree, workspace.lo, workspace.hi, made.net, workspace.task, workspace.work
             )
     size = tree.counts[1]
-    return _written(workspace, made.layout, made, tree.feature[:size], tree.at[:size])
+    return written(workspace, made, tree.feature[:size], tree.at[:size])
 
 
-def _written(
-    workspace: Workspace, layout: Layout, made: PreparedNetwork, feature: NDArray[np.int64], at: Floats
+def written(
+    workspace: Workspace, made: PreparedNetwork, feature: NDArray[np.int64], at: Floats
 ) -> dict[str, NDArray[Any]]:
     """Return cuts as numbers of the features: of levels the rank, a category's own level first."""
-    at = at.copy()
+    at, layout = at.copy(), made.layout
     for j, kind in enumerate(made.features):
         mine = feature == j
         if not mine.any():
@@ -120,7 +120,8 @@ def _written(
             at[mine] = np.where(level == own, 0, level + (level < own)) if layout.is_category[j] else level
         elif isinstance(kind, Real) and kind.step is not None:
             at[mine] += BESIDE * kind.step
-    return {"feature": feature.astype(np.min_scalar_type(-max(2, len(made.features)))), "at": at[feature >= 0]}
+    most = max(2, len(made.features), -int(feature.min()))
+    return {"feature": feature.astype(np.min_scalar_type(-most)), "at": at[feature >= 0]}
 
 
 def leaf() -> dict[str, NDArray[Any]]:

@@ -21,6 +21,9 @@ from mace.solvers.network import kernels, proof
 from mace.solvers.network.conditions import Row, linear_rows
 from mace.solvers.network.parts import NetworkPart, whole
 from mace.solvers.network.prepared import Flags, Floats, Workspace, make_workspace
+from mace.solvers.network.units import handover
+from mace.solvers.network.units import search as splits
+from mace.solvers.network.units.record import SignProof
 from mace.solvers.pace import Pace
 from mace.space import Feature, Integer, Point, Real, Value
 
@@ -30,7 +33,6 @@ UNSEARCHED_SHARE = 0.8
 GAP_OF_FINITE_SPACES = 1e-13
 """The same on a finite space, where the optimum itself is sought."""
 
-MOST_MEMORY = 2**29
 MOST_UNDECIDED = 20_000
 
 GRID_TOLERANCE = 1e-4
@@ -43,10 +45,19 @@ MODEL_REFUSED = "the real model refused a point that its reading puts in the goa
 
 
 class NetworkSearch:
-    """One question, or one part of it; what an ``earlier`` part found is kept."""
+    """One question, or one part of it; what an ``earlier`` part found is kept.
+
+    With ``splits_first`` units are split from the start on wherever that is possible, not only where it pays.
+    """
 
     def __init__(
-        self, problem: Problem, limits: Limits, part: NetworkPart | None = None, earlier: NetworkSearch | None = None
+        self,
+        problem: Problem,
+        limits: Limits,
+        part: NetworkPart | None = None,
+        earlier: NetworkSearch | None = None,
+        *,
+        splits_first: bool = False,
     ) -> None:
         assert isinstance(problem.form, Network)
         assert isinstance(problem.metric, NormMetric)
@@ -70,6 +81,7 @@ class NetworkSearch:
         self.alternatives = problem.goal.alternatives(len(self.form.biases[-1]), ties_last=self.form.ties_last)
         self.is_single = len(self.alternatives) == 1
         self.is_plain = self.part.is_plain and not any(self._is_off_grid(j) for j in self.made.stepped)
+        self.splits_first = splits_first
         self.reason = ""
 
     def run(self) -> Bounds:
@@ -122,7 +134,14 @@ class NetworkSearch:
         try:
             if self._is_empty(workspace):
                 return proof.leaf()
-            return proof.cuts(workspace, self.made, limit, 0.01 * float(self.problem.accuracy), limits, most)
+            tolerance = 0.01 * float(self.problem.accuracy)
+            domain = workspace.lo.copy(), workspace.hi.copy()
+            splits = handover.may_split(self.made, workspace, self.costs)
+            if not splits or not (self.splits_first or handover.has_many_numbers(workspace, domain, limit)):
+                workspace.lo[:], workspace.hi[:] = domain
+                return proof.cuts(workspace, self.made, limit, tolerance, limits, most)
+            workspace.state.reals[kernels.TOLERANCE] = tolerance
+            return SignProof(self.made, workspace, domain, limit, limits).tree(most)
         finally:
             self._keep(workspace, margins)
 
@@ -306,23 +325,54 @@ class NetworkSearch:
         reals[kernels.TOLERANCE] = 1e-15 if is_finite else 0.01 * accuracy
         reals[kernels.SMALL] = 0.02 * accuracy / len(self.features)
         workspace.tree.start(workspace.lo, workspace.hi, registers)
-        self._advance(workspace)
+        floor = self._proved_floor(workspace)
         self.nodes += int(registers[kernels.NODES])
         self.open = min(self.open, float(reals[kernels.OPEN]))
         is_done = not self.reason
         if not is_done:
-            self.floor = self._floor(workspace) if self.is_single else 0.0
+            self.floor = floor if self.is_single else 0.0
         return is_done
 
-    def _advance(self, workspace: Workspace) -> None:
-        """Run the kernel until it is done, pausing to look at the clock; where it is stopped, ``reason`` says why."""
-        registers, reals = workspace.state.registers, workspace.state.reals
+    def _proved_floor(self, workspace: Workspace) -> float:
+        """Search by boxes, and by splitting units where that pays; return a lower bound on the cost of every point that may be left."""
+        domain = workspace.lo.copy(), workspace.hi.copy()
+        may_split = handover.may_split(self.made, workspace, self.costs)
+        if not (may_split and self.splits_first):
+            self._advance(workspace, handover.BOXES_BEFORE_SPLITS if may_split else math.inf)
+        if self.reason or not workspace.state.registers[kernels.HEAP]:
+            return self._floor(workspace)
+        radius = float(kernels.search_radius(workspace.state.reals, workspace.task))
+        may_split &= not workspace.state.registers[kernels.CERTAIN]
+        if not (may_split and (self.splits_first or handover.has_many_numbers(workspace, domain, radius))):
+            self._advance(workspace, math.inf)
+            return self._floor(workspace)
+        search = splits.SignSearch(
+            self.made, workspace, domain, self.limits, lambda: self._take(workspace, search.proved)
+        )
+        search.run(self._floor(workspace))
+        self.reason = self.reason or search.reason
+        return search.floor
+
+    def _take(self, workspace: Workspace, floor: float) -> None:
+        """Take over the point that a search has found, ask about those that floats cannot decide, and report."""
+        registers = workspace.state.registers
+        if registers[kernels.FOUND]:
+            self.best = self._point(workspace.state.best, workspace)
+            self.best_cost = float(workspace.state.reals[kernels.BEST])
+            registers[kernels.FOUND] = 0
+        if registers[kernels.LOGGED]:
+            self._ask(workspace)
+        self._report(workspace, floor)
+
+    def _advance(self, workspace: Workspace, most: float) -> None:
+        """Search boxes until all or so many are done, pausing to look at the clock; where it is stopped, ``reason`` says why."""
+        registers = workspace.state.registers
         pace = Pace(self.limits.deadline, self.made.first_budget)
-        while True:
+        while registers[kernels.NODES] < most:
             try:
                 with pace.timed():
                     kernels.advance(
-                        pace.steps,
+                        int(min(pace.steps, most - registers[kernels.NODES])),
                         workspace.state,
                         workspace.tree.tree,
                         workspace.lo,
@@ -333,11 +383,7 @@ class NetworkSearch:
                     )
             except KeyboardInterrupt:
                 self.reason = INTERRUPTED
-            if registers[kernels.FOUND]:
-                self.best, self.best_cost = self._point(workspace.state.best, workspace), float(reals[kernels.BEST])
-                registers[kernels.FOUND] = 0
-            if registers[kernels.LOGGED]:
-                self._ask(workspace)
+            self._take(workspace, self._floor(workspace))
             if registers[kernels.HEAP] == 0 or self.reason:
                 return
             if self.limits.remaining() <= 0:
@@ -345,12 +391,11 @@ class NetworkSearch:
                 return
             if registers[kernels.STATUS] == kernels.FULL and not self._make_room(workspace):
                 return
-            self._report(workspace)
 
     def _make_room(self, workspace: Workspace) -> bool:
         """Double the room for boxes, if there is memory."""
-        if 2 * workspace.tree.room * (16 * len(self.features) + 24) > MOST_MEMORY:
-            self.reason = "memory limit reached"
+        if 2 * workspace.tree.room * (16 * len(self.features) + 24) > splits.MOST_MEMORY:
+            self.reason = splits.MEMORY_REACHED
             return False
         workspace.tree = workspace.tree.doubled()
         return True
@@ -410,10 +455,10 @@ class NetworkSearch:
 
     # ---- the end
 
-    def _report(self, workspace: Workspace) -> None:
+    def _report(self, workspace: Workspace, floor: float) -> None:
         if self.limits.on_progress is not None:
             power = 1 / self.metric.power
-            floor = min(self._floor(workspace), float(workspace.state.reals[kernels.OPEN]), self.elsewhere)
+            floor = min(floor, float(workspace.state.reals[kernels.OPEN]), self.elsewhere)
             floor -= 1e-13 + self._grid_cost()
             floor = max(floor, 0.0) if self.is_single else 0.0
             self.limits.on_progress(
