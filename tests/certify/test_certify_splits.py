@@ -5,17 +5,19 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from certified_networks import inside, place
+from certified_networks import inside, place, small
 from random_networks import DISTANCES, FAMILIES, SINGLE, random_network
 from unit_proofs import PlainProver, over_reals
 
 import mace
+from mace import FeatureSpace, real
 from mace.certify.network import checker, splits
 from mace.certify.network.ball import Field, make_ball
 from mace.certify.network.coordinates import make_axes
@@ -28,6 +30,7 @@ from mace.exact import UNIT, float_up
 from mace.forms import Network
 from mace.problem import Limits, Problem
 from mace.solvers import network
+from mace.space import Column
 
 HIDDEN = [(4,), (5, 4), (6, 6), (4, 3, 3)]
 CASES = [(seed, norm) for seed in range(12) for norm in ("l1", "linf")]
@@ -323,15 +326,18 @@ def test_a_tree_that_takes_too_long_is_unchecked(monkeypatch: pytest.MonkeyPatch
     assert "Unchecked" in verdict(problem, Fraction(nearest * 0.5), {"parts": [empty(4, [-1], [0])]})
 
 
-def test_a_proof_that_ignores_the_rounding_of_float32_is_refused() -> None:
-    """Made for the network in float64, beyond what float32 reaches."""
-    problem, _ = question(0, "l1", SINGLE)
-    assert isinstance(problem.form, Network)
-    axes = make_axes(problem)
-    assert isinstance(problem.metric, NormMetric)
-    field = Field(axes, make_ball(problem.metric, axes, Fraction(1, 100)))
-    single = BoxRelaxation(problem.form, field, problem.goal.slack)
-    margins = problem.goal.alternatives(1, ties_last=False)[0]
-    view = field.view(np.array([[a.spans[0, 0] for a in axes]]), np.array([[a.spans[-1, 1] for a in axes]]))
-    rows = single.rows(margins, [])
-    assert single.boxes(rows, view).band[0, 0] > 2.0**-24
+def test_a_round_that_ignores_the_rounding_of_float32_is_refused() -> None:
+    """A row that float32 puts in the target and exact numbers do not: no round may exclude it."""
+    ulp = 2.0**-23
+    space = FeatureSpace({"x": real(1.0, 1.0 + 20 * ulp)})
+    layers = (np.array([[1.0]]), np.array([[1.0]])), (np.array([0.0]), np.array([-1.0 - 5 * ulp]))
+    form = Network(space, (Column("x", 0, None),), *layers, slopes=(np.zeros(1),), unit=SINGLE)
+    problem = small(form, (1.0 + 10 * ulp,), 0)
+    nearer = (1.0 + 5.25 * ulp,)
+    assert problem.is_reached(nearer)
+    assert form.exact_scores(nearer)[0] > 0
+    part = empty(1, [-2, -1, -1], [1, 1, 1]) | {"mix": np.ones((3, 1))}
+    # In exact numbers nothing up to 5 units in the last place is reached, which is a quarter of the range away.
+    assert "leaf" in verdict(problem, Fraction(249, 1000), {"parts": [part]})
+    exact = replace(form, unit=UNIT)
+    assert verdict(small(exact, problem.factual, 0), Fraction(249, 1000), {"parts": [part]}) == ""
