@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from certified_networks import place, small
+from certified_networks import inside, place, small
 from random_networks import DISTANCES, FAMILIES, SINGLE, asked, random_network
 from random_problems import random_case
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -273,18 +273,6 @@ def assert_rounding_is_covered(form: Network, point: Point, units: Any) -> None:
             active = np.array([sum(row[order], dtype(0)) for row in products]) + bias.astype(dtype)
         for i, value in enumerate(exact):
             assert abs(Fraction(float(active[i])) - value) <= Fraction(float(units.error[-1][0, i]))
-
-
-def inside(form: Network, point: Point, units: Any) -> None:
-    """Assert that every unit's exact sum lies within its bounds."""
-    cut = replace(form, weights=form.weights[:1], biases=form.biases[:1], slopes=(), sizes=None)
-    for k in range(len(form.biases) - 1):
-        cut = replace(
-            form, weights=form.weights[: k + 1], biases=form.biases[: k + 1], slopes=form.slopes[:k], sizes=None
-        )
-        sums = cut.exact_scores(point)
-        for i, value in enumerate(sums):
-            assert Fraction(float(units.low[k][0, i])) <= value <= Fraction(float(units.high[k][0, i]))
 
 
 # ---- broken solvers

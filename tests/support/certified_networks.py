@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +26,18 @@ def place(rng: np.random.Generator, axis: Any, low: float | None = None, high: f
         return float(rng.choice(whole)) if len(whole) else float(axis.home)
     near = axis.home + rng.normal(0, 0.05) * (axis.spans[-1, 1] - axis.spans[0, 0])
     return float(np.clip(near if rng.random() < 0.5 else rng.uniform(first, last), first, last))
+
+
+def inside(form: Network, point: Point, units: Any) -> None:
+    """Assert that every unit's exact sum lies within its bounds."""
+    cut = replace(form, weights=form.weights[:1], biases=form.biases[:1], slopes=(), sizes=None)
+    for k in range(len(form.biases) - 1):
+        cut = replace(
+            form, weights=form.weights[: k + 1], biases=form.biases[: k + 1], slopes=form.slopes[:k], sizes=None
+        )
+        sums = cut.exact_scores(point)
+        for i, value in enumerate(sums):
+            assert Fraction(float(units.low[k][0, i])) <= value <= Fraction(float(units.high[k][0, i]))
 
 
 def small(form: Network, factual: Point, wanted: int) -> Problem:

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from mace.certify.network.coordinates import CoordinateAxis, Flags, Floats
-from mace.certify.network.sums import LevelTable, NumberEnds, SeparableSums
+from mace.certify.network.sums import Ints, LevelTable, NumberEnds, SeparableSums
 from mace.distances import NormMetric
 from mace.distances.norm import Parts
 from mace.exact import float_down, float_up
@@ -90,7 +90,7 @@ class BallView:
     peak: Floats
     is_open: Flags
 
-    def take(self, chosen: Flags) -> BallView:
+    def take(self, chosen: Flags | Ints | slice) -> BallView:
         """Return some of the boxes."""
         return BallView(*(getattr(self, name)[chosen] for name in BallView.__slots__))
 

@@ -8,6 +8,10 @@ import numpy as np
 
 from mace.certify.network.ball import BallView
 from mace.certify.network.coordinates import Flags, Floats
+from mace.certify.network.sums import Ints
+
+Chosen = Flags | Ints | slice
+"""Which of many boxes."""
 
 
 @dataclass(slots=True)
@@ -21,25 +25,44 @@ class Units:
     begin: Floats
     nearest: Floats
 
-    def take(self, chosen: Flags) -> Units:
+    def take(self, chosen: Chosen) -> Units:
         """Return some of the boxes."""
         low, high, size, error = (
             [layer[chosen] for layer in each] for each in (self.low, self.high, self.size, self.error)
         )
         return Units(low, high, size, error, self.begin[chosen], self.nearest[chosen])
 
+    def keep_within(self, known: Units) -> None:
+        """Shrink the ranges of the sums to those that are known, in place."""
+        self.low = [np.maximum(low, least) for low, least in zip(self.low, known.low, strict=True)]
+        self.high = [np.minimum(high, most) for high, most in zip(self.high, known.high, strict=True)]
+
+    def put(self, places: Ints, tightened: Units) -> None:
+        """Take the ranges of some boxes over, in place."""
+        for mine, given in zip((*self.low, *self.high), (*tightened.low, *tightened.high), strict=True):
+            mine[places] = given
+
+    @property
+    def is_empty(self) -> Flags:
+        """Which boxes have a unit whose range holds nothing."""
+        found = np.zeros(len(self.begin), dtype=np.bool_)
+        for low, high in zip(self.low, self.high, strict=True):
+            found |= (low > high).any(axis=1)
+        return found
+
 
 @dataclass(slots=True)
 class BoundedBoxes:
-    """Boxes, the bounds on their units, and by how much each row is widened."""
+    """Boxes, the bounds on their units, what the roundings of each row are a share of, and by how much it is widened."""
 
     view: BallView
     units: Units
+    sizes: Floats
     band: Floats
 
-    def take(self, chosen: Flags) -> BoundedBoxes:
+    def take(self, chosen: Chosen) -> BoundedBoxes:
         """Return some of the boxes."""
-        return BoundedBoxes(self.view.take(chosen), self.units.take(chosen), self.band[chosen])
+        return BoundedBoxes(self.view.take(chosen), self.units.take(chosen), self.sizes[chosen], self.band[chosen])
 
 
 @dataclass(slots=True)
@@ -56,7 +79,7 @@ class SumBounds:
         """The bounds."""
         return np.asarray(self.base + self.most)
 
-    def take(self, chosen: Flags) -> SumBounds:
+    def take(self, chosen: Chosen) -> SumBounds:
         """Return the bounds of some of the boxes."""
         return SumBounds(*(getattr(self, name)[chosen] for name in SumBounds.__slots__))
 

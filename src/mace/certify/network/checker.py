@@ -6,11 +6,15 @@ whatever the numbers are. A leaf is closed where
 
 - nothing is left of it inside the ball, the ranges and the conditions on single features,
 - all of it is too much like an earlier counterfactual,
+- the ranges of its units hold nothing, or its rounds close it (below),
 - an upper bound on some margin of the goal, widened by the rounding of the deployed arithmetic there, is below 0
   (:mod:`mace.certify.network.relaxation`), or
 - it is a single row, and that is too far, not plausible, or refused by the real model.
 
 Where a leaf is not closed at once it is cut further, a bounded number of times.
+
+A part with ``rounds`` is split on the signs of units too, and its nodes have recorded multipliers (:mod:`mace.certify.network.splits`,
+:mod:`mace.certify.network.rounds`), which can only serve or fail to serve: no number makes a false bound.
 
 Where values may be missing there are such trees for every way of being missing that is near enough
 (:mod:`mace.certify.network.missing`); the checker goes through the ways itself.
@@ -27,12 +31,14 @@ from typing import Any
 import numpy as np
 
 from mace.certify.network.ball import BallView, Field, make_ball
+from mace.certify.network.bounds import Units
 from mace.certify.network.coordinates import CoordinateAxis, Floats
 from mace.certify.network.inequalities import linear_conditions
 from mace.certify.network.missing import MissingPart, Way, may_miss, part_of, ways
 from mace.certify.network.relaxation import BoxRelaxation, GoalRows
+from mace.certify.network.splits import LEAF_NODE, SplitWalk, read_splits
 from mace.certify.network.sums import Ints
-from mace.certify.verdict import Progress, Refuted
+from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.distances import NormMetric
 from mace.exact import float_up
 from mace.forms import Network
@@ -50,6 +56,9 @@ MORE_CUTS, MOST_MORE = 32, 50_000
 
 MOST_ROWS_ASKED = 100_000
 """How many rows the real model is asked about at most."""
+
+MOST_PRODUCTS = 10**11
+"""How many products the walk through trees with splits takes at most, roughly."""
 
 LARGEST_EXACT = Fraction(10) ** 150
 """Numbers and ranges whose products floats can hold."""
@@ -94,7 +103,7 @@ def check(
             for alternative, (margins, part) in enumerate(zip(alternatives, parts, strict=True)):
                 rows = proof.relaxation.rows(margins, proof.conditions)
                 name = f"{where}.parts[{alternative}]"
-                proof.check(rows, *_tree(part, name, len(problem.space)), name)
+                proof.check(rows, part, name)
                 progress(min(1.0, (number + (alternative + 1) / len(parts)) / len(trees)))
 
 
@@ -125,16 +134,14 @@ def _is_moderate(feature: Real) -> bool:
     )
 
 
-def _tree(part: object, where: str, features: int) -> tuple[Ints, Floats]:
-    """Return the arrays of a tree, or raise where they make none."""
-    if not isinstance(part, dict):
-        raise Refuted(f"{where}: a tree of cuts is a dict with 'feature' and 'at'")
+def _tree(part: dict[str, Any], where: str, features: int, units: int) -> tuple[Ints, Floats]:
+    """Return the arrays of a tree, or raise where they make none; where there are ``units``, these may be split."""
     feature, at = np.asarray(part.get("feature")), np.asarray(part.get("at"))
     if feature.ndim != 1 or feature.dtype.kind not in "iu" or at.ndim != 1 or at.dtype.kind not in "fiu":
         raise Refuted(f"{where}: 'feature' is a list of whole numbers, 'at' a list of numbers")
     feature, at = feature.astype(np.int64), at.astype(np.float64)
-    if not ((feature >= -1) & (feature < features)).all():
-        raise Refuted(f"{where}.feature: it names a feature that there is not")
+    if not ((feature >= LEAF_NODE - units) & (feature < features)).all():
+        raise Refuted(f"{where}.feature: it names a feature that there is not{', or a unit' if units else ''}")
     if not np.isfinite(at).all() or len(at) != int((feature >= 0).sum()):
         raise Refuted(f"{where}.at: each cut has one finite number")
     return feature, at
@@ -147,6 +154,15 @@ class _Work:
     most_cuts: int
     cuts: int = 0
     asked: int = 0
+    products: int = 0
+
+    def spend(self, products: int) -> None:
+        """Count products; raise :class:`Unchecked` where they are too many."""
+        self.products += products
+        if self.products > MOST_PRODUCTS:
+            raise Unchecked(
+                "evidence.parts: the trees have more nodes and rounds than are walked for a network of this size"
+            )
 
 
 class _Proof:
@@ -165,29 +181,49 @@ class _Proof:
         sums = max(2 * max(len(bias) for bias in form.biases), len(self.conditions) + len(form.biases[-1]))
         self.batch = max(1, min(2048, NUMBERS_A_BATCH // (sums * max(self.relaxation.slots, sums))))
 
-    def check(self, rows: GoalRows, feature: Ints, at: Floats, where: str) -> None:
+    def check(self, rows: GoalRows, part: object, where: str) -> None:
         """Close every leaf of a tree."""
+        if not isinstance(part, dict):
+            raise Refuted(f"{where}: a tree of cuts is a dict with 'feature' and 'at'")
+        units = sum(len(bend) for bend in self.part.form.slopes) if "rounds" in part else 0
+        feature, at = _tree(part, where, len(self.problem.space), units)
         if any(not len(axis.spans) for axis in self.axes):
             return
-        leaves = int((feature < 0).sum())
+        leaves = int((feature == LEAF_NODE).sum())
         self.work.most_cuts += min(MORE_CUTS * leaves, MOST_MORE) + leaves // 4
         low = np.array([axis.spans[0, 0] for axis in self.axes])
         high = np.array([axis.spans[-1, 1] for axis in self.axes])
+        if "rounds" in part:
+            tree = read_splits(part, feature, at, len(rows), self.relaxation, where)
+            walk = SplitWalk(self.relaxation, self.alikes, rows, tree, self.batch, self.work.spend)
+            for nodes, boxes in walk.open_leaves(low, high):
+                self._close(rows, nodes, boxes.view.low, boxes.view.high, where, boxes.units)
+            return
         for number, lows, highs in _batches(_leaves(self.axes, low, high, feature, at, where), self.batch):
             self._close(rows, np.array(number), np.array(lows), np.array(highs), where)
 
-    def _close(self, rows: GoalRows, number: Ints, low: Floats, high: Floats, where: str) -> None:
-        """Close boxes, cutting those that a bound does not close; ``number`` is the leaf that each is a part of."""
+    def _close(
+        self, rows: GoalRows, number: Ints, low: Floats, high: Floats, where: str, known: Units | None = None
+    ) -> None:
+        """Close boxes, cutting those that a bound does not close.
+
+        ``number`` is the leaf that each is a part of, ``known`` has ranges of the units of its counterfactuals.
+        """
         while len(number):
             view = self.field.view(low, high)
             for alike in self.alikes:
                 view.is_open &= alike.allows(view.low, view.high)
+            known = None if known is None else known.take(view.is_open)
             number, view = number[view.is_open], view.take(view.is_open)
             if not len(number):
                 return
             if not len(rows):
                 raise Refuted(f"{where}: every point is in the goal, and leaf {number[0]} is not empty")
-            is_closed, sums = self.relaxation.closed(rows, view)
+            boxes = self.relaxation.boxes(rows, view)
+            if known is not None:
+                boxes.units.keep_within(known)
+            is_closed, sums = self.relaxation.closed(rows, boxes)
+            is_closed |= boxes.units.is_empty
             is_single = (view.low == view.high).all(axis=1)
             for n in np.flatnonzero(~is_closed & is_single):
                 self._ask(view, int(n), f"{where}: leaf {number[n]}")
@@ -203,6 +239,7 @@ class _Proof:
                 )
             low, high = self._halves(view, sums)
             number = np.concatenate([number, number])
+            known = None if known is None else known.take(np.tile(np.flatnonzero(left), 2))
 
     @property
     def _within(self) -> str:

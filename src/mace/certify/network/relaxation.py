@@ -190,14 +190,14 @@ class BoxRelaxation:
         if len(bent):
             lam = np.concatenate([weight[bent], -weight[bent]])
             lam = np.broadcast_to(lam, (len(size), *lam.shape))
-            bound = self._bound(lam, k - 1, self._adaptive(made, k), made, view, None).total
+            bound = self._bound(lam, k - 1, self.adaptive(made, k), made, view, None).total
             above, below = bound[:, : len(bent)] + bias[bent], bias[bent] - bound[:, len(bent) :]
             greatest[:, bent] = np.minimum(greatest[:, bent], above + pad[:, bent])
             least[:, bent] = np.maximum(least[:, bent], below - pad[:, bent])
         made.low.append(least)
         made.high.append(greatest)
 
-    def _adaptive(self, made: Units, layers: int) -> list[Floats]:
+    def adaptive(self, made: Units, layers: int) -> list[Floats]:
         """Return for each unit the line below it that loses less over its range."""
         return [
             np.where(made.high[k] > -made.low[k], 1.0, np.broadcast_to(self.form.slopes[k], made.low[k].shape))
@@ -210,11 +210,28 @@ class BoxRelaxation:
         self, lam: Floats, top: int, lines: list[Floats], made: Units, view: BallView, extra: Floats | None
     ) -> SumBounds:
         """Return upper bounds on Σ lam·activation of layer ``top`` (of the first layer's sums where it is -1)."""
+        base, slots = self.linear(lam, top, lines, made, extra)
+        most, price = self.field.most(self.field.gains(slots, view, self.slot_from), view)
+        return SumBounds(base + 8 * ROUNDOFF * WIDER * np.abs(most), slots, most, price)
+
+    def linear(
+        self,
+        lam: Floats,
+        top: int,
+        lines: list[Floats],
+        made: Units,
+        extra: Floats | None = None,
+        tilts: list[Floats] | None = None,
+    ) -> tuple[Floats, Floats]:
+        """Return linear functions above Σ lam·activation: their values at the nearest points, widened, and what they put on the slots.
+
+        ``lines`` are slopes of lines below bent units, ``tilts`` what is added to the μ of each unit; any numbers will do.
+        """
         shape = lam.shape[:2]
         constant, error = np.zeros(shape), np.zeros(shape)
         mu = lam
         for k in range(top, -1, -1):
-            mu, kappa = self._step(k, lam, lines[k], made)
+            mu, kappa = self._step(k, lam, lines[k], made, None if tilts is None else tilts[k])
             constant += kappa
             error += self.own * np.einsum("nqi,ni->nq", np.abs(mu), made.size[k])
             if k:
@@ -227,11 +244,10 @@ class BoxRelaxation:
         if extra is not None:
             slots = slots + extra
             begin = begin + np.einsum("nqs,ns->nq", extra, made.nearest)
-        most, price = self.field.most(self.field.gains(slots, view, self.slot_from), view)
-        rounding = 8 * ROUNDOFF * (np.abs(constant) + np.abs(begin) + np.abs(most))
-        return SumBounds(constant + begin + (error + rounding) * WIDER, slots, most, price)
+        rounding = 8 * ROUNDOFF * (np.abs(constant) + np.abs(begin))
+        return constant + begin + (error + rounding) * WIDER, slots
 
-    def _step(self, k: int, lam: Floats, line: Floats, made: Units) -> tuple[Floats, Floats]:
+    def _step(self, k: int, lam: Floats, line: Floats, made: Units, tilt: Floats | None) -> tuple[Floats, Floats]:
         """Return μ and Σκ of one layer."""
         low, high = made.low[k][:, None, :], made.high[k][:, None, :]
         bend = self.form.slopes[k]
@@ -240,21 +256,25 @@ class BoxRelaxation:
         above = np.where(is_bent, (high - bend * low) / whole, np.where(low >= 0, 1.0, bend))
         below = np.where(is_bent, line[:, None, :], above)
         mu = lam * np.where(lam > 0, above, below)
+        if tilt is not None:
+            mu = mu + tilt[:, None, :]
         at_low = lam * np.where(low >= 0, low, bend * low) - mu * low
         at_high = lam * np.where(high >= 0, high, bend * high) - mu * high
         kappa = np.maximum(np.maximum(at_low, at_high), np.where(is_bent, 0.0, -math.inf))
-        kappa += 8 * ROUNDOFF * (np.abs(lam) + np.abs(mu)) * np.maximum(np.abs(low), np.abs(high))
+        # Without tilts the sum of all κ is of the size of Σ|μ|·size; with them μ may be small where κ is not.
+        share = 8 * ROUNDOFF if tilt is None else self.own
+        kappa += share * (np.abs(lam) + np.abs(mu)) * np.maximum(np.abs(low), np.abs(high))
         return mu, kappa.sum(axis=2)
 
     # ---- closing boxes
 
-    def closed(self, rows: GoalRows, view: BallView) -> tuple[Flags, Floats]:
+    def closed(self, rows: GoalRows, boxes: BoundedBoxes) -> tuple[Flags, Floats]:
         """Return which boxes hold no point that may fulfil all rows, and for each the sum over the slots that came nearest to it."""
-        boxes = self._boxes(rows, view)
-        is_closed = np.zeros(len(view.near), dtype=np.bool_)
-        nearest = np.zeros((len(view.near), self.slots))
-        pending = np.arange(len(view.near))
-        lines = self._adaptive(boxes.units, self.depth)
+        count = len(boxes.view.near)
+        is_closed = np.zeros(count, dtype=np.bool_)
+        nearest = np.zeros((count, self.slots))
+        pending = np.arange(count)
+        lines = self.adaptive(boxes.units, self.depth)
         for attempt in range(ATTEMPTS if self.depth else 1):
             bounds = self._of_rows(rows, lines, boxes)
             is_open = ~(bounds.total.min(axis=1) < 0)
@@ -271,20 +291,20 @@ class BoxRelaxation:
             lines = self._lines_at(self._point(bounds, boxes)[:, 0], boxes)
         return is_closed, nearest
 
-    def _boxes(self, rows: GoalRows, view: BallView) -> BoundedBoxes:
-        """Return the boxes with the bounds on their units, and by how much each row is widened there."""
+    def boxes(self, rows: GoalRows, view: BallView) -> BoundedBoxes:
+        """Return the boxes with the bounds on their units, the size of each row there, and by how much it is widened."""
         units = self.units(view)
-        band = np.empty((len(view.near), len(rows)))
+        band, sizes = np.empty((len(view.near), len(rows))), np.empty((len(view.near), len(rows)))
         error, size = units.error[-1], units.size[-1]
         for r, margin in enumerate(rows.margins):
             sides = [side for side in (margin.plus, margin.minus) if side is not None]
-            widened = sum(error[:, side] + self.own * size[:, side] for side in sides)
-            band[:, r] = (widened + rows.slack[r] + self.own * abs(float(margin.shift))) * WIDER
+            sizes[:, r] = size[:, sides].sum(axis=1) + abs(float(margin.shift))
+            band[:, r] = (error[:, sides].sum(axis=1) + rows.slack[r] + self.own * sizes[:, r]) * WIDER
         count = len(rows.margins)
         reach = self._nearest(view)[1]
-        sizes = reach @ np.abs(rows.slots[count:]).T + np.abs(rows.constant[count:])
-        band[:, count:] = self.own * sizes * WIDER
-        return BoundedBoxes(view, units, band)
+        sizes[:, count:] = reach @ np.abs(rows.slots[count:]).T + np.abs(rows.constant[count:])
+        band[:, count:] = self.own * sizes[:, count:] * WIDER
+        return BoundedBoxes(view, units, sizes, band)
 
     def _of_rows(self, rows: GoalRows, lines: list[Floats], boxes: BoundedBoxes) -> SumBounds:
         """Return a bound on each row alone."""
@@ -299,7 +319,7 @@ class BoxRelaxation:
         """Return bounds on means of the rows: those that the point of the last bound breaks are mixed in, as much as serves best."""
         view, field = boxes.view, self.field
         count, number = rows.base.shape
-        size = np.abs(rows.base) + np.einsum("nrs,ns->nr", np.abs(rows.slots), self._widths(view))
+        size = np.abs(rows.base) + np.einsum("nrs,ns->nr", np.abs(rows.slots), self.widths(view))
         # Inequalities of like size mix well; powers of two scale without rounding.
         scale = np.exp2(-np.clip(np.frexp(size)[1], -900, 900))
         rows = SumBounds(rows.base * scale, rows.slots * scale[:, :, None], rows.most * scale, rows.price)
@@ -335,7 +355,7 @@ class BoxRelaxation:
             weights = kept
         return best
 
-    def _widths(self, view: BallView) -> Floats:
+    def widths(self, view: BallView) -> Floats:
         """Return the greatest difference from the nearest point at each slot."""
         widths = np.zeros((len(view.near), self.slots))
         for j, axis in enumerate(self.field.axes):
