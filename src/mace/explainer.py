@@ -31,7 +31,7 @@ from mace.distances import as_distance
 from mace.errors import InvalidOption, InvalidSpace, cut, did_you_mean
 from mace.forms import TreeEnsemble
 from mace.models import Reading
-from mace.models.live import LiveModel
+from mace.models.live import Block, LiveModel
 from mace.models.reading import FurtherFeatures
 from mace.problem import Problem, Progress, Status
 from mace.solvers import choose
@@ -287,7 +287,9 @@ class Explainer:
             # What is read now must be what was read then.
             self._live.check()
             space, kept = rounded(self.space, steps)
-            self._of_round_values[key] = Explainer(self.model, space, unread=self.unread), kept
+            made = Explainer(self.model, space, unread=self.unread)
+            made._live.memory = self._live.memory
+            self._of_round_values[key] = made, kept
         return self._of_round_values[key]
 
     def _nearest(self, row: Row, question: Question, started: float, *, is_last: bool = True) -> Explanation:
@@ -382,6 +384,10 @@ class Explainer:
         from mace.batch.stream import Stream
 
         return Stream.of(self, options).answers(frames)
+
+    def _block(self, points: Sequence[Point]) -> Block:
+        """Return a block of people, about whom the model is asked in few calls."""
+        return Block(self._live, points)
 
     @_watched
     def _check(self, factual: Point, question: Question) -> None:

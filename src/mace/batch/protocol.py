@@ -10,6 +10,7 @@ from mace.answer.explanation import Explanation
 from mace.answer.question import Options, Question
 from mace.batch.progress import OnProgress
 from mace.certify.statement import Statement
+from mace.models.live import Block
 from mace.space import FeatureSpace, Point, Row, Scalar
 
 
@@ -41,6 +42,8 @@ class Explains(Protocol):
         ...
 
     def _answer(self, row: Row, question: Question) -> Explanation: ...
+
+    def _block(self, points: Sequence[Point]) -> Block: ...
 
     def _scored(self, explanations: Sequence[Explanation], question: Question) -> list[Explanation]: ...
 

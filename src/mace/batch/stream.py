@@ -24,7 +24,7 @@ from mace.batch.rows import cells_of, point_of, rows_of, size_of
 from mace.batch.worker import (
     TOO_LATE,
     Answered,
-    answer,
+    answers,
     failed,
     not_asked,
     one_thread,
@@ -139,13 +139,9 @@ class InProcess:
     question: Question
 
     def __call__(self, part: Sequence[tuple[int, Point]], until: float) -> Iterator[Answered]:
-        """Yield the answers; an interrupt that a solver turned into an answer is raised after it."""
+        """Yield the answers; an interrupt is raised after those that it leaves."""
         with one_thread(), noted_interrupts() as interrupts:
-            for number, point in part:
-                answered = answer(self.explainer, self.question, number, point, until)
-                yield answered
-                if interrupts or INTERRUPTED in answered.explanation.reason:
-                    raise KeyboardInterrupt
+            yield from answers(self.explainer, self.question, part, until, interrupts)
 
 
 @contextmanager
@@ -215,9 +211,17 @@ class _Run:
                 assert not isinstance(point, MaceError)
                 reason = INTERRUPTED if is_interrupted else TOO_LATE
                 found[number] = not_asked(self.explainer.space, point, self.question, reason)
-        yield from self.explainer._scored([found.pop(number) for number in range(base, self.begun)], self.question)
+        yield from self._with_scores([found.pop(number) for number in range(base, self.begun)])
         if is_interrupted:
             raise KeyboardInterrupt
+
+    def _with_scores(self, explanations: list[Explanation]) -> list[Explanation]:
+        """Return explanations with the scores that those of an old checkpoint lack."""
+        bare = [number for number, each in enumerate(explanations) if not each.score_of]
+        scored = self.explainer._scored([explanations[number] for number in bare], self.question) if bare else []
+        for number, explanation in zip(bare, scored, strict=True):
+            explanations[number] = explanation
+        return explanations
 
     def _ask(self, asked: dict[Point, list[int]], found: dict[int, Explanation]) -> None:
         """Answer each distinct row once, and give the answer to all that are equal to it."""
