@@ -264,7 +264,7 @@ def test_what_a_model_says_instead_of_what_was_foreseen_is_found_out_row_by_row(
 
 
 def test_a_model_that_is_fitted_again_in_the_middle_of_a_batch_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "LARGEST_BLOCK", 16)
+    monkeypatch.setattr(worker, "MOST_PEOPLE", 16)
     model = make_pipeline(mace.Encoder(SPACE), LogisticRegression(max_iter=300)).fit(PEOPLE, LABELS)
     explainer = mace.Explainer(model, SPACE)
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -21,7 +22,7 @@ from mace.models.live import Block, Expected
 from mace.problem import INTERRUPTED, Status
 from mace.space import FeatureSpace, Point, Scalar
 
-FIRST_BLOCK, LARGEST_BLOCK = 16, 1024
+FIRST_PEOPLE, MOST_PEOPLE = 16, 1024
 """Rows that the model is asked about in one call: few at first, so that the first answers come soon."""
 
 SECONDS_A_BLOCK = 0.5
@@ -70,16 +71,24 @@ def answer(explainer: Explains, question: Question, number: int, point: Point, u
 
 
 def answers(
-    explainer: Explains, question: Question, part: Part, until: float, interrupts: Collection[int] = ()
+    explainer: Explains,
+    question: Question,
+    part: Part,
+    until: float,
+    interrupts: Collection[int] = (),
+    *,
+    size: int = FIRST_PEOPLE,
+    stop: float = math.inf,
 ) -> Iterator[Answered]:
-    """Yield the answers to rows, in order; the model is asked about many of them in one call.
+    """Yield the answers to rows, in order; the model is asked about many of them, ``size`` at first, in one call.
 
-    ``interrupts`` holds the signals that came meanwhile: the answers so far are given then, and KeyboardInterrupt is raised.
+    ``interrupts`` holds the signals that came meanwhile: the answers so far are given then, and KeyboardInterrupt is raised. Soon after
+    the moment ``stop`` of ``time.monotonic`` no further row is answered.
     """
-    start, size = 0, FIRST_BLOCK
+    start = 0
     while start < len(part):
         waiting = deque(part[start : start + size])
-        start, size = start + size, min(4 * size, LARGEST_BLOCK)
+        start, size = start + size, min(4 * size, MOST_PEOPLE)
         try:
             block = explainer._block([point for _, point in waiting])
         except MaceError:  # whatever is wrong with the model is said of each row
@@ -91,6 +100,8 @@ def answers(
             yield from (replace(each, explanation=scored) for each, scored in zip(made, scores, strict=True))
             if is_interrupted:
                 raise KeyboardInterrupt
+            if time.monotonic() > stop:
+                return
 
 
 def _some(
@@ -153,12 +164,15 @@ def failed(factual: dict[str, Scalar], question: Question, error: Exception | st
     return Explanation((), Status.ERROR, factual, None, *question.in_words, lower=0.0, error=text)
 
 
-def perform(carrier: Carrier, part: Part, until: float) -> list[Answered]:
-    """Answer some rows in a worker, on one thread."""
+def perform(carrier: Carrier, part: Part, until: float, seconds: float = math.inf) -> list[Answered]:
+    """Answer some rows in a worker, on one thread: all of them, or those that are answered when some seconds are over."""
     end_with(carrier.parent)
     explainer, question = receive(carrier)
-    with one_thread():
-        return list(answers(explainer, question, part, until))
+    made: list[Answered] = []
+    stop = time.monotonic() + seconds
+    with one_thread(), suppress(KeyboardInterrupt):  # it is for the parent to end, and its workers with it
+        made.extend(answers(explainer, question, part, until, size=max(len(part), 1), stop=stop))
+    return made
 
 
 SECONDS_BETWEEN_LOOKS = 0.5

@@ -30,7 +30,7 @@ TRUSTED_FOR = 20
 ROWS_COMPARED = 4
 """Of rows that are asked together, so many are compared with the form: what rests on such an answer rests on the model itself."""
 
-MOST_KEPT = 256
+MOST_REMEMBERED = 256
 """Answers to so many rows that are asked together are kept while a question lasts."""
 
 Expected = dict[Point, Fraction]
@@ -146,7 +146,7 @@ class LiveModel:
         said, expected = self.memory.said, self.memory.expected
         if said is None or len(points) != 1:
             outcomes = self._ask_now(points)
-            if said is not None and len(points) <= MOST_KEPT and is_row_by_row(self._asked.form):
+            if said is not None and len(points) <= MOST_REMEMBERED and is_row_by_row(self._asked.form):
                 said.update(((point, None), outcome) for point, outcome in zip(points, outcomes, strict=True))
             return outcomes
         (point,) = points
