@@ -1,14 +1,17 @@
-"""Batches: rows a second, speed-up with processes and memory, beside DiCE on the same rows; and a long CSV file through ``mace batch``.
+"""Batches: milliseconds a row beside a loop over ``explain``, speed-up with processes and memory, DiCE on the same rows; a long CSV file.
 
-    python benchmarks/batch.py [--rows 10000] [--models forest100,mlp10x10] [--jobs 1,2] [--dice 100] [--csv 10000,100000]
+    python benchmarks/batch.py [--rows 20000] [--models pipeline-lr,pipeline-mlp10x10,forest100] [--jobs 1,2] [--loop 300] [--dice 100]
+        [--csv 10000,100000]
 
 Adult's held-out and training rows, whatever the model says of them, asked for the other class, l1. Each line is a process of its own with
-its workers: "first" is the seconds until the first answer (start, reading the model in each worker, loading kernels), "rows/s" is over what
-follows. "MB" is the most memory that the process and its workers held at one time, by their resident sets. DiCE is timed on the
-first rows only, in one process, where it is installed (``make bench-batch``).
+its workers: "ms/row" is over all rows, from the call to its end, "alone" of a loop over ``explain`` about the first ``--loop`` of them in
+the same process, whose answers must be equal to those of the batch; "late" is ms a row over the second half of the rows, when all processes
+have started. "calls" is how often the model's own ``predict`` was called for 1,000 rows. "MB" is the most memory that the process and its
+workers held at one time, by their resident sets. DiCE is timed on the first rows only, in one process, where it is installed
+(``make bench-batch``).
 
-The CSV part repeats Adult's rows to the length asked for (the model is a tree of depth 8, so that rows and not answers are what there is
-much of) and samples the memory of ``mace batch`` as it runs.
+The CSV part puts distinct rows, as many as asked for, through ``mace batch`` (a tree of depth 8: Adult's rows, each number moved by a
+little where there are too few) and samples its memory as it runs.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import sys
 import tempfile
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +33,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import pandas as pd
 import skops.io
+from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
@@ -41,6 +48,8 @@ MODELS: dict[str, Any] = {
     "tree8": lambda: DecisionTreeClassifier(max_depth=8, random_state=0),
     "forest100": lambda: RandomForestClassifier(100, random_state=0),
     "mlp10x10": lambda: MLPClassifier((10, 10), random_state=0),
+    "pipeline-lr": lambda: LogisticRegression(max_iter=1000),
+    "pipeline-mlp10x10": lambda: MLPClassifier((10, 10), random_state=0),
 }
 
 
@@ -49,16 +58,31 @@ def fitted(name: str) -> tuple[Any, mace.datasets.Dataset]:
     data = mace.datasets.load("adult")
     order = np.random.default_rng(0).permutation(len(data.frame))
     chosen = order[:10_000]
-    is_network = name.startswith("mlp")
-    encoder = mace.Encoder(data.space) if is_network else mace.Encoder(data.space, categorical="codes", ordinal="codes")
+    encoder: Any
+    if name.startswith("pipeline"):
+        levels = (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number"))
+        encoder = make_column_transformer(levels, (StandardScaler(), make_column_selector(dtype_include="number")))
+    elif name.startswith("mlp"):
+        encoder = mace.Encoder(data.space)
+    else:
+        encoder = mace.Encoder(data.space, categorical="codes", ordinal="codes")
     model = make_pipeline(encoder, MODELS[name]()).fit(data.frame.iloc[chosen], data.labels.iloc[chosen])
     return model, data
 
 
 def rows_of(data: mace.datasets.Dataset, rows: int) -> pd.DataFrame:
-    """Return so many rows, distinct ones as far as there are enough."""
-    order = np.random.default_rng(1).permutation(len(data.frame))
-    return data.frame.iloc[np.resize(order, rows)].reset_index(drop=True)
+    """Return so many distinct rows: Adult's own, then copies of them with other numbers."""
+    rng = np.random.default_rng(1)
+    frame, numbers = data.frame.drop_duplicates(), [name for name in data.frame if data.frame[name].dtype.kind == "i"]
+    parts = [frame.iloc[rng.permutation(len(frame))]]
+    while sum(map(len, parts)) < rows:
+        moved = parts[0].copy()
+        for name in numbers:
+            feature = data.space[name]
+            moved[name] = (moved[name] + rng.integers(-9, 10, len(moved))).clip(feature.low, feature.high)
+        parts.append(moved)
+        parts = [pd.concat(parts).drop_duplicates()]
+    return pd.concat(parts).head(rows).reset_index(drop=True)
 
 
 # ---- memory
@@ -94,25 +118,58 @@ def watched(command: list[str]) -> tuple[float, list[tuple[float, int]], str]:
 # ---- one measurement, in a process of its own
 
 
-def measure(model_name: str, rows: int, jobs: int) -> dict[str, Any]:
+def measure(model_name: str, rows: int, jobs: int, loop: int) -> dict[str, Any]:
     model, data = fitted(model_name)
     explainer = mace.Explainer(model, data.space)
     frame = rows_of(data, rows)
     explainer.explain(frame.iloc[0])
+    begun = time.monotonic()
+    alone = [explainer.explain(row) for row in frame.head(loop).to_dict("records")]
+    each = (time.monotonic() - begun) / max(loop, 1)
+    calls = counted_calls(explainer, frame.head(1000))
     stamps: list[float] = []
     started = time.monotonic()
     batch = explainer.explain_many(frame, n_jobs=jobs, on_progress=lambda _: stamps.append(time.monotonic() - started))
-    first, last = stamps[0], stamps[-1]
+    for one, other in zip(alone, batch, strict=False):
+        assert (one.status, one.lower, one.score, one.prediction) == (
+            other.status,
+            other.lower,
+            other.score,
+            other.prediction,
+        )
+        assert [(c.values, c.distance, c.lower, c.score) for c in one] == [
+            (c.values, c.distance, c.lower, c.score) for c in other
+        ]
+    half = rows // 2
     return {
         "model": model_name,
         "rows": rows,
         "jobs": jobs,
-        "first_s": first,
-        "rows_per_s": (len(stamps) - 1) / (last - first),
+        "first_s": stamps[0],
+        "ms": 1000 * batch.seconds / rows,
+        "late_ms": 1000 * (stamps[-1] - stamps[half]) / (rows - 1 - half),
+        "alone_ms": 1000 * each,
+        "calls": calls,
         "seconds": batch.seconds,
         "proved": batch.proved_share,
         "counts": batch.counts,
     }
+
+
+def counted_calls(explainer: mace.Explainer, frame: pd.DataFrame) -> int:
+    """Return how often the model is asked what it predicts, rows in one call counted once."""
+    live, calls = explainer._live, 0
+    before = live._asked
+
+    def ask(points: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return before.ask(points)
+
+    live._asked = replace(before, ask=ask)
+    explainer.explain_many(frame)
+    live._asked = before
+    return calls
 
 
 def dice(model_name: str, rows: int) -> dict[str, Any]:
@@ -198,17 +255,18 @@ def long_file(rows: int, jobs: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=10_000)
-    parser.add_argument("--models", default="forest100,mlp10x10")
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--models", default="pipeline-lr,pipeline-mlp10x10,forest100")
     parser.add_argument("--jobs", default="1,2")
+    parser.add_argument("--loop", type=int, default=300, help="rows of the loop over explain")
     parser.add_argument("--dice", type=int, default=100, help="rows for DiCE; 0 leaves it out")
     parser.add_argument("--csv", default="10000,100000", help="lengths of the CSV files; empty leaves them out")
-    parser.add_argument("--one", nargs=3, metavar=("MODEL", "ROWS", "JOBS"), help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=4, metavar=("MODEL", "ROWS", "JOBS", "LOOP"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     if arguments.one:
-        model, rows, jobs = arguments.one
-        print(json.dumps(measure(model, int(rows), int(jobs))))
+        model, *numbers = arguments.one
+        print(json.dumps(measure(model, *map(int, numbers))))
         return
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / "batch.jsonl").open("a") as out:
@@ -217,18 +275,23 @@ def main() -> None:
             out.write(json.dumps({"kind": kind, **record}) + "\n")
             out.flush()
 
-        print(f"{'model':12}{'rows':>8}{'jobs':>6}{'first s':>9}{'rows/s':>9}{'speed-up':>10}{'proved':>9}{'MB':>8}")
+        print(
+            f"{'model':20}{'rows':>7}{'jobs':>5}{'ms/row':>8}{'alone':>8}{'times':>7}{'late':>7}{'speed-up':>10}{'calls':>7}"
+            f"{'proved':>8}{'MB':>7}"
+        )
         for model in filter(None, arguments.models.split(",")):
-            alone = None
+            first = None
             for jobs in arguments.jobs.split(","):
-                command = [sys.executable, __file__, "--one", model, str(arguments.rows), jobs]
+                command = [sys.executable, __file__, "--one", model, str(arguments.rows), jobs, str(arguments.loop)]
                 _, samples, printed = watched(command)
                 record = json.loads(printed) | {"peak_mb": max(size for _, size in samples) / 1e6}
-                alone = alone or record["rows_per_s"]
+                first = first or record["late_ms"]
                 keep("rate", record)
-                rates = f"{record['first_s']:9.1f}{record['rows_per_s']:9.1f}{record['rows_per_s'] / alone:10.2f}"
+                times = record["alone_ms"] / record["ms"]
                 print(
-                    f"{model:12}{arguments.rows:8d}{jobs:>6}{rates}{record['proved']:9.1%}{record['peak_mb']:8.0f}",
+                    f"{model:20}{arguments.rows:7d}{jobs:>5}{record['ms']:8.2f}{record['alone_ms']:8.2f}{times:7.1f}"
+                    f"{record['late_ms']:7.2f}{first / record['late_ms']:10.2f}{record['calls']:7d}"
+                    f"{record['proved']:8.1%}{record['peak_mb']:7.0f}",
                     flush=True,
                 )
         if arguments.dice:

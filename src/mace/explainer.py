@@ -34,7 +34,7 @@ from mace.distances import as_distance
 from mace.errors import InvalidOption, InvalidRow, InvalidSpace, UnsupportedModel, cut, did_you_mean
 from mace.forms import Network, TreeEnsemble
 from mace.models import Reading
-from mace.models.live import LiveModel
+from mace.models.live import Block, LiveModel
 from mace.models.reading import FurtherFeatures
 from mace.problem import Problem, Progress, Status
 from mace.solvers import choose
@@ -385,6 +385,7 @@ class Explainer:
             space, kept = rounded(self.space, steps)
             made = Explainer(self.model, space, unread=self.unread)
             made._whole = self
+            made._live.memory = self._live.memory
             self._of_round_values[key] = made, kept
         return self._of_round_values[key]
 
@@ -492,6 +493,10 @@ class Explainer:
         from mace.batch.stream import Stream
 
         return Stream.of(self, options).answers(frames)
+
+    def _block(self, points: Sequence[Point]) -> Block:
+        """Return a block of people, about whom the model is asked in few calls."""
+        return Block(self._live, points)
 
     @_watched
     def _check(self, factual: Point, question: Question) -> None:

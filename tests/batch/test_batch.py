@@ -25,6 +25,7 @@ import mace
 from mace.answer.explanation import Explanation
 from mace.answer.question import Question
 from mace.batch import Batch, Progress, Table, save
+from mace.batch import workers as processes
 from mace.batch.checkpoint import Checkpoint
 from mace.batch.stream import ROWS_READ_AHEAD, Stream
 from mace.batch.workers import Workers
@@ -441,12 +442,57 @@ def test_certificates_survive_a_checkpoint(tmp_path: Path) -> None:
 # ---- workers
 
 
+@pytest.fixture
+def only_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave all rows to other processes, few as they are."""
+    monkeypatch.setattr(processes, "_is_local", lambda: False)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("only_workers")
 def test_two_processes_give_bit_for_bit_the_same_answers() -> None:
     frame = pd.concat([FRAME, FRAME.head(5)], ignore_index=True)
     assert all_of(EXPLAINER.explain_many(frame, n_jobs=2)) == ALONE + ALONE[:5]
 
 
+def test_few_rows_start_no_process_and_many_are_answered_until_others_are_ready(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[int] = []
+    original = Workers._start
+
+    def noting(self: Workers, until: float) -> Any:
+        started.append(self._answered)
+        return original(self, until)
+
+    monkeypatch.setattr(Workers, "_start", noting)
+    assert all_of(EXPLAINER.explain_many(FRAME, n_jobs=2)) == ALONE
+    assert not started
+    monkeypatch.setattr(processes, "ALONE", 0.0)
+    monkeypatch.setattr(processes, "WORTH", 0.0)
+    assert all_of(EXPLAINER.explain_many(FRAME, n_jobs=2)) == ALONE
+    assert started == [processes.FIRST_PART]
+
+
+@pytest.mark.slow
+def test_rows_are_handed_over_once_the_workers_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "ALONE", 0.0)
+    monkeypatch.setattr(processes, "WORTH", 0.0)
+    original, handed = Workers._start, []
+
+    def waiting(self: Workers, until: float) -> Any:
+        ready = original(self, until)
+        assert ready.wait(120)
+        handed.append(self._answered)
+        return ready
+
+    monkeypatch.setattr(Workers, "_start", waiting)
+    frame = GERMAN.frame.head(300)
+    assert all_of(EXPLAINER.explain_many(frame, n_jobs=2)) == all_of(EXPLAINER.explain_many(frame))
+    assert handed[0] < 100
+
+
+@pytest.mark.usefixtures("only_workers")
 def test_the_joblib_context_says_how_many_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     from joblib import parallel_config
 
@@ -454,7 +500,7 @@ def test_the_joblib_context_says_how_many_processes(monkeypatch: pytest.MonkeyPa
     original = Workers._answers
 
     def noting(self: Workers, parts: Any, until: float) -> Any:
-        used.append(len(parts))
+        used.append(self._processes if self._parallel else 0)
         return original(self, parts, until)
 
     monkeypatch.setattr(Workers, "_answers", noting)
@@ -471,6 +517,7 @@ def kill_a_worker(progress: Progress) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("only_workers")
 def test_a_worker_killed_mid_run_loses_nothing_and_nothing_comes_twice(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     frame = GERMAN.frame.head(120)
@@ -490,6 +537,7 @@ class Deadly(mace.Explainer):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("only_workers")
 def test_a_row_that_kills_its_worker_is_an_error_and_loses_no_other() -> None:
     frame = pd.DataFrame({"age": 30, "income": range(10, 20)})
     batch = Deadly(decide, PEOPLE).explain_many(frame, n_jobs=2, solver="enumerate")
@@ -579,6 +627,7 @@ def test_an_interrupt_that_a_solver_does_not_tell_of_still_ends_the_batch() -> N
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("only_workers")
 def test_functions_typed_into_a_notebook_are_read_in_other_processes() -> None:
     text = "def typed(age, income):\n    return 'grant' if 2 * income + age >= 150 else 'refuse'\nlimit = lambda new, old: new.age <= 40\n"
     cell = "<ipython-input-7>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -31,6 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = mace.datasets.load("german")
     model = make_pipeline(mace.Encoder(data.space), DecisionTreeClassifier(max_depth=5, random_state=0))
     skops.io.dump(model.fit(data.frame, data.labels), path / "model.skops")
+    mace.Explainer(model, data.space).explain_many(data.frame.head(1), checkpoint=path / "begun")
     (path / "space.json").write_text(data.space.to_json())
     data.frame.head(ROWS).to_csv(path / "rows.csv", index=False)
     data.frame.head(60).to_csv(path / "few.csv", index=False)
@@ -51,6 +53,11 @@ class Run:
         self.command += ["--data", str(folder / data), "--model", str(folder / "model.skops")]
         self.command += ["--space", str(folder / "space.json"), "--out", str(self.out), *options]
         self.process: Any = None
+        self.folder = folder
+
+    def begin(self) -> None:
+        """Leave the answer of an earlier run: all other rows are left to workers then."""
+        shutil.copy(self.folder / "begun", self.checkpoint)
 
     def start(self, **options: Any) -> None:
         around = {**os.environ, "TMPDIR": str(self.temporary)}
@@ -134,6 +141,7 @@ def check_complete(run: Run, count: int) -> None:
 @pytest.mark.slow
 def test_sigterm_ends_a_batch_as_ctrl_c_does(batch: Callable[..., Run]) -> None:
     run = batch("--jobs", "2", "--resume")
+    run.begin()
     run.start()
     run.wait_for_answers()
     workers = run.workers()
@@ -165,6 +173,7 @@ def test_sigterm_ends_a_batch_in_one_process_too(batch: Callable[..., Run]) -> N
 @pytest.mark.slow
 def test_workers_die_with_a_killed_parent_and_its_files_go_at_the_next_start(batch: Callable[..., Run]) -> None:
     run = batch("--jobs", "2", "--resume")
+    run.begin()
     run.start()
     run.wait_for_answers()
     workers = run.workers()
@@ -182,7 +191,8 @@ def test_workers_die_with_a_killed_parent_and_its_files_go_at_the_next_start(bat
 
 @pytest.mark.slow
 def test_a_killed_worker_costs_no_row_and_no_traceback(batch: Callable[..., Run]) -> None:
-    run = batch("--jobs", "2")
+    run = batch("--jobs", "2", "--resume")
+    run.begin()
     run.start()
     run.wait_for_answers()
     os.kill(run.workers()[0], signal.SIGKILL)
@@ -205,6 +215,7 @@ def limited(size: int) -> Callable[[], None]:
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_checkpoint_that_finds_no_room_keeps_what_it_has(batch: Callable[..., Run], jobs: str) -> None:
     run = batch("--jobs", jobs, "--resume")
+    run.begin()
     code, _, error = run.whole(preexec_fn=limited(100_000))
     assert code == 2, error
     assert len(error.splitlines()) == 1

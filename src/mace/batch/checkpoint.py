@@ -138,6 +138,11 @@ class Checkpoint:
             ) from error
         self._end += len(line)
 
+    @property
+    def is_new(self) -> bool:
+        """Whether no answer is in it yet."""
+        return not self._starts
+
     def get(self, number: int, point: BatchRow) -> Explanation | None:
         """Return the answer to a row; ``None`` where there is none yet."""
         if number >= len(self._starts) or self._starts[number] == ABSENT:

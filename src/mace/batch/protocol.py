@@ -11,6 +11,7 @@ from mace.answer.outside import Outside
 from mace.answer.question import Options, Question
 from mace.batch.progress import OnProgress
 from mace.certify.statement import Statement
+from mace.models.live import Block
 from mace.space import FeatureSpace, Point, Row, Scalar
 
 
@@ -49,6 +50,8 @@ class Explains(Protocol):
     def _answer(self, row: Row, question: Question) -> Explanation: ...
 
     def _space_of(self, row: Row) -> FeatureSpace: ...
+
+    def _block(self, points: Sequence[Point]) -> Block: ...
 
     def _scored(self, explanations: Sequence[Explanation], question: Question) -> list[Explanation]: ...
 

@@ -4,43 +4,37 @@ from __future__ import annotations
 
 import math
 import os
-import signal
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from types import FrameType
 from typing import Any
 
 from mace.answer.explanation import Explanation
 from mace.answer.question import Question, is_seconds
 from mace.batch.checkpoint import Checkpoint
+from mace.batch.in_process import InProcess
 from mace.batch.progress import OnProgress, Progress, shown
 from mace.batch.protocol import BatchOptions, Explains, RunningOptions
 from mace.batch.rows import BatchRow, OutsideRow, cells_of, point_of, rows_of, size_of
-from mace.batch.worker import (
-    TOO_LATE,
-    Answered,
-    answer,
-    failed,
-    not_asked,
-    one_thread,
-)
+from mace.batch.worker import TOO_LATE, failed, not_asked
 from mace.batch.workers import Workers
 from mace.errors import InvalidOption, MaceError
 from mace.problem import INTERRUPTED, Status
 from mace.space import FeatureSpace, Integer, Point, Real
 
 ROWS_READ_AHEAD = 1024
-"""Rows that are read before any is answered; workers wait for each other at the end of a block."""
+"""Rows that are read before any is answered."""
+
+MOST_READ_AHEAD = 4 * ROWS_READ_AHEAD
+"""The same with several processes, which wait for each other at the end of a block: they get larger ones where rows are quick."""
+
+SECONDS_OF_A_QUICK_BLOCK = 2.0
+"""Seconds that a block may take for the next one to be larger."""
 
 MOST_JOBS = 1024
-
-ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-"""The signals that ask a program to end."""
 
 REMEMBERED = 4096
 """Answers that a stream keeps, so that an equal row is not solved again."""
@@ -98,11 +92,9 @@ class Stream:
         ``remember`` is how many answers are kept for equal rows, ``None`` for all; ``total`` how many rows there are, if known.
         Ctrl-C is raised after the answers of the current block have been given.
         """
-        rows = rows_of(data, self.explainer.space)
+        rows = Ahead(rows_of(data, self.explainer.space), self.explainer)
         total = size_of(data) if total is None else total
-        first = list(islice(rows, ROWS_READ_AHEAD))
-        points = [point_of(self.explainer, row) for row in first]
-        known = [point for point in points if not isinstance(point, MaceError)]
+        known = [point for point in rows.read()[1] if not isinstance(point, MaceError)]
         inside = (point for point in known if not isinstance(point, OutsideRow))
         sample = next(inside, _corner(self.explainer.space))
         if known:
@@ -111,14 +103,17 @@ class Stream:
             kept = self._checkpoint(sample, stack)
             solve: Workers | InProcess = InProcess(self.explainer, self.question)
             if _processes(self.n_jobs) > 1:
-                solve = stack.enter_context(Workers(self.explainer, self.question, self.n_jobs))
+                helps = kept is None or kept.is_new
+                workers = Workers(self.explainer, self.question, self.n_jobs, total, rows.look, helps=helps)
+                solve = stack.enter_context(workers)
             report = stack.enter_context(shown(self.on_progress, bar=self.progress))
             until = math.inf if self.total_time_limit is None else time.time() + self.total_time_limit
             run = _Run(self.explainer, self.question, solve, kept, report, until, total, remember)
-            while first:
-                yield from run.block(first, points)
-                first = list(islice(rows, ROWS_READ_AHEAD))
-                points = [point_of(self.explainer, row) for row in first]
+            while rows.read()[0]:
+                begun = time.monotonic()
+                yield from run.block(*rows.take())
+                if isinstance(solve, Workers) and time.monotonic() - begun < SECONDS_OF_A_QUICK_BLOCK:
+                    rows.size = min(2 * rows.size, MOST_READ_AHEAD)
 
     def _checkpoint(self, sample: Point, stack: ExitStack) -> Checkpoint | None:
         if self.checkpoint is None:
@@ -134,45 +129,35 @@ class Stream:
         return made
 
 
-@dataclass(frozen=True, slots=True)
-class InProcess:
-    """Answers rows one after the other, in this process."""
+class Ahead:
+    """The rows of a stream, a block at a time; the next block may be read while this one is answered."""
 
-    explainer: Explains
-    question: Question
+    def __init__(self, rows: Iterator[Any], explainer: Explains) -> None:
+        self._rows, self._explainer = rows, explainer
+        self._next: tuple[list[Any], list[BatchRow | MaceError]] | None = None
+        self._failure: Exception | None = None
+        self.size = ROWS_READ_AHEAD
 
-    def __call__(self, part: Sequence[tuple[int, BatchRow]], until: float) -> Iterator[Answered]:
-        """Yield the answers; an interrupt that a solver turned into an answer is raised after it."""
-        with one_thread(), noted_interrupts() as interrupts:
-            for number, point in part:
-                answered = answer(self.explainer, self.question, number, point, until)
-                yield answered
-                if interrupts or INTERRUPTED in answered.explanation.reason:
-                    raise KeyboardInterrupt
+    def look(self) -> None:
+        """Read the next block where that has not been done; what goes wrong is raised when it is wanted."""
+        try:
+            self.read()
+        except Exception as error:
+            self._failure = error
 
+    def read(self) -> tuple[list[Any], list[BatchRow | MaceError]]:
+        """Return the next block, rows and points; read it where that has not been done."""
+        if self._failure is not None:
+            raise self._failure
+        if self._next is None:
+            rows = list(islice(self._rows, self.size))
+            self._next = rows, [point_of(self._explainer, row) for row in rows]
+        return self._next
 
-@contextmanager
-def noted_interrupts() -> Iterator[list[int]]:
-    """Note each Ctrl-C that comes meanwhile, before it is raised: a solver that is just done may not report it.
-
-    Other signals that end the program in the same way are noted too.
-    """
-    seen: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        seen.append(number)
-        signal.default_int_handler(number, frame)
-
-    usual = [each for each in ENDING if signal.getsignal(each) is signal.default_int_handler]
-    if threading.current_thread() is not threading.main_thread():
-        usual = []
-    for each in usual:
-        signal.signal(each, note)
-    try:
-        yield seen
-    finally:
-        for each in usual:
-            signal.signal(each, signal.default_int_handler)
+    def take(self) -> tuple[list[Any], list[BatchRow | MaceError]]:
+        """Return the next block, and go on to the one after it."""
+        taken, self._next = self.read(), None
+        return taken
 
 
 @dataclass(slots=True)
@@ -218,9 +203,17 @@ class _Run:
                 assert not isinstance(point, MaceError)
                 reason = INTERRUPTED if is_interrupted else TOO_LATE
                 found[number] = not_asked(self.explainer.space, point, self.question, reason)
-        yield from self.explainer._scored([found.pop(number) for number in range(base, self.begun)], self.question)
+        yield from self._with_scores([found.pop(number) for number in range(base, self.begun)])
         if is_interrupted:
             raise KeyboardInterrupt
+
+    def _with_scores(self, explanations: list[Explanation]) -> list[Explanation]:
+        """Return explanations with the scores that those of an old checkpoint lack."""
+        bare = [number for number, each in enumerate(explanations) if not each.score_of]
+        scored = self.explainer._scored([explanations[number] for number in bare], self.question) if bare else []
+        for number, explanation in zip(bare, scored, strict=True):
+            explanations[number] = explanation
+        return explanations
 
     def _ask(self, asked: dict[BatchRow, list[int]], found: dict[int, Explanation]) -> None:
         """Answer each distinct row once, and give the answer to all that are equal to it."""

@@ -6,19 +6,28 @@ import math
 import os
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from mace.answer.explanation import Explanation
 from mace.answer.question import Question
 from mace.batch.protocol import Explains
-from mace.batch.rows import BatchRow, values_of
+from mace.batch.rows import BatchRow, OutsideRow, values_of
 from mace.batch.transport import Carrier, receive
 from mace.errors import MaceError
+from mace.models.live import Block, Expected
 from mace.problem import INTERRUPTED, Status
 from mace.space import FeatureSpace, Scalar
+
+FIRST_PEOPLE, MOST_PEOPLE = 16, 1024
+"""Rows that the model is asked about in one call: few at first, so that the first answers come soon."""
+
+SECONDS_A_BLOCK = 0.5
+"""After so many seconds the answers in hand are confirmed by the model, and given."""
 
 TOO_LATE = "the time limit of the whole batch was reached before"
 
@@ -54,7 +63,8 @@ def answer(explainer: Explains, question: Question, number: int, point: BatchRow
     is_shortened = own is None or left < own
     seconds = own if left == math.inf else left if own is None else min(left, own)
     try:
-        explanation = explainer._answer(values_of(explainer.space, point), question.but(time_limit=seconds))
+        asked = question if seconds == own else question.but(time_limit=seconds)
+        explanation = explainer._answer(values_of(explainer.space, point), asked)
     except Exception as error:  # one bad row must never lose the others
         return Answered(number, failed(values_of(explainer.space, point), question, error), is_final=True)
     is_cut = INTERRUPTED in explanation.reason or (is_shortened and until < math.inf)
@@ -63,6 +73,75 @@ def answer(explainer: Explains, question: Question, number: int, point: BatchRow
     else:
         explanation = explanation.with_scores(None)
     return Answered(number, explanation, is_final=explanation.status.is_final or not is_cut)
+
+
+def answers(
+    explainer: Explains,
+    question: Question,
+    part: Part,
+    until: float,
+    interrupts: Collection[int] = (),
+    *,
+    size: int = FIRST_PEOPLE,
+    stop: float = math.inf,
+) -> Iterator[Answered]:
+    """Yield the answers to rows, in order; the model is asked about many of them, ``size`` at first, in one call.
+
+    ``interrupts`` holds the signals that came meanwhile: the answers so far are given then, and KeyboardInterrupt is raised. Soon after
+    the moment ``stop`` of ``time.monotonic`` no further row is answered.
+    """
+    start = 0
+    while start < len(part):
+        waiting = deque(part[start : start + size])
+        start, size = start + size, min(4 * size, MOST_PEOPLE)
+        try:
+            block = explainer._block([point for _, point in waiting if not isinstance(point, OutsideRow)])
+        except MaceError:  # whatever is wrong with the model is said of each row
+            yield from (answer(explainer, question, number, point, until) for number, point in waiting)
+            continue
+        while waiting:
+            made, is_interrupted = _some(explainer, question, waiting, until, block, interrupts)
+            scores = explainer._scored([each.explanation for each in made], question)
+            yield from (replace(each, explanation=scored) for each, scored in zip(made, scores, strict=True))
+            if is_interrupted:
+                raise KeyboardInterrupt
+            if time.monotonic() > stop:
+                return
+
+
+def _some(
+    explainer: Explains,
+    question: Question,
+    waiting: deque[tuple[int, BatchRow]],
+    until: float,
+    block: Block,
+    interrupts: Collection[int],
+) -> tuple[list[Answered], bool]:
+    """Answer rows that wait for some time, and have the model confirm what was foreseen of it; return whether an interrupt came.
+
+    Where the model says something else, the row is asked about once more, with the model asked at every step.
+    """
+    made: list[tuple[Answered, BatchRow, Expected]] = []
+    is_interrupted, stop = False, time.monotonic() + SECONDS_A_BLOCK
+    try:
+        with block:
+            while waiting and not is_interrupted and (not made or time.monotonic() < stop):
+                number, point = waiting[0]
+                answered = answer(explainer, question, number, point, until)
+                made.append((answered, point, block.expected()))
+                waiting.popleft()
+                is_interrupted = bool(interrupts) or INTERRUPTED in answered.explanation.reason
+    except KeyboardInterrupt:
+        is_interrupted = True
+    try:
+        confirmed = block.are_confirmed([expected for *_, expected in made])
+    except MaceError:
+        confirmed = [False] * len(made)
+    kept = [
+        answered if is_so else None if is_interrupted else answer(explainer, question, answered.number, point, until)
+        for (answered, point, _), is_so in zip(made, confirmed, strict=True)
+    ]
+    return [each for each in kept if each is not None], is_interrupted
 
 
 def one_thread() -> Any:
@@ -90,12 +169,15 @@ def failed(factual: dict[str, Scalar], question: Question, error: Exception | st
     return Explanation((), Status.ERROR, factual, None, *question.in_words, lower=0.0, error=text)
 
 
-def perform(carrier: Carrier, part: Part, until: float) -> list[Answered]:
-    """Answer some rows in a worker, on one thread."""
+def perform(carrier: Carrier, part: Part, until: float, seconds: float = math.inf) -> list[Answered]:
+    """Answer some rows in a worker, on one thread: all of them, or those that are answered when some seconds are over."""
     end_with(carrier.parent)
     explainer, question = receive(carrier)
-    with one_thread():
-        return [answer(explainer, question, number, point, until) for number, point in part]
+    made: list[Answered] = []
+    stop = time.monotonic() + seconds
+    with one_thread(), suppress(KeyboardInterrupt):  # it is for the parent to end, and its workers with it
+        made.extend(answers(explainer, question, part, until, size=max(len(part), 1), stop=stop))
+    return made
 
 
 SECONDS_BETWEEN_LOOKS = 0.5

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import math
 import os
+import threading
+import time
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from itertools import islice
 from typing import Any
 
 from mace.answer.question import Question
+from mace.batch.in_process import InProcess
 from mace.batch.protocol import Explains
 from mace.batch.rows import BatchRow, values_of
-from mace.batch.transport import carrier, packed
-from mace.batch.worker import Answered, end_with, failed, perform
+from mace.batch.transport import Carrier, carrier, packed
+from mace.batch.worker import Answered, Part, end_with, failed, perform
 
-LARGEST_PART = 16
-"""Rows that a worker is given at most at one time: what is lost, and done again, where it dies."""
+FIRST_PART, FAIR_PART, LARGEST_PART = 16, 64, 512
+"""Rows that a worker is given at one time: at first; at least, for the sake of others, where they are quick; at most."""
 
 SECONDS_A_PART = 0.5
+"""How long a part should take; after twice that a worker gives back what it has not answered."""
+
+AFTER_A_DEATH = (LARGEST_PART, FIRST_PART, 1)
+"""The largest part at first, and after each death of a worker: what it had is lost, and done again."""
+
+ALONE, WORTH = 1.0, 8.0
+"""Seconds that this process answers rows before it starts others, and how many must be left for that."""
 
 DEATHS = {"BrokenProcessPool", "KilledWorker", "RayActorError", "WorkerCrashedError"}
 """The errors by which process pools, Dask and Ray say that a worker is gone, as opposed to that the work went wrong."""
@@ -26,18 +39,45 @@ DEATHS = {"BrokenProcessPool", "KilledWorker", "RayActorError", "WorkerCrashedEr
 class Workers:
     """Answers rows in other processes; the model is read once in each.
 
-    Where a worker dies, the rows that were not answered are asked again, one at a time; a row whose worker dies even when it is alone
-    is an answer of status ``error``.
+    To start a process takes seconds: the first rows are answered in this one, until others are ready, and all of them where that is sooner.
+
+    Where a worker dies, the rows that were not answered are asked again, in the end one at a time; a row whose worker dies even when it
+    is alone is an answer of status ``error``.
+
+    Parameters
+    ----------
+    explainer, question, n_jobs
+        As of the batch.
+    total : int, optional
+        How many rows there are, if known.
+    meanwhile : callable, optional
+        What to do while workers are busy.
+    helps : bool
+        Whether this process answers rows itself, until others are ready; not so on a cluster.
     """
 
-    def __init__(self, explainer: Explains, question: Question, n_jobs: int | None) -> None:
+    def __init__(
+        self,
+        explainer: Explains,
+        question: Question,
+        n_jobs: int | None,
+        total: int | None = None,
+        meanwhile: Callable[[], object] | None = None,
+        *,
+        helps: bool = True,
+    ) -> None:
         self.explainer = explainer
         self.question = question
         self.n_jobs = n_jobs
-        self._part = 1
+        self.total = total
+        self.meanwhile = meanwhile
+        self._part = FIRST_PART
         self._data = packed(explainer, question)
         self._stack = ExitStack()
         self._parallel: Any = None
+        self._is_alone = helps and _is_local()
+        self._alone_since, self._answered = math.inf, 0
+        self._started: threading.Event | None = None
 
     def __enter__(self) -> Workers:
         return self
@@ -48,9 +88,11 @@ class Workers:
     def __call__(self, part: Sequence[tuple[int, BatchRow]], until: float) -> Iterator[Answered]:
         """Yield the answers as they come, in any order."""
         missing = dict(part)
-        yield from self._round(missing, self._part, until)
-        if missing:
-            yield from self._round(missing, 1, until)
+        if self._is_alone:
+            yield from self._alone(missing, until)
+        for size in AFTER_A_DEATH:
+            while missing and (yield from self._round(missing, size, until)):
+                pass
         for number, point in list(missing.items()):
             yield from self._round(alone := {number: point}, 1, until)
             if alone:
@@ -58,13 +100,52 @@ class Workers:
                 explanation = failed(values_of(self.explainer.space, point), self.question, died)
                 yield Answered(number, explanation, is_final=True)
 
-    def _round(self, missing: dict[int, BatchRow], size: int, until: float) -> Iterator[Answered]:
-        """Ask for the rows that are missing, and strike off those that are answered, until all are or a worker dies."""
-        rows = list(missing.items())
-        parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+    def _alone(self, missing: dict[int, BatchRow], until: float) -> Iterator[Answered]:
+        """Answer rows in this process until others are ready, which are started where it pays."""
+        solve = InProcess(self.explainer, self.question)
+        self._alone_since = min(self._alone_since, time.monotonic())
+        while missing:
+            begun = time.monotonic()
+            made = []
+            for answered in solve(list(islice(missing.items(), self._part)), until, self._part):
+                made.append(answered)
+                del missing[answered.number]
+                yield answered
+            self._answered += len(made)
+            self._adapt(made, time.monotonic() - begun)
+            if self._started is None and self._is_worth_it():
+                self._started = self._start(until)
+            elif self._started is not None and self._started.is_set():
+                self._is_alone = False
+                return
+
+    def _is_worth_it(self) -> bool:
+        """Return whether others should be started: some time has passed, and more is left, at least as much again where nobody knows."""
+        seconds = time.monotonic() - self._alone_since
+        known = self.total is not None and self._answered
+        left = seconds / self._answered * (self.total - self._answered) if known else seconds  # type: ignore[operator]
+        return seconds > ALONE and left > WORTH
+
+    def _start(self, until: float) -> threading.Event:
+        """Start the workers; return what is set when they have read the model."""
+        from joblib import delayed
+
+        self._open()
+        begun, ready = self._parallel([delayed(perform)(self._carrier, (), until)] * self._processes), threading.Event()
+
+        def wait() -> None:
+            with suppress(Exception):  # whoever has died is noticed when rows are sent
+                deque(begun, maxlen=0)
+            ready.set()
+
+        threading.Thread(target=wait, name="mace start", daemon=True).start()
+        return ready
+
+    def _round(self, missing: dict[int, BatchRow], size: int, until: float) -> Generator[Answered, None, bool]:
+        """Ask for the rows that are missing, and strike off those that are answered; return whether no worker died."""
         try:
-            for answers in self._answers(parts, until):
-                self._adapt(answers)
+            for answers, seconds in self._answers(self._parts(list(missing.items()), size), until):
+                self._adapt(answers, seconds)
                 for answered in answers:
                     del missing[answered.number]
                     yield answered
@@ -72,22 +153,41 @@ class Workers:
             self._close()
             if not is_death(error):
                 raise
+            return False
+        return True
 
-    def _answers(self, parts: list[list[tuple[int, BatchRow]]], until: float) -> Iterator[list[Answered]]:
-        """Yield the answers to parts as they come; a back end that gives nothing before everything is asked for a little at a time."""
+    def _parts(self, rows: list[tuple[int, BatchRow]], most: int) -> Iterator[list[tuple[int, BatchRow]]]:
+        """Yield parts of rows, as large as is then thought right; in the end smaller ones, so that no worker waits for long."""
+        start = 0
+        while start < len(rows):
+            fair = max(FAIR_PART, (len(rows) - start) // self._processes)
+            size = min(most, self._part, fair)
+            yield rows[start : start + size]
+            start += size
+
+    def _answers(
+        self, parts: Iterator[list[tuple[int, BatchRow]]], until: float
+    ) -> Iterator[tuple[list[Answered], float]]:
+        """Yield the answers to parts as they come, and how long each took.
+
+        A back end that gives nothing before everything is asked for a little at a time.
+        """
         from joblib import delayed
 
         if self._parallel is None:
             self._open()
-        tasks = [delayed(perform)(self._carrier, part, until) for part in parts]
-        step = max(len(tasks), 1) if self._is_eager else 4 * self._processes
-        for start in range(0, len(tasks), step):
-            answers = self._parallel(tasks[start : start + step])
+        tasks = (delayed(_timed)(self._carrier, part, until) for part in parts)
+        while some := tasks if self._is_eager else list(islice(tasks, 4 * self._processes)):
+            answers = self._parallel(some)
+            if self.meanwhile is not None:
+                self.meanwhile()
             try:
                 for each in answers:  # noqa: UP028 - `yield from` would end them before the warning is silenced
                     yield each
             finally:
                 _end(answers)
+            if self._is_eager:
+                return
 
     def _open(self) -> None:
         """Start the workers, which then stay for every block, and send them the explainer."""
@@ -107,10 +207,24 @@ class Workers:
         self._parallel = None
         self._stack.close()
 
-    def _adapt(self, answers: list[Answered]) -> None:
+    def _adapt(self, answers: list[Answered], seconds: float) -> None:
         """Let parts be large enough that handing them over costs little, and small enough that no worker waits for long."""
-        seconds = sum(answered.explanation.seconds for answered in answers) / max(len(answers), 1)
-        self._part = max(1, min(LARGEST_PART, int(SECONDS_A_PART / max(seconds, 1e-3))))
+        rate = seconds / max(len(answers), 1)
+        self._part = max(1, min(LARGEST_PART, 4 * self._part, int(SECONDS_A_PART / max(rate, 1e-6))))
+
+
+def _timed(carrier: Carrier, part: Part, until: float) -> tuple[list[Answered], float]:
+    """Answer rows in a worker; return how long it took, too."""
+    begun = time.monotonic()
+    made = perform(carrier, part, until, 2 * SECONDS_A_PART)
+    return made, time.monotonic() - begun
+
+
+def _is_local() -> bool:
+    """Return whether joblib starts processes on this machine, and only these."""
+    from joblib.parallel import get_active_backend
+
+    return type(get_active_backend()[0]).__name__ == "LokyBackend"
 
 
 def _end(answers: Any) -> None:

@@ -92,13 +92,22 @@ class Network:
     def errors(self, box: Box) -> NDArray[np.float64]:
         """Return by how much each score, as it is computed, may differ from the exact one for inputs in ``box``."""
         largest = np.array([max(abs(float(low)), abs(float(high))) for low, high in self._column_box(box)])
+        found: NDArray[np.float64] = self._errors(largest[:, None])[:, 0]
+        return found
+
+    def errors_at(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the same for rows of columns, rows x outputs."""
+        return self._errors(np.abs(columns).T).T
+
+    def _errors(self, largest: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the errors of columns of which these are the absolute values, a row a column."""
         error = np.zeros_like(largest) if self.unit == UNIT else float(self.unit) * largest
         sizes = self.sizes if self.sizes is not None else tuple(np.abs(bias) for bias in self.biases)
         tiny = UNDERFLOW if self.unit == UNIT else UNDERFLOW_SINGLE
         for weight, size in zip(self.weights, sizes, strict=True):
             relative = float(gamma(weight.shape[1] + 3 + self.steps, self.unit))
             through = np.abs(weight) @ error
-            largest = np.abs(weight) @ largest + size
+            largest = np.abs(weight) @ largest + size[:, None]
             error = through + relative * (largest + through) + tiny * (1 + weight.shape[1])
         return error * (1 + 2.0**-20)
 

@@ -27,7 +27,7 @@ def agrees(form: Form, points: Sequence[Point], outcomes: Sequence[Fraction]) ->
     True is a strong hint and no proof. False may be a matter of rounding, at a boundary between two outcomes.
     """
     if isinstance(form, Network | TreeEnsemble):
-        return all(map(_fits, [form] * len(points), _scores(form, points), outcomes))
+        return all(map(_fits, [form] * len(points), float_scores(form, points), outcomes))
     if isinstance(form, Composite):
         found = zip(points, _sums(form, points), outcomes, strict=True)
         return all(_fits_about(form, sums, code) or _fits_exactly(form, point, code) for point, sums, code in found)
@@ -40,13 +40,14 @@ def agrees_on_probabilities(form: Form, points: Sequence[Point], code: int, outc
     """Return whether a form gives a class these probabilities, as :func:`agrees` does for outcomes."""
     if not isinstance(form, Network | TreeEnsemble):
         return True
-    found = [_probability(form, score, code) for score in _scores(form, points)]
+    found = [_probability(form, score, code) for score in float_scores(form, points)]
     return all(
         p is None or abs(p - float(outcome)) <= WITHIN_ROUNDING for p, outcome in zip(found, outcomes, strict=True)
     )
 
 
-def _scores(form: Network | TreeEnsemble, points: Sequence[Point]) -> NDArray[np.float64]:
+def float_scores(form: Network | TreeEnsemble, points: Sequence[Point]) -> NDArray[np.float64]:
+    """Return the scores of points in floats, points x outputs: nothing may rest on their last bits."""
     if isinstance(form, Network):
         return form.float_scores(column_values(form.columns, points))
     if len(form.roots) < FEW_TREES:
@@ -61,10 +62,11 @@ def _fits(form: Network | TreeEnsemble, score: NDArray[np.float64], outcome: Fra
     if form.is_regressor:
         number = score[0] / len(form.roots) if isinstance(form, TreeEnsemble) and form.link == "mean" else score[0]
         return bool(abs(number - outcome) <= WITHIN_ROUNDING * (1 + abs(number)))
-    return _predicted(form, score) == outcome
+    return predicted(form, score) == outcome
 
 
-def _predicted(form: Scored, score: NDArray[np.float64]) -> int:
+def predicted(form: Scored, score: NDArray[np.float64]) -> int:
+    """Return the class of a row's scores."""
     return int(score.argmax() if len(score) > 1 else score[0] > 0 or (form.ties_last and score[0] == 0))
 
 
@@ -72,12 +74,12 @@ def _sums(form: Composite, points: Sequence[Point]) -> NDArray[np.float64]:
     """Return the outputs of a vote or mean of models, which in exact arithmetic take a hundred times as long."""
     sums = np.tile(np.asarray(form.base, dtype=np.float64), (len(points), 1))
     for part in form.parts:
-        scores = _scores(part.form, points)
+        scores = float_scores(part.form, points)
         match part:
             case Weighted(_, factors):
                 sums += scores @ factors.T
             case Voting(inner, added):
-                sums += added[[_predicted(inner, score) for score in scores]]
+                sums += added[[predicted(inner, score) for score in scores]]
             case Curved(_, curve, factors):
                 heights = [sigmoid(z) if curve is None else float(curve.value(Fraction(z))) for (z,) in scores.tolist()]
                 sums += np.outer(heights, factors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from mace.forms import UnreadForm
 from mace.models.agreement import agrees, agrees_on_probabilities
 from mace.models.contents import contents
 from mace.models.fingerprint import fingerprint
+from mace.models.foresight import foreseen, is_row_by_row
 from mace.models.reading import Reading
 from mace.models.unread import read_or_ask
 from mace.models.watch import Watch
@@ -27,6 +29,31 @@ TRUSTED_FOR = 20
 
 ROWS_COMPARED = 4
 """Of rows that are asked together, so many are compared with the form: what rests on such an answer rests on the model itself."""
+
+MOST_REMEMBERED = 256
+"""Answers to so many rows that are asked together are kept while a question lasts."""
+
+Expected = dict[Point, Fraction]
+"""Rows and what the model, when it is asked, must say of them."""
+
+Said = dict[tuple[Point, int | None], Fraction]
+"""What the model said of a row, or of the probability of a class there."""
+
+
+class Memory(threading.local):
+    """What the model has said of rows that were asked about alone, while a question lasts or a block; each thread has its own.
+
+    Attributes
+    ----------
+    said : dict, optional
+        What it said; ``None`` outside of questions.
+    expected : dict, optional
+        In a block: what was foreseen, and the model is to confirm. ``None`` where it is asked at once.
+    """
+
+    def __init__(self) -> None:
+        self.said: Said | None = None
+        self.expected: Expected | None = None
 
 
 class LiveModel:
@@ -51,6 +78,7 @@ class LiveModel:
         read_now = read_or_ask(model, space, unread)
         self._asked = replace(read_now, form=_detached(read_now.form))
         self._trusted_until = 0.0
+        self.memory = Memory()
         rate = self._asked.rate
         self.reading: Reading = replace(self._asked, ask=self._ask, rate=None if rate is None else self._rate)
 
@@ -66,9 +94,14 @@ class LiveModel:
 
     @contextmanager
     def question(self) -> Iterator[None]:
-        """Raise :class:`ModelChanged` where the model is not the one that was read, before a question or because it fails."""
-        if not self._watch.is_same():
-            self.check("parts of it were replaced, as fitting does")
+        """Raise :class:`ModelChanged` where the model is not the one that was read, before a question or because it fails.
+
+        Until the question is answered, no row is asked about alone twice. Questions inside others, or inside a block, are part of these.
+        """
+        is_part = self.memory.said is not None
+        if not is_part:
+            self.check_parts()
+            self.memory.said = {}
         try:
             yield
         except Exception as error:
@@ -77,6 +110,14 @@ class LiveModel:
             if isinstance(error, UnsupportedModel) or not isinstance(error, MaceError):
                 self.check("it fails where it was asked", error)
             raise
+        finally:
+            if not is_part:
+                self.memory.said = None
+
+    def check_parts(self) -> None:
+        """Raise :class:`ModelChanged` where parts of the model were replaced by others."""
+        if not self._watch.is_same():
+            self.check("parts of it were replaced, as fitting does")
 
     def check(self, sign: str = "its numbers are others", cause: Exception | None = None) -> None:
         """Raise :class:`ModelChanged` where the model is another one; ``sign`` is what looks like it.
@@ -102,12 +143,39 @@ class LiveModel:
         self._trusted_until = time.monotonic() + TRUSTED_FOR * (time.monotonic() - begun)
 
     def _ask(self, points: Sequence[Point]) -> list[Fraction]:
+        said, expected = self.memory.said, self.memory.expected
+        if said is None or len(points) != 1:
+            outcomes = self._ask_now(points)
+            if said is not None and len(points) <= MOST_REMEMBERED and is_row_by_row(self._asked.form):
+                said.update(((point, None), outcome) for point, outcome in zip(points, outcomes, strict=True))
+            return outcomes
+        (point,) = points
+        if (point, None) in said:
+            return [said[point, None]]
+        if expected is not None:
+            code = expected[point] if point in expected else foreseen(self._asked.form, points)[0]
+            if code is not None:
+                expected[point] = code
+                return [code]
+        said[point, None] = self._ask_now(points)[0]
+        return [said[point, None]]
+
+    def _ask_now(self, points: Sequence[Point]) -> list[Fraction]:
         outcomes = self._asked.ask(points)
         if not agrees(self._asked.form, points[:ROWS_COMPARED], outcomes[:ROWS_COMPARED]):
             self._doubt()
         return outcomes
 
     def _rate(self, points: Sequence[Point], code: int) -> list[Fraction]:
+        said = self.memory.said
+        if said is None or len(points) != 1:
+            return self._rate_now(points, code)
+        (point,) = points
+        if (point, code) not in said:
+            said[point, code] = self._rate_now(points, code)[0]
+        return [said[point, code]]
+
+    def _rate_now(self, points: Sequence[Point], code: int) -> list[Fraction]:
         assert self._asked.rate is not None
         outcomes = self._asked.rate(points, code)
         if not agrees_on_probabilities(self._asked.form, points[:ROWS_COMPARED], code, outcomes[:ROWS_COMPARED]):
@@ -118,6 +186,68 @@ class LiveModel:
         """See to an answer that the form does not give: it is rounding at a boundary, or the model is another one."""
         if time.monotonic() >= self._trusted_until:
             self.check("it no longer answers as it did then")
+
+    # ---- many rows
+
+    def said_of_all(self, points: Sequence[Point]) -> list[Fraction] | None:
+        """Return what the model says of rows that it is asked about together; ``None`` where it fails."""
+        self.check_parts()
+        try:
+            return self._asked.ask(points)
+        except MaceError:
+            return None
+
+    def surely_said(self, points: Sequence[Point]) -> Expected:
+        """Ask about rows in one call; return what the model says of those of which it must say the same when they are asked about alone.
+
+        A row is left out where rounding could tell a block from a single row, where the model says something else than its form, and
+        where the model fails.
+        """
+        known, is_exact = foreseen(self._asked.form, points), is_row_by_row(self._asked.form)
+        if not is_exact and not any(code is not None for code in known):
+            return {}
+        each = zip(points, self.said_of_all(points) or (), known, strict=False)
+        return {point: found for point, found, code in each if (is_exact if code is None else found == code)}
+
+
+class Block:
+    """People about whom a model is asked in few calls.
+
+    Within ``with block:``, what the model says of a further row is foreseen, where that is sure whatever the rounding, rather than
+    asked. :meth:`expected` hands out what was foreseen since it was last called; :meth:`are_confirmed` asks the model about it.
+
+    Parameters
+    ----------
+    live : LiveModel
+        The model.
+    points : sequence of Point
+        The factuals, of which the model is asked at once.
+    """
+
+    def __init__(self, live: LiveModel, points: Sequence[Point]) -> None:
+        self._live = live
+        self._said: Said = {(point, None): code for point, code in live.surely_said(points).items()}
+
+    def __enter__(self) -> Block:
+        memory = self._live.memory
+        memory.said, memory.expected = self._said, {}
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        memory = self._live.memory
+        memory.said = memory.expected = None
+
+    def expected(self) -> Expected:
+        """Return what was foreseen, and begin anew."""
+        memory = self._live.memory
+        found, memory.expected = memory.expected, {}
+        return found or {}
+
+    def are_confirmed(self, expected: Sequence[Expected]) -> list[bool]:
+        """Ask the model about everything that was foreseen, in one call; return whether it says so, one by one."""
+        points = list(dict.fromkeys(point for each in expected for point in each))
+        said = dict(zip(points, self._live.said_of_all(points) or (), strict=False)) if points else {}
+        return [all(said.get(point) == code for point, code in each.items()) for each in expected]
 
 
 def _detached(part: Any) -> Any:

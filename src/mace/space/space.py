@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any
 
 from mace.disk import parse_json
@@ -129,6 +129,14 @@ class FeatureSpace(Mapping[str, Feature]):
 
     def __len__(self) -> int:
         return len(self._features)
+
+    def items(self) -> ItemsView[str, Feature]:
+        """Return names and features, as a dict does."""
+        return self._features.items()
+
+    def values(self) -> ValuesView[Feature]:
+        """Return the features, as a dict does."""
+        return self._features.values()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeatureSpace):

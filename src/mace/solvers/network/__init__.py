@@ -10,6 +10,8 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 
+import numpy as np
+
 from mace.constraints.views import View
 from mace.distances import NormMetric
 from mace.forms import Network
@@ -44,7 +46,7 @@ def supports(problem: Problem) -> str:
         return "the model is not a network"
     if not isinstance(problem.metric, NormMetric):
         return "the distance is a function, or counts people"
-    if any(max(part.jump, part.slope, part.square, part.peak) < NARROWEST for part in problem.metric.parts):
+    if np.maximum.reduce(problem.metric.costs).min() < NARROWEST:
         return "the weights of the distance lie too far apart for floats"
     for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True):
         if isinstance(feature, Real) and (
@@ -64,8 +66,9 @@ def supports(problem: Problem) -> str:
             offset = (own - feature.low) / feature.step
             if abs(offset - round(offset)) < NEAR_A_GRID:
                 return f"{name!r} lies just beside its grid"
+    features = list(problem.space.values())
     for column in problem.form.columns:
-        if column.table is not None and isinstance(list(problem.space.values())[column.feature], Real | Integer):
+        if column.table is not None and isinstance(features[column.feature], Real | Integer):
             return "a column reads a number through a table"
     return ""
 
