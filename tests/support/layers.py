@@ -21,12 +21,24 @@ LAYERS: dict[str, tuple[str, ...]] = {
 
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "solvers": (
-        ("abilities", "compiled", "pace", "roundings", "domains", "missing", "witness", "incumbent", "bisection"),
+        (
+            "abilities",
+            "compiled",
+            "compiling",
+            "pace",
+            "roundings",
+            "domains",
+            "missing",
+            "witness",
+            "incumbent",
+            "bisection",
+        ),
         ("trees", "network", "smt", "milp", "enumerate", "search"),
         ("curves",),
         ("boxes",),
         ("robust",),
         ("choose",),
+        ("ready",),
     ),
     "certify": (
         ("trusted", "verdict", "arrays", "certificate", "entries", "statement", "enumerate"),

@@ -32,6 +32,7 @@ from mace.batch.worker import (
 from mace.batch.workers import Workers
 from mace.errors import InvalidOption, MaceError
 from mace.problem import INTERRUPTED, Status
+from mace.solvers.compiling import wait_if_quicker
 from mace.space import FeatureSpace, Integer, Point, Real
 
 ROWS_READ_AHEAD = 1024
@@ -141,9 +142,11 @@ class InProcess:
     def __call__(self, part: Sequence[tuple[int, Point]], until: float) -> Iterator[Answered]:
         """Yield the answers; an interrupt that a solver turned into an answer is raised after it."""
         with one_thread(), noted_interrupts() as interrupts:
-            for number, point in part:
+            begun = time.monotonic()
+            for done, (number, point) in enumerate(part, start=1):
                 answered = answer(self.explainer, self.question, number, point, until)
                 yield answered
+                wait_if_quicker((time.monotonic() - begun) / done * (len(part) - done), 1, until)
                 if interrupts or INTERRUPTED in answered.explanation.reason:
                     raise KeyboardInterrupt
 

@@ -17,6 +17,7 @@ from mace.batch.protocol import Explains
 from mace.batch.transport import Carrier, receive
 from mace.errors import MaceError
 from mace.problem import INTERRUPTED, Status
+from mace.solvers.compiling import as_worker
 from mace.space import FeatureSpace, Point, Scalar
 
 TOO_LATE = "the time limit of the whole batch was reached before"
@@ -89,7 +90,7 @@ def perform(carrier: Carrier, part: Part, until: float) -> list[Answered]:
     """Answer some rows in a worker, on one thread."""
     end_with(carrier.parent)
     explainer, question = receive(carrier)
-    with one_thread():
+    with one_thread(), as_worker():
         return [answer(explainer, question, number, point, until) for number, point in part]
 
 

@@ -12,6 +12,7 @@ from mace.answer.question import Question
 from mace.batch.protocol import Explains
 from mace.batch.transport import carrier, packed
 from mace.batch.worker import Answered, end_with, failed, perform
+from mace.solvers.compiling import is_under_way, wait_if_quicker
 from mace.space import Point
 
 LARGEST_PART = 16
@@ -48,6 +49,8 @@ class Workers:
     def __call__(self, part: Sequence[tuple[int, Point]], until: float) -> Iterator[Answered]:
         """Yield the answers as they come, in any order."""
         missing = dict(part)
+        if is_under_way():
+            yield from self._first(missing, until)
         yield from self._round(missing, self._part, until)
         if missing:
             yield from self._round(missing, 1, until)
@@ -57,6 +60,18 @@ class Workers:
                 died = "the worker died, also when it had this row alone: killed, or out of memory"
                 explanation = failed(self.explainer.space.values_of(point), self.question, died)
                 yield Answered(number, explanation, is_final=True)
+
+    def _first(self, missing: dict[int, Point], until: float) -> Iterator[Answered]:
+        """Answer one row a worker while kernels are being compiled, and wait for them where that is quicker for all others."""
+        from joblib import effective_n_jobs
+
+        processes, seconds = int(effective_n_jobs(self.n_jobs)), 0.0
+        few = dict(list(missing.items())[:processes])
+        for answered in self._round(few, 1, until):
+            del missing[answered.number]
+            seconds = max(seconds, answered.explanation.seconds)
+            yield answered
+        wait_if_quicker(seconds * len(missing) / processes, processes, until)
 
     def _round(self, missing: dict[int, Point], size: int, until: float) -> Iterator[Answered]:
         """Ask for the rows that are missing, and strike off those that are answered, until all are or a worker dies."""

@@ -8,14 +8,13 @@ Without a hidden layer the bound is exact but for whole numbers and levels.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
 
 from mace.constraints.views import View
 from mace.distances import NormMetric
 from mace.forms import Network
 from mace.problem import Bounds, Evidence, Limits, Problem, timed
+from mace.solvers import compiling
 from mace.solvers.abilities import why_not_taken
-from mace.solvers.compiled import warm_up
 from mace.solvers.network import kernels
 from mace.solvers.network import missing as gaps
 from mace.solvers.network.prepared import grid_error
@@ -87,7 +86,10 @@ def prove(problem: Problem, lower: Fraction | None, upper: Fraction | None, limi
     return NetworkSearch(problem, limits).prove(lower, upper)
 
 
-@cache
 def prepare() -> None:
-    """Compile the kernels or load them from disk; nothing after the first time in a process."""
-    warm_up("network", kernels.advance, lambda: solve(tiny_problem(), Limits(record=True)))
+    """Load the compiled kernels, or see to it that they are compiled; nothing once they are loaded."""
+    compiling.prepare("network", kernels.advance, _exercise)
+
+
+def _exercise() -> None:
+    NetworkSearch(tiny_problem(), Limits(record=True)).run()

@@ -74,7 +74,7 @@ class BoxArrays:
             np.zeros(room, dtype=np.int64),
             np.zeros(room, dtype=np.int64),
         )
-        self.tree = kernels.make_tree(*self.arrays)
+        self.tree = kernels.BranchTree(*self.arrays)
 
     @property
     def room(self) -> int:
@@ -252,7 +252,7 @@ def make_net(form: Network, layout: Layout) -> Any:
         "squash": float_up(form.squash),
         "own": 16.0 * (terms + 16) * 2.0**-53,
     }
-    return kernels.make_net(*(fields[name] for name in kernels.NET))
+    return kernels.Net(*(fields[name] for name in kernels.NET))
 
 
 def _first_layer(form: Network, layout: Layout) -> tuple[Floats, Floats]:
@@ -295,8 +295,8 @@ def make_workspace(made: PreparedNetwork, fields: dict[str, NDArray[Any]]) -> Wo
     return Workspace(
         fields=fields,
         scratch=scratch,
-        task=kernels.make_task(*(fields[name] for name in kernels.TASK)),
-        work=kernels.make_work(*scratch.values()),
+        task=kernels.Task(*(fields[name] for name in kernels.TASK)),
+        work=kernels.Work(*scratch.values()),
         lo=np.zeros(features),
         hi=np.zeros(features),
         state=kernels.NetworkState(
