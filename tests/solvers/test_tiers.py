@@ -109,6 +109,7 @@ def test_a_search_may_change_over_in_the_middle() -> None:
 
     with interpreted():
         assert said(explainer.explain(row, on_progress=change)) == truth
+    assert len(seen) > 1
     assert said(explainer.explain(row)) == truth
 
 
