@@ -263,6 +263,7 @@ def main() -> None:
     parser.add_argument("--csv", default="10000,100000", help="lengths of the CSV files; empty leaves them out")
     parser.add_argument("--one", nargs=4, metavar=("MODEL", "ROWS", "JOBS", "LOOP"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    mace.warm_up()
     warnings.simplefilter("ignore")
     if arguments.one:
         model, *numbers = arguments.one

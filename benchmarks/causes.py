@@ -71,6 +71,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("--milp", type=int, default=10)
     options = parser.parse_args()
+    mace.warm_up()
     frame, labels = applicants()
     print("trees  effects  lane   seconds  proved")
     for trees in map(int, options.trees.split(",")):

@@ -109,6 +109,7 @@ def main() -> None:
     parser.add_argument("--hard", type=int, default=0, help="rows of the settings of hard_trees.py, from far to near")
     parser.add_argument("--limit", type=float, default=30.0)
     arguments = parser.parse_args()
+    mace.warm_up()
     warnings.simplefilter("ignore")
     RESULTS.mkdir(exist_ok=True)
     print(

@@ -86,8 +86,8 @@ def main() -> None:
     parser.add_argument("--models", default="lr,mlp10x10")
     parser.add_argument("--distances", default="l0,l1,linf")
     options = parser.parse_args()
+    mace.warm_up()
     warnings.filterwarnings("ignore")
-    network.prepare()
     lines = []
     for data in options.data.split(","):
         loaded = mace.datasets.load(data)

@@ -85,6 +85,7 @@ def main() -> None:
     parser.add_argument("--kinds", default="")
     parser.add_argument("--limit", type=float, default=5.0)
     options = parser.parse_args()
+    mace.warm_up()
     RESULTS.mkdir(exist_ok=True)
     about = {"python": platform.python_version(), "sklearn": sklearn.__version__, "mace": mace.__version__}
     print(

@@ -1,6 +1,6 @@
 """By how much calls outlast their ``time_limit``: every lane and every kind of question, on models too hard for it.
 
-    python benchmarks/deadlines.py [--limits 0.05,0.5,2] [--rows 3] [--only smt,levers] [--quick] [--verbose] [--cache FOLDER]
+    python benchmarks/deadlines.py [--limits 0.05,0.5,2] [--rows 3] [--only smt,levers] [--quick] [--interpreted] [--verbose] [--cache DIR]
 
 Overrun is what passes between the deadline and the end of the call, less what the model's own ``predict`` and ``predict_proba`` take
 of it. It is printed as wall time, and as the calling thread's CPU time after the deadline, which is comparable on a busy machine too.
@@ -377,9 +377,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=0)
     parser.add_argument("--only", default="", help="words of which a case must have all: a lane, a kind, a model")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--interpreted", action="store_true", help="with kernels that are not compiled")
     parser.add_argument("--verbose", action="store_true", help="print every call")
     parser.add_argument("--cache", default=str(Path(tempfile.gettempdir()) / "mace-deadlines"))
     options = parser.parse_args()
+    if options.interpreted:
+        os.environ |= {"MACE_COMPILE": "never", "NUMBA_CACHE_DIR": tempfile.mkdtemp()}
+    else:
+        mace.warm_up()
     options.limits = options.limits or ("0.05,0.5" if options.quick else "0.05,0.5,2")
     options.rows = options.rows or (1 if options.quick else 3)
     warnings.simplefilter("ignore")

@@ -33,6 +33,7 @@ def main() -> None:
     parser.add_argument("--features", default="2,4,6,8")
     parser.add_argument("--limit", type=float, default=20.0)
     arguments = parser.parse_args()
+    mace.warm_up()
     RESULTS.parent.mkdir(exist_ok=True)
     print(
         f"{'features':>8}  {'lane':<6} {'problems':>8} {'median ms':>10} {'worst ms':>10} {'proved':>7}  median ratio to milp"

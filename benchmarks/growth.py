@@ -150,6 +150,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=10.0)
     parser.add_argument("--draw", action="store_true", help="only draw the last measurement")
     arguments = parser.parse_args()
+    mace.warm_up()
     warnings.simplefilter("ignore")
     RESULTS.mkdir(exist_ok=True)
     if not arguments.draw:

@@ -60,8 +60,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=6)
     parser.add_argument("--limit", type=float, default=20.0)
     arguments = parser.parse_args()
+    mace.warm_up()
     warnings.simplefilter("ignore")
-    network.prepare()
     data = mace.datasets.load(arguments.data)
     numeric = sum(not hasattr(feature, "levels") for feature in data.space.values())
     sweeps = {

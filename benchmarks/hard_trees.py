@@ -97,6 +97,7 @@ def main() -> None:
     parser.add_argument("--settings", default="")
     parser.add_argument("--distances", default="l1,linf,l0")
     arguments = parser.parse_args()
+    mace.warm_up()
     warnings.simplefilter("ignore")
     RESULTS.mkdir(exist_ok=True)
     heads = f"{'median ms':>10}{'p99 ms':>10}{'max ms':>10}{'nodes':>8}{'proved':>8}{'no flip':>8}"

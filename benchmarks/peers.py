@@ -322,6 +322,7 @@ def main() -> None:
     parser.add_argument("--settings", default=",".join(SETTINGS))
     parser.add_argument("--peers", default=",".join(PEERS))
     arguments = parser.parse_args()
+    mace.warm_up()
     warnings.simplefilter("ignore")
     RESULTS.mkdir(exist_ok=True)
     peers = [OURS, *(peer for peer in arguments.peers.split(",") if peer != OURS and is_here(peer))]

@@ -105,6 +105,7 @@ def main() -> None:
     parser.add_argument("--settings", default=",".join([*UNREAD, *READ]))
     parser.add_argument("--distances", default="l0,l1,l2,linf")
     arguments = parser.parse_args()
+    mace.warm_up()
     warnings.simplefilter("ignore")
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / "search.jsonl").open("a") as out:

@@ -136,6 +136,7 @@ def main() -> None:
     parser.add_argument("--smt", type=int, default=1, help="rows for the SMT lane, trees and forests of 10 only")
     parser.add_argument("--limit", type=float, default=30.0)
     arguments = parser.parse_args()
+    mace.warm_up()
     warnings.simplefilter("ignore")
     RESULTS.mkdir(exist_ok=True)
     heads = ("median ms", "p99 ms", "max ms", "nodes", "proved", "no flip", "smt ratio")

@@ -52,6 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20)
     rows = parser.parse_args().rows
+    mace.warm_up()
     warnings.simplefilter("ignore")
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(900, 6)).round(3), columns=list("abcdef"))

@@ -221,6 +221,7 @@ def test_exported_names_are_exactly_those_meant() -> None:
         "UnsupportedModel",
         "Verdict",
         "verify",
+        "warm_up",
         "within",
         "wrap",
     }

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from mace.models.files.load import load_model
     from mace.models.wrapped import wrap
     from mace.problem import Status
+    from mace.solvers.ready import warm_up
     from mace.space import FeatureSpace, categorical, date, days, integer, ordinal, real
     from mace.space.encoder import Encoder
     from mace.targets import any_of, at_least, at_most, becomes, between
@@ -111,6 +112,7 @@ _HOMES = {
     "mace.constraints.robust": ("robust",),
     "mace.constraints.typical": ("typical",),
     "mace.problem": ("Status",),
+    "mace.solvers.ready": ("warm_up",),
     "mace.space": ("FeatureSpace", "categorical", "date", "days", "integer", "ordinal", "real"),
     "mace.space.encoder": ("Encoder",),
     "mace.targets": ("any_of", "at_least", "at_most", "becomes", "between"),
@@ -195,6 +197,7 @@ __all__ = [
     "transitions",
     "typical",
     "verify",
+    "warm_up",
     "within",
     "wrap",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import os
 import sys
 import time
 import warnings
@@ -17,6 +18,7 @@ from joblib import Parallel, delayed
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "support"))
+os.environ.setdefault("MACE_COMPILE", "now")
 
 SKIPPED = "skipped"
 """What an examination returns where there was no question, or the referee gave up."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from small_models import SPACE, model_of, people
+from tiers import interpreted
 
 import mace
 from mace.answer.question import Question
@@ -24,6 +25,12 @@ from mace.solvers.milp.model import build
 
 LOOKS = (0, 1, 2, 3, 5, 8, 13, 21, 40, 80, 200, 1000, 4000, 10**9)
 """After how many looks at the clock the deadline passes."""
+
+MORE_LOOKS = (*LOOKS[:-1], 300, 500, 1500, 2500, 6000, 10_000, 20_000, 50_000, 10**9)
+"""Interpreted kernels look at it, too."""
+
+KERNELS = ("trees", "network", "curves")
+"""Lanes with kernels."""
 
 NEAR = mace.near_data(people()[0].iloc[:40], k=2, radius=0.1)
 NOISE = mace.robust({"a": 1})
@@ -76,12 +83,31 @@ def asked(question: str, causes: mace.Causal | None = None) -> tuple[mace.Explai
 def test_an_answer_is_true_whenever_the_deadline_passes(
     question: str, certify: bool, ring: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    answers_are_true(question, certify, LOOKS, ring, monkeypatch)
+
+
+@pytest.mark.parametrize("certify", [False, True])
+@pytest.mark.parametrize("question", [each for each, (_, lane, _) in QUESTIONS.items() if lane in KERNELS])
+def test_an_answer_is_true_whenever_the_deadline_stops_an_interpreted_kernel(
+    question: str, certify: bool, ring: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with interpreted():
+        answers_are_true(question, certify, MORE_LOOKS, ring, monkeypatch)
+
+
+def answers_are_true(
+    question: str,
+    certify: bool,
+    looks_at_the_clock: tuple[int, ...],
+    ring: Callable[[int], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     explainer, row, solver, options = asked(question)
     nearest = explainer.explain(row, solver="enumerate", **options)
     forests = [
         each for each in options.get("constraints", ()) if isinstance(each, type(mace.typical(people()[0], 0.1)))
     ]
-    for looks in LOOKS:
+    for looks in looks_at_the_clock:
         explainer, row, solver, options = asked(question)
         ring(looks)
         late = explainer.explain(row, solver=solver, certify=certify, time_limit=60, **options)

@@ -32,6 +32,7 @@ from mace.solvers import enumerate as brute
 from mace.solvers import network
 from mace.solvers.abilities import obstacle
 from mace.solvers.compiled import is_on_disk
+from mace.solvers.compiling import is_marked
 from mace.solvers.network import kernels
 from mace.solvers.network.search import NetworkSearch
 from mace.space import Column, Point
@@ -468,6 +469,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_kernels_are_found_on_disk_after_the_first_use() -> None:
     network.prepare()
     assert is_on_disk(kernels.advance)
+    assert is_marked(network.__name__)
 
 
 def test_the_same_question_gives_the_same_answer_after_others() -> None:

@@ -167,15 +167,15 @@ def test_a_deadline_leaves_a_bound_for_several_classes() -> None:
 
 
 def test_a_kernel_on_disk_is_stale_when_any_file_with_kernels_changes(tmp_path: Path) -> None:
-    (tmp_path / "one.py").write_text("@kernel\ndef f(): ...\n")
+    (tmp_path / "one.py").write_text("\n@kernel\ndef f(): ...\n")
     (tmp_path / "plain.py").write_text("x = 1\n")
-    compiled._sources.cache_clear()
-    before = compiled._sources(tmp_path)
+    compiled.sources.cache_clear()
+    before = compiled.sources(tmp_path)
     (tmp_path / "plain.py").write_text("x = 2\n")
-    compiled._sources.cache_clear()
-    assert compiled._sources(tmp_path) == before
-    (tmp_path / "two.py").write_text("@kernel\ndef g(): ...\n")
-    compiled._sources.cache_clear()
-    assert compiled._sources(tmp_path) != before
-    compiled._sources.cache_clear()
-    assert dual.sweep._cache._cache_file._source_stamp == compiled._sources(Path(dual.__file__).parent)
+    compiled.sources.cache_clear()
+    assert compiled.sources(tmp_path) == before
+    (tmp_path / "two.py").write_text("\n@kernel\ndef g(): ...\n")
+    compiled.sources.cache_clear()
+    assert compiled.sources(tmp_path) != before
+    compiled.sources.cache_clear()
+    assert dual.sweep.compiled._cache._cache_file._source_stamp == compiled.sources(Path(dual.__file__).parent)

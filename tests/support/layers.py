@@ -24,6 +24,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         (
             "abilities",
             "compiled",
+            "compiling",
             "pace",
             "roundings",
             "scale",
@@ -38,6 +39,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("boxes",),
         ("robust",),
         ("choose",),
+        ("ready",),
     ),
     "certify": (
         ("trusted", "verdict", "arrays", "certificate", "entries", "statement", "enumerate"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from types import FrameType
 from mace.answer.question import Question
 from mace.batch.protocol import Explains
 from mace.batch.worker import FIRST_PEOPLE, Answered, Part, answers, one_thread
+from mace.solvers.compiling import wait_if_quicker
 
 ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 """The signals that ask a program to end."""
@@ -27,7 +29,11 @@ class InProcess:
     def __call__(self, part: Part, until: float, size: int = FIRST_PEOPLE) -> Iterator[Answered]:
         """Yield the answers, about ``size`` rows in one call of the model at first; an interrupt is raised after those that it leaves."""
         with one_thread(), noted_interrupts() as interrupts:
-            yield from answers(self.explainer, self.question, part, until, interrupts, size=size)
+            begun = time.monotonic()
+            made = answers(self.explainer, self.question, part, until, interrupts, size=size)
+            for done, answered in enumerate(made, start=1):
+                yield answered
+                wait_if_quicker((time.monotonic() - begun) / done * (len(part) - done), 1, until)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from mace.batch.stream import Stream
 from mace.batch.table import Table
 from mace.batch.transport import Carrier, packed, receive
 from mace.errors import InvalidOption
+from mace.solvers.compiling import as_worker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,4 +63,5 @@ def sent_with(explainer: Explains, keep: Sequence[str], options: Options) -> tup
 def explained(frame: pd.DataFrame, sent: Carrier, columns: PartTable) -> pd.DataFrame:
     """Return the answers to a part, in a worker."""
     explainer, question = receive(sent)
-    return columns.answers(frame, list(Stream(explainer, question, n_jobs=1).answers(frame, remember=None)))
+    with as_worker():
+        return columns.answers(frame, list(Stream(explainer, question, n_jobs=1).answers(frame, remember=None)))

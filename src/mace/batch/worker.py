@@ -21,6 +21,7 @@ from mace.batch.transport import Carrier, receive
 from mace.errors import MaceError
 from mace.models.live import Block, Expected
 from mace.problem import INTERRUPTED, Status
+from mace.solvers.compiling import as_worker
 from mace.space import FeatureSpace, Scalar
 
 FIRST_PEOPLE, MOST_PEOPLE = 16, 1024
@@ -175,7 +176,7 @@ def perform(carrier: Carrier, part: Part, until: float, seconds: float = math.in
     explainer, question = receive(carrier)
     made: list[Answered] = []
     stop = time.monotonic() + seconds
-    with one_thread(), suppress(KeyboardInterrupt):  # it is for the parent to end, and its workers with it
+    with one_thread(), as_worker(), suppress(KeyboardInterrupt):  # it is for the parent to end, and its workers with it
         made.extend(answers(explainer, question, part, until, size=max(len(part), 1), stop=stop))
     return made
 

@@ -19,6 +19,7 @@ from mace.batch.protocol import Explains
 from mace.batch.rows import BatchRow, values_of
 from mace.batch.transport import Carrier, carrier, packed
 from mace.batch.worker import Answered, Part, end_with, failed, perform
+from mace.solvers.compiling import is_under_way, wait_if_quicker
 
 FIRST_PART, FAIR_PART, LARGEST_PART = 16, 64, 512
 """Rows that a worker is given at one time: at first; at least, for the sake of others, where they are quick; at most."""
@@ -90,6 +91,8 @@ class Workers:
         missing = dict(part)
         if self._is_alone:
             yield from self._alone(missing, until)
+        if is_under_way():
+            yield from self._first(missing, until)
         for size in AFTER_A_DEATH:
             while missing and (yield from self._round(missing, size, until)):
                 pass
@@ -140,6 +143,15 @@ class Workers:
 
         threading.Thread(target=wait, name="mace start", daemon=True).start()
         return ready
+
+    def _first(self, missing: dict[int, BatchRow], until: float) -> Iterator[Answered]:
+        """Answer one row a worker while kernels are being compiled, and wait for them where that is quicker for all others."""
+        seconds, few = 0.0, dict(islice(missing.items(), self._processes))
+        for answered in self._round(few, 1, until):
+            del missing[answered.number]
+            seconds = max(seconds, answered.explanation.seconds)
+            yield answered
+        wait_if_quicker(seconds * len(missing) / self._processes, self._processes, until)
 
     def _round(self, missing: dict[int, BatchRow], size: int, until: float) -> Generator[Answered, None, bool]:
         """Ask for the rows that are missing, and strike off those that are answered; return whether no worker died."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,6 +50,17 @@ def demo() -> int:
     from mace.cli.demo import run_demo
 
     return run_demo(Console(highlight=False))
+
+
+@app.command()
+def warmup() -> int:
+    """Compile the search kernels now, once for this installation: for images and services. Elsewhere they are compiled by the way."""
+    from mace.solvers.ready import warm_up
+
+    begun = time.monotonic()
+    warm_up()
+    PlainConsole().print(f"The kernels of every lane are compiled and load ({time.monotonic() - begun:.0f} s).")
+    return ANSWERED
 
 
 @app.command()

@@ -117,6 +117,6 @@ def _direction(change: Change) -> str:
 
 
 def warm_up(cell: Cell, setting: Setting) -> None:
-    """Let kernels compile and data be asked once, before anything is timed."""
+    """Let kernels load and data be asked once, before anything is timed."""
     if cell.approach != "smt":
         answer(cell, setting, 0, None)

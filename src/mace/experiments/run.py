@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from mace.errors import InvalidOption
 from mace.experiments.approaches import Cell, answer, warm_up
 from mace.experiments.setting import SEED, setting_of
+from mace.solvers import ready
 
 Record = dict[str, Any]
 
@@ -149,6 +150,8 @@ def run(
         for cell, wanted in sorted(cells)
         for numbers in _chunks(results.missing(cell, wanted), 1 if cell.approach == "smt" else PEOPLE_A_CHUNK)
     ]
+    if tasks:
+        ready.warm_up()
     columns = (TextColumn("{task.description:<28}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task("", total=sum(len(task.numbers) for task in tasks))

@@ -31,7 +31,7 @@ def solve(problem: Problem, limits: Limits) -> Bounds:
 
 
 def prepare() -> None:
-    """Compile the lane that answers where all models are networks."""
+    """Prepare the lane that answers where all models are networks."""
     from mace.solvers import network
 
     network.prepare()

@@ -8,7 +8,6 @@ Without a hidden layer the bound is exact but for whole numbers and levels.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
 
 import numpy as np
 
@@ -16,12 +15,12 @@ from mace.constraints.views import View
 from mace.distances import NormMetric
 from mace.forms import Network
 from mace.problem import Bounds, Evidence, Limits, Problem, timed
+from mace.solvers import compiling
 from mace.solvers.abilities import why_not_taken
-from mace.solvers.compiled import warm_up
+from mace.solvers.network import kernels
 from mace.solvers.network import missing as gaps
 from mace.solvers.network.prepared import grid_error
 from mace.solvers.network.search import NetworkSearch
-from mace.solvers.network.units import dual
 from mace.solvers.network.warmup import tiny_problem
 from mace.solvers.scale import in_units, up_to_one
 from mace.space import Integer, Real
@@ -94,10 +93,9 @@ def prove(problem: Problem, lower: Fraction | None, upper: Fraction | None, limi
     return NetworkSearch(asked, limits).prove(*ends)
 
 
-@cache
 def prepare() -> None:
-    """Compile the kernels or load them from disk; nothing after the first time in a process."""
-    warm_up("network", dual.ascend, _exercise)
+    """Load the compiled kernels, or see to it that they are compiled; nothing once they are loaded."""
+    compiling.prepare("network", kernels.advance, _exercise)
 
 
 def _exercise() -> None:

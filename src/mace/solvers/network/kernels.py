@@ -36,11 +36,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 from numpy.typing import NDArray
 
-from mace.solvers.compiled import kernel
+from mace.solvers.compiled import KernelRecord, kernel
 
 Array = NDArray[Any]
 
@@ -152,70 +150,28 @@ class ProofArrays(NamedTuple):
     forced: Array
 
 
-@structref.register
-class NetType(types.StructRef):
-    """The type of :class:`Net`."""
+class Net(KernelRecord):
+    """A model."""
+
+    FIELDS = NET
 
 
-@structref.register
-class TaskType(types.StructRef):
-    """The type of :class:`Task`."""
+class Task(KernelRecord):
+    """A question."""
+
+    FIELDS = TASK
 
 
-@structref.register
-class WorkType(types.StructRef):
-    """The type of :class:`Work`."""
+class Work(KernelRecord):
+    """Scratch space."""
+
+    FIELDS = WORK
 
 
-@structref.register
-class TreeType(types.StructRef):
-    """The type of :class:`BranchTree`."""
+class BranchTree(KernelRecord):
+    """The open boxes."""
 
-
-class Net(structref.StructRefProxy):
-    """A model, by reference: kernels that pass it on compile and start quickly."""
-
-
-class Task(structref.StructRefProxy):
-    """A question, by reference."""
-
-
-class Work(structref.StructRefProxy):
-    """Scratch space, by reference."""
-
-
-class BranchTree(structref.StructRefProxy):
-    """The open boxes, by reference."""
-
-
-structref.define_proxy(Net, NetType, NET)
-structref.define_proxy(Task, TaskType, TASK)
-structref.define_proxy(Work, WorkType, WORK)
-structref.define_proxy(BranchTree, TreeType, TREE)
-
-
-@kernel
-def make_net(*fields):
-    """Return a model as one object."""
-    return Net(*fields)
-
-
-@kernel
-def make_task(*fields):
-    """Return a question as one object."""
-    return Task(*fields)
-
-
-@kernel
-def make_work(*fields):
-    """Return scratch space as one object."""
-    return Work(*fields)
-
-
-@kernel
-def make_tree(*fields):
-    """Return room for boxes as one object."""
-    return BranchTree(*fields)
+    FIELDS = TREE
 
 
 # ---- points
@@ -374,7 +330,7 @@ def grain(x, digits):
     A task has them negative where these floats are too close to tell costs apart: they are no reason to cut a box then.
     """
     exponent = math.frexp(x)[1] - digits
-    return math.ldexp(1.0, max(exponent, -149 if digits == 24 else -24))
+    return math.ldexp(1.0, int(max(exponent, -149 if digits == 24 else -24)))
 
 
 @kernel

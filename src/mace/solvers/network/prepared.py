@@ -74,7 +74,7 @@ class BoxArrays:
             np.zeros(room, dtype=np.int64),
             np.zeros(room, dtype=np.int64),
         )
-        self.tree = kernels.make_tree(*self.arrays)
+        self.tree = kernels.BranchTree(*self.arrays)
 
     @property
     def room(self) -> int:
@@ -167,7 +167,7 @@ def prepared(form: Network) -> PreparedNetwork:
         widths = [len(bias) for bias in form.biases]
         shape = (len(widths), max(widths), widths[0])
         arrays = net_arrays(form, layout)
-        net = kernels.make_net(*(arrays[name] for name in kernels.NET))
+        net = kernels.Net(*(arrays[name] for name in kernels.NET))
         _PREPARED[form] = PreparedNetwork(net, arrays, shape, layout, free, features, stepped, _first_budget(widths))
     return _PREPARED[form]
 
@@ -295,8 +295,8 @@ def make_workspace(made: PreparedNetwork, fields: dict[str, NDArray[Any]]) -> Wo
     return Workspace(
         fields=fields,
         scratch=scratch,
-        task=kernels.make_task(*(fields[name] for name in kernels.TASK)),
-        work=kernels.make_work(*scratch.values()),
+        task=kernels.Task(*(fields[name] for name in kernels.TASK)),
+        work=kernels.Work(*scratch.values()),
         lo=np.zeros(features),
         hi=np.zeros(features),
         state=kernels.NetworkState(

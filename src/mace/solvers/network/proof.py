@@ -27,6 +27,8 @@ checker."""
 
 FIRST_ROOM, DEEPEST_CUT = 1024, 4096
 
+NO_TIME = "the time limit left no time for the proof"
+
 BESIDE = 2e-4
 """In steps of a grid: how far above a value a cut is written down, more than the kernels' own values are off."""
 
@@ -93,7 +95,7 @@ def cuts(
         if tree.counts[0] + 2 > DEEPEST_CUT or tree.counts[1] >= most:
             raise Unfinished("the proof at the final radius is too large")
         if limits.remaining() <= 0:
-            raise Unfinished("the time limit left no time for the proof")
+            raise Unfinished(NO_TIME)
         if tree.counts[1] >= len(tree.feature):
             tree = tree._replace(feature=np.tile(tree.feature, 2), at=np.tile(tree.at, 2))
         with pace.timed():

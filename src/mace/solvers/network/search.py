@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mace.clock import OutOfTime
 from mace.constraints.differ import CountDifferent
 from mace.distances import NormMetric, distance_down, distance_up
 from mace.exact import UNIT, float_up
 from mace.forms import Margin, Network
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
+from mace.solvers.compiling import change_over, is_compiled
 from mace.solvers.domains import Allowed, Span, alike, values_between
 from mace.solvers.incumbent import BAND
 from mace.solvers.network import kernels, proof
@@ -77,7 +79,7 @@ class NetworkSearch:
         self.nodes: int = 0 if earlier is None else earlier.nodes
         self.asked: int = 0 if earlier is None else earlier.asked
         self.floor = 0.0
-        self.elsewhere = math.inf
+        self.elsewhere = self.in_hand = math.inf
         self.alternatives = problem.goal.alternatives(len(self.form.biases[-1]), ties_last=self.form.ties_last)
         self.is_single = len(self.alternatives) == 1
         self.is_plain = self.part.is_plain and not any(self._is_off_grid(j) for j in self.made.stepped)
@@ -142,6 +144,8 @@ class NetworkSearch:
                 return proof.cuts(workspace, self.made, limit, tolerance, limits, most)
             workspace.state.reals[kernels.TOLERANCE] = tolerance
             return SignProof(self.made, workspace, domain, limit, limits).tree(most)
+        except OutOfTime:
+            raise proof.Unfinished(proof.NO_TIME) from None
         finally:
             self._keep(workspace, margins)
 
@@ -149,10 +153,14 @@ class NetworkSearch:
         """Search every alternative; False where time or memory ran out."""
         for margins in self.alternatives:
             workspace = self._workspace(margins)
-            is_done = self._is_empty(workspace) or self._search(workspace)
-            self._keep(workspace, margins)
+            try:
+                is_done = self._is_empty(workspace) or self._search(workspace)
+            except OutOfTime:
+                self.reason, self.floor = LATE, 0.0
+                return False
             if not is_done:
                 return False
+            self._keep(workspace, margins)
         return True
 
     # ---- arrays
@@ -350,6 +358,7 @@ class NetworkSearch:
             self.made, workspace, domain, self.limits, lambda: self._take(workspace, search.proved)
         )
         search.run(self._floor(workspace))
+        self._forget_half_points(workspace)
         self.reason = self.reason or search.reason
         return search.floor
 
@@ -367,8 +376,9 @@ class NetworkSearch:
     def _advance(self, workspace: Workspace, most: float) -> None:
         """Search boxes until all or so many are done, pausing to look at the clock; where it is stopped, ``reason`` says why."""
         registers = workspace.state.registers
-        pace = Pace(self.limits.deadline, self.made.first_budget)
+        pace = Pace(self.limits.deadline, self.made.first_budget if is_compiled(__package__) else 1)
         while registers[kernels.NODES] < most:
+            least = workspace.tree.least_bound()
             try:
                 with pace.timed():
                     kernels.advance(
@@ -381,8 +391,10 @@ class NetworkSearch:
                         workspace.task,
                         workspace.work,
                     )
-            except KeyboardInterrupt:
-                self.reason = INTERRUPTED
+            except (KeyboardInterrupt, OutOfTime) as error:
+                self.reason = LATE if isinstance(error, OutOfTime) else INTERRUPTED
+                self.in_hand = least
+                self._forget_half_points(workspace)
             self._take(workspace, self._floor(workspace))
             if registers[kernels.HEAP] == 0 or self.reason:
                 return
@@ -391,6 +403,15 @@ class NetworkSearch:
                 return
             if registers[kernels.STATUS] == kernels.FULL and not self._make_room(workspace):
                 return
+            change_over(__package__, self.limits.deadline)
+
+    def _forget_half_points(self, workspace: Workspace) -> None:
+        """Take what holds of arrays that a kernel was stopped in the middle of: a point may have its cost, and not yet all its values."""
+        state = workspace.state
+        if state.registers[kernels.FOUND]:
+            state.reals[kernels.BEST] = kernels.cost_of(state.best, workspace.task)
+            if not self.problem.is_valid(self._point(state.best, workspace)):
+                state.registers[kernels.FOUND] = 0
 
     def _make_room(self, workspace: Workspace) -> bool:
         """Double the room for boxes, if there is memory."""
@@ -403,7 +424,8 @@ class NetworkSearch:
     def _floor(self, workspace: Workspace) -> float:
         """Return a lower bound on the cost of every point that may still be found."""
         radius = float(kernels.search_radius(workspace.state.reals, workspace.task))
-        return min(radius, workspace.tree.least_bound()) if workspace.state.registers[kernels.HEAP] else radius
+        boxes = workspace.tree.least_bound() if workspace.state.registers[kernels.HEAP] else math.inf
+        return min(radius, boxes, self.in_hand)
 
     def _ask(self, workspace: Workspace) -> None:
         """Let the real model decide the points that floats cannot, nearest first, each asked alone."""

@@ -7,14 +7,12 @@ greatest leaves, rules it out. Where that takes long, trees are made to pay for 
 
 from __future__ import annotations
 
-from functools import cache
-
 from mace.constraints.views import View
 from mace.distances import PartsMetric
 from mace.forms import TreeEnsemble
 from mace.problem import Bounds, Limits, Problem, timed
 from mace.reductions.joint_forest import joined
-from mace.solvers.compiled import warm_up
+from mace.solvers import compiling
 from mace.solvers.scale import in_units
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import unsupported
@@ -42,10 +40,9 @@ def solve(problem: Problem, limits: Limits) -> Bounds:
     return TreeSearch(joined(problem), limits).run()
 
 
-@cache
 def prepare() -> None:
-    """Compile the kernels or load them from disk; nothing after the first time in a process."""
-    warm_up("tree", kernels.advance, _exercise)
+    """Load the compiled kernels, or see to it that they are compiled; nothing once they are loaded."""
+    compiling.prepare("tree", kernels.advance, _exercise)
 
 
 def _exercise() -> None:

@@ -66,7 +66,7 @@ from mace.solvers.trees.kernels import (
     score_point,
 )
 
-fast_kernel = partial(kernel, any_order=True)
+fast_kernel = partial(kernel, no_nan=True)
 
 DEAD = -1e30
 """The value of what cannot be chosen."""
@@ -686,6 +686,13 @@ def adapted(multiplier, need, limit, near_score, near_cost, chosen_score, chosen
 
 
 @kernel
+def leaf_weight(value, best, slack):
+    """Return what a leaf weighs: 1 for the best of its tree, 0 where it loses all of the slack."""
+    share = max(0.0, (value - best + slack) / slack)
+    return share * share * share * share
+
+
+@kernel
 def choose_branching(d, slack, leaves, cells, pairs, boxes, work):
     """Choose the branching whose two sides lose the greatest product of leaf weights; False where there is none.
 
@@ -702,10 +709,10 @@ def choose_branching(d, slack, leaves, cells, pairs, boxes, work):
             continue
         total = 0.0
         for q in range(begin, end):
-            total += max(0.0, (work.value[arena[q]] - work.best[t] + slack) / slack) ** 4
+            total += leaf_weight(work.value[arena[q]], work.best[t], slack)
         for q in range(begin, end):
             i = arena[q]
-            weight = max(0.0, (work.value[i] - work.best[t] + slack) / slack) ** 4 / total
+            weight = leaf_weight(work.value[i], work.best[t], slack) / total
             for p in range(pairs.of_tree[t], pairs.of_tree[t + 1]):
                 j = pairs.feature[p]
                 if lo[j] == hi[j]:

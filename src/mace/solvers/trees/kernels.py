@@ -835,7 +835,8 @@ def failed_condition(point, cells):
     for i in range(at_least.shape[0]):
         count = 0
         for j in range(point.shape[0]):
-            count += differs[i, off[j] + point[j]]
+            if differs[i, off[j] + point[j]] == 1:
+                count += 1
         if count < at_least[i]:
             return i
     return -1

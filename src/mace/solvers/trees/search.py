@@ -10,9 +10,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from mace.clock import OutOfTime, until
 from mace.distances import distance_down, distance_up
 from mace.exact import UNIT, float_up
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
+from mace.solvers.compiling import change_over, is_compiled
 from mace.solvers.incumbent import BAND
 from mace.solvers.missing import TOO_MANY, More, Pattern
 from mace.solvers.pace import Pace
@@ -109,6 +111,7 @@ class TreeSearch:
         self.undecided: dict[Point, float] = {}
         self.best = Best(np.inf)
         self.reason = ""
+        self.has_tried = False
         self.recorder = Recorder(self.tables) if limits.record else None
         self.started = time.monotonic()
 
@@ -130,6 +133,8 @@ class TreeSearch:
                     self._climb(item)
                 except KeyboardInterrupt:
                     self.reason = INTERRUPTED
+                except OutOfTime:
+                    self.reason = LATE
                 if not item.is_done:
                     put(item.floor, item)
                 lowest = waiting[0][0] if waiting else np.inf
@@ -141,10 +146,14 @@ class TreeSearch:
                 self.reason = TOO_MANY
                 return self._bounds(floor)
             if not isinstance(item, More):
-                parts = (self.tables.part(item, values) for values in alternatives)
-                for part in parts:
-                    if part is not None:
-                        put(part.nearest, self._start(part))
+                try:
+                    parts = [self.tables.part(item, values) for values in alternatives]
+                    climbs = [self._start(part) for part in parts if part is not None]
+                except OutOfTime:
+                    self.reason = LATE
+                    return self._bounds(floor)
+                for climb in climbs:
+                    put(climb.floor, climb)
             following = next(patterns, None)
             if following is not None:
                 put(*following)
@@ -258,9 +267,11 @@ class TreeSearch:
         ended = self._advance(engine, part, most_nodes)
         self.nodes += engine.nodes - before
         self._note_undecided(engine, part)
-        if engine.found and engine.reals[kernels.LIMIT] < self.best.cost:
+        # A kernel that was stopped in the middle may have noted the cost of a point, and not yet the point.
+        cost = float(kernels.cost_of(engine.best, engine.local.cells) if self.reason else engine.reals[kernels.LIMIT])
+        if engine.found and cost < self.best.cost:
             cells = engine.local.cells_of(engine.best)
-            self.best = Best(float(engine.reals[kernels.LIMIT]), self.tables.point(cells, part))
+            self.best = Best(cost, self.tables.point(cells, part))
         return ended
 
     def _advance(self, engine: Engine, part: TreePart, most_nodes: int | None) -> bool:
@@ -271,6 +282,9 @@ class TreeSearch:
                     engine.advance(pace.steps)
             except KeyboardInterrupt:
                 self.reason = INTERRUPTED
+                return False
+            except OutOfTime:
+                self.reason = LATE
                 return False
             if engine.status == kernels.PROOF_FULL:
                 engine.make_room()
@@ -288,6 +302,7 @@ class TreeSearch:
             if self.limits.remaining() <= 0:
                 self.reason = LATE
                 return False
+            self._look_ahead(part)
             if most_nodes is not None:
                 if engine.nodes >= most_nodes:
                     return False
@@ -300,17 +315,28 @@ class TreeSearch:
             self.undecided[self.tables.point(engine.local.cells_of(blocks), part)] = float(cost)
         engine.registers[kernels.LOGGED] = 0
 
+    def _look_ahead(self, part: TreePart) -> None:
+        """Change over to compiled kernels that have come; without them, find some point in half of the time: later there is none for it."""
+        change_over(__package__, self.limits.deadline)
+        half = (self.started + self.limits.deadline) / 2
+        if self.best.point is None and not self.has_tried and time.monotonic() > half and not is_compiled(__package__):
+            self._find_incumbent(part)
+
     def _find_incumbent(self, part: TreePart) -> None:
         """Look for any valid point: a search that is not easy needs an incumbent."""
-        best = np.empty(len(part.cells.own), dtype=np.int64)
+        self.has_tried = True
+        best = np.full(len(part.cells.own), -1)
         grid = self.tables.grid
         evaluations = EVALUATIONS / (len(grid.roots) * grid.depth)
         tries = int(min(400, max(20, evaluations / 2)))
         most_found = int(min(12, max(1, evaluations / (20 * len(best)))))
         goal = kernel_goal(part.values)
-        cost = kernels.find_incumbent(tries, most_found, part.box, part.cells, part.trees, goal, best)
-        if cost < min(self.best.cost, kernels.FAR):
-            self.best = Best(float(cost), self.tables.point(best, part))
+        try:
+            kernels.find_incumbent(tries, most_found, part.box, part.cells, part.trees, goal, best)
+        finally:
+            cost = float(kernels.cost_of(best, part.cells)) if best[0] >= 0 else np.inf
+            if cost < self.best.cost:
+                self.best = Best(cost, self.tables.point(best, part))
 
     # ---- the end
 
@@ -374,24 +400,31 @@ class TreeSearch:
             return None
         gaps = self.recorder.gaps(radius)
         begun = time.monotonic()
-        until = min(begun + max(LEAST_PROOF, MOST_PROOF * (begun - self.started)), self.limits.deadline)
+        end = min(begun + max(LEAST_PROOF, MOST_PROOF * (begun - self.started)), self.limits.deadline)
         for part in gaps:
             size = min(radius, part.farthest)
-            share = until - time.monotonic()
-            is_proved = self._prove(part, size, until - (1 - PLAIN_SHARE) * share if can_price(part) else until)
+            share = end - time.monotonic()
+            is_proved = self._prove(part, size, end - (1 - PLAIN_SHARE) * share if can_price(part) else end)
             if not is_proved and can_price(part):
-                self._prove(part, size, until, by_prices=True)
+                self._prove(part, size, end, by_prices=True)
         made = {id(part) for part in gaps}
         for part in self.recorder.long(radius):
             if id(part) not in made:
-                self._prove(part, min(radius, part.farthest), min(until, 2 * begun - self.started))
+                self._prove(part, min(radius, part.farthest), min(end, 2 * begun - self.started))
         return self.recorder.evidence(radius)
 
-    def _prove(self, part: TreePart, radius: float, until: float, *, by_prices: bool = False) -> bool:
+    def _prove(self, part: TreePart, radius: float, end: float, *, by_prices: bool = False) -> bool:
         """Search a ball that holds nothing for its branching; return whether it was found in time."""
+        try:
+            with until(end):
+                return self._proved(part, radius, end, by_prices=by_prices)
+        except OutOfTime:
+            return False
+
+    def _proved(self, part: TreePart, radius: float, end: float, *, by_prices: bool) -> bool:
         assert self.recorder is not None
         tables, arena = self.tables, 1 << 20
-        local, pace = Local(tables, part, radius), Pace(until)
+        local, pace = Local(tables, part, radius), Pace(end)
         while local.count > 0 and arena <= MOST_ARENA:
             engine: Engine
             if by_prices:
@@ -403,7 +436,7 @@ class TreeSearch:
                 if engine.registers[kernels.DEPTH] < 0:
                     self.recorder.keep(part, engine, radius)
                     return True
-                if time.monotonic() > until or self.reason == INTERRUPTED:
+                if time.monotonic() > end or self.reason == INTERRUPTED:
                     return False
                 if engine.status == kernels.PROOF_FULL:
                     engine.make_room()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mace.clock import OutOfTime
 from mace.problem import INTERRUPTED, LATE, Limits
 from mace.solvers.network import kernels
 from mace.solvers.network.prepared import Flags, Floats, PreparedNetwork, Workspace
@@ -152,6 +153,8 @@ class SignSearch:
             self.interrupts.handle()
         except Halted as halted:
             self.reason = str(halted)
+        except OutOfTime:
+            self.reason = LATE
         except KeyboardInterrupt:
             self.reason = INTERRUPTED
 
@@ -194,7 +197,7 @@ class SignSearch:
                 self.told()
                 if len(heap) * self.node_bytes > MOST_MEMORY:
                     raise Halted(MEMORY_REACHED)
-        except (Halted, KeyboardInterrupt):
+        except (Halted, OutOfTime, KeyboardInterrupt):
             least = [self.limit, *([] if node is None else [node.bound]), *(bound for bound, _, _ in heap[:1])]
             self.floor = max(self.floor, min(least))
             raise
