@@ -32,7 +32,7 @@ ALPHA_LEVELS = 255
 
 
 @dataclass(slots=True)
-class Round:
+class RecordedRound:
     """The multipliers of one combination; a price is 0 where it did not help a bound."""
 
     alpha: Floats
@@ -50,7 +50,7 @@ class SignProof(SignSearch):
         workspace.state.registers[:] = 0
         super().__init__(made, workspace, domain, limits, lambda: None)
         self.radius = radius
-        self.rounds: list[Round] = []
+        self.rounds: list[RecordedRound] = []
 
     @property
     def limit(self) -> float:
@@ -61,7 +61,7 @@ class SignProof(SignSearch):
         """Return the proof, of at most so many nodes; raises :class:`mace.solvers.network.proof.Unfinished`."""
         codes: list[int] = []
         at: list[float] = []
-        rounds: list[list[Round]] = []
+        rounds: list[list[RecordedRound]] = []
         root = self._root()
         waiting = [] if root is None else [root]
         if root is None:
@@ -103,7 +103,7 @@ class SignProof(SignSearch):
 
     def _note(self, many: dual.Multipliers) -> None:
         kept = copied(many)
-        self.rounds = [*self.rounds, Round(kept.alpha, kept.beta, kept.mix, np.zeros_like(kept.price))]
+        self.rounds = [*self.rounds, RecordedRound(kept.alpha, kept.beta, kept.mix, np.zeros_like(kept.price))]
 
     # ---- what is done otherwise
 
@@ -132,7 +132,7 @@ class SignProof(SignSearch):
 
     # ---- writing
 
-    def _written(self, codes: list[int], at: list[float], rounds: list[list[Round]]) -> dict[str, NDArray[Any]]:
+    def _written(self, codes: list[int], at: list[float], rounds: list[list[RecordedRound]]) -> dict[str, NDArray[Any]]:
         feature = np.array(codes, dtype=np.int64)
         cuts = proof.written(self.workspace, self.made, feature, np.array(at))
         every = [each for several in rounds for each in several]
