@@ -83,7 +83,7 @@ def test_both_tiers_say_the_same_of_random_networks(seed: int, finite: bool) -> 
 
 @pytest.mark.parametrize("seed", range(0, 200, 10))
 def test_both_tiers_say_the_same_where_prices_bound(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mace.solvers.trees.search.PATIENCE", 0)
+    monkeypatch.setattr("mace.solvers.trees.search.NODES_BEFORE_PRICES", 0)
     assert_both_say_the_same(random_ensemble(seed, finite=True))
 
 

@@ -91,7 +91,7 @@ class Workers:
         missing = dict(part)
         if self._is_alone:
             yield from self._alone(missing, until)
-        if is_under_way():
+        if missing and is_under_way():
             yield from self._first(missing, until)
         for size in AFTER_A_DEATH:
             while missing and (yield from self._round(missing, size, until)):
@@ -146,12 +146,15 @@ class Workers:
 
     def _first(self, missing: dict[int, BatchRow], until: float) -> Iterator[Answered]:
         """Answer one row a worker while kernels are being compiled, and wait for them where that is quicker for all others."""
-        seconds, few = 0.0, dict(islice(missing.items(), self._processes))
+        from joblib import effective_n_jobs
+
+        processes, seconds = int(effective_n_jobs(self.n_jobs)), 0.0
+        few = dict(islice(missing.items(), processes))
         for answered in self._round(few, 1, until):
             del missing[answered.number]
             seconds = max(seconds, answered.explanation.seconds)
             yield answered
-        wait_if_quicker(seconds * len(missing) / self._processes, self._processes, until)
+        wait_if_quicker(seconds * len(missing) / processes, processes, until)
 
     def _round(self, missing: dict[int, BatchRow], size: int, until: float) -> Generator[Answered, None, bool]:
         """Ask for the rows that are missing, and strike off those that are answered; return whether no worker died."""

@@ -226,7 +226,7 @@ class Block:
 
     def __init__(self, live: LiveModel, points: Sequence[Point]) -> None:
         self._live = live
-        self._said: Said = {(point, None): code for point, code in live.surely_said(points).items()}
+        self._said: Said = {(point, None): code for point, code in (live.surely_said(points).items() if points else ())}
 
     def __enter__(self) -> Block:
         memory = self._live.memory
