@@ -151,7 +151,9 @@ CASES: dict[str, dict[str, Callable[[], Any]]] = {
         ),
     },
     "Spaces and frames": {
-        "a column of dates": lambda: mace.FeatureSpace.from_frame(pd.DataFrame({"since": pd.to_datetime(["2020-01-01"])})),
+        "dates with a time zone": lambda: mace.FeatureSpace.from_frame(
+            pd.DataFrame({"since": pd.to_datetime(["2020-01-01"], utc=True)})
+        ),
         "a million levels": lambda: mace.categorical([str(number) for number in range(1_000_000)]),
         "a column of a million texts": lambda: mace.FeatureSpace.from_frame(
             pd.DataFrame({"name": [str(number) for number in range(1_000_000)]})

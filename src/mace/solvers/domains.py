@@ -169,20 +169,32 @@ def on_grid(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, 
     """Return the first grid value from each low on, and the last one up to each high."""
     assert kind.size is not None
     low, step = kind.decimals if isinstance(kind, Real) else (Fraction(kind.low), Fraction(kind.step or 1))
-
-    def index(value: float) -> int:
-        return min(max(round((Fraction(value) - low) / step), 0), (kind.size or 1) - 1)
+    # Whole numbers over one denominator: dividing them rounds once, as a float of their fraction does.
+    whole = math.lcm(low.denominator, step.denominator)
+    begin, width, last = int(low * whole), int(step * whole), kind.size - 1
+    narrowed = kind.nearest if isinstance(kind, Real) else float
+    origin, unit = float(low), float(step)
 
     def at(k: int) -> float:
-        return float(kind.value_at(k)) if 0 <= k < (kind.size or 1) else math.inf if k > 0 else -math.inf
+        return narrowed((begin + k * width) / whole) if 0 <= k <= last else math.inf if k > 0 else -math.inf
+
+    def index(value: float) -> int:
+        """Return about the number of a value's place; off by one or two, for it is computed in floats."""
+        return min(max(round((value - origin) / unit), 0), last)
 
     firsts, lasts = [], []
     for a, b in zip(lows, highs, strict=True):
         k = index(a)
-        k = k + 1 if at(k) < a else k - 1 if at(k - 1) >= a else k
+        while at(k) < a:
+            k += 1
+        while at(k - 1) >= a:
+            k -= 1
         firsts.append(at(k))
         k = index(b)
-        k = k - 1 if at(k) > b else k + 1 if at(k + 1) <= b else k
+        while at(k) > b:
+            k -= 1
+        while at(k + 1) <= b:
+            k += 1
         lasts.append(at(k))
     return np.array(firsts), np.array(lasts)
 

@@ -240,7 +240,7 @@ def days(X: Any) -> NDArray[np.float64]:
     Examples
     --------
     >>> import pandas as pd
-    >>> days(pd.DataFrame({"start": pd.to_datetime(["1970-01-02", "2024-02-29 12:00"])}))
+    >>> days(pd.DataFrame({"start": pd.to_datetime(["1970-01-02 00:00", "2024-02-29 12:00"])}))
     array([[1.00000e+00],
            [1.97825e+04]])
     """
