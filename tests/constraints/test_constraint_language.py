@@ -247,7 +247,7 @@ def test_names_and_levels_of_any_shape_survive_the_text() -> None:
         ("age stays or", "expected a feature", 12),
         ("age between 1 or 5", "expected 'and'", 14),
         ("age between 1", "expected 'and'", 13),
-        ("age between old.age and 5", "expected a number or a 'level'", 12),
+        ("age between old.age and 5", "expected a number, a date or a 'level'", 12),
         ("only age stays", "expected 'change' or 'changes'", 9),
         ("only age, 3 change", "expected a feature", 10),
         ("credit amount >= 3", "`monthly income`", 7),
