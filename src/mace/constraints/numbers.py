@@ -152,7 +152,7 @@ def compared(
     space: FeatureSpace, factual: Point, name: str, sign: syntax.CompareName, number: Fraction
 ) -> syntax.Guard:
     """Return the comparison of one feature with a number, as one of floats."""
-    return _Meant(space, factual).single(name, sign, number)
+    return _Meant(space, factual, only=name).single(name, sign, number)
 
 
 def meant(guard: syntax.Guard, space: FeatureSpace, factual: Point) -> syntax.Guard:
@@ -166,15 +166,16 @@ def meant_program(program: syntax.Program, space: FeatureSpace, factual: Point) 
 
 
 class _Meant:
-    """Takes decimals to floats, over one space."""
+    """Takes decimals to floats, over one space, or one feature of it."""
 
-    def __init__(self, space: FeatureSpace, factual: Point) -> None:
+    def __init__(self, space: FeatureSpace, factual: Point, only: str | None = None) -> None:
         self.space = space
         inexact = () if is_binary() else zip(space.items(), factual, strict=True)
         self.inexact = {
             name: feature
             for (name, feature), own in inexact
-            if isinstance(feature, Real)
+            if only in (None, name)
+            and isinstance(feature, Real)
             and not (is_exact(feature) and (own is None or decimal_of(feature, own) == Fraction(own)))
         }
 
