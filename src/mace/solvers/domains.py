@@ -14,7 +14,7 @@ from mace.constraints.condition import GuardCondition
 from mace.constraints.differ import CountDifferent
 from mace.constraints.views import compared_with, conjuncts
 from mace.distances.change import written_range
-from mace.exact import float_above, float_below, greatest_float, least_float, next_float, rounded_in
+from mace.exact import WHOLE, float_above, float_below, greatest_float, least_float, next_float, rounded_in
 from mace.language import holds, syntax
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Point, Real, Value
@@ -172,31 +172,31 @@ def on_grid(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, 
     # Whole numbers over one denominator: dividing them rounds once, as a float of their fraction does.
     whole = math.lcm(low.denominator, step.denominator)
     begin, width, last = int(low * whole), int(step * whole), kind.size - 1
-    narrowed = kind.nearest if isinstance(kind, Real) else float
-    origin, unit = float(low), float(step)
+    is_exact = max(abs(begin), abs(begin + last * width), whole) <= WHOLE
+    dtype = kind.floats if isinstance(kind, Real) else np.float64
 
-    def at(k: int) -> float:
-        return narrowed((begin + k * width) / whole) if 0 <= k <= last else math.inf if k > 0 else -math.inf
+    def at(k: NDArray[np.int64]) -> Floats:
+        """Return the values at some places of the grid, infinite ones beyond its ends."""
+        inside = np.clip(k, 0, last)
+        numbers = inside if is_exact else inside.astype(object)
+        values = ((begin + numbers * width) / whole).astype(dtype).astype(np.float64)
+        return np.where(k < 0, -math.inf, np.where(k > last, math.inf, values))
 
-    def index(value: float) -> int:
-        """Return about the number of a value's place; off by one or two, for it is computed in floats."""
-        return min(max(round((value - origin) / unit), 0), last)
+    def about(values: Floats) -> NDArray[np.int64]:
+        """Return about where values lie; off by one or two, for it is computed in floats."""
+        return np.clip(np.rint((values - float(low)) / float(step)), 0, last).astype(np.int64)
 
-    firsts, lasts = [], []
-    for a, b in zip(lows, highs, strict=True):
-        k = index(a)
-        while at(k) < a:
-            k += 1
-        while at(k - 1) >= a:
-            k -= 1
-        firsts.append(at(k))
-        k = index(b)
-        while at(k) > b:
-            k -= 1
-        while at(k + 1) <= b:
-            k += 1
-        lasts.append(at(k))
-    return np.array(firsts), np.array(lasts)
+    k = about(lows)
+    while (is_below := at(k) < lows).any():
+        k += is_below
+    while (is_beyond := at(k - 1) >= lows).any():
+        k -= is_beyond
+    firsts, k = at(k), about(highs)
+    while (is_beyond := at(k) > highs).any():
+        k -= is_beyond
+    while (is_below := at(k + 1) <= highs).any():
+        k += is_below
+    return firsts, at(k)
 
 
 # ---- floats of narrower dtypes
