@@ -19,10 +19,12 @@ from test_network_lane import drawn, exact_units
 
 import mace
 from mace import Explainer, FeatureSpace
+from mace.answer.question import Question
 from mace.constraints.differ import CountDifferent
 from mace.problem import Bounds, Limits, Problem
 from mace.solvers import milp, network
 from mace.solvers.network import kernels
+from mace.solvers.network.proof import Unfinished
 from mace.solvers.network.search import NetworkSearch
 from mace.solvers.network.units import dual, handover
 from mace.solvers.network.units.search import SignSearch
@@ -183,6 +185,18 @@ def test_thirty_real_features_are_proved_where_boxes_of_inputs_do_not_end(norm: 
         other = explainer.explain(X.iloc[n], distance=norm, solver="milp", time_limit=10)
         assert found.lower <= other[0].distance
         assert other.lower <= found[0].distance
+
+
+@pytest.mark.parametrize("seconds", [1e-6, 0.005, 0.02, 0.05])
+def test_a_deadline_before_or_in_the_proof_leaves_an_answer_without_one(seconds: float) -> None:
+    model, space, X = breast((10, 10))
+    search = NetworkSearch(
+        Explainer(model, space)._problem(X.iloc[0], Question(space, time_limit=seconds, certify=True))[0], Limits()
+    )
+    with pytest.raises(Unfinished, match="no time for the proof"):
+        search.cuts(search.alternatives[0], 0.05, Limits.of(seconds, None, since=time.monotonic() - seconds), 1000)
+    found = Explainer(model, space).explain(X.iloc[0], time_limit=seconds, certify=True)
+    assert found.status in ("optimal", "feasible", "unknown")
 
 
 def test_the_same_question_gives_the_same_answer_again() -> None:

@@ -62,11 +62,11 @@ class SignProof(SignSearch):
         codes: list[int] = []
         at: list[float] = []
         rounds: list[list[RecordedRound]] = []
-        root = self._root()
-        waiting = [] if root is None else [root]
-        if root is None:
-            codes, rounds = [-1], [[]]
         try:
+            root = self._root()
+            waiting = [] if root is None else [root]
+            if root is None:
+                codes, rounds = [-1], [[]]
             while waiting:
                 if len(codes) >= most:
                     raise proof.Unfinished("the proof at the final radius is too large")
@@ -76,7 +76,7 @@ class SignProof(SignSearch):
                 at.append(where)
                 waiting += reversed(sides)
         except Halted as stopped:
-            raise proof.Unfinished("the time limit left no time for the proof") from stopped
+            raise proof.Unfinished(proof.NO_TIME) from stopped
         return self._written(codes, at, rounds)
 
     def _entry(self, node: SignNode, *, is_root: bool) -> tuple[int, float, list[SignNode]]:
