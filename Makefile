@@ -12,7 +12,7 @@ TORCH_INDEX ?=
 QUICK  := $(addprefix tests/,space/test_space.py space/test_encoder.py space/test_frames.py models/test_boosters.py models/test_onnx.py \
   test_explainer.py letters test_regressions.py cli/test_cli.py cli/test_ugly_commands.py)
 
-.PHONY: demo test test-all test-rest test-torch test-lowest check bench bench-peers bench-growth bench-batch campaign docs clean
+.PHONY: demo test test-all test-rest test-torch test-lowest check bench bench-peers bench-growth bench-batch campaign generate docs docs-serve dist sbom clean
 
 $(VENV)/.demo: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -102,9 +102,23 @@ campaign: $(VENV)/.test  ## thousands of random problems against brute force; le
 	$(BIN)/python tests/campaigns/files.py
 	$(BIN)/python tests/campaigns/interpreted.py
 
-docs: $(VENV)/.test  ## rewrite the generated parts of README and docs
+generate: $(VENV)/.test  ## rewrite the generated parts of README and docs
 	$(BIN)/python docs/generate.py
 	$(BIN)/python tests/support/bad_input.py
+
+docs: generate  ## build the site into site/, strictly: no warning, no dead link
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+docs-serve: $(VENV)/.test  ## the site at http://127.0.0.1:8000, made anew as pages change
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
+
+dist: $(VENV)/.test  ## sdist and wheel into dist/, dated by the last commit so that they can be made again
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+
+sbom: $(VENV)/.test  ## what is installed, as CycloneDX, into dist/sbom.json
+	@mkdir -p dist
+	$(BIN)/cyclonedx-py environment $(BIN)/python --output-file dist/sbom.json
 
 clean:
 	rm -rf $(VENV) $(PEERS) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis

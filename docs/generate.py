@@ -1,4 +1,4 @@
-"""Rewrite the generated parts of the documents: ``make docs``. A test fails when they are stale."""
+"""Rewrite the generated parts of the documents: ``make generate``. A test fails when they are stale."""
 
 from __future__ import annotations
 
@@ -7,13 +7,21 @@ import runpy
 import sys
 from pathlib import Path
 
+import typer
+
+import mace
 from mace.certify.trusted import TRUSTED
+from mace.cli import app
 from mace.cli.lists import LISTED, listed
 from mace.reductions import REDUCTIONS
 from mace.space.sensitive import SENSITIVE_WORDS
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "reference").glob("*.md")),
+]
 
 
 def supported() -> str:
@@ -62,7 +70,32 @@ def reductions() -> str:
     return "\n".join(rows)
 
 
+def names() -> str:
+    """Return a heading of mkdocstrings for every public name, at the module where it is written."""
+    plain = [name for name in mace.__all__ if name not in ("__version__", "datasets")]
+    return "\n".join(f"::: {mace._HOME[name]}.{name}" for name in plain) + "\n\n::: mace.datasets"
+
+
+def commands() -> str:
+    """Return every command with its options as Markdown tables, read from the parser."""
+    group = typer.main.get_command(app)
+    parts = []
+    for name, command in sorted(getattr(group, "commands", {}).items()):
+        parts.append(f"## mace {name}\n\n{_one_line(command.help)}\n\n| option | what it does |\n| --- | --- |")
+        for each in command.params:
+            shown = ", ".join(each.opts) if each.param_type_name == "option" else (each.name or "").upper()
+            parts[-1] += f"\n| `{shown}` | {_one_line(getattr(each, 'help', None))} |"
+    return "\n\n".join(parts) + "\n"
+
+
+def _one_line(text: str | None) -> str:
+    words = " ".join((text or "").split())
+    return re.sub(r"([|<\[])", r"\\\1", words)
+
+
 PARTS = {
+    "names": names,
+    "commands": commands,
     "sensitive": sensitive,
     "supported": supported,
     "documents": documents,

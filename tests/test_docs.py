@@ -6,6 +6,8 @@ import doctest
 import os
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,11 +36,22 @@ def test_links_between_documents_lead_somewhere(path: Path) -> None:
 
 def test_the_picture_of_the_rooms_is_fresh() -> None:
     rooms = runpy.run_path(str(ROOT / "docs" / "rooms.py"))
-    assert rooms["PICTURE"].read_text() == rooms["picture"](), "run `make docs`"
+    assert rooms["PICTURE"].read_text() == rooms["picture"](), "run `make generate`"
 
 
 def test_generated_parts_are_fresh() -> None:
     generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
     for document in generate["DOCUMENTS"]:
         text = document.read_text()
-        assert generate["with_generated_parts"](text) == text, f"{document.name}: run `make docs`"
+        assert generate["with_generated_parts"](text) == text, f"{document.name}: run `make generate`"
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    around = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=around, check=False)
+    assert made.returncode == 0, made.stderr
+    foreign = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//""")
+    for page in tmp_path.rglob("*.html"):
+        assert not foreign.search(page.read_text()), page

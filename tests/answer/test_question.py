@@ -57,13 +57,14 @@ def test_what_a_type_checker_sees_of_a_batch_is_what_it_takes() -> None:
     assert running.items() <= taken.items()
 
 
-def test_the_command_line_has_the_defaults_of_a_question() -> None:
+def test_the_command_line_has_the_defaults_of_a_question_and_a_deadline_of_its_own() -> None:
     commands = importlib.import_module("mace.cli.commands")
 
     for command in (commands.explain, commands.batch, commands.audit):
-        for name, given in parameters(command).items():
-            if name in DEFINED and name not in ("constraints", "target"):
-                assert given.default == DEFINED[name].default, name
+        taken = parameters(command)
+        assert taken["time_limit"].default == 30
+        for name in taken.keys() & DEFINED.keys() - {"constraints", "target", "time_limit"}:
+            assert taken[name].default == DEFINED[name].default, name
 
 
 def test_a_question_survives_being_changed_pickled_and_asked_again() -> None:

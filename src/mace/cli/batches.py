@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,12 +32,15 @@ class BatchOutcome:
         Whether Ctrl-C, or another request to end, came before all rows were answered.
     hints : tuple of str
         Those of the answers, each once.
+    late : int
+        How many rows their deadline left without a proof.
     """
 
     text: str
     is_open: bool
     is_interrupted: bool = False
     hints: tuple[str, ...] = ()
+    late: int = 0
 
 
 def run_batch(
@@ -50,6 +53,7 @@ def run_batch(
     total_time_limit: float | None,
     is_resumed: bool,
     id: str | None = None,  # noqa: A002
+    is_late: Callable[[Explanation], bool] = lambda _: False,
 ) -> BatchOutcome:
     """Explain the rows of a CSV file into ``out``.
 
@@ -70,10 +74,11 @@ def run_batch(
         progress=True,
     )
     counts: Counter[str] = Counter()
+    late: Counter[bool] = Counter()
     hints: dict[str, None] = {}
     ids: deque[str] = deque()
     rows = read_rows(data, explainer.space) if id is None else read_named_rows(data, explainer.space, id, ids)
-    answers = _counted(stream.answers(rows, total=count_rows(data)), counts, hints)
+    answers = _counted(stream.answers(rows, total=count_rows(data)), counts, hints, late, is_late)
     try:
         save(answers, out, table, None if id is None else iter(ids.popleft, None))
     except KeyboardInterrupt:
@@ -89,13 +94,22 @@ def run_batch(
     described = ", ".join(f"{count} {status}" for status, count in counts.items()) or "none"
     rest = "" if is_complete else f" Go on with --resume; the answers so far are in {checkpoint}."
     is_open = bool(counts[str(Status.UNKNOWN)] or counts[str(Status.ERROR)] or counts["not reached"])
-    return BatchOutcome(f"{counts.total()} rows: {described}. Answers are in {out}.{rest}", is_open, hints=tuple(hints))
+    return BatchOutcome(
+        f"{counts.total()} rows: {described}. Answers are in {out}.{rest}", is_open, hints=tuple(hints), late=late[True]
+    )
 
 
-def _counted(answers: Iterable[Explanation], counts: Counter[str], hints: dict[str, None]) -> Iterator[Explanation]:
+def _counted(
+    answers: Iterable[Explanation],
+    counts: Counter[str],
+    hints: dict[str, None],
+    late: Counter[bool],
+    is_late: Callable[[Explanation], bool],
+) -> Iterator[Explanation]:
     for explanation in answers:
         hints |= dict.fromkeys(explanation.hints)
         counts[_word(explanation)] += 1
+        late[is_late(explanation)] += 1
         yield explanation
 
 

@@ -13,7 +13,21 @@ from rich.console import Console
 from mace.answer.explanation import Explanation
 from mace.certify.verdict import Verdict
 from mace.cli.console import PlainConsole, note
-from mace.cli.options import Accuracy, AnyTarget, Asked, Causes, Jobs, SecondsForRow, Target, Trust, asks, listed
+from mace.cli.options import (
+    MOST_SECONDS_A_ROW,
+    Answers,
+    Asked,
+    Data,
+    IdOfRow,
+    Jobs,
+    RowOf,
+    SecondsForRow,
+    Target,
+    Trust,
+    asks,
+    check_folder,
+    listed,
+)
 from mace.errors import InvalidOption
 from mace.problem import Status
 
@@ -23,9 +37,26 @@ app = typer.Typer(
     name="mace",
     help="Nearest counterfactual explanations, proved nearest.",
     no_args_is_help=True,
-    add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _version(is_asked: bool) -> None:
+    if is_asked:
+        from mace import __version__
+
+        sys.stdout.write(f"mace {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def every(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Nearest counterfactual explanations, proved nearest."""
 
 
 def exit_code(explanation: Explanation) -> int:
@@ -66,14 +97,11 @@ def warmup() -> int:
 @app.command()
 @asks
 def explain(
-    data: Annotated[Path, typer.Option(help="A CSV file with the rows, in the original features.")],
+    data: Data,
     asked: Asked,
-    row: Annotated[int, typer.Option(help="Which row of the CSV file, counted from 0.")] = 0,
-    target: AnyTarget = None,
-    cause: Causes = None,
-    count: Annotated[int, typer.Option(help="How many counterfactuals, at most 10,000.")] = 1,
-    accuracy: Accuracy = 1e-6,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds for the whole answer.")] = None,
+    answers: Answers,
+    row: RowOf = "0",
+    identify: IdOfRow = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     certificate: Annotated[
         Path | None,
@@ -81,35 +109,44 @@ def explain(
     ] = None,
 ) -> int:
     """Explain one row of a CSV file."""
-    from mace.cli.files import read_causes, read_row, save_certificates
-    from mace.cli.waiting import bounds_shown
-
-    explainer = asked.explainer(read_causes(cause, asked.constraints))
-    certify = certificate is not None
-    factual = read_row(data, row, explainer.space)
-    options: dict[str, Any] = {"count": count, "accuracy": accuracy, "time_limit": time_limit, "certify": certify}
-    with bounds_shown() as report:
-        question = asked.question(explainer, target, on_progress=report, **options)
-        explanation = explainer._answer(factual, question)
+    check_folder("--certificate", certificate)
+    explanation = answer_of(data, asked, answers, row, identify, certify=certificate is not None)
     if certificate is not None:
+        from mace.cli.files import save_certificates
+
         save_certificates(explanation, certificate)
     show(explanation, as_json=as_json)
     return exit_code(explanation)
 
 
+def answer_of(
+    data: Path, asked: Asked, answers: Answers, row: str, identify: str | None, *, certify: bool = False
+) -> Explanation:
+    """Return the explanation of one row; a deadline that was reached is said on the standard error."""
+    from mace.cli.files import find_row
+    from mace.cli.waiting import bounds_shown
+
+    with bounds_shown() as report:
+        explainer, question = answers.ask(asked, data, certify=certify, on_progress=report)
+        explanation = explainer._answer(find_row(data, row, identify, explainer.space), question)
+    if is_late(explanation, answers.time_limit):
+        note("Note", [f"stopped after the {answers.time_limit:g} s of --time-limit; give it more seconds for a proof."])
+    return explanation
+
+
+def is_late(explanation: Explanation, limit: float) -> bool:
+    """Return whether the deadline of a row left its answer without a proof."""
+    is_proved = explanation.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.REACHED)
+    return not is_proved and explanation.seconds >= 0.9 * limit
+
+
 @app.command()
 @asks
 def batch(
-    data: Annotated[
-        Path, typer.Option(help="A CSV file with the rows, in the original features; read as the answers are made.")
-    ],
+    data: Data,
     asked: Asked,
+    answers: Answers,
     out: Annotated[Path, typer.Option(help="Where the answers go: .parquet, .csv or .jsonl.")],
-    target: AnyTarget = None,
-    cause: Causes = None,
-    count: Annotated[int, typer.Option(help="How many counterfactuals a row.")] = 1,
-    accuracy: Accuracy = 1e-6,
-    time_limit: SecondsForRow = None,
     total_time_limit: Annotated[float | None, typer.Option(help="Seconds for all rows.")] = None,
     jobs: Jobs = 1,
     identify: Annotated[
@@ -120,11 +157,12 @@ def batch(
     ] = False,
 ) -> int:
     """Explain every row of a CSV file; a run that was killed goes on with --resume."""
-    from mace.cli.batches import run_batch
-    from mace.cli.files import read_causes
+    from mace.batch.sinks import check_sink
 
-    explainer = asked.explainer(read_causes(cause, asked.constraints))
-    question = asked.question(explainer, target, count=count, accuracy=accuracy, time_limit=time_limit)
+    check_sink(out)
+    from mace.cli.batches import run_batch
+
+    explainer, question = answers.ask(asked, data)
     made = run_batch(
         explainer,
         data,
@@ -134,19 +172,24 @@ def batch(
         total_time_limit=total_time_limit,
         is_resumed=resume,
         id=identify,
+        is_late=lambda explanation: is_late(explanation, answers.time_limit),
     )
     PlainConsole(soft_wrap=True, stderr=made.is_interrupted).print(made.text)
+    if made.late:
+        note("Note", [late_rows(made.late, answers.time_limit)])
     note("Hint", made.hints)
     return UNDECIDED if made.is_open else ANSWERED
+
+
+def late_rows(count: int, limit: float) -> str:
+    """Return a sentence about rows that a deadline left without a proof."""
+    return f"{count} rows were stopped after the {limit:g} s of --time-limit, without a proof; give it more seconds."
 
 
 @app.command()
 @asks
 def audit(
-    data: Annotated[
-        Path,
-        typer.Option(help="A CSV file with the people, in the original features; further columns may make groups."),
-    ],
+    data: Data,
     asked: Asked,
     target: Target,
     groups: Annotated[str, typer.Option(help="Columns whose values make groups, comma-separated.")] = "",
@@ -156,7 +199,7 @@ def audit(
             help="Features that should not have to change; where not given, the groups that are features and those protected in the space."
         ),
     ] = None,
-    time_limit: SecondsForRow = None,
+    time_limit: SecondsForRow = MOST_SECONDS_A_ROW,
     jobs: Jobs = 1,
     rows: Annotated[
         int | None, typer.Option(min=1, help="Only so many people, drawn with --seed; all where not given.")
@@ -184,7 +227,7 @@ def audit(
         people,
         listed(groups),
         target=target_of(target, explainer.classes),
-        distance=asked.distance,
+        distance=asked.measure(explainer.space, data),
         constraints=asked.all_constraints(explainer.space),
         protected=None if protect is None else listed(protect),
         time_limit=time_limit,
@@ -199,6 +242,8 @@ def audit(
     for path in out or ():
         made.save(path)
         console.print(f"Report: {path}", soft_wrap=True)
+    if made.everyone.outcomes["unknown"]:
+        note("Note", [late_rows(made.everyone.outcomes["unknown"], time_limit)])
     is_open = made.everyone.outcomes["unknown"] or made.everyone.outcomes["error"]
     return UNDECIDED if is_open else ANSWERED
 

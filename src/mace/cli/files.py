@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -60,6 +61,21 @@ def read_row(path: Path, number: int, space: FeatureSpace) -> dict[str, Scalar]:
             return row
         count += 1
     raise InvalidRow(f"{path.name} has {count} rows; there is no row {number} (counted from 0).")
+
+
+def find_row(path: Path, row: str, column: str | None, space: FeatureSpace) -> dict[str, Scalar]:
+    """Return the row that a command names: by its number, or by its value in a column."""
+    if column is None:
+        if re.fullmatch(r"-?[0-9]{1,30}", row) is None:
+            raise InvalidOption(
+                f"--row {row!r:.40}: give a number counted from 0, or --id with the column that holds it."
+            )
+        return read_row(path, int(row), space)
+    found = [cells for cells, (own,) in _rows(path, space, [column], "--id") if own == row]
+    if len(found) != 1:
+        count = f"{len(found)} rows" if found else "no row"
+        raise InvalidRow(f"--row {row!r:.40}: {path.name} has {count} with this value in {column!r:.80}.")
+    return found[0]
 
 
 def read_rows(path: Path, space: FeatureSpace) -> Iterator[dict[str, Scalar]]:

@@ -52,7 +52,7 @@ def run(arguments: list[str] | None = None) -> int:
         errors.print(f"{type(error).__name__}: {shortened(str(error))}")
         return MISUSE
     except USAGE_ERROR as error:
-        error.show()  # type: ignore[attr-defined]
+        errors.print(_usage(error))
         return MISUSE
     except (typer.Abort, KeyboardInterrupt):
         errors.print("Interrupted.")
@@ -68,6 +68,14 @@ def run(arguments: list[str] | None = None) -> int:
         return MISUSE
     except Exception:
         return _bug(errors)
+
+
+def _usage(error: Exception) -> str:
+    """Return what is wrong with the usage, in a line or two."""
+    context = getattr(error, "ctx", None)
+    words = [] if context is None else context.command_path.split()[1:]
+    said = shortened(error.format_message()).rstrip(".")  # type: ignore[attr-defined]
+    return f"{said}.\nSee {' '.join(['mace', *words, '--help'])}."
 
 
 def _bug(errors: Console) -> int:

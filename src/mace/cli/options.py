@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mace.errors import InvalidOption, did_you_mean
+
 if TYPE_CHECKING:
     from mace.answer.question import Question
     from mace.constraints import Constraint
@@ -28,15 +30,19 @@ AnyTarget = Annotated[
         help='The label to reach, or its probability: "approve >= 0.7"; also <=, or a range. Any other class where not given.'
     ),
 ]
-Causes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--cause",
-        help='An equation by which an effect follows, e.g. "savings = 0.3 * income"; may be given several times. Only actions cost then.',
-    ),
+MOST_SECONDS_A_ROW = 30.0
+"""The deadline of a row where none is given."""
+
+SecondsForRow = Annotated[
+    float, typer.Option(help="Seconds for a row; what is found by then is given without a proof.")
 ]
-Accuracy = Annotated[float, typer.Option(help="How far apart the bounds may stay.")]
-SecondsForRow = Annotated[float | None, typer.Option(help="Seconds for a row.")]
+Data = Annotated[
+    Path, typer.Option(help="A CSV file with the rows, in the original features; may have further columns.")
+]
+RowOf = Annotated[
+    str, typer.Option("--row", help="Which row of the CSV file, counted from 0; or, with --id, its value there.")
+]
+IdOfRow = Annotated[str | None, typer.Option("--id", help="A column of the CSV file by which --row finds the row.")]
 Jobs = Annotated[int, typer.Option(help="Processes; -1 for one a core.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Unpickle the model: runs whatever code the file holds.")]
 
@@ -51,6 +57,16 @@ class Asked:
     ]
     space: Annotated[Path, typer.Option(help="The feature space, as FeatureSpace.to_json() wrote it.")]
     distance: Annotated[str, typer.Option(help="l0, l1, l2 or linf.")] = "l1"
+    weights: Annotated[
+        str,
+        typer.Option(
+            help="What changes cost: income=2,age=0.5 (others 1); or mad, or percentile, as --people are spread."
+        ),
+    ] = ""
+    people: Annotated[
+        Path | None,
+        typer.Option(help="A CSV file of people for --weights mad or percentile; those of --data where not given."),
+    ] = None
     fix: Annotated[str, typer.Option(help="Features that stay, comma-separated.")] = ""
     only: Annotated[str, typer.Option(help="The only features that may change, comma-separated.")] = ""
     increase: Annotated[str, typer.Option(help="Features that may only increase, comma-separated.")] = ""
@@ -62,6 +78,12 @@ class Asked:
         Path | None,
         typer.Option(help="A TOML file of constraints; its table 'causes' holds equations, as --cause has them."),
     ] = None
+    outside: Annotated[
+        str,
+        typer.Option(
+            help="Rows outside the space: error, keep (their values may stay), or widen (the ranges, for them)."
+        ),
+    ] = "error"
     solver: Annotated[str, typer.Option(help="auto, or a name from `mace list solvers`.")] = "auto"
     unread: Annotated[
         str | None,
@@ -80,20 +102,30 @@ class Asked:
         model = load_model(self.model, trust=self.trust)
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always", category=UserWarning)
-            explainer = Explainer(model, features, causes, unread=self.unread)
+            explainer = Explainer(model, features, causes, unread=self.unread, outside=self.outside)  # type: ignore[arg-type]
         note("Note", (str(warning.message) for warning in notes))
         return explainer
 
-    def question(self, explainer: Explainer, target: str | None, **options: Any) -> Question:
-        """Return the question; ``options`` are those that not every command has."""
-        from mace.answer.question import Question
-        from mace.cli.targets import target_of
+    def measure(self, space: FeatureSpace, data: Path) -> Any:
+        """Return the distance: a norm by its name, or with weights."""
+        from mace.cli.texts import numbers_of
+        from mace.distances import Distance
+        from mace.distances.distance import NORMS, WITH_ARGUMENT
+        from mace.distances.people import WAYS
 
-        space, classes = explainer.space, explainer.classes
-        wanted = None if target is None else target_of(target, classes)
-        return Question(
-            space, wanted, self.distance, self.all_constraints(space), solver=self.solver, classes=classes, **options
+        if not self.weights:
+            return self.distance
+        NORMS.load(self.distance)
+        shares: dict[str, Any] = (
+            {self.distance: 1.0} if self.distance in WITH_ARGUMENT else {"others": {self.distance: 1.0}}
         )
+        if self.weights not in WAYS:
+            hint = "income=2,age=0.5, mad or percentile"
+            return Distance(**shares, weights=numbers_of("--weights", self.weights, space, hint))
+        from mace.cli.files import read_people
+
+        people = read_people(data if self.people is None else self.people, space, ()).infer_objects()
+        return Distance(**shares, weights=self.weights, data=people)
 
     def all_constraints(self, space: FeatureSpace) -> list[Constraint | str]:
         """Return the constraints: lists of features, texts, and those of a file."""
@@ -108,21 +140,100 @@ class Asked:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What commands that give answers, rather than compare groups, are given beside :class:`Asked`."""
+
+    target: AnyTarget = None
+    count: Annotated[int, typer.Option(help="How many counterfactuals of a row, at most 10,000.")] = 1
+    diversity: Annotated[
+        str | None,
+        typer.Option(
+            help="How several differ: sets (of features that change; what is meant where not given), features=2, features=2,by=0.05, or distance=0.1."
+        ),
+    ] = None
+    round_to: Annotated[
+        str,
+        typer.Option("--round", help="Answers are multiples: auto (as the data are), 10, income=100,age=1, or none."),
+    ] = "auto"
+    cause: Annotated[
+        list[str] | None,
+        typer.Option(
+            help='An equation by which an effect follows, e.g. "savings = 0.3 * income"; may be given several times. '
+            "Only actions cost then."
+        ),
+    ] = None
+    accuracy: Annotated[float, typer.Option(help="How far apart the bounds may stay.")] = 1e-6
+    time_limit: SecondsForRow = MOST_SECONDS_A_ROW
+
+    def ask(self, asked: Asked, data: Path, **options: Any) -> tuple[Explainer, Question]:
+        """Return the explainer and the question; ``options`` are those that not every command has."""
+        from mace.answer.question import Question
+        from mace.cli.files import read_causes
+        from mace.cli.targets import target_of
+        from mace.cli.texts import diversity_of, rounding_of
+
+        explainer = asked.explainer(read_causes(self.cause, asked.constraints))
+        space, classes = explainer.space, explainer.classes
+        return explainer, Question(
+            space,
+            None if self.target is None else target_of(self.target, classes),
+            asked.measure(space, data),
+            asked.all_constraints(space),
+            count=self.count,
+            diversity=None if self.diversity is None else diversity_of(self.diversity),
+            round_to=rounding_of(self.round_to, space),
+            accuracy=self.accuracy,
+            time_limit=self.time_limit,
+            solver=asked.solver,
+            classes=classes,
+            **options,
+        )
+
+
+_SHARED: dict[str, Any] = {"asked": Asked, "answers": Answers}
+_READ = ("model", "space", "data", "constraints", "people", "template")
+
+
 def asks(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options of :class:`Asked`, which it receives as its parameter ``asked``."""
-    shared = inspect.signature(Asked, eval_str=True).parameters
+    """Give a command the options of :class:`Asked` and :class:`Answers`, as its parameters ``asked`` and ``answers`` have them.
+
+    Files that are read must exist before anything is loaded.
+    """
+    own = inspect.signature(command, eval_str=True).parameters
+    shared = {name: inspect.signature(_SHARED[name], eval_str=True).parameters for name in own if name in _SHARED}
     taken: list[inspect.Parameter] = []
-    for own in inspect.signature(command, eval_str=True).parameters.values():
-        taken += shared.values() if own.name == "asked" else [own]
+    for name, parameter in own.items():
+        taken += shared[name].values() if name in shared else [parameter]
 
     @wraps(command)
     def run(**given: Any) -> int:
-        asked = Asked(**{name: given.pop(name) for name in shared})
-        return command(asked=asked, **given)
+        for name in _READ:
+            check_file(f"--{name}", given.get(name))
+        made = {key: _SHARED[key](**{name: given.pop(name) for name in names}) for key, names in shared.items()}
+        return command(**made, **given)
 
     each = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in taken]
     run.__signature__ = inspect.Signature(each)  # type: ignore[attr-defined]
     return run
+
+
+def check_file(option: str, path: Path | None) -> None:
+    """Refuse a file to read that is not there."""
+    if path is None or (path.exists() and not path.is_dir()):
+        return
+    if path.is_dir():
+        raise InvalidOption(f"{option}: {path} is a folder; give a file.")
+    beside = sorted(each.name for each in path.parent.iterdir()) if path.parent.is_dir() else []
+    raise InvalidOption(f"{option}: there is no file {path}.{did_you_mean(path.name, beside)}")
+
+
+def check_folder(option: str, path: Path | None) -> None:
+    """Refuse a file to write whose folder is not there."""
+    if path is not None and not path.parent.is_dir():
+        raise InvalidOption(f"{option}: there is no folder {path.parent} for {path.name}.")
+    if path is not None and path.is_dir():
+        raise InvalidOption(f"{option}: {path} is a folder; give a file.")
 
 
 def listed(text: str) -> list[str]:

@@ -51,7 +51,8 @@ def summary(weights: object, data: Any) -> dict[str, float] | dict[str, Pairs] |
         return dict(data)
     frame = as_pandas(data)
     if not isinstance(frame, pd.DataFrame) or frame.empty:
-        raise InvalidDistance(f"data is {type(data).__name__}; give a data frame with the rows of people.")
+        given = "data has no rows" if isinstance(frame, pd.DataFrame) else f"data is {type(data).__name__}"
+        raise InvalidDistance(f"{given}; give a data frame with the rows of people.")
     columns = {str(name): frame.iloc[:, k].dropna() for k, name in enumerate(frame.columns)}
     if weights == "mad":
         return {name: _deviation(column) for name, column in columns.items() if _is_number(column)}
@@ -94,7 +95,7 @@ def _weight(name: str, feature: Feature, data: Mapping[str, float]) -> Fraction:
     if not isinstance(feature, Real | Integer) or feature.range == 0:
         return Fraction(1)
     if name not in data:
-        raise InvalidDistance(f"data has no column {name!r} of numbers, which is a feature; add it.")
+        raise InvalidDistance(f"data has no numbers in a column {name!r}, which is a feature; add them.")
     return feature.range / Fraction(data[name]) if data[name] else Fraction(1)
 
 
@@ -143,7 +144,7 @@ def _scale(name: str, feature: Feature, data: Mapping[str, Pairs]) -> Percentile
     if name not in data:
         way = "" if isinstance(feature, Real | Integer) else ", or make it an ordered category"
         raise InvalidDistance(
-            f"data has no column {name!r} of numbers or levels in order, which is a feature; add it{way}."
+            f"data has no numbers, or levels in order, in a column {name!r}, which is a feature; add them{way}."
         )
     counts = (
         _of_levels(name, feature, data[name])

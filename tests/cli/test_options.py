@@ -1,0 +1,139 @@
+"""The options that several commands share."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.tree import DecisionTreeClassifier
+
+import mace
+from mace.cli.main import run
+from mace.cli.texts import diversity_of, numbers_of, pairs_of, rounding_of
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that approves an income of at least 55 or savings of at least 21, and two people."""
+    path = tmp_path_factory.mktemp("options")
+    people = pd.DataFrame([(a, b) for a in range(0, 100, 5) for b in range(0, 50, 3)], columns=["income", "savings"])
+    labels = ["yes" if a >= 55 or b >= 21 else "no" for a, b in people.itertuples(index=False)]
+    skops.io.dump(DecisionTreeClassifier(random_state=0).fit(people, labels), path / "model.skops")
+    (path / "space.json").write_text(mace.FeatureSpace.from_frame(people).to_json())
+    people.to_csv(path / "people.csv", index=False)
+    pd.DataFrame({"who": ["ann", "bob"], "income": [40, 95], "savings": [3, 3]}).to_csv(path / "rows.csv", index=False)
+    return path
+
+
+def call(home: Path, command: str, *options: Any) -> int:
+    files = {"data": "rows.csv", "model": "model.skops", "space": "space.json"}
+    given = [text for name, file in files.items() for text in (f"--{name}", str(home / file))]
+    return run([command, *given, *map(str, options)])
+
+
+def changed(home: Path, capsys: pytest.CaptureFixture[str], *options: Any) -> dict[str, Any]:
+    """Return what the nearest answer of ann changes."""
+    assert call(home, "explain", "--json", "--target", "yes", *options) == 0
+    best = json.loads(capsys.readouterr().out)["counterfactuals"][0]
+    return {each["feature"]: each["to" if "to" in each else "after"] for each in best["changes"]}
+
+
+def test_weights_say_what_changes_cost(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(changed(home, capsys)) == {"income"}
+    assert set(changed(home, capsys, "--weights", "income=10")) == {"savings"}
+    assert set(changed(home, capsys, "--only", "savings")) == {"savings"}
+    for way in ("mad", "percentile"):
+        assert set(changed(home, capsys, "--weights", way, "--people", home / "people.csv")) == {"income"}
+
+
+def test_answers_are_rounded_as_asked(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(changed(home, capsys, "--round", "income=20,savings=20").values()) == [60]
+
+
+def test_a_row_is_found_by_its_id(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(home, "explain", "--id", "who", "--row", "bob", "--target", "yes") == 0
+    assert "Nothing to change" in capsys.readouterr().out
+    assert call(home, "explain", "--id", "who", "--row", "eve") == 2
+    assert "rows.csv has no row with this value in 'who'" in capsys.readouterr().err
+    assert call(home, "explain", "--row", "bob") == 2
+    assert "or --id with the column" in capsys.readouterr().err
+
+
+def test_rows_outside_are_let_in_where_asked(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "rich.csv").write_text("income,savings\n40,-3\n")
+    assert call(home, "explain", "--data", home / "rich.csv") == 2
+    assert call(home, "explain", "--data", home / "rich.csv", "--outside", "keep") == 0
+    assert call(home, "explain", "--outside", "drop") == 2
+    assert "accepted: 'error', 'keep', 'widen'" in capsys.readouterr().err
+
+
+def test_an_audit_takes_weights_and_rows_outside(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(home, "audit", "--target", "yes", "--resamples", 2, "--weights", "income=10", "--outside", "widen") == 0
+    assert "savings" in capsys.readouterr().out
+
+
+def test_a_deadline_that_bites_is_said(home: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert call(home, "explain", "--time-limit", "1e-9") == 3
+    assert "Note: stopped after the 1e-09 s of --time-limit" in capsys.readouterr().err
+    assert call(home, "batch", "--time-limit", "1e-9", "--out", tmp_path / "out.csv") == 3
+    assert "Note: 2 rows were stopped after the 1e-09 s of --time-limit" in capsys.readouterr().err
+    for command in ("explain", "batch", "audit"):
+        assert run([command, "--help"]) == 0
+        assert "[default: 30.0]" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--weights", "3"), "write income=2,age=0.5, mad or percentile"),
+        (("--weights", "incme=3"), "Did you mean 'income'?"),
+        (("--weights", "income=x"), "'x' is no number"),
+        (("--weights", "income=-1"), "must be a positive number"),
+        (("--weights", "income=1,income=2"), "stands twice"),
+        (("--weights", "income=1", "--distance", "l7"), "'l7' is not one of the distances"),
+        (("--round", "often"), "write auto, none"),
+        (("--round", "0"), "positive number"),
+        (("--diversity", "much"), "write sets, features=2"),
+        (("--diversity", "features=1.5"), "whole number"),
+        (("--diversity", "features=1,distance=1"), "not both"),
+        (("--people", "none.csv"), "--people: there is no file none.csv"),
+        (("--certificate", "none/c.json"), "--certificate: there is no folder none"),
+    ],
+)
+def test_what_is_no_option_is_refused(
+    home: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], message: str
+) -> None:
+    assert call(home, "explain", *options) == 2
+    said = capsys.readouterr().err
+    assert message.lower() in said.lower()
+    assert len(said.splitlines()) <= 2
+
+
+def test_texts_of_several_values() -> None:
+    assert numbers_of("--x", " a = 2, b=.5", "ab", "") == {"a": 2.0, "b": 0.5}
+    assert numbers_of("--x", "a=b=2", ["a=b"], "") == {"a=b": 2.0}
+    assert pairs_of("--x", ["a=one, two"]) == {"a": "one, two"}
+    assert rounding_of("auto", "a") == "auto"
+    assert rounding_of("none", "a") is None
+    assert rounding_of("10", "a") == 10
+    assert diversity_of("sets") == mace.differ(sets="incomparable")
+    assert diversity_of("features=2,by=0.05") == mace.differ(features=2, by=0.05)
+    assert diversity_of("distance=0.1") == mace.differ(distance=0.1)
+
+
+def test_wrong_usage_is_said_in_two_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain"]) == 2
+    assert capsys.readouterr().err.splitlines() == ["Missing option '--data'.", "See mace explain --help."]
+    assert run(["explode"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_a_wrong_path_is_said_before_anything_is_loaded(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mace.models.files.load.load_model", lambda *_, **__: pytest.fail("loaded"))
+    for option in ("--data", "--model", "--space", "--constraints", "--people"):
+        assert call(home, "explain", option, home / "none") == 2
+        assert call(home, "explain", option, home) == 2
