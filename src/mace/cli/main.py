@@ -44,7 +44,7 @@ def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     errors = PlainConsole(stderr=True, soft_wrap=True)
     try:
-        code = int(app(arguments, standalone_mode=False) or ANSWERED)
+        code = int(app(arguments, prog_name="mace", standalone_mode=False) or ANSWERED)
         if code == BY_CTRL_C:
             raise KeyboardInterrupt
         return code
@@ -73,9 +73,9 @@ def run(arguments: list[str] | None = None) -> int:
 def _usage(error: Exception) -> str:
     """Return what is wrong with the usage, in a line or two."""
     context = getattr(error, "ctx", None)
-    words = [] if context is None else context.command_path.split()[1:]
+    command = "mace" if context is None else context.command_path
     said = shortened(error.format_message()).rstrip(".")  # type: ignore[attr-defined]
-    return f"{said}.\nSee {' '.join(['mace', *words, '--help'])}."
+    return f"{said}.\nSee {command} --help."
 
 
 def _bug(errors: Console) -> int:

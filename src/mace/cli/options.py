@@ -149,7 +149,7 @@ class Answers:
     diversity: Annotated[
         str | None,
         typer.Option(
-            help="How several differ: sets (of features that change; what is meant where not given), features=2, features=2,by=0.05, or distance=0.1."
+            help="How several differ: sets (of features that change; the default), features=2, features=2,by=0.05, or distance=0.1."
         ),
     ] = None
     round_to: Annotated[
