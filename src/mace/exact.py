@@ -123,6 +123,18 @@ def added(numbers: Iterable[float]) -> float:
     return reduce(operator.add, numbers, 0.0)
 
 
+def product(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the product of a matrix or vector with another, every sum added up from left to right.
+
+    Libraries for matrices add in an order, and fuse operations, as the processor at hand likes best: a model would be read with
+    other last digits on another machine, and its fingerprint would differ.
+    """
+    made = np.zeros(first.shape[:-1] + second.shape[1:])
+    for k in range(len(second)):
+        made += np.multiply.outer(first[..., k], second[k])
+    return made
+
+
 def gamma(operations: int, unit: Fraction = UNIT) -> Fraction:
     """Return γ_n = n·u / (1 - n·u), the relative error of a sum of products in any order, fused or not.
 

@@ -144,9 +144,9 @@ def test_a_condition_across_features_that_may_be_missing_is_answered_by_another_
 
 def test_a_time_limit_is_kept_between_many_quick_ways() -> None:
     rng = np.random.default_rng(0)
-    names = [f"x{k}" for k in range(10)]
-    frame = pd.DataFrame(rng.random((300, 10)), columns=names).mask(rng.random((300, 10)) < 0.1)
-    labels = np.where(frame.fillna(0.5).sum(axis=1) > 5, "yes", "no")
+    names = [f"x{k}" for k in range(14)]
+    frame = pd.DataFrame(rng.random((300, 14)), columns=names).mask(rng.random((300, 14)) < 0.1)
+    labels = np.where(frame.fillna(0.5).sum(axis=1) > 7, "yes", "no")
     model = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), LogisticRegression()).fit(frame, labels)
     explainer = mace.Explainer(model, FeatureSpace({name: real(0, 1, missing=True) for name in names}))
     row, far = frame.iloc[[0]], mace.at_least(1 - 1e-12, "yes")

@@ -118,7 +118,7 @@ def _checked(
 ) -> Verdict:
     try:
         statement = statement.with_forests(forests)
-        problem, _ = statement.problem(model)
+        problem, _ = statement.problem(model, version=certificate.version)
         if ("actions" in certificate.claim) != (statement.causes is not None):
             raise Refuted("claim.actions: there are actions where the statement has causes, and only there")
         rest, sturdy = robust.without_noise(problem)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
+from mace.exact import product
 from mace.forms import Composite, Curved, Form, Network, ObliqueTrees, Part, TreeEnsemble, Voting, Weighted
 from mace.models.ensembles.mixed import chance
 from mace.models.ensembles.threshold import CHANCE, SCORE, Threshold, as_score
@@ -143,7 +144,9 @@ def _part(family: str, base: Base, weights: Floats) -> Part:
     if base.method == CHANCE and base.width == 1:
         part = chance(family, base.model, form, 1.0)
         return (
-            replace(part, factors=weights[:, 0]) if isinstance(part, Curved) else Weighted(form, weights @ part.factors)
+            replace(part, factors=weights[:, 0])
+            if isinstance(part, Curved)
+            else Weighted(form, product(weights, part.factors))
         )
     raise _unread(family, base)
 

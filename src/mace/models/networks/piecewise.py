@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.exact import UNIT
+from mace.exact import UNIT, product
 from mace.forms import Network
 from mace.models.networks.rows import Floats, Tensor, broadcast, check_size, folded, products, wide
 from mace.space import Column, FeatureSpace, Filled
@@ -191,8 +191,8 @@ class Lowering:
         return self._checked(
             (1, outputs),
             folded(weights.T, tensor.weights),
-            weights.T @ tensor.shift + added,
-            np.abs(weights.T) @ tensor.size + np.abs(added) + (inputs + 1) * self.tiny,
+            product(weights.T, tensor.shift) + added,
+            product(np.abs(weights.T), tensor.size) + np.abs(added) + (inputs + 1) * self.tiny,
             np.full(outputs, int(tensor.steps.max(initial=0)) + inputs + 1 + sums + steps, dtype=np.int64),
         )
 

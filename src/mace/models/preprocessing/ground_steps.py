@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.exact import UNIT, gamma, rounded_in
+from mace.exact import UNIT, gamma, product, rounded_in
 from mace.forms import Network, TreeEnsemble
 from mace.forms.network import UNDERFLOW, UNDERFLOW_SINGLE
 from mace.forms.trees import Link
@@ -270,7 +270,7 @@ def _tree(cells: Sequence[Cells], weights: Floats) -> _Tree:
     It is balanced; where values may be missing the root sends them to a part of their own.
     """
     columns = cells[-1].columns
-    values = columns @ weights.T
+    values = product(columns, weights.T)
     nodes: list[tuple[int, float, int, int, int]] = []
 
     def put(depth: int, before: int) -> int:
@@ -313,5 +313,5 @@ def _tree(cells: Sequence[Cells], weights: Floats) -> _Tree:
         left=np.array(left, dtype=np.int64),
         right=np.array(right, dtype=np.int64),
         value=np.where(leaf[:, None] >= 0, values[leaf], 0.0),
-        largest=(np.abs(columns) @ np.abs(weights).T).max(axis=0),
+        largest=product(np.abs(columns), np.abs(weights).T).max(axis=0),
     )

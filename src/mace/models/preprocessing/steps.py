@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
+from mace.exact import product
 from mace.models.networks.rows import Tensor
 from mace.models.preprocessing.products import polynomial_features
 from mace.models.preprocessing.traced import MONOTONE, Error, Floats, Lower, Shape, Step, Traced, floats_of
@@ -413,8 +414,9 @@ def projection(step: Step) -> list[Traced]:
             made: Tensor = ground.lowering.dense(inputs, matrix)
         else:
             # The mean's own projection is an inner product, which is rounded too.
-            made = ground.lowering.dense(inputs, matrix, -(mean @ matrix), steps=len(mean) + 2)
-            made = Tensor(made.shape, made.weights, made.shift, made.size + np.abs(mean) @ np.abs(matrix), made.steps)
+            further = product(np.abs(mean), np.abs(matrix))
+            made = ground.lowering.dense(inputs, matrix, -product(mean, matrix), steps=len(mean) + 2)
+            made = Tensor(made.shape, made.weights, made.shift, made.size + further, made.steps)
         return made if scale is None else ground.lowering.divide(made, scale)
 
     return [
