@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -13,7 +14,7 @@ from typing import Any
 from pysmt.environment import Environment
 from pysmt.exceptions import InternalSolverError, NoSolverAvailableError, SolverReturnedUnknownResultError
 
-from mace.clock import check
+from mace.clock import check, until
 from mace.constraints.views import View
 from mace.errors import InvalidOption, MissingPackage
 from mace.forms import Composite, EffectsForm
@@ -31,6 +32,9 @@ CUTS_BOXES, IS_AUTOMATIC = False, True
 BACK_ENDS = ("z3", "cvc5", "msat", "yices", "optimathsat")
 """Solvers of pySMT with rational arithmetic."""
 
+MOST_OF_LIMIT = 5 / 6
+"""How much of a time limit the making of formulas may take: freeing them takes up to a sixth of that, and nothing is proved without all."""
+
 _FACTORY = Lock()
 """pySMT looks for every solver it knows by importing what is not installed, anew for each question: two threads must not do so at once."""
 
@@ -47,7 +51,8 @@ def solve(problem: Problem, limits: Limits, *, back_end: str = "z3") -> Bounds:
     """Find the nearest counterfactual by Algorithm 1."""
     oracle = SmtOracle(problem, limits, back_end)
     try:
-        oracle.begin()
+        with until(time.monotonic() + limits.remaining() * MOST_OF_LIMIT):
+            oracle.begin()
         search = Bisection(problem, oracle, limits)
         bounds = search.run()
         if not limits.record:
