@@ -21,13 +21,15 @@ from mace.answer.levers import Levers, menu
 from mace.answer.nearest import NearestRows
 from mace.answer.outside import Admitted, Outside, admitted, check_outside
 from mace.answer.question import Question
+from mace.answer.reasons import Reasons, reasons_of
 from mace.answer.region import RecourseRegion, Widening
 from mace.answer.round_ways import LANE, AskRound, round_levers, round_ways
 from mace.answer.rounding import RoundTo, Unrounded, rounded
 from mace.answer.scoring import Measure, with_scores
+from mace.certify.certificate import Certificate
 from mace.certify.statement import Statement, check_can_state
 from mace.clock import without_pauses
-from mace.constraints import Constraint, Constraints
+from mace.constraints import Constraint, Constraints, fixed
 from mace.constraints.causal import Causal, check_conditions
 from mace.constraints.differ import Differ
 from mace.distances import as_distance
@@ -602,6 +604,91 @@ class Explainer:
         steps = self._steps(question) or self._steps_of_sums(question)
         asks = self._asks_round(self.space.validate(row), plain, steps, started, current)
         return round_levers(made, self.space, steps, asks) if steps else made
+
+    def reasons(
+        self,
+        row: Row,
+        target: object = None,
+        constraints: Constraints = (),
+        *,
+        count: int = 10,
+        smallest: bool = False,
+        ranges: bool = True,
+        time_limit: float | None = None,
+        solver: str = "auto",
+        certify: bool = False,
+    ) -> Reasons:
+        """Return why a row is not at the target: smallest sets of features whose values alone keep it out, whatever the others are.
+
+        Parameters
+        ----------
+        row, target, time_limit, solver
+            As for :meth:`explain`; without a target the reasons are those of the row's own class.
+        constraints
+            What the other features may be, as for :meth:`explain`.
+        count : int
+            How many reasons at most.
+        smallest : bool
+            Whether the reasons come by their number of features, proved: the first has as few as any. Otherwise no feature of a reason
+            can be left out, but another reason may have fewer.
+        ranges : bool
+            Whether each is widened from values to ranges that force the decision as well.
+        certify : bool
+            Whether each gets a certificate.
+
+        Examples
+        --------
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from mace.space import FeatureSpace, integer
+        >>> space = FeatureSpace({"age": integer(18, 90), "income": integer(0, 100)})
+        >>> model = DecisionTreeClassifier().fit([[30, 10], [50, 39], [40, 41], [20, 70]], [0, 0, 1, 1])
+        >>> print(Explainer(model, space).reasons({"age": 35, "income": 25}))
+        Why 0, not any other class:
+        1. income is 25
+           It stays so as long as income is at most 40.
+        Each set alone keeps the row out of the target, and no feature of it can be left out: proved.
+        There is no other reason: proved.
+        In every reason: income.
+        """
+        started = time.monotonic()
+        self._must_prove("reasons", solver, "Ask the model about rows that keep the features in question.")
+        if self.causes is not None:
+            raise InvalidOption(
+                "reasons: with causes, features do not keep their values while others change. Leave causes out."
+            )
+        question = Question(
+            self.space,
+            target,
+            "l0",
+            constraints,
+            count=count,
+            time_limit=time_limit,
+            solver=solver,
+            certify=certify,
+            round_to=None,
+            classes=self.classes,
+        )
+        own, let_in = self._at(row)
+        if let_in is not None:
+            question = question.over(own.space, let_in.kept)
+        with without_pauses(time_limit), own._live.question():
+            return own._reasons(row, question, started, smallest=smallest, ranges=ranges)
+
+    def _reasons(self, row: Row, question: Question, started: float, *, smallest: bool, ranges: bool) -> Reasons:
+        problem, current = self._problem(row, question)
+        there = question.if_reached(self._reading, problem.factual, current, started)
+        driver = self._driver(question.but(certify=False), problem, started)
+        made = reasons_of(driver, current, smallest=smallest, ranges=ranges, there=there)
+        if not question.certify:
+            return made
+        factual = self.space.validate(row)
+
+        def proof(features: tuple[str, ...]) -> Certificate | None:
+            kept = [fixed(*features)] if features else []
+            asked = question.but(constraints=[*question.constraints, *kept], count=1)
+            return self._nearest(factual, asked, started, is_last=False, current=current).certificate
+
+        return made.certified(proof)
 
     @_watched
     def region(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -65,12 +65,14 @@ class RecourseRegion(Mapping[str, Ends]):
 
 
 class Widening:
-    """The search for a region around one point."""
+    """The search for a region around one point; all features but ``names`` and ``free`` ones stay as they are."""
 
-    def __init__(self, space: FeatureSpace, point: Point, names: list[str], is_safe: IsSafe) -> None:
+    def __init__(
+        self, space: FeatureSpace, point: Point, names: list[str], is_safe: IsSafe, free: Collection[str] = ()
+    ) -> None:
         self.space, self.names, self.is_safe = space, names, is_safe
         self.at = at = dict(zip(space, point, strict=True))
-        self.fixed = [name for name in space if name not in names]
+        self.fixed = [name for name in space if name not in names and name not in free]
         self.ranges: dict[str, tuple[int | float, int | float]] = {}
         self.levels: dict[str, list[int]] = {}
         for name in names:

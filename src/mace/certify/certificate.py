@@ -170,7 +170,7 @@ def check_keys(value: Mapping[str, Any], keys: set[str], place: str) -> None:
 
 
 def _check_claim(claim: dict[str, Any]) -> None:
-    check_keys(claim, CLAIM_KEYS | (set(claim) & {"actions"}), "claim")
+    check_keys(claim, CLAIM_KEYS | (set(claim) & {"actions", "reason"}), "claim")
     if claim["status"] not in STATUSES:
         raise InvalidCertificate(f"claim.status: {claim['status']!r:.40} is not one of {', '.join(STATUSES)}.")
     for name in ("lower", "upper"):
@@ -179,11 +179,16 @@ def _check_claim(claim: dict[str, Any]) -> None:
     if claim.get("actions") is not None:
         for number, name in enumerate(expect(claim["actions"], list, "claim.actions")):
             expect(name, str, f"claim.actions[{number}]")
-    row = claim["counterfactual"]
-    if row is not None:
-        for name, value in expect(row, dict, "claim.counterfactual").items():
-            if value is not None:
-                expect(value, (str, int, float, bool), f"claim.counterfactual.{name}")
+    if claim["counterfactual"] is not None:
+        _check_row(claim["counterfactual"], "claim.counterfactual")
+    for name, row in expect(claim.get("reason", {}), dict, "claim.reason").items():
+        _check_row(row, f"claim.reason.{name}")
+
+
+def _check_row(row: Any, place: str) -> None:
+    for name, value in expect(row, dict, place).items():
+        if value is not None:
+            expect(value, (str, int, float, bool), f"{place}.{name}")
 
 
 # ---- reading
