@@ -93,6 +93,7 @@ campaign: $(VENV)/.test  ## thousands of random problems against brute force; le
 	$(BIN)/python tests/campaigns/general.py
 	$(BIN)/python tests/campaigns/composites.py
 	$(BIN)/python tests/campaigns/readers.py
+	$(BIN)/python tests/campaigns/reasons.py
 	$(BIN)/python tests/campaigns/certificates.py
 	$(BIN)/python tests/campaigns/certificates_of_parts.py
 	$(BIN)/python tests/campaigns/pipelines.py

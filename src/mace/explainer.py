@@ -32,6 +32,7 @@ from mace.clock import without_pauses
 from mace.constraints import Constraint, Constraints, fixed
 from mace.constraints.causal import Causal, check_conditions
 from mace.constraints.differ import Differ
+from mace.constraints.robust import Robust
 from mace.distances import as_distance
 from mace.errors import InvalidOption, InvalidRow, InvalidSpace, UnsupportedModel, cut, did_you_mean
 from mace.forms import Network, TreeEnsemble
@@ -644,8 +645,8 @@ class Explainer:
         >>> model = DecisionTreeClassifier().fit([[30, 10], [50, 39], [40, 41], [20, 70]], [0, 0, 1, 1])
         >>> print(Explainer(model, space).reasons({"age": 35, "income": 25}))
         Why 0, not any other class:
-        1. income is 25
-           It stays so as long as income is at most 40.
+        1. income
+           as long as income is at most 40
         Each set alone keeps the row out of the target, and no feature of it can be left out: proved.
         There is no other reason: proved.
         In every reason: income.
@@ -654,7 +655,7 @@ class Explainer:
         self._must_prove("reasons", solver, "Ask the model about rows that keep the features in question.")
         if self.causes is not None:
             raise InvalidOption(
-                "reasons: with causes, features do not keep their values while others change. Leave causes out."
+                "reasons: features do not keep their values while their causes change. Leave causes out."
             )
         question = Question(
             self.space,
@@ -668,6 +669,8 @@ class Explainer:
             round_to=None,
             classes=self.classes,
         )
+        if any(isinstance(constraint, Robust) for constraint in question.constraints):
+            raise InvalidOption("reasons: they are about rows as they are, without noise. Leave robust out.")
         own, let_in = self._at(row)
         if let_in is not None:
             question = question.over(own.space, let_in.kept)

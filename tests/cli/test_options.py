@@ -137,3 +137,15 @@ def test_a_wrong_path_is_said_before_anything_is_loaded(home: Path, monkeypatch:
     for option in ("--data", "--model", "--space", "--constraints", "--people"):
         assert call(home, "explain", option, home / "none") == 2
         assert call(home, "explain", option, home) == 2
+
+
+def test_reasons_of_a_row_on_the_command_line(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proof = home / "reason.json"
+    assert call(home, "reasons", "--row", "ann", "--id", "who", "--target", "yes", "--certificate", proof) == 0
+    said = capsys.readouterr().out
+    assert "1. income, savings\n   as long as income is at most 52 and savings is at most 19\n" in said
+    assert run(["verify", str(proof), "--model", str(home / "model.skops")]) == 0
+    capsys.readouterr()
+    assert call(home, "reasons", "--smallest", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["complete"]
+    assert call(home, "reasons", "--distance", "l2") == 2

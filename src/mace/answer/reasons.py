@@ -58,7 +58,7 @@ class Reason:
     def __str__(self) -> str:
         if not self.features:
             return "the decision is the same whatever the features are"
-        return " and ".join(f"{name} is {show_value(value)}" for name, value in self.values.items())
+        return ", ".join(self.features)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reason as plain data."""
@@ -172,8 +172,8 @@ class Reasons(Sequence[Reason]):
         lines = [f"Why {said}:"] + ([f"Note: {self.note}."] if self.note else [])
         for number, each in enumerate(self, 1):
             lines.append(f"{number}. {each}")
-            if wider := in_words(each, self.space):
-                lines.append(f"   It stays so as long as {wider}.")
+            if each.features:
+                lines.append(f"   as long as {in_words(each, self.space)}")
         lines.append(
             "Each set alone keeps the row out of the target, and no feature of it can be left out: proved."
             if self.reasons
@@ -206,24 +206,23 @@ class Reasons(Sequence[Reason]):
 
 
 def in_words(reason: Reason, space: FeatureSpace) -> str:
-    """Return the ranges of a reason that are wider than its values, as a sentence has them; an end of the feature itself is left out."""
-    said = []
-    for name, ends in ({} if reason.ranges is None else reason.ranges).items():
-        feature, (low, high) = space[name], (ends.low, ends.high)
-        if ends.levels is not None:
-            if len(ends.levels) > 1:
-                said.append(f"{name} is {ends}")
-        elif low == high:
-            continue
-        elif not isinstance(feature, Real | Integer):
-            said.append(f"{name} is {ends}")
-        elif low == feature.low:
-            said.append(f"{name} is at most {show_value(high)}")
-        elif high == feature.high:
-            said.append(f"{name} is at least {show_value(low)}")
-        else:
-            said.append(f"{name} is from {show_value(low)} to {show_value(high)}")
-    return ", ".join(said)
+    """Return what holds where a reason does, as a sentence has it: its ranges, without ends that are the feature's own, or its values."""
+    said = [_held(name, value, reason.ranges, space) for name, value in reason.values.items()]
+    return " and ".join(said) if len(said) < 3 else ", ".join(said[:-1]) + " and " + said[-1]
+
+
+def _held(name: str, value: Scalar, ranges: RecourseRegion | None, space: FeatureSpace) -> str:
+    ends = Ends(value, value) if ranges is None or name not in ranges else ranges[name]
+    feature = space[name]
+    if ends.levels is not None:
+        return f"{name} is {ends if len(ends.levels) > 1 else show_value(ends.levels[0])}"
+    if ends.low == ends.high:
+        return f"{name} is {show_value(ends.low)}"
+    if isinstance(feature, Real | Integer) and ends.low == feature.low:
+        return f"{name} is at most {show_value(ends.high)}"
+    if isinstance(feature, Real | Integer) and ends.high == feature.high:
+        return f"{name} is at least {show_value(ends.low)}"
+    return f"{name} is from {show_value(ends.low)} to {show_value(ends.high)}"
 
 
 def _plain(ends: Ends) -> Any:

@@ -114,7 +114,7 @@ def explain(
     if certificate is not None:
         from mace.cli.files import save_certificates
 
-        save_certificates(explanation, certificate)
+        save_certificates([*(each.certificate for each in explanation), explanation.certificate], certificate)
     show(explanation, as_json=as_json)
     return exit_code(explanation)
 

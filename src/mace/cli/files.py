@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from mace.answer.explanation import Explanation
 from mace.batch.sinks import escaped, is_number
+from mace.certify.certificate import Certificate
 from mace.cli.table import CsvTable, read_table
 from mace.constraints.causal import Causal
 from mace.disk import read_bytes, said
@@ -175,9 +175,8 @@ def _number(text: str) -> Scalar:
     return math.nan if bare.lower() in MISSING_WORDS else text
 
 
-def save_certificates(explanation: Explanation, path: Path) -> None:
-    """Write the certificate of the first answer, or of there being none, to a file, and those of further answers beside it."""
-    made = [counterfactual.certificate for counterfactual in explanation] + [explanation.certificate]
-    for number, certificate in enumerate((each for each in made if each is not None), start=1):
+def save_certificates(certificates: Iterable[Certificate | None], path: Path) -> None:
+    """Write the first certificate to a file, and further ones beside it; those that were not made are passed over."""
+    for number, certificate in enumerate((each for each in certificates if each is not None), start=1):
         name = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
         certificate.save(name)
