@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -15,7 +14,7 @@ from mace.certify.certificate import Certificate
 from mace.errors import InvalidOption
 from mace.problem import Status
 from mace.space import Feature, FeatureSpace, Point, Real, Scalar
-from mace.space.dtypes import FLOAT_DTYPES
+from mace.space.wording import show_value as show_value
 
 
 def restore(made: Any, state: Sequence[Any]) -> None:
@@ -220,17 +219,6 @@ class Counterfactual:
             calls=get("calls", int),
             actions=None if actions is None else tuple(map(str, actions)),
         )
-
-
-def show_value(value: object, dtype: str | None = None) -> str:
-    """Return a value for people: floats short but exact enough to be told apart in their dtype, NaN as 'missing'."""
-    if isinstance(value, float):
-        if math.isnan(value):
-            return "missing"
-        if value.is_integer() and abs(value) < 1e15:
-            return repr(int(value))
-        return str(FLOAT_DTYPES[dtype](value)) if dtype in FLOAT_DTYPES else repr(value)
-    return str(value)
 
 
 def shortened_list(texts: Sequence[str], most: int) -> str:
