@@ -1,5 +1,5 @@
 """The command line: ``mace demo``, ``mace explain``, ``mace batch``, ``mace verify``, ``mace list``, ``mace reproduce``,
-``mace warmup``.
+``mace warmup``, ``mace letter``.
 
 Exit codes: 0 answered or valid, 1 a proved no (no counterfactual exists; a certificate is refuted), 2 any ``MaceError`` or
 bad usage, 3 undecided, 70 an internal error.

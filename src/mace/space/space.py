@@ -232,7 +232,7 @@ class FeatureSpace(Mapping[str, Feature]):
         names : mapping of str to str
             What features are called: ``{"credit_amount": "the amount of the loan"}``.
         units : mapping of str to str
-            In what numbers are counted: ``{"duration_months": "months"}``.
+            In what numbers are counted: ``{"duration_months": "months"}``; ``"month|months"`` where one is called otherwise.
         outcomes : mapping of label to str
             What the model's labels are called: ``{"bad": "declined", "good": "approved"}``.
         levels : mapping of str to mapping

@@ -57,9 +57,10 @@ class Wording:
         """Return what a feature is called."""
         return self.names.get(feature, feature)
 
-    def unit(self, feature: str) -> str:
-        """Return what a feature is counted in; empty where that is not said."""
-        return self.units.get(feature, "")
+    def unit(self, feature: str, *, is_plural: bool = True) -> str:
+        """Return what a feature is counted in; empty where that is not said. Of ``"month|months"`` the first is for one."""
+        one, _, several = self.units.get(feature, "").partition("|")
+        return several.strip() if several and is_plural else one.strip()
 
     def level(self, feature: str, level: object) -> str:
         """Return what a level of a feature is called."""
@@ -68,8 +69,10 @@ class Wording:
 
     def value(self, feature: str, value: object) -> str:
         """Return a value of a feature, or its text, for people: a level by its name, a number with its unit."""
-        text, unit = self.level(feature, value), self.unit(feature)
-        return f"{text} {unit}" if unit and text != MISSING else text
+        text = show_value(value)
+        unit = self.unit(feature, is_plural=text != "1")
+        is_plain = text == MISSING or text in self.levels.get(feature, {})
+        return self.level(feature, text) if is_plain or not unit else f"{text} {unit}"
 
     def outcome(self, label: object) -> str:
         """Return what an outcome is called."""
