@@ -75,14 +75,19 @@ def letter(
         score=score,
         **options,
     )
-    if out is None:
-        PlainConsole(soft_wrap=True).print(made, end="")
-    else:
-        with whole_text(out) as file:
-            file.write(made)
-        PlainConsole(soft_wrap=True).print(f"Letter: {out}")
+    _give(made, out)
     note("Hint", explanation.hints)
     return exit_code(explanation)
+
+
+def _give(made: str, out: Path | None) -> None:
+    """Print a letter, or write it to a file."""
+    if out is None:
+        PlainConsole(soft_wrap=True).print(made, end="")
+        return
+    with whole_text(out) as file:
+        file.write(made)
+    PlainConsole(soft_wrap=True).print(f"Letter: {out}")
 
 
 def _number(text: str) -> int | Literal["all"]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from mace.errors import InvalidOption
 
-NO_BREAK, NARROW = "\u00a0", "\u202f"
+NO_BREAK_SPACE, NARROW_SPACE = "\u00a0", "\u202f"
 """Spaces at which no line ends; the narrow one stands between the digits of French numbers, and before their signs."""
 
 
@@ -55,7 +55,7 @@ class Language:
         """Return a sentence; of two forms, that for so many. In French there is a space before a colon; no line ends at it."""
         found = self.sentences[key]
         text = found if isinstance(found, str) else found[self.is_plural(count)]
-        return text.replace(" :", f"{NO_BREAK}:").replace(" ;", f"{NARROW};")
+        return text.replace(" :", f"{NO_BREAK_SPACE}:").replace(" ;", f"{NARROW_SPACE};")
 
     def quoted(self, text: str) -> str:
         """Return a text between quotation marks."""
@@ -166,7 +166,7 @@ GERMAN = Language(
     code="de",
     decimal=",",
     group=".",
-    percent=NO_BREAK,
+    percent=NO_BREAK_SPACE,
     quotes=("„", "“"),
     months="Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
     date="{day}. {month} {year}",
@@ -263,9 +263,9 @@ GERMAN = Language(
 FRENCH = Language(
     code="fr",
     decimal=",",
-    group=NARROW,
-    percent=NARROW,
-    quotes=(f"«{NO_BREAK}", f"{NO_BREAK}»"),
+    group=NARROW_SPACE,
+    percent=NARROW_SPACE,
+    quotes=(f"«{NO_BREAK_SPACE}", f"{NO_BREAK_SPACE}»"),
     months="janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
     date="{day} {month} {year}",
     first="1er {month} {year}",

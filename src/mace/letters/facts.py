@@ -18,7 +18,7 @@ from mace.problem import Status
 ALL_WAYS = "all"
 """The number that means all answers in one letter."""
 
-MOST_KEPT = 8
+MOST_TOLD = 8
 """Where more features were asked to stay, a letter lists none of them."""
 
 PERHAPS_FEWER = "perhaps fewer"
@@ -62,7 +62,7 @@ def facts_of(
         "ways": ways,
         **main,
         "stays": [writer.name(each) for each in explanation.factual if each not in changed and each not in hidden],
-        "kept": [writer.name(each) for each in kept] if len(kept) <= MOST_KEPT else [],
+        "kept": [writer.name(each) for each in kept] if len(kept) <= MOST_TOLD else [],
         "among": _among(explanation, writer),
         "is_exhausted": explanation.exhausted and (explanation.rounds_changes or not explanation.round_to),
         "reason": explanation.reason if is_told else "",

@@ -18,7 +18,7 @@ WIDTH = 78
 STRONG = frozenset(("decision", "target"))
 """What of a sentence is printed in bold."""
 
-STYLE = """
+LETTER_STYLE = """
 :root { color-scheme: light dark; }
 body { max-width: 42rem; margin: 2rem auto; padding: 0 1.25rem; font: 1rem/1.5 "Helvetica Neue", Helvetica, Arial, sans-serif;
   color: #1c1c1e; background: #fff; overflow-wrap: anywhere; }
@@ -58,7 +58,7 @@ ul { margin: 0 0 1rem; padding-left: 1.25rem; }
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Paragraph:
     """A part of a letter: a sentence with what is filled in, and the changes or the items that follow it."""
 
     sentence: str = ""
@@ -79,84 +79,86 @@ class Block:
         return escape(self.sentence).format(**{**shown, **strong})
 
 
-def blocks_of(language: Language, facts: Mapping[str, Any], fields: Mapping[str, str]) -> list[Block]:
+def blocks_of(language: Language, facts: Mapping[str, Any], fields: Mapping[str, str]) -> list[Paragraph]:
     """Return the letter, part by part."""
     named = "_named" if "name" in fields else ""
-    sender = [Block("{sender}", fields, style="lines sender")] if "sender" in fields else []
-    contact = [Block(language.say("contact"), fields, style="lines")] if "contact" in fields else []
+    sender = [Paragraph("{sender}", fields, style="lines sender")] if "sender" in fields else []
+    contact = [Paragraph(language.say("contact"), fields, style="lines")] if "contact" in fields else []
     return [
         *_head(language, fields),
-        Block(language.say(f"salutation{named}"), fields),
-        Block(language.say("decision"), {"decision": facts["decision"]}),
+        Paragraph(language.say(f"salutation{named}"), fields),
+        Paragraph(language.say("decision"), {"decision": facts["decision"]}),
         *_body(language, facts),
         *contact,
-        Block(language.say(f"closing{named}"), fields, style="closing"),
+        Paragraph(language.say(f"closing{named}"), fields, style="closing"),
         *sender,
     ]
 
 
-def _head(language: Language, fields: Mapping[str, str]) -> Iterator[Block]:
+def _head(language: Language, fields: Mapping[str, str]) -> Iterator[Paragraph]:
     if "address" in fields:
-        yield Block("{address}", fields, style="lines")
+        yield Paragraph("{address}", fields, style="lines")
     if "date" in fields:
-        yield Block("{date}", fields, style="date")
+        yield Paragraph("{date}", fields, style="date")
     if "reference" in fields:
-        yield Block(language.say("reference"), fields)
-    yield Block(language.say("subject"), tag="h1")
+        yield Paragraph(language.say("reference"), fields)
+    yield Paragraph(language.say("subject"), tag="h1")
 
 
-def _body(language: Language, facts: Mapping[str, Any]) -> Iterator[Block]:
+def _body(language: Language, facts: Mapping[str, Any]) -> Iterator[Paragraph]:
     target = {"target": facts["target"]}
     if facts["status"] == Status.REACHED:
-        yield Block(language.say("reached"), target)
+        yield Paragraph(language.say("reached"), target)
         return
     if facts["status"] == Status.INFEASIBLE:
-        yield Block(language.say("none"), target)
+        yield Paragraph(language.say("none"), target)
         if facts["rules"]:
-            yield Block(language.say("blame", len(facts["rules"])), style="before", items=facts["rules"])
+            yield Paragraph(language.say("blame", len(facts["rules"])), style="before", items=facts["rules"])
         if facts["rules"] and facts["perhaps_fewer"]:
-            yield Block(language.say("perhaps_fewer"))
+            yield Paragraph(language.say("perhaps_fewer"))
         return
     ways = facts["ways"]
     if len(ways) > 1:
-        yield Block(language.say("ways"), {**target, "count": str(len(ways))}, style="before")
+        yield Paragraph(language.say("ways"), {**target, "count": str(len(ways))}, style="before")
     for way in ways:
         yield from _way(language, way, target, is_alone=len(ways) == 1)
     stays = [language.say(key) for key, names in (("kept", facts["kept"]), ("nothing_else", facts["stays"])) if names]
     if stays:
-        yield Block(" ".join(stays), {"names": in_a_row(facts["kept"])})
+        yield Paragraph(" ".join(stays), {"names": in_a_row(facts["kept"])})
     yield _proof(language, facts)
-    yield Block(language.say("no_promise"))
+    yield Paragraph(language.say("no_promise"))
 
 
-def _way(language: Language, way: Mapping[str, Any], target: Mapping[str, str], *, is_alone: bool) -> Iterator[Block]:
+def _way(
+    language: Language, way: Mapping[str, Any], target: Mapping[str, str], *, is_alone: bool
+) -> Iterator[Paragraph]:
     changes = [change for change in way["changes"] if not change["is_effect"]]
     effects = [change for change in way["changes"] if change["is_effect"]]
     if is_alone:
-        yield Block(language.say("changes", len(changes)), target, style="before", changes=changes)
+        yield Paragraph(language.say("changes", len(changes)), target, style="before", changes=changes)
     else:
-        yield Block(language.say("way"), {"number": str(way["number"])}, tag="h2", changes=changes)
+        yield Paragraph(language.say("way"), {"number": str(way["number"])}, tag="h2", changes=changes)
     if effects:
-        yield Block(language.say("effects"), style="before", changes=effects)
+        yield Paragraph(language.say("effects"), style="before", changes=effects)
     if way["score"] is not None:
         score = {**way["score"], "outcome": ""}
-        yield Block(language.say("score_threshold" if score["threshold"] else "score"), score, style="score")
+        yield Paragraph(language.say("score_threshold" if score["threshold"] else "score"), score, style="score")
 
 
-def _proof(language: Language, facts: Mapping[str, Any]) -> Block:
+def _proof(language: Language, facts: Mapping[str, Any]) -> Paragraph:
     """Return in one sentence what is proved."""
     first, ways = facts["ways"][0], facts["ways"]
     known = {"among": facts["among"], "share": first["share"]}
     of_first = "_first" if len(ways) > 1 else ""
     if first["number"] > 1:
-        return Block(language.say("others"))
+        return Paragraph(language.say("others"))
     if not first["is_proved"]:
-        return Block(language.say(f"open{of_first}" if first["lower"] > 0 else "searched"), known)
+        return Paragraph(language.say(f"open{of_first}" if first["lower"] > 0 else "searched"), known)
     further = f" {language.say('no_further')}" if of_first and facts["is_exhausted"] else ""
-    return Block(language.say(f"proved{of_first}") + further, known)
+    return Paragraph(language.say(f"proved{of_first}") + further, known)
 
 
-def as_text(language: Language, blocks: Sequence[Block]) -> str:
+def as_text(language: Language, blocks: Sequence[Paragraph]) -> str:
     """Return a letter as text, in lines that fit a page."""
     parts = []
     for block in blocks:
@@ -183,18 +185,18 @@ def _change_text(language: Language, change: Mapping[str, Any]) -> str:
     return f"{line} ({change['moved']})" if change["moved"] else line
 
 
-def as_html(language: Language, blocks: Sequence[Block]) -> str:
+def as_html(language: Language, blocks: Sequence[Paragraph]) -> str:
     """Return a letter as a page of HTML that prints on A4."""
     body = "\n".join(_block_html(language, block) for block in blocks)
     title = escape(language.say("subject"))
     return (
         f'<!DOCTYPE html>\n<html lang="{language.code}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{title}</title>\n'
-        f"<style>\n{STYLE}\n</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+        f"<style>\n{LETTER_STYLE}\n</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
     )
 
 
-def _block_html(language: Language, block: Block) -> str:
+def _block_html(language: Language, block: Paragraph) -> str:
     style = f' class="{block.style}"' if block.style else ""
     made = f"<{block.tag}{style}>{block.html()}</{block.tag}>"
     if block.changes:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from mace.answer.counterfactual import Change
-from mace.letters.catalogue import NO_BREAK, Language
+from mace.letters.catalogue import NO_BREAK_SPACE, Language
 from mace.space import Date, FeatureSpace, Integer, Scalar, Wording
 from mace.space.dates import ISO
 from mace.space.wording import show_value
@@ -18,7 +18,7 @@ from mace.space.wording import show_value
 CURRENCIES = frozenset("$£€¥")
 """Units that stand before the number in some languages."""
 
-MOST_DIGITS = 21
+MOST_PLACES = 21
 """Numbers with more digits before or after the decimal sign are written with a power of ten."""
 
 YEARS = (1000, 2999)
@@ -35,10 +35,10 @@ class Writer:
 
     def number(self, number: Decimal, *, is_grouped: bool = True) -> str:
         """Return a number with all its digits."""
-        if number and not -MOST_DIGITS <= number.adjusted() < MOST_DIGITS:
+        if number and not -MOST_PLACES <= number.adjusted() < MOST_PLACES:
             digits = number.normalize().as_tuple().digits
             mantissa = Decimal((number.is_signed(), digits, 1 - len(digits)))
-            return f"{self.number(mantissa)}{NO_BREAK}×{NO_BREAK}10^{number.adjusted()}"
+            return f"{self.number(mantissa)}{NO_BREAK_SPACE}×{NO_BREAK_SPACE}10^{number.adjusted()}"
         whole, _, decimals = f"{abs(number):f}".partition(".")
         decimals = decimals.rstrip("0")
         if is_grouped:
@@ -56,7 +56,7 @@ class Writer:
         year, month, day = day.split("-")
         form = self.language.first if int(day) == 1 else self.language.date
         said = form.format(day=int(day), month=self.language.months.split()[int(month) - 1], year=int(year))
-        said = said.replace(" ", NO_BREAK, 1)
+        said = said.replace(" ", NO_BREAK_SPACE, 1)
         return f"{said}, {time}" if time else said
 
     def value(self, feature: str, value: object, dtype: str | None = None) -> str:
@@ -83,7 +83,7 @@ class Writer:
             return f"{text}{self.language.percent}%"
         if unit in CURRENCIES and self.language.is_currency_first:
             return f"\u2212{unit}{text[1:]}" if number < 0 else f"{unit}{text}"
-        return f"{text}{NO_BREAK}{unit}"
+        return f"{text}{NO_BREAK_SPACE}{unit}"
 
     def difference(self, change: Change) -> tuple[str, str]:
         """Return by how much a number or a day changes, as people subtract, and which way; nothing for anything else."""
