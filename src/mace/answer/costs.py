@@ -1,10 +1,11 @@
-"""What moves cost: the distance of one step of each feature from a row."""
+"""What moves cost: the distance of one step of each feature from a row, and of each change of an answer."""
 
 from __future__ import annotations
 
 import math
 
 from mace.distances import Metric, distance_up
+from mace.errors import InvalidDistance
 from mace.exact import float_up
 from mace.space import Categorical, Date, FeatureSpace, Integer, Ordinal, Point, Real, Value
 
@@ -21,6 +22,19 @@ def costs(space: FeatureSpace, metric: Metric, factual: Point) -> list[tuple[str
             value, change = moved
             point = (*factual[:index], value, *factual[index + 1 :])
             found.append((name, change, float_up(distance_up(metric, metric.measure(point)))))
+    return found
+
+
+def weights_of(space: FeatureSpace, metric: Metric, factual: Point, point: Point) -> dict[str, float]:
+    """Return the distance of each change alone; none where a function that measures it refuses such a row."""
+    found: dict[str, float] = {}
+    for index, (name, new, old) in enumerate(zip(space, point, factual, strict=True)):
+        if new != old:
+            alone = (*factual[:index], new, *factual[index + 1 :])
+            try:
+                found[name] = float_up(distance_up(metric, metric.measure(alone)))
+            except InvalidDistance:
+                return {}
     return found
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from mace.answer.plain import part, plain, scalar, scalars, status_of
@@ -15,7 +15,7 @@ from mace.certify.certificate import Certificate
 from mace.errors import InvalidOption
 from mace.problem import Status
 from mace.space import Feature, FeatureSpace, Point, Real, Scalar
-from mace.space.dtypes import FLOAT_DTYPES
+from mace.space.wording import show_value as show_value
 
 
 def restore(made: Any, state: Sequence[Any]) -> None:
@@ -27,33 +27,49 @@ def restore(made: Any, state: Sequence[Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One feature that changes; ``dtype`` is that of a real one where it is not float64."""
+    """One feature that changes.
+
+    Attributes
+    ----------
+    feature : str
+        Its name.
+    before, after : scalar
+        Its values in the factual and in the counterfactual.
+    dtype : str, optional
+        That of a real feature where it is not float64.
+    weight : float, optional
+        The distance of this change alone; in l1, what it adds to the distance. ``None`` of an effect, and where it is not known.
+    """
 
     feature: str
     before: Scalar
     after: Scalar
     dtype: str | None = field(default=None, repr=False, compare=False)
+    weight: float | None = field(default=None, repr=False, compare=False)
 
     def __setstate__(self, state: list[Any]) -> None:
         restore(self, state)
 
     @classmethod
-    def of(cls, space: FeatureSpace, name: str, before: Scalar, after: Scalar) -> Change:
+    def of(cls, space: FeatureSpace, name: str, before: Scalar, after: Scalar, weight: float | None = None) -> Change:
         """Return the change of a feature of a space."""
-        return cls(name, before, after, real_dtype(space[name]))
+        return cls(name, before, after, real_dtype(space[name]), weight)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the change as plain data for JSON."""
         made = {"feature": self.feature, "before": plain(self.before), "after": plain(self.after)}
-        return made if self.dtype is None else made | {"dtype": self.dtype}
+        further = {"dtype": self.dtype, "weight": self.weight}
+        return made | {key: each for key, each in further.items() if each is not None}
 
     @classmethod
     def from_dict(cls, data: object) -> Change:
         """Return the change that :meth:`to_dict` wrote."""
         get = partial(part, data, "a change")
         before, after = (scalar(get(name, Scalar | None)) for name in ("before", "after"))
-        dtype = None if not isinstance(data, Mapping) or data.get("dtype") is None else get("dtype", str)
-        return cls(get("feature", str), before, after, dtype)
+        known = data if isinstance(data, Mapping) else {}
+        dtype = None if known.get("dtype") is None else get("dtype", str)
+        weight = None if known.get("weight") is None else get("weight", float)
+        return cls(get("feature", str), before, after, dtype, weight)
 
     @property
     def texts(self) -> tuple[str, str]:
@@ -80,7 +96,7 @@ class Counterfactual:
     values : dict
         The row in the original features, Python scalars, NaN where missing.
     changes : tuple of Change
-        What differs from the factual.
+        What differs from the factual, in the space's order.
     distance : float
         Its distance from the factual, rounded up.
     lower : float
@@ -137,11 +153,19 @@ class Counterfactual:
         return None if self._scores is None else self._scores.threshold
 
     @classmethod
-    def of(cls, space: FeatureSpace, factual: Point, row: Point, **known: Any) -> Counterfactual:
-        """Return a row of a space as an answer about a factual; ``known`` are the other attributes."""
+    def of(
+        cls,
+        space: FeatureSpace,
+        factual: Point,
+        row: Point,
+        *,
+        weights: Mapping[str, float] = MappingProxyType({}),
+        **known: Any,
+    ) -> Counterfactual:
+        """Return a row of a space as an answer about a factual; ``weights`` are those of its changes, ``known`` the other attributes."""
         values, before = space.values_of(row), space.values_of(factual)
         changed = [name for name, new, old in zip(space, row, factual, strict=True) if new != old]
-        changes = tuple(Change.of(space, name, before[name], values[name]) for name in changed)
+        changes = tuple(Change.of(space, name, before[name], values[name], weights.get(name)) for name in changed)
         return cls(values=values, changes=changes, **known)
 
     def __getstate__(self) -> list[Any]:
@@ -220,17 +244,6 @@ class Counterfactual:
             calls=get("calls", int),
             actions=None if actions is None else tuple(map(str, actions)),
         )
-
-
-def show_value(value: object, dtype: str | None = None) -> str:
-    """Return a value for people: floats short but exact enough to be told apart in their dtype, NaN as 'missing'."""
-    if isinstance(value, float):
-        if math.isnan(value):
-            return "missing"
-        if value.is_integer() and abs(value) < 1e15:
-            return repr(int(value))
-        return str(FLOAT_DTYPES[dtype](value)) if dtype in FLOAT_DTYPES else repr(value)
-    return str(value)
 
 
 def shortened_list(texts: Sequence[str], most: int) -> str:

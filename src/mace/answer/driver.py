@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 from mace.answer.conflicts import Undecided, smallest_conflict
+from mace.answer.costs import weights_of
 from mace.answer.counterfactual import Counterfactual
 from mace.answer.explanation import Explanation
 from mace.answer.hints import hints_of
@@ -20,6 +21,7 @@ from mace.answer.simplify import shortened, simple
 from mace.certify.certificate import VERSION, Certificate
 from mace.certify.statement import Statement, row_of
 from mace.constraints import Condition, Constraint
+from mace.constraints.mentions import held
 from mace.exact import float_down, float_up
 from mace.models import Reading
 from mace.problem import LATE, Bounds, Limits, Problem, Status
@@ -104,6 +106,7 @@ class Driver:
             space=problem.space,
             hints=hints_of(problem.space, question.constraints, self._conditions[0]),
             diversity=str(question.diversity) if question.count > 1 else "",
+            fixed=held(problem.space, question.constraints),
         )
 
     @property
@@ -189,6 +192,7 @@ class Driver:
             solver=found.lanes[0].name,
             seconds=found.seconds,
             calls=found.bounds.calls,
+            weights=weights_of(problem.space, problem.metric, problem.factual, point),
             _widen=self.widen,
         )
         return replace(made, actions=found.actions([change.feature for change in made.changes]))

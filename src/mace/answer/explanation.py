@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from mace.answer.counterfactual import Counterfactual, real_dtype, restore, show_value
 from mace.answer.plain import part, plain, scalars, status_of, texts
@@ -75,6 +75,8 @@ class Explanation(Sequence[Counterfactual]):
     outside : str
         Where the row lies outside the space, and its explainer lets it in: what was let in, in words; empty otherwise. It stands in
         ``reason`` too, and ``space`` is that of the row.
+    fixed : tuple of str
+        The features that constraints keep by name, as ``fixed("age")`` does; not all that ``only`` leaves out.
     certificate : Certificate, optional
         With ``certify=True``: the proof that there is no (further) counterfactual, or none nearer than ``lower``.
     """
@@ -101,6 +103,7 @@ class Explanation(Sequence[Counterfactual]):
     _scores: AnswerScores | None = field(default=None, repr=False, compare=False)
     _unrounded: Unrounded | None = field(default=None, repr=False, compare=False)
     outside: str = ""
+    fixed: tuple[str, ...] = ()
 
     def __setstate__(self, state: list[Any]) -> None:
         restore(self, state)
@@ -272,12 +275,16 @@ class Explanation(Sequence[Counterfactual]):
         template: str | Path | None = None,
         *,
         html: bool = False,
+        language: str = "en",
         names: Mapping[str, str] | None = None,
         units: Mapping[str, str] | None = None,
-        number: int = 1,
+        outcomes: Mapping[Any, str] | None = None,
+        levels: Mapping[str, Mapping[Any, str]] | None = None,
+        number: int | Literal["all"] = 1,
+        score: bool = False,
         **fields: object,
     ) -> str:
-        """Return a letter to the person in plain words: what would have to change, by how much, and what stays.
+        """Return a letter to the person in plain words: what would have to change, by how much, and what was to stay.
 
         The values are those of the answer, to the last digit: they are confirmed by the model, and a letter that rounded them could be
         wrong. They are as round as the data are, or as ``explain(round_to=...)`` asks for.
@@ -287,16 +294,31 @@ class Explanation(Sequence[Counterfactual]):
         template : str or Path, optional
             A Jinja2 template, as text or as a file; see ``docs/reports.md`` for what it may use.
         html : bool
-            Whether the letter is HTML, in which everything is escaped, rather than text.
-        names, units : mapping of str to str, optional
-            What features are called, and what they are counted in.
-        number : int
-            Which counterfactual, 1 for the nearest.
+            Whether the letter is a page of HTML, in which everything is escaped, rather than text.
+        language : {"en", "de", "fr"}
+            In which the letter is written, with its numbers and dates.
+        names, units, outcomes, levels : mapping, optional
+            What features are called, in what they are counted, and what outcomes and levels are called, where the space does not say so,
+            or says otherwise; see :meth:`FeatureSpace.describe`. A protected feature is mentioned only if ``names`` has it.
+        number : int or "all"
+            Which counterfactual, 1 for the nearest; or all of them in one letter.
+        score : bool
+            Whether the model's score, before and after, is told.
         **fields
-            Further names for the template: ``name="Ms Miller"``, ``sender="The bank"``.
+            ``name``, ``sender``, ``date``, ``address``, ``reference``, ``contact``; and what else a template has names for.
         """
         made: str = resolve("mace.letters.letter:letter")(
-            self, template, html=html, names=names or {}, units=units or {}, number=number, fields=fields
+            self,
+            template,
+            html=html,
+            language=language,
+            names=names,
+            units=units,
+            outcomes=outcomes,
+            levels=levels,
+            number=number,
+            score=score,
+            fields=fields,
         )
         return made
 
@@ -349,6 +371,7 @@ class Explanation(Sequence[Counterfactual]):
             "round_to": self.round_to,
             "rounds_changes": self.rounds_changes,
             **({"outside": self.outside} if self.outside else {}),
+            **({"fixed": list(self.fixed)} if self.fixed else {}),
             "lower_unrounded": self.lower if self._unrounded is None else self._unrounded.known,
             "score": self.score,
             "score_of": self.score_of,
@@ -391,6 +414,7 @@ class Explanation(Sequence[Counterfactual]):
             round_to=steps,
             rounds_changes=get("rounds_changes", bool) if "rounds_changes" in data else False,
             outside=get("outside", str) if "outside" in data else "",
+            fixed=texts(get("fixed", list)) if "fixed" in data else (),
             _unrounded=Unrounded(None, get("lower_unrounded", float | None)) if steps else None,
         )
         return made.with_scores(read_scores(data)) if data.get("score") is not None else made

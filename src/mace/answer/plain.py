@@ -43,7 +43,7 @@ def status_of(text: str) -> Status:
 def texts(values: list[Any]) -> tuple[str, ...]:
     """Return a list of texts that JSON had."""
     if not all(isinstance(value, str) for value in values):
-        raise InvalidOption("from_dict: 'hints' of an explanation are texts. Give what to_dict() made.")
+        raise InvalidOption("from_dict: 'hints' and 'fixed' of an explanation are texts. Give what to_dict() made.")
     return tuple(values)
 
 

@@ -88,7 +88,7 @@ class Statement:
         """Return the statement as plain data; numbers as JSON writes them, which loses nothing."""
         return {
             "model": self.model,
-            "space": self.space.to_dict(),
+            "space": {key: each for key, each in self.space.to_dict().items() if key != "wording"},
             "factual": row_of(self.space, self.factual),
             "target": target_dict(self.target),
             "distance": distance_dict(self.distance, self.space, self.factual),

@@ -1,5 +1,4 @@
-"""The command line: ``mace demo``, ``mace explain``, ``mace batch``, ``mace verify``, ``mace list``, ``mace reproduce``,
-``mace reasons``, ``mace warmup``.
+"""The command line; ``mace --help`` lists its commands.
 
 Exit codes: 0 answered or valid, 1 a proved no (no counterfactual exists; a certificate is refuted), 2 any ``MaceError`` or
 bad usage, 3 undecided, 70 an internal error.

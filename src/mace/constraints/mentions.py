@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 
 from mace.constraints.budget import ChangesAtMost
-from mace.constraints.combine import Combinable
+from mace.constraints.combine import AllOf, Combinable
 from mace.constraints.condition import AtLeast, Condition, Constraint, GuardCondition
+from mace.constraints.fixed import Fixed
 from mace.constraints.only import Only
 from mace.constraints.rule import FunctionRule
 from mace.constraints.terms import Feature
 from mace.language import syntax
+from mace.space import FeatureSpace
 
 
 def mentioned(constraint: Constraint, condition: Condition) -> frozenset[str]:
@@ -31,6 +33,16 @@ def mentioned(constraint: Constraint, condition: Condition) -> frozenset[str]:
         case AtLeast(program):
             return named | syntax.variables(program.body)
     return named
+
+
+def held(space: FeatureSpace, constraints: Iterable[Constraint]) -> tuple[str, ...]:
+    """Return the features that constraints keep by name, in the space's order; not those that ``only`` leaves out."""
+    left, named = list(constraints), set[str]()
+    while left:
+        each = left.pop()
+        left += each.parts if isinstance(each, AllOf) else ()
+        named |= set(each.features) if isinstance(each, Fixed) else set()
+    return tuple(name for name in space if name in named)
 
 
 def _parts(value: object) -> Iterator[object]:

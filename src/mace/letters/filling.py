@@ -33,7 +33,7 @@ def _limit(seconds: int, size: int) -> None:
 
 
 def main(read: BinaryIO, write: BinaryIO) -> None:
-    """Answer the question that :mod:`mace.letters.letter` asks: what went wrong, or the letter."""
+    """Answer the question that :mod:`mace.letters.limited` asks: what went wrong, or the letter."""
     path, limits, question = pickle.load(read)  # noqa: S301
     sys.path[:] = path
     _limit(*limits)

@@ -5,6 +5,7 @@ from mace.space.dates import Date, date, days
 from mace.space.features import Categorical, Feature, Integer, Level, Number, Ordinal, Real, Value, grid_values
 from mace.space.making import categorical, integer, ordinal, real
 from mace.space.space import RESERVED, FeatureSpace, Point, Row, Scalar
+from mace.space.wording import Wording
 
 __all__ = [
     "RESERVED",
@@ -23,6 +24,7 @@ __all__ = [
     "Row",
     "Scalar",
     "Value",
+    "Wording",
     "categorical",
     "date",
     "days",

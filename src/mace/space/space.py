@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from dataclasses import fields
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mace.disk import parse_json
@@ -23,6 +25,7 @@ from mace.space.features import (
 )
 from mace.space.making import categorical
 from mace.space.rows import as_mapping, number_of
+from mace.space.wording import Levels, Outcomes, Texts, Wording, checked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,6 +74,8 @@ class FeatureSpace(Mapping[str, Feature]):
     """Features that :meth:`protect` marked, in the space's order."""
 
     _left_out: tuple[str, ...] = ()
+
+    _described: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(
         self,
@@ -209,6 +214,52 @@ class FeatureSpace(Mapping[str, Feature]):
         made._mark((*self.protected, *names))
         return made
 
+    def describe(
+        self,
+        *,
+        names: Texts | None = None,
+        units: Texts | None = None,
+        outcomes: Outcomes | None = None,
+        levels: Levels | None = None,
+    ) -> FeatureSpace:
+        """Return the space with the names that people know, beside those that it has already; see :attr:`wording`.
+
+        They are for what people see, and no part of the domain: spaces that differ in them alone are equal, and models and certificates
+        know nothing of them.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            What features are called: ``{"credit_amount": "the amount of the loan"}``.
+        units : mapping of str to str
+            In what numbers are counted: ``{"duration_months": "months"}``; ``"month|months"`` where one is called otherwise.
+        outcomes : mapping of label to str
+            What the model's labels are called: ``{"bad": "declined", "good": "approved"}``.
+        levels : mapping of str to mapping
+            What levels are called: ``{"housing": {"own": "your own home"}}``.
+
+        Examples
+        --------
+        >>> from mace.space import FeatureSpace, integer
+        >>> space = FeatureSpace({"duration": integer(4, 72)}).describe(units={"duration": "months"})
+        >>> space.wording.value("duration", 24)
+        '24 months'
+        """
+        given = checked(self, names=names, units=units, outcomes=outcomes, levels=levels)
+        made = self.with_features({})
+        made._called(self.wording.but(given))
+        return made
+
+    @property
+    def wording(self) -> Wording:
+        """What :meth:`describe` said: the names of features, levels and outcomes, and the units of numbers."""
+        return Wording(**self._described)
+
+    def _called(self, wording: Wording) -> None:
+        described = wording.of(self).to_dict()
+        if described:
+            self._described = described
+
     def with_features(self, features: Mapping[str, Feature]) -> FeatureSpace:
         """Return the space with wider features for some; all else that is known of them stays."""
         made = self._with({**self._features, **features})
@@ -226,6 +277,7 @@ class FeatureSpace(Mapping[str, Feature]):
         round_to = {name: step for name, step in self.round_to.items() if features.get(name) is self[name]}
         made = FeatureSpace(features, guesses=guesses, round_to=round_to)
         made._mark(name for name in self.protected if name in features)
+        made._called(self.wording)
         if self._left_out:
             made._left_out = self._left_out
         return made
@@ -304,11 +356,12 @@ class FeatureSpace(Mapping[str, Feature]):
     # ---- JSON
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the space as plain data: ``{"version": 1, "features": {name: {"kind": ...}}}``, ``round_to``, ``protected``."""
+        """Return the space as plain data: ``version``, ``features`` as ``{name: {"kind": ...}}``, and what else is known of them."""
         made: dict[str, Any] = {"version": SCHEMA_VERSION}
         made["features"] = {name: _to_dict(feature) for name, feature in self.items()}
         made |= {"round_to": self.round_to} if self.round_to else {}
-        return made | ({"protected": list(self.protected)} if self.protected else {})
+        made |= {"protected": list(self.protected)} if self.protected else {}
+        return made | ({"wording": self.wording.to_dict()} if self._described else {})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> FeatureSpace:
@@ -326,7 +379,11 @@ class FeatureSpace(Mapping[str, Feature]):
         protected = data.get("protected", [])
         if not isinstance(protected, list) or not all(isinstance(name, str) for name in protected):
             raise InvalidSpace(f"'protected' is {protected!r:.80}; it must be a list of features.")
-        return made.protect(*protected) if protected else made
+        wording = data.get("wording", {})
+        if not isinstance(wording, Mapping) or set(wording) - {each.name for each in fields(Wording)}:
+            raise InvalidSpace(f"'wording' is {wording!r:.80}; it must be an object of names, units, outcomes, levels.")
+        made = made.protect(*protected) if protected else made
+        return made.describe(**wording) if wording else made
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the space as JSON text."""

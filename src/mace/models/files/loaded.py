@@ -258,6 +258,9 @@ def check_space(part: Any) -> None:
     for names in (part.protected, part._left_out):
         _require(isinstance(names, tuple) and all(isinstance(name, str) for name in names), "its marks are damaged")
     _require(set(part.protected) <= set(made), "it protects what is no feature")
+    if part._described:
+        wording = made.describe(**part._described).wording
+        _require(wording.to_dict() == part._described, "its names are damaged")
 
 
 def check_encoder(part: Any) -> None:
