@@ -87,13 +87,13 @@ class AnswerScores:
         if before is None or after is None:
             return ""
         if place == 0:
-            return f"{self.of} {self._shown(before)}"
+            return f"{self.of} {self.shown(before)}"
         ends = self.threshold if isinstance(self.threshold, tuple) else (self.threshold,)
         beyond = " to ".join(f"{end:.6g}" for end in ends if end is not None)
         threshold = f", threshold {beyond}" if beyond else ""
-        return f"{self.of} {self._shown(before)} -> {self._shown(after)}{threshold}"
+        return f"{self.of} {self.shown(before)} -> {self.shown(after)}{threshold}"
 
-    def _shown(self, score: float) -> str:
+    def shown(self, score: float) -> str:
         """Return a score in as many digits as tell it from the threshold, at least four; a probability next to 0 or 1 by a bound."""
         if self.of.startswith("P(") and (0 < score < NEAR_SURE or 1 - NEAR_SURE < score < 1):
             return f"under {NEAR_SURE:g}" if score < 0.5 else f"over {1 - NEAR_SURE:g}"
