@@ -52,13 +52,13 @@ LOOK = f"""
 .mace-card .mace-side {{ display:flex; flex-wrap:wrap; gap:.5em 1.6em; align-items:flex-start; }}
 .mace-card .mace-side > div {{ flex:0 1 auto; min-width:0; max-width:100%; }}
 .mace-card .mace-wide {{ overflow-x:auto; max-width:100%; margin:.4em 0; }}
-.mace-card .mace-wide table {{ border-collapse:collapse; border:0; margin:0; width:auto; table-layout:auto; display:table;
+.mace-card .mace-wide table {{ border-collapse:collapse; border:0; margin:0; width:max-content; table-layout:auto; display:table;
  font-variant-numeric:tabular-nums; font-size:13px; color:inherit; }}
 .mace-card .mace-wide thead tr, .mace-card .mace-wide tbody tr, .mace-card .mace-wide tbody tr:hover {{
  background:transparent; color:inherit; }}
 .mace-card .mace-wide tbody tr:nth-child(even) {{ background:var(--mace-band); }}
 .mace-card .mace-wide th, .mace-card .mace-wide td {{ padding:.22em .8em .22em .4em; text-align:left; vertical-align:top;
- border:0; border-bottom:1px solid var(--mace-line); color:inherit; max-width:26em; white-space:normal;
+ border:0; border-bottom:1px solid var(--mace-line); color:inherit; max-width:32em; white-space:normal;
  overflow-wrap:break-word; }}
 .mace-card .mace-wide th {{ font-weight:600; color:var(--mace-quiet); white-space:nowrap; }}
 .mace-card .mace-wide .mace-number {{ text-align:right; white-space:nowrap; }}

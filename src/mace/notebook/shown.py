@@ -13,6 +13,7 @@ from mace.problem import Status
 from mace.space import Categorical, Date, FeatureSpace, Ordinal
 from mace.space.features import Feature, is_missing
 
+_BECOMES = " \u2192 "
 ROWS_OF_BATCH = 10
 FEATURES_SHOWN = 60
 ANSWERS_SHOWN = 12
@@ -50,7 +51,7 @@ def _answer(answer: Counterfactual, number: int, explanation: Explanation) -> st
     rows = [_change(answer, change) for change in answer.changes]
     numbered = f"<b>{number}.</b> " if len(explanation) > 1 else ""
     return (
-        f"<div><p>{numbered}{_badges(answer, explanation.among)}</p>"
+        f"<div><p>{numbered}{_badges(answer, number, explanation.among)}</p>"
         f"{table(('feature', 'now', '', 'instead'), rows)}{_meter(answer)}{paragraph(answer.summary())}</div>"
     )
 
@@ -65,9 +66,10 @@ def _change(answer: Counterfactual, change: Change) -> tuple[object, ...]:
     )
 
 
-def _badges(answer: Counterfactual, among: str) -> str:
+def _badges(answer: Counterfactual, number: int, among: str) -> str:
     is_proved = answer.status == Status.OPTIMAL
-    made = badge(f"proved nearest{among}", "proved") if is_proved else badge("not proved nearest", "open")
+    nearest = "nearest" if number == 1 else "next nearest"
+    made = badge(f"proved {nearest}{among}", "proved") if is_proved else badge(f"not proved {nearest}", "open")
     return made if answer.certificate is None else f"{made} {badge('certificate', 'proved')}"
 
 
@@ -113,8 +115,8 @@ def _line(explanation: Explanation) -> list[object]:
     if not explanation:
         return [status, now, "", "", "", explanation.error or explanation.reason]
     best = explanation[0]
-    score = " \u2192 ".join(best.score_texts or ())
-    changes = shortened_list([str(change) for change in best.changes], LEVELS_SHOWN)
+    score = _BECOMES.join(best.score_texts or ())
+    changes = shortened_list([f"{each.feature} {_BECOMES.join(each.texts)}" for each in best.changes], LEVELS_SHOWN)
     return [status, now, show_value(best.prediction), score, f"{best.distance:.4g}", changes]
 
 

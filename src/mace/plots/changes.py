@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mace.answer.counterfactual import Counterfactual, show_value
+from mace.answer.counterfactual import Counterfactual, shortened_list, show_value
 from mace.answer.explanation import Explanation
 from mace.errors import InvalidOption
 from mace.plots.display import BLUE, GREEN, GREY, PALE, RUST, VERMILION
@@ -17,6 +17,7 @@ from mace.plots.sheet import SMALL_SIZE, Sheet, SheetDisplay
 from mace.plots.tracks import Track, score_track, track_of
 from mace.problem import Status
 from mace.space import FeatureSpace
+from mace.space.frames import as_pandas
 
 MOST_ANSWERS = 12
 """Answers in one picture; further ones are counted."""
@@ -82,6 +83,12 @@ class ChangesDisplay(SheetDisplay):
         space = space or explanation.space
         if space is None:
             raise InvalidOption("plot: an explanation that was read from JSON does not know its features; give space=.")
+        population = None if population is None else as_pandas(population)
+        absent = [name for name in space if population is not None and name not in population.columns]
+        if absent:
+            raise InvalidOption(
+                f"plot: population has no column {absent[0]!r:.80}. Give a frame with every feature: {shortened_list(list(space), 200)}."
+            )
         numbers = range(1, len(explanation) + 1)[:MOST_ANSWERS] if number is None else [number]
         drawn = [_drawn(explanation, each, space, population) for each in numbers]
         return cls(drawn, len(explanation) - len(drawn) if number is None else 0)

@@ -194,7 +194,7 @@ class LeversDisplay(Display):
 def group_look(number: int) -> tuple[str, Any, str]:
     """Return colour, line and marker of a group; the first is dark, for everyone, and no two of the first 28 are alike."""
     wheel = (INK, BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE)
-    turn = number // len(wheel)
+    turn = 2 * (number // len(wheel))
     return (
         wheel[number % len(wheel)],
         LINE_STYLES[(number + turn) % len(LINE_STYLES)],

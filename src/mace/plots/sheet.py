@@ -45,6 +45,17 @@ def _further_fonts() -> tuple[str, ...]:
     return tuple(name for name in FURTHER_FONTS if name in known)
 
 
+@lru_cache(maxsize=20_000)
+def _room(text: str, size: float, bold: bool, families: tuple[str, ...]) -> float:
+    manager = optional("matplotlib.font_manager", extra="plot")
+    font = manager.FontProperties(family=list(families), size=size, weight="bold" if bold else "normal")
+    measure = optional("matplotlib.textpath", extra="plot").text_to_path
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a glyph that no font has is said when it is drawn
+        points, _, _ = measure.get_text_width_height_descent(text, font, ismath=False)
+    return float(_SAFE * points / 72)
+
+
 class Sheet:
     """Axes in inches, counted from the top left corner, to the right and down; without axes it only measures.
 
@@ -59,24 +70,18 @@ class Sheet:
     def __init__(self, width: float, ax: Any = None) -> None:
         self.width = width
         self.ax = ax
-        families = optional("matplotlib", extra="plot").rcParams["font.family"]
-        self._families = [*families, *_further_fonts()]
-        self._measure = optional("matplotlib.textpath", extra="plot").TextToPath()
-        self._font = optional("matplotlib.font_manager", extra="plot").FontProperties
+        self._families = (*optional("matplotlib", extra="plot").rcParams["font.family"], *_further_fonts())
 
     def room_of(self, text: str, *, size: float = TEXT_SIZE, bold: bool = False) -> float:
         """Return how wide a line is, in inches."""
-        font = self._font(family=self._families, size=size, weight="bold" if bold else "normal")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a glyph that no font has is said when it is drawn
-            points, _, _ = self._measure.get_text_width_height_descent(text, font, ismath=False)
-        return float(_SAFE * points / 72)
+        return _room(text, size, bold, self._families)
 
     def lines(
         self, text: object, room: float, *, most: int = 1, size: float = TEXT_SIZE, bold: bool = False
     ) -> list[str]:
         """Return a text in lines that fit into so many inches, at most ``most``; what is left over ends in an ellipsis."""
-        left, made = clean(text), []
+        left = clean(text)
+        made: list[str] = []
 
         def fits(line: str) -> bool:
             return self.room_of(line, size=size, bold=bold) <= room
@@ -120,7 +125,7 @@ class Sheet:
                 fontsize=size,
                 fontweight="bold" if bold else "normal",
                 color=colour,
-                family=self._families,
+                family=list(self._families),
                 parse_math=False,
                 zorder=5,
             )
@@ -144,16 +149,12 @@ class Sheet:
             return
         patches = optional("matplotlib.patches", extra="plot")
         style = patches.BoxStyle.Round(pad=0, rounding_size=0.06)
-        looks = {
-            True: {"facecolor": BLUE, "edgecolor": BLUE},
-            False: {"facecolor": "white", "edgecolor": VERMILION, "linestyle": "--"},
+        looks: dict[bool | None, dict[str, Any]] = {
+            True: {"facecolor": BLUE, "edgecolor": BLUE, "linewidth": 1.1},
+            False: {"facecolor": "white", "edgecolor": VERMILION, "linewidth": 1.1, "linestyle": "--"},
             None: {"facecolor": "white", "edgecolor": GREY, "linewidth": 0.8},
         }
-        self.ax.add_patch(
-            patches.FancyBboxPatch(
-                (x, y), width, height, boxstyle=style, zorder=3, **({"linewidth": 1.1} | looks[is_new])
-            )
-        )
+        self.ax.add_patch(patches.FancyBboxPatch((x, y), width, height, boxstyle=style, zorder=3, **looks[is_new]))
 
     def line(self, xs: Any, ys: Any, **style: Any) -> None:
         """Draw a line, or marks."""
