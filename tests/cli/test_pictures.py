@@ -50,11 +50,11 @@ def test_the_picture_shows_the_answers_and_the_other_people(home: Path, tmp_path
     for name, options in {"all": (), "alone": ("--others", 0), "menu": ("--menu",)}.items():
         assert plot(home, "--target", "yes", "--count", 2, "--out", tmp_path / f"{name}.svg", *options) == 0
     drawn = {path.stem: path.read_text() for path in tmp_path.iterdir()}
-    for text in ("income", "savings", ">55<", ">21<", "P(yes)"):
+    for text in ("income", "savings", ">53<", ">20<", "P(yes)"):
         assert text in drawn["all"]
     assert "other people" in drawn["all"]
     assert "other people" not in drawn["alone"]
-    assert "savings 0 \u2192 21" in drawn["menu"]
+    assert "savings 0 \u2192 20" in drawn["menu"]
 
 
 def test_where_there_is_nothing_to_draw_no_file_is_written(

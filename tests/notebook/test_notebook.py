@@ -14,7 +14,7 @@ from lender import EXPLAINER, EXPLANATION, NONE, ROW, SEVERAL, SPACE
 import mace
 from mace.answer.counterfactual import Change
 from mace.audits import audit
-from mace.notebook.look import _DARK, _LIGHT, LOOK
+from mace.notebook.look import _DARK, _LIGHT, CARD_STYLE
 
 FRAME = SPACE.frame_of([SPACE.point({**ROW, "age": 20 + number, "income": number}) for number in range(25)])
 BATCH = EXPLAINER.explain_many(FRAME.assign(who=[f"<i>{n}</i>" for n in range(25)]), target="grant", id="who")
@@ -49,7 +49,7 @@ def test_everything_is_a_card_of_the_one_look_whose_tables_scroll() -> None:
         parser.feed(html)
         assert parser.open == [], name
         assert parser.tags <= {"div", "style", "p", "b", "br", "span", "table", "thead", "tbody", "tr", "th", "td"}
-        assert html.startswith(f'<div class="mace-card"><style>{LOOK}</style>')
+        assert html.startswith(f'<div class="mace-card"><style>{CARD_STYLE}</style>')
         assert html.count("<table>") == html.count('<div class="mace-wide"><table>')
 
 
@@ -64,7 +64,7 @@ def test_texts_are_escaped() -> None:
 
 
 def test_the_look_reaches_nothing_but_its_card() -> None:
-    rules = re.sub(r"@media[^{]*\{(.*?\})\s*\}", r"\1", LOOK, flags=re.S)
+    rules = re.sub(r"@media[^{]*\{(.*?\})\s*\}", r"\1", CARD_STYLE, flags=re.S)
     selectors = [selector for part in re.findall(r"([^{}]+)\{[^{}]*\}", rules) for selector in part.split(",")]
     assert len(selectors) > 20
     assert all(re.search(r"(^|\s)\.mace-card(\s|$)", selector.strip()) for selector in selectors)

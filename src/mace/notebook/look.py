@@ -40,7 +40,7 @@ _LIGHT_THEMES = ", ".join(
     )
 )
 
-LOOK = f"""
+CARD_STYLE = f"""
 .mace-card {{ {_LIGHT}; color:var(--mace-ink); background:var(--mace-page); border:1px solid var(--mace-line);
  border-radius:6px; padding:.7em .9em; font:14px/1.45 system-ui,sans-serif; max-width:72em; box-sizing:border-box; }}
 @media (prefers-color-scheme:dark) {{ .mace-card {{ {_DARK} }} }}
@@ -81,7 +81,7 @@ LOOK = f"""
 
 def card(*parts: str) -> str:
     """Return pieces of HTML as one card."""
-    return f'<div class="mace-card"><style>{LOOK}</style>{"".join(parts)}</div>'
+    return f'<div class="mace-card"><style>{CARD_STYLE}</style>{"".join(parts)}</div>'
 
 
 def paragraph(text: object, *, kind: str = "") -> str:

@@ -15,7 +15,7 @@ from mace.space.features import Feature, is_missing
 
 _BECOMES = " \u2192 "
 ROWS_OF_BATCH = 10
-FEATURES_SHOWN = 60
+FEATURES_LISTED = 60
 ANSWERS_SHOWN = 12
 LEVELS_SHOWN = 160
 """Characters of a list of levels."""
@@ -124,13 +124,13 @@ def space_html(space: FeatureSpace) -> str:
     """Return a space: each feature with its kind and its range or levels."""
     rows = [
         (name, type(feature).__name__.lower(), _values(feature), _notes(space, name))
-        for name, feature in islice(space.items(), FEATURES_SHOWN)
+        for name, feature in islice(space.items(), FEATURES_LISTED)
     ]
     parts = [paragraph(f"FeatureSpace of {len(space)} features", kind="title")]
     parts.append(table(("feature", "kind", "range or levels", "notes"), rows))
-    if len(space) > FEATURES_SHOWN:
+    if len(space) > FEATURES_LISTED:
         parts.append(
-            paragraph(f"and {len(space) - FEATURES_SHOWN:,} more features: print(space) has them all", kind="quiet")
+            paragraph(f"and {len(space) - FEATURES_LISTED:,} more features: print(space) has them all", kind="quiet")
         )
     return card(*parts)
 

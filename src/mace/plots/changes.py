@@ -19,10 +19,10 @@ from mace.problem import Status
 from mace.space import FeatureSpace
 from mace.space.frames import as_pandas
 
-MOST_ANSWERS = 12
+ANSWERS_DRAWN = 12
 """Answers in one picture; further ones are counted."""
 
-MARGIN, GAP = 0.15, 0.2
+PAGE_MARGIN, GAP = 0.15, 0.2
 """Inches around everything, and between columns."""
 
 LEAST_COLUMN = 1.55
@@ -89,25 +89,25 @@ class ChangesDisplay(SheetDisplay):
             raise InvalidOption(
                 f"plot: population has no column {absent[0]!r:.80}. Give a frame with every feature: {shortened_list(list(space), 200)}."
             )
-        numbers = range(1, len(explanation) + 1)[:MOST_ANSWERS] if number is None else [number]
+        numbers = range(1, len(explanation) + 1)[:ANSWERS_DRAWN] if number is None else [number]
         drawn = [_drawn(explanation, each, space, population) for each in numbers]
         return cls(drawn, len(explanation) - len(drawn) if number is None else 0)
 
     def _draw(self, sheet: Sheet) -> float:
-        inside = sheet.width - 2 * MARGIN
+        inside = sheet.width - 2 * PAGE_MARGIN
         rooms = [sheet.room_of(track.name, bold=True) for answer in self.answers for track in _rows(answer)]
         names = min(max(rooms, default=0.0) + 0.02, (0.32 if len(self.answers) == 1 else 0.24) * inside)
         columns = max(1, min(3, int((inside - names) / (LEAST_COLUMN + GAP))))
         blocks = math.ceil(len(self.answers) / columns)
         columns = math.ceil(len(self.answers) / blocks)
-        y = MARGIN
+        y = PAGE_MARGIN
         for start in range(0, len(self.answers), columns):
             block = self.answers[start : start + columns]
             y = _Block(sheet, block, names, (inside - names) / columns - GAP, is_alone=columns == 1).draw(y)
             y += 0.1
         if self.more:
-            y += sheet.text(MARGIN, y, f"and {self.more} more counterfactuals", inside, colour=GREY) + 0.05
-        return self._legend(sheet, y) + MARGIN
+            y += sheet.text(PAGE_MARGIN, y, f"and {self.more} more counterfactuals", inside, colour=GREY) + 0.05
+        return self._legend(sheet, y) + PAGE_MARGIN
 
     def _legend(self, sheet: Sheet, y: float) -> float:
         """Say what the marks mean, in as many lines as that takes."""
@@ -117,13 +117,13 @@ class ChangesDisplay(SheetDisplay):
         entries = [("now", VERMILION), ("instead", BLUE)]
         entries += [("other people", GREY)] if any(len(track.others) for track in tracks) else []
         entries += [("asked for", GREEN)] if any(track.wanted for track in tracks) else []
-        x, middle = MARGIN, y + 0.1
+        x, middle = PAGE_MARGIN, y + 0.1
         for text, colour in entries:
             has_chip = has_chips and text in ("now", "instead")
             marks = 0.16 * (has_lines or not has_chip) + 0.3 * has_chip
             room = marks + 0.08 + sheet.room_of(text, size=SMALL_SIZE) + 0.25
-            if x > MARGIN and x + room > sheet.width:
-                x, middle = MARGIN, middle + 0.2
+            if x > PAGE_MARGIN and x + room > sheet.width:
+                x, middle = PAGE_MARGIN, middle + 0.2
             if has_lines or not has_chip:
                 _mark(sheet, x + 0.08, middle, text, colour)
             if has_chip:
@@ -143,7 +143,7 @@ class _Block:
         self.names, self.room = names, room
         rooms = [self._natural(track) for answer in answers for track in _rows(answer) if is_alone]
         self.values = min(max([0.3 * room, *(each for each in rooms if each <= 0.6 * room)]), 0.6 * room)
-        self.starts = [MARGIN + names + GAP + column * (room + GAP) for column in range(len(answers))]
+        self.starts = [PAGE_MARGIN + names + GAP + column * (room + GAP) for column in range(len(answers))]
 
     def draw(self, y: float) -> float:
         """Draw everything from ``y`` on, and return where it ends."""
@@ -159,7 +159,7 @@ class _Block:
 
     def _titles(self, y: float) -> float:
         heights = []
-        starts = [MARGIN] if self.is_alone else self.starts
+        starts = [PAGE_MARGIN] if self.is_alone else self.starts
         room = self.room + (self.names + GAP if self.is_alone else 0.0)
         for x, answer in zip(starts, self.answers, strict=False):
             height = self.sheet.text(x, y, answer.title, room, most=3, size=10.5, bold=True)
@@ -169,15 +169,15 @@ class _Block:
     def _row(self, y: float, tracks: Sequence[Track | None]) -> float:
         """Draw what becomes of one feature in each answer, below a thin line."""
         sheet = self.sheet
-        sheet.line([MARGIN, sheet.width - MARGIN], [y, y], color=PALE, lw=0.7, zorder=0)
+        sheet.line([PAGE_MARGIN, sheet.width - PAGE_MARGIN], [y, y], color=PALE, lw=0.7, zorder=0)
         y += 0.08
         first = next(track for track in tracks if track is not None)
-        height = sheet.text(MARGIN, y, first.name, self.names, most=3, bold=True)
+        height = sheet.text(PAGE_MARGIN, y, first.name, self.names, most=3, bold=True)
         if not self.is_alone:
             now = f"now {first.texts[0]}"
-            height += sheet.text(MARGIN, y + height, now, self.names, most=3, size=SMALL_SIZE, colour=RUST)
+            height += sheet.text(PAGE_MARGIN, y + height, now, self.names, most=3, size=SMALL_SIZE, colour=RUST)
         if first.about and (first.wanted or not self.is_alone):
-            height += sheet.text(MARGIN, y + height, first.about, self.names, most=3, size=SMALL_SIZE, colour=GREY)
+            height += sheet.text(PAGE_MARGIN, y + height, first.about, self.names, most=3, size=SMALL_SIZE, colour=GREY)
         heights = [height]
         for x, track in zip(self.starts, tracks, strict=True):
             if track is None:

@@ -8,7 +8,7 @@ from mace.answer.counterfactual import Counterfactual
 from mace.answer.explanation import Explanation
 from mace.answer.levers import Levers
 from mace.errors import InvalidOption
-from mace.plots.changes import ARROW, GAP, MARGIN
+from mace.plots.changes import ARROW, GAP, PAGE_MARGIN
 from mace.plots.display import BLUE, GREY, PALE, name_of
 from mace.plots.sheet import CHIP_HEIGHT, SMALL_SIZE, Sheet, SheetDisplay
 from mace.space import FeatureSpace
@@ -47,27 +47,27 @@ class MenuDisplay(SheetDisplay):
         return cls(tuple(lever.counterfactual for lever in levers.levers))
 
     def _draw(self, sheet: Sheet) -> float:
-        bars = MARGIN + 0.35
+        bars = PAGE_MARGIN + 0.35
         chips = bars + LONGEST_BAR + 0.75
-        y = MARGIN
+        y = PAGE_MARGIN
         sheet.text(bars, y, "distance", LONGEST_BAR + 0.6, size=SMALL_SIZE, colour=GREY)
-        room = sheet.width - MARGIN - chips
+        room = sheet.width - PAGE_MARGIN - chips
         y += sheet.text(chips, y, f"what changes: feature, now {ARROW} instead", room, size=SMALL_SIZE, colour=GREY)
         longest = max(answer.distance for answer in self.answers) or 1.0
         y += 0.06
         for number, answer in enumerate(self.answers, start=1):
-            sheet.line([MARGIN, sheet.width - MARGIN], [y, y], color=PALE, lw=0.7, zorder=0)
+            sheet.line([PAGE_MARGIN, sheet.width - PAGE_MARGIN], [y, y], color=PALE, lw=0.7, zorder=0)
             y += 0.07
-            sheet.text(MARGIN, y + 0.03, f"{number}.", 0.35, bold=True)
+            sheet.text(PAGE_MARGIN, y + 0.03, f"{number}.", 0.35, bold=True)
             length = LONGEST_BAR * answer.distance / longest
             sheet.box(bars, y + 0.03, length, 0.15, facecolor=BLUE, lw=0)
             sheet.text(bars + length + 0.07, y + 0.03, f"{answer.distance:.3g}", 0.6)
             y += self._changes(sheet, chips, y, answer) + 0.07
-        return y + MARGIN - 0.05
+        return y + PAGE_MARGIN - 0.05
 
     def _changes(self, sheet: Sheet, left: float, y: float, answer: Counterfactual) -> float:
         """Draw a chip a change, in as many lines as that takes, and return their height."""
-        x, top, line, room = left, 0.0, 0.0, sheet.width - MARGIN - left
+        x, top, line, room = left, 0.0, 0.0, sheet.width - PAGE_MARGIN - left
         for change in answer.changes:
             before, after = change.texts
             text = f"{name_of(change.feature, self.space)} {before} {ARROW} {after}"
