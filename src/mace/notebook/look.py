@@ -6,8 +6,12 @@ drops style sheets, as forges do, what is left are plain tables.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
+
+LONGEST_LINE = 30
+"""Characters of a cell that are never broken into lines."""
 
 _LIGHT = (
     "--mace-ink:#1b1f24;--mace-quiet:#57606a;--mace-page:#fff;--mace-line:#d0d7de;--mace-band:#f4f6f8;"
@@ -48,20 +52,22 @@ CARD_STYLE = f"""
 {_DARK_THEMES} {{ {_DARK} }}
 .mace-card p {{ margin:.3em 0; color:inherit; overflow-wrap:anywhere; }}
 .mace-card .mace-title {{ font-weight:600; }}
+.mace-card .mace-wide + .mace-title {{ margin-top:1em; }}
 .mace-card .mace-quiet {{ color:var(--mace-quiet); }}
 .mace-card .mace-side {{ display:flex; flex-wrap:wrap; gap:.5em 1.6em; align-items:flex-start; }}
-.mace-card .mace-side > div {{ flex:0 1 auto; min-width:0; max-width:100%; }}
+.mace-card .mace-side > div {{ flex:1 1 20em; min-width:0; max-width:100%; }}
+.mace-card .mace-side p {{ font-size:13px; }}
 .mace-card .mace-wide {{ overflow-x:auto; max-width:100%; margin:.4em 0; }}
-.mace-card .mace-wide table {{ border-collapse:collapse; border:0; margin:0; width:max-content; table-layout:auto; display:table;
+.mace-card .mace-wide table {{ border-collapse:collapse; border:0; margin:0; width:auto; table-layout:auto; display:table;
  font-variant-numeric:tabular-nums; font-size:13px; color:inherit; }}
 .mace-card .mace-wide thead tr, .mace-card .mace-wide tbody tr, .mace-card .mace-wide tbody tr:hover {{
  background:transparent; color:inherit; }}
 .mace-card .mace-wide tbody tr:nth-child(even) {{ background:var(--mace-band); }}
 .mace-card .mace-wide th, .mace-card .mace-wide td {{ padding:.22em .8em .22em .4em; text-align:left; vertical-align:top;
- border:0; border-bottom:1px solid var(--mace-line); color:inherit; max-width:32em; white-space:normal;
- overflow-wrap:break-word; }}
-.mace-card .mace-wide th {{ font-weight:600; color:var(--mace-quiet); white-space:nowrap; }}
-.mace-card .mace-wide .mace-number {{ text-align:right; white-space:nowrap; }}
+ border:0; border-bottom:1px solid var(--mace-line); color:inherit; white-space:nowrap; }}
+.mace-card .mace-wide td.mace-long {{ min-width:18em; max-width:32em; white-space:normal; overflow-wrap:break-word; }}
+.mace-card .mace-wide th {{ font-weight:600; color:var(--mace-quiet); }}
+.mace-card .mace-wide .mace-number {{ text-align:right; }}
 .mace-card .mace-badge {{ display:inline-block; border:1px solid; border-radius:.7em; padding:0 .55em; font-size:12px; }}
 .mace-card .mace-proved {{ color:var(--mace-proved); }}
 .mace-card .mace-open {{ color:var(--mace-open); }}
@@ -114,8 +120,12 @@ def table(heads: Sequence[object], rows: Iterable[Sequence[object]], *, numbers:
     """
 
     def cells(tag: str, row: Sequence[object]) -> str:
-        kinds = [' class="mace-number"' if place in numbers else "" for place in range(len(row))]
         shown = [cell if isinstance(cell, Html) else escape(str(cell)) for cell in row]
+        lengths = [len(re.sub(r"<[^>]*>", "", cell)) for cell in shown]
+        kinds = [
+            ' class="mace-number"' if place in numbers else ' class="mace-long"' if length > LONGEST_LINE else ""
+            for place, length in enumerate(lengths)
+        ]
         return "".join(f"<{tag}{kind}>{cell}</{tag}>" for kind, cell in zip(kinds, shown, strict=True))
 
     body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)

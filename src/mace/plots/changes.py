@@ -31,7 +31,7 @@ LEAST_COLUMN = 1.55
 BETWEEN = 0.28
 """Inches for the arrow between two values."""
 
-ARROW = "\u2192"
+BECOMES = "\u2192"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +205,10 @@ class _Block:
         sheet = self.sheet
         if self._natural(track) <= room:
             height, x = self._value(x, y, track, 0, room)
-            sheet.text(x + BETWEEN / 2, y + 0.03, ARROW, BETWEEN, align="center", colour=GREY)
+            sheet.text(x + BETWEEN / 2, y + 0.03, BECOMES, BETWEEN, align="center", colour=GREY)
             return max(height, self._value(x + BETWEEN, y, track, 1, room)[0])
         top = self._value(x, y, track, 0, room)[0] + 0.04
-        sheet.text(x + 0.08, y + top + 0.03, ARROW, BETWEEN, colour=GREY)
+        sheet.text(x + 0.08, y + top + 0.03, BECOMES, BETWEEN, colour=GREY)
         return top + self._value(x + BETWEEN, y + top, track, 1, room - BETWEEN)[0]
 
     def _natural(self, track: Track) -> float:
@@ -285,7 +285,7 @@ def _drawn(explanation: Explanation, number: int, space: FeatureSpace, populatio
     answer = explanation[number - 1]
     tracks = tuple(track_of(change, answer, space, population) for change in answer.changes)
     before, after = (show_value(label) for label in (explanation.prediction, answer.prediction))
-    title = f"{before} {ARROW} {after}"
+    title = f"{before} {BECOMES} {after}"
     is_first = number == 1
     proved = f", {_proved(answer)}{explanation.among if answer.status == Status.OPTIMAL else ''}" if is_first else ""
     about = f"{explanation.distance} distance {answer.distance:.4g}{proved}"

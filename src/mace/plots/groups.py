@@ -37,7 +37,7 @@ OUTCOME_COLOURS: Kinds = {
 LINE_STYLES = ("-", "--", "-.", (0, (5, 1, 1, 1, 1, 1)))
 MARKERS = "osD^vPX*"
 MOST_LEVERS_DRAWN = 12
-MOST_STEPS = 1000
+MOST_CORNERS = 1000
 """Corners of a line over people; more cannot be told apart."""
 
 
@@ -136,8 +136,8 @@ class DistancesDisplay(Display):
 def _steps(ax: Any, values: NDArray[np.float64], end: float, **style: Any) -> None:
     ordered = np.sort(values)
     shares = np.arange(1, len(ordered) + 1) / len(ordered)
-    if len(ordered) > MOST_STEPS:
-        kept = np.unique(np.linspace(0, len(ordered) - 1, MOST_STEPS).round().astype(int))
+    if len(ordered) > MOST_CORNERS:
+        kept = np.unique(np.linspace(0, len(ordered) - 1, MOST_CORNERS).round().astype(int))
         ordered, shares = ordered[kept], shares[kept]
     ax.step(np.concatenate([[0.0], ordered, [end]]), np.concatenate([[0.0], shares, [1.0]]), where="post", **style)
 

@@ -8,7 +8,7 @@ from mace.answer.counterfactual import Counterfactual
 from mace.answer.explanation import Explanation
 from mace.answer.levers import Levers
 from mace.errors import InvalidOption
-from mace.plots.changes import ARROW, GAP, PAGE_MARGIN
+from mace.plots.changes import BECOMES, GAP, PAGE_MARGIN
 from mace.plots.display import BLUE, GREY, PALE, name_of
 from mace.plots.sheet import CHIP_HEIGHT, SMALL_SIZE, Sheet, SheetDisplay
 from mace.space import FeatureSpace
@@ -52,7 +52,7 @@ class MenuDisplay(SheetDisplay):
         y = PAGE_MARGIN
         sheet.text(bars, y, "distance", LONGEST_BAR + 0.6, size=SMALL_SIZE, colour=GREY)
         room = sheet.width - PAGE_MARGIN - chips
-        y += sheet.text(chips, y, f"what changes: feature, now {ARROW} instead", room, size=SMALL_SIZE, colour=GREY)
+        y += sheet.text(chips, y, f"what changes: feature, now {BECOMES} instead", room, size=SMALL_SIZE, colour=GREY)
         longest = max(answer.distance for answer in self.answers) or 1.0
         y += 0.06
         for number, answer in enumerate(self.answers, start=1):
@@ -70,7 +70,7 @@ class MenuDisplay(SheetDisplay):
         x, top, line, room = left, 0.0, 0.0, sheet.width - PAGE_MARGIN - left
         for change in answer.changes:
             before, after = change.texts
-            text = f"{name_of(change.feature, self.space)} {before} {ARROW} {after}"
+            text = f"{name_of(change.feature, self.space)} {before} {BECOMES} {after}"
             width = min(sheet.room_of(text) + 0.2, room)
             if x > left and x + width > left + room:
                 x, top, line = left, top + line + 0.05, 0.0
