@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-LONGEST_LINE = 30
+UNBROKEN = 30
 """Characters of a cell that are never broken into lines."""
 
 _LIGHT = (
@@ -123,7 +123,7 @@ def table(heads: Sequence[object], rows: Iterable[Sequence[object]], *, numbers:
         shown = [cell if isinstance(cell, Html) else escape(str(cell)) for cell in row]
         lengths = [len(re.sub(r"<[^>]*>", "", cell)) for cell in shown]
         kinds = [
-            ' class="mace-number"' if place in numbers else ' class="mace-long"' if length > LONGEST_LINE else ""
+            ' class="mace-number"' if place in numbers else ' class="mace-long"' if length > UNBROKEN else ""
             for place, length in enumerate(lengths)
         ]
         return "".join(f"<{tag}{kind}>{cell}</{tag}>" for kind, cell in zip(kinds, shown, strict=True))
