@@ -13,7 +13,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "questions": ("constraints", "targets", "testing", "problem"),
     "reductions": ("reductions",),
     "search and proof": ("certify", "solvers"),
-    "answers": ("answer", "batch", "letters", "plots"),
+    "answers": ("answer", "batch", "letters", "plots", "notebook"),
     "explainer": ("explainer",),
     "uses": ("datasets", "baselines", "audits", "experiments", "cli"),
 }

@@ -143,6 +143,14 @@ class Counterfactual:
         return None if self._scores is None else self._scores.at(0)
 
     @property
+    def score_texts(self) -> tuple[str, str] | None:
+        """Both scores for people, in as many digits as tell them from the threshold; ``None`` where they are not known."""
+        before, after = self.score_before, self.score
+        if self._scores is None or before is None or after is None:
+            return None
+        return self._scores.shown(before), self._scores.shown(after)
+
+    @property
     def score_of(self) -> str:
         """What is scored: ``"P(good)"``, ``"score of good"``, ``"prediction"``; empty where nothing is."""
         return "" if self._scores is None else self._scores.of

@@ -240,19 +240,23 @@ class Explanation(Sequence[Counterfactual]):
         return as_rich(self)
 
     def _repr_html_(self) -> str:
-        from mace.answer.display import as_html
-
-        return as_html(self)
+        made: str = resolve("mace.notebook:explanation_html")(self)
+        return made
 
     def plot(
-        self, number: int = 1, *, space: FeatureSpace | None = None, population: Any = None, ax: Any = None
+        self,
+        number: int | None = None,
+        *,
+        space: FeatureSpace | None = None,
+        population: Any = None,
+        ax: Any = None,
     ) -> Any:
-        """Draw what to change: each change against the feature's range and the people of ``population``, a frame.
+        """Draw what to change: the score and each change, against the feature's range and the people of ``population``, a frame.
 
         Parameters
         ----------
-        number : int
-            Which counterfactual, 1 for the nearest.
+        number : int, optional
+            Which counterfactual, 1 for the nearest; where not given all of them side by side, at most 12.
         space : FeatureSpace, optional
             Needed only where the explanation was read from JSON.
         population : data frame, optional
@@ -265,9 +269,7 @@ class Explanation(Sequence[Counterfactual]):
         ChangesDisplay
             See :mod:`mace.plots`; its ``ax_`` and ``figure_`` are matplotlib's.
         """
-        made = resolve("mace.plots:ChangesDisplay").from_explanation(
-            self, number, space=space or self.space, population=population
-        )
+        made = resolve("mace.plots:ChangesDisplay").from_explanation(self, number, space=space, population=population)
         return made.plot(ax)
 
     def letter(

@@ -110,9 +110,17 @@ class Audit:
         return as_html(self)
 
     def _repr_html_(self) -> str:
-        from mace.audits.html import body
+        from mace.audits.report import headline, sections
+        from mace.notebook import card, paragraph, table
 
-        return body(self, plots=False)
+        parts = [paragraph(headline(self), kind="title")]
+        for each in sections(self):
+            parts += [
+                paragraph(each.title, kind="title"),
+                paragraph(each.about, kind="quiet"),
+                table(each.heads, each.rows),
+            ]
+        return card(*parts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the audit to an ``.html`` or a ``.json`` file, for its owner alone; it appears once it is whole."""

@@ -19,6 +19,7 @@ from mace.batch.table import Table
 from mace.batch.worker import failed, not_asked
 from mace.errors import MaceError
 from mace.problem import INTERRUPTED, Status
+from mace.registry import resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,25 @@ class Batch(Sequence[Explanation]):
 
     def __repr__(self) -> str:
         return f"<Batch: {self}>"
+
+    def _repr_html_(self) -> str:
+        made: str = resolve("mace.notebook:batch_html")(self)
+        return made
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the answers of everyone: how many rows are proved, how far the nearest answers are, which features they change.
+
+        Parameters
+        ----------
+        axes : three matplotlib axes, optional
+            Where to draw; new ones where not given.
+
+        Returns
+        -------
+        BatchDisplay
+            See :mod:`mace.plots`; its ``save(path)`` writes a picture.
+        """
+        return resolve("mace.plots:BatchDisplay").from_batch(self).plot(axes)
 
     def id_of(self, number: int) -> Any:
         """Return what identifies a row, counted from 0; ``None`` where no column was named."""

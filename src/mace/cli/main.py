@@ -10,7 +10,6 @@ import sys
 import typer
 from rich.console import Console
 
-from mace.cli import letters as letters
 from mace.cli.commands import ANSWERED, UNDECIDED, app
 from mace.cli.console import PlainConsole, shortened
 from mace.errors import MaceError

@@ -16,9 +16,10 @@ def optional(name: str, *, extra: str | None = None) -> Any:
     MissingPackage
         It is not installed; the message has the command that installs it.
     """
+    package = name.partition(".")[0]
     try:
         return importlib.import_module(name)
     except ImportError as error:
         raise MissingPackage(
-            f"{name} is not installed. Install it with: pip install mace-xai[{extra or name}]"
+            f"{package} is not installed. Install it with: pip install 'mace-xai[{extra or package}]'"
         ) from error

@@ -1,17 +1,41 @@
-"""What every display shares: the axes, the colours, a missing matplotlib."""
+"""What every display shares: the axes, the colours, names and texts, files, a missing matplotlib."""
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import Any
 
+from mace.disk import whole_file
+from mace.errors import InvalidOption
 from mace.models.package import optional
+from mace.space import FeatureSpace
 
-BLUE, ORANGE, GREEN, RED, GREY = "#3b6fb6", "#e08a1e", "#2e8b57", "#b5423c", "#9aa0a6"
-"""Colours that are told apart also by those who see few of them, each with a lightness of its own."""
+BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE = "#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7"
+"""The colours of Okabe and Ito, which are told apart also by those who see few colours."""
 
+INK, GREY, PALE, RUST = "#1a1a1a", "#63676d", "#d5d8dc", "#ab4400"
+"""Of texts, of small print, of lines behind, and of texts about what is marked in vermilion."""
+
+PICTURES = (".svg", ".png", ".pdf")
+"""The kinds of files that a display is saved to."""
+
+PAGE_WIDTH = 7.5
+"""Inches: what fits a page."""
 
 _OBEYED = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def name_of(feature: str, space: FeatureSpace | None = None) -> str:
+    """Return what people call a feature: every plot asks here."""
+    return feature
+
+
+def clean(text: object, most: int = 200) -> str:
+    """Return a text in which control characters are question marks, cut where it is longer than ``most`` characters."""
+    shown = _OBEYED.sub("?", str(text))
+    return shown if len(shown) <= most else shown[: most - 1] + "\u2026"
 
 
 def plain(text: object, most: int = 40) -> str:
@@ -19,10 +43,16 @@ def plain(text: object, most: int = 40) -> str:
 
     Control characters are question marks, and what is longer than ``most`` characters is cut.
     """
-    shown = _OBEYED.sub("?", str(text))
-    shown = shown if len(shown) <= most else shown[: most - 1] + "\u2026"
-    shown = shown.replace("$", "\\$")
+    shown = clean(text, most).replace("$", "\\$")
     return f" {shown}" if shown.startswith("_") else shown
+
+
+def check_picture(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a picture; refuse a kind of file that is none."""
+    file = Path(path)
+    if file.suffix not in PICTURES:
+        raise InvalidOption(f"{file.name}: unknown kind of picture. Accepted: {', '.join(PICTURES)}.")
+    return file
 
 
 class Display:
@@ -36,15 +66,39 @@ class Display:
         Where it was drawn last.
     """
 
-    size: tuple[float, float] = (7.0, 4.0)
+    size: tuple[float, float] = (PAGE_WIDTH, 4.0)
     ax_: Any
     figure_: Any
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw on the axes given, or on new ones, and return the display."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Draw anew, in the size that suits, and write an ``.svg``, ``.png`` or ``.pdf`` file: the same bytes for the same data.
+
+        The file is for its owner alone and appears once it is whole. No window is needed.
+        """
+        file = check_picture(path)
+        matplotlib = optional("matplotlib", extra="plot")
+        figure = optional("matplotlib.figure", extra="plot").Figure(figsize=self.size, layout="constrained")
+        with matplotlib.rc_context({"svg.hashsalt": "mace", "svg.fonttype": "none"}):
+            self.plot(self._new_axes(figure))
+            dated = (
+                {"CreationDate": None} if file.suffix == ".pdf" else {"Date": None} if file.suffix == ".svg" else None
+            )
+            with whole_file(file) as whole:
+                figure.savefig(whole, format=file.suffix[1:], dpi=150, metadata=dated)
+
+    def _new_axes(self, figure: Any) -> Any:
+        """Return axes that fill a figure."""
+        return figure.subplots()
 
     def _axes(self, ax: Any) -> Any:
         """Return the axes to draw on: those given, or new ones of a size that suits."""
         if ax is None:
             pyplot = optional("matplotlib.pyplot", extra="plot")
-            _, ax = pyplot.subplots(figsize=self.size, layout="constrained")
+            ax = self._new_axes(pyplot.figure(figsize=self.size, layout="constrained"))
         self.ax_, self.figure_ = ax, ax.figure
         for side in ("top", "right"):
             ax.spines[side].set_visible(False)

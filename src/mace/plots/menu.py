@@ -1,78 +1,79 @@
-"""A menu: alternatives side by side, what each changes and how far it is."""
+"""A menu: alternatives below each other, how far each is and what it changes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mace.answer.counterfactual import Counterfactual
 from mace.answer.explanation import Explanation
 from mace.answer.levers import Levers
 from mace.errors import InvalidOption
-from mace.plots.display import BLUE, GREY, Display, plain
+from mace.plots.changes import BECOMES, GAP, PAGE_MARGIN
+from mace.plots.display import BLUE, GREY, PALE, name_of
+from mace.plots.sheet import CHIP_HEIGHT, SMALL_SIZE, Sheet, SheetDisplay
+from mace.space import FeatureSpace
+
+LONGEST_BAR = 1.1
+"""Inches, of the alternative that is farthest."""
 
 
-class MenuDisplay(Display):
-    """Alternatives side by side.
+class MenuDisplay(SheetDisplay):
+    """Alternatives below each other: a bar for the distance, and a chip a change.
 
     Parameters
     ----------
     answers : sequence of Counterfactual
         Nearest first.
+    space : FeatureSpace, optional
+        The features.
     """
 
-    def __init__(self, answers: Sequence[Counterfactual]) -> None:
+    def __init__(self, answers: Sequence[Counterfactual], space: FeatureSpace | None = None) -> None:
         if not answers:
             raise InvalidOption("plot: there is no counterfactual to draw.")
         self.answers = tuple(answers)
+        self.space = space
         seen = dict.fromkeys(change.feature for answer in self.answers for change in answer.changes)
         self.features = tuple(seen)
-        self.size = (2.2 + 1.5 * len(self.answers), 1.6 + 0.45 * len(self.features))
 
     @classmethod
     def from_explanation(cls, explanation: Explanation) -> MenuDisplay:
         """Return the menu of an explanation with several counterfactuals."""
-        return cls(tuple(explanation))
+        return cls(tuple(explanation), explanation.space)
 
     @classmethod
     def from_levers(cls, levers: Levers) -> MenuDisplay:
         """Return the menu of the smallest sets of features that suffice."""
         return cls(tuple(lever.counterfactual for lever in levers.levers))
 
-    def plot(self, ax: Any = None) -> MenuDisplay:
-        """Draw a column an alternative: its distance above, and below what each feature becomes."""
-        ax = self._axes(ax)
-        for side in ("left", "bottom"):
-            ax.spines[side].set_visible(False)
-        rows = {feature: -1 - number for number, feature in enumerate(self.features)}
+    def _draw(self, sheet: Sheet) -> float:
+        bars = PAGE_MARGIN + 0.35
+        chips = bars + LONGEST_BAR + 0.75
+        y = PAGE_MARGIN
+        sheet.text(bars, y, "distance", LONGEST_BAR + 0.6, size=SMALL_SIZE, colour=GREY)
+        room = sheet.width - PAGE_MARGIN - chips
+        y += sheet.text(chips, y, f"what changes: feature, now {BECOMES} instead", room, size=SMALL_SIZE, colour=GREY)
         longest = max(answer.distance for answer in self.answers) or 1.0
-        for column, answer in enumerate(self.answers):
-            ax.bar(column, 0.9 * answer.distance / longest, bottom=-0.3, color=BLUE, width=0.5)
-            ax.text(
-                column,
-                0.9 * answer.distance / longest - 0.25,
-                f"{answer.distance:.3g}",
-                ha="center",
-                va="bottom",
-                fontsize=9,
-            )
-            for change in answer.changes:
-                text = f"{change.arrow} {_short(change.texts[1])}"
-                ax.text(column, rows[change.feature], plain(text), ha="center", va="center", fontsize=9, color=BLUE)
-        for feature, height in rows.items():
-            ax.axhline(height + 0.5, color=GREY, lw=0.5)
-            before = next(c.texts[0] for a in self.answers for c in a.changes if c.feature == feature)
-            said = f"{plain(feature)}\nnow {plain(_short(before))}"
-            ax.text(-0.75, height, said, ha="right", va="center", fontsize=9)
-        ax.text(-0.75, 0.1, "distance", ha="right", va="center", fontsize=9)
-        ax.set_xticks(range(len(self.answers)), [f"{number}." for number in range(1, len(self.answers) + 1)])
-        ax.xaxis.tick_top()
-        ax.tick_params(length=0)
-        ax.set_yticks([])
-        ax.set_xlim(-0.7, len(self.answers) - 0.3)
-        ax.set_ylim(-len(self.features) - 0.6, 0.95)
-        return self
+        y += 0.06
+        for number, answer in enumerate(self.answers, start=1):
+            sheet.line([PAGE_MARGIN, sheet.width - PAGE_MARGIN], [y, y], color=PALE, lw=0.7, zorder=0)
+            y += 0.07
+            sheet.text(PAGE_MARGIN, y + 0.03, f"{number}.", 0.35, bold=True)
+            length = LONGEST_BAR * answer.distance / longest
+            sheet.box(bars, y + 0.03, length, 0.15, facecolor=BLUE, lw=0)
+            sheet.text(bars + length + 0.07, y + 0.03, f"{answer.distance:.3g}", 0.6)
+            y += self._changes(sheet, chips, y, answer) + 0.07
+        return y + PAGE_MARGIN - 0.05
 
-
-def _short(text: str) -> str:
-    return text if len(text) <= 14 else text[:13] + "\u2026"
+    def _changes(self, sheet: Sheet, left: float, y: float, answer: Counterfactual) -> float:
+        """Draw a chip a change, in as many lines as that takes, and return their height."""
+        x, top, line, room = left, 0.0, 0.0, sheet.width - PAGE_MARGIN - left
+        for change in answer.changes:
+            before, after = change.texts
+            text = f"{name_of(change.feature, self.space)} {before} {BECOMES} {after}"
+            width = min(sheet.room_of(text) + 0.2, room)
+            if x > left and x + width > left + room:
+                x, top, line = left, top + line + 0.05, 0.0
+            _, height = sheet.chip(x, y + top, text, room, is_new=None, most=3)
+            x, line = x + width + 0.5 * GAP, max(line, height)
+        return max(top + line, CHIP_HEIGHT)

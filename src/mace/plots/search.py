@@ -14,7 +14,8 @@ from mace.answer.counterfactual import show_value
 from mace.answer.explanation import Explanation
 from mace.distances import as_distance, distance_up
 from mace.errors import InvalidOption
-from mace.plots.display import BLUE, GREEN, ORANGE, Display, plain
+from mace.models.package import optional
+from mace.plots.display import BLUE, GREEN, VERMILION, Display, name_of, plain
 from mace.space import Date, FeatureSpace, Integer, Real
 
 
@@ -58,7 +59,7 @@ class BoundsDisplay(Display):
         if milliseconds[has].size == 1:  # a point is no line
             milliseconds, lowers = np.append(milliseconds, 1.05 * milliseconds[-1]), np.append(lowers, lowers[-1])
             uppers, has = np.append(uppers, uppers[-1]), np.append(has, True)
-        ax.step(milliseconds, lowers, where="post", color=GREEN, lw=1.8, label="proved: nothing nearer")
+        ax.step(milliseconds, lowers, where="post", color=GREEN, lw=1.8, ls="--", label="proved: nothing nearer")
         if has.any():
             ax.step(milliseconds[has], uppers[has], where="post", color=BLUE, lw=1.8, label="in hand")
             ax.fill_between(milliseconds[has], lowers[has], uppers[has], step="post", color=BLUE, alpha=0.12)
@@ -159,11 +160,10 @@ class BoundaryDisplay(Display):
 
     def plot(self, ax: Any = None) -> BoundaryDisplay:
         """Draw the decisions as areas, and the person, the answer and the ball on them."""
-        from matplotlib.colors import ListedColormap
-        from matplotlib.lines import Line2D
-        from matplotlib.patches import Patch
-
         ax = self._axes(ax)
+        colormap = optional("matplotlib.colors", extra="plot").ListedColormap
+        line = optional("matplotlib.lines", extra="plot").Line2D
+        patch = optional("matplotlib.patches", extra="plot").Patch
         known = sorted(set(self.labels.ravel().tolist()), key=str)
         codes = np.vectorize(known.index)(self.labels)
         tints = ["#f3e3c9", "#cfe3f5", "#d9efdc", "#eadcf2", "#f2d9d9", "#e6e6e6"]
@@ -172,32 +172,42 @@ class BoundaryDisplay(Display):
             self.x,
             self.y,
             codes,
-            cmap=ListedColormap(colours),
+            cmap=colormap(colours),
             vmin=-0.5,
             vmax=len(known) - 0.5,
             shading="nearest",
             rasterized=True,
         )
         marks: list[Any] = [
-            Patch(color=colour, label=plain(show_value(label))) for colour, label in zip(colours, known, strict=True)
+            patch(color=colour, label=plain(show_value(label))) for colour, label in zip(colours, known, strict=True)
         ]
         if self.lower > 0:
             ax.contour(self.x, self.y, self.distances, levels=[self.lower], colors=[GREEN], linewidths=1.8)
-            marks.append(Line2D([], [], color=GREEN, lw=1.8, label="proved: nothing inside"))
-        ax.plot(*self.before, "o", color=ORANGE, ms=8, zorder=3)
-        marks.append(Line2D([], [], color=ORANGE, marker="o", ls="", label="now"))
+            marks.append(line([], [], color=GREEN, lw=1.8, label="proved: nothing inside"))
+        ring = {"color": VERMILION, "marker": "o", "ls": "", "ms": 8, "mfc": "white", "mew": 1.8}
+        ax.plot(*self.before, zorder=3, **ring)
+        marks.append(line([], [], label="now", **ring))
         if self.after is not None:
             style = {"arrowstyle": "-|>", "color": BLUE, "lw": 1.8, "shrinkA": 5, "shrinkB": 4}
             if self.after != self.before:
                 ax.annotate("", xy=self.after, xytext=self.before, arrowprops=style, zorder=3)
-            ax.plot(*self.after, "o", color=BLUE, ms=8, zorder=4)
-            marks.append(Line2D([], [], color=BLUE, marker="o", ls="", label="instead"))
+            diamond = {"color": BLUE, "marker": "D", "ls": "", "ms": 6}
+            ax.plot(*self.after, zorder=4, **diamond)
+            marks.append(line([], [], label="instead", **diamond))
         if self.others:
-            others = plain(", ".join(self.others), most=120)
-            ax.set_title(f"The answer changes {others} too, which is not shown.", loc="left", fontsize=9)
-        ax.set_xlabel(plain(self.names[0]))
-        ax.set_ylabel(plain(self.names[1]))
-        ax.legend(handles=marks, frameon=True, fontsize=9, loc="best")
+            others = plain(", ".join(map(name_of, self.others)), most=50)
+            ax.set_title(f"The answer also changes what is not shown: {others}", loc="left", fontsize=9)
+        ax.set_xlabel(plain(name_of(self.names[0])))
+        ax.set_ylabel(plain(name_of(self.names[1])))
+        ax.legend(
+            handles=marks,
+            frameon=False,
+            fontsize=8,
+            ncols=5,
+            loc="upper left",
+            bbox_to_anchor=(0, -0.1),
+            borderaxespad=0,
+        )
         return self
 
 

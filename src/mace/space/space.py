@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mace.disk import parse_json
 from mace.errors import InvalidRow, InvalidSpace, cut, did_you_mean
+from mace.registry import resolve
 from mace.space.dates import Date
 from mace.space.dtypes import LEVEL_DTYPES, Category
 from mace.space.features import (
@@ -161,6 +162,10 @@ class FeatureSpace(Mapping[str, Feature]):
         inside = ", ".join(f"{name!r}: {_show_feature(feature)}" for name, feature in self.items())
         marked = f".protect({', '.join(map(repr, self.protected))})" if self.protected else ""
         return f"FeatureSpace({{{inside}}}){marked}"
+
+    def _repr_html_(self) -> str:
+        made: str = resolve("mace.notebook:space_html")(self)
+        return made
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,0 +1,6 @@
+"""Notebooks: one look for explanations, batches, spaces and audits, which show themselves by ``_repr_html_``."""
+
+from mace.notebook.look import badge, card, paragraph, table
+from mace.notebook.shown import batch_html, explanation_html, space_html
+
+__all__ = ["badge", "batch_html", "card", "explanation_html", "paragraph", "space_html", "table"]
