@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, Unpack
 
 from mace.answer.conflicts import Undecided
 from mace.answer.costs import costs
@@ -37,6 +37,7 @@ from mace.models import Reading
 from mace.models.live import Block, LiveModel
 from mace.models.reading import FurtherFeatures
 from mace.problem import Problem, Progress, Status
+from mace.slips import METHODS, knows_its_options, no_attribute
 from mace.solvers import choose
 from mace.space import FeatureSpace, Point, Row, Scalar
 from mace.targets import of_label, reached
@@ -108,6 +109,7 @@ class Explainer:
     distance 0.08, proved at least 0.08 (optimal)
     """
 
+    @knows_its_options
     def __init__(
         self,
         model: Any,
@@ -117,9 +119,11 @@ class Explainer:
         unread: str | None = None,
         outside: Outside = "error",
     ) -> None:
+        if isinstance(model, FeatureSpace):
+            raise InvalidSpace("The space comes second: mace.Explainer(model, space).")
         if not isinstance(space, FeatureSpace):
             raise InvalidSpace(
-                f"space is a {type(space).__name__}; give a FeatureSpace, e.g. FeatureSpace.from_frame(X_train)."
+                f"space is a {type(space).__name__}; give a FeatureSpace, e.g. mace.FeatureSpace.from_frame(X_train)."
             )
         self.model = model
         try:
@@ -160,6 +164,9 @@ class Explainer:
         asked = " (not read, only asked)" if self._live.is_unread else ""
         return f"<Explainer: {self._reading.family}{asked}, {len(self.space)} features, predicts {says}{causes}>"
 
+    def __getattr__(self, name: str) -> NoReturn:
+        raise no_attribute("the explainer", name, METHODS, (each for each in dir(type(self)) if each[0] != "_"))
+
     def __reduce__(self) -> tuple[Callable[..., Explainer], tuple[Any, FeatureSpace, Causal | None]]:
         """Pickle the model and the space; the model is read anew, and the same, where it is unpickled."""
         is_plain = self.unread is None and self.outside == "error"
@@ -195,6 +202,7 @@ class Explainer:
         wanted = of_label(target, self.classes)
         return bool(reached(wanted, self._reading, factual, self._reading.ask([factual])[0]))
 
+    @knows_its_options
     def explain(
         self,
         row: Row,
@@ -546,6 +554,7 @@ class Explainer:
         found = costs(space, as_distance(distance).from_factual(space, factual), factual)
         return pd.DataFrame(found, columns=["feature", "change", "distance"])
 
+    @knows_its_options
     @_watched
     def levers(
         self,

@@ -1,11 +1,12 @@
-"""The command line: ``mace demo``, ``mace explain``, ``mace batch``, ``mace verify``, ``mace list``, ``mace reproduce``,
-``mace warmup``.
+"""The command line: ``mace demo``, ``mace space``, ``mace explain``, ``mace batch``, ``mace audit``, ``mace verify``, ``mace list``,
+``mace reproduce``, ``mace warmup``.
 
 Exit codes: 0 answered or valid, 1 a proved no (no counterfactual exists; a certificate is refuted), 2 any ``MaceError`` or
 bad usage, 3 undecided, 70 an internal error.
 """
 
+from mace.cli import spaces
 from mace.cli.commands import app
 from mace.cli.main import main
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "spaces"]

@@ -68,7 +68,7 @@ def find_row(path: Path, row: str, column: str | None, space: FeatureSpace) -> d
     if column is None:
         if re.fullmatch(r"-?[0-9]{1,30}", row) is None:
             raise InvalidOption(
-                f"--row {row!r:.40}: give a number counted from 0, or --id with the column that holds it."
+                f"--row {row!r:.40}: give a number counted from 0, or --id with the column that holds it. All rows are for mace batch."
             )
         return read_row(path, int(row), space)
     found = [cells for cells, (own,) in _rows(path, space, [column], "--id") if own == row]

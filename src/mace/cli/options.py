@@ -55,7 +55,7 @@ class Asked:
         Path,
         typer.Option(help="The model file: .skops, .onnx, a booster's own file, or .joblib and .pkl with --trust."),
     ]
-    space: Annotated[Path, typer.Option(help="The feature space, as FeatureSpace.to_json() wrote it.")]
+    space: Annotated[Path, typer.Option(help="The feature space, as `mace space` or FeatureSpace.to_json() wrote it.")]
     distance: Annotated[str, typer.Option(help="l0, l1, l2 or linf.")] = "l1"
     weights: Annotated[
         str,
@@ -132,9 +132,10 @@ class Asked:
         from mace.constraints import decreases, fixed, increases, only
         from mace.constraints.files import load_constraints
 
-        makers = (fixed, self.fix), (only, self.only), (increases, self.increase), (decreases, self.decrease)
+        makers = {"fix": fixed, "only": only, "increase": increases, "decrease": decreases}
+        lists = {option: features_of(f"--{option}", getattr(self, option), space) for option in makers}
         return [
-            *(make(*listed(names)) for make, names in makers if listed(names)),
+            *(makers[option](*names) for option, names in lists.items() if names),
             *(self.rule or ()),
             *(load_constraints(self.constraints, space) if self.constraints is not None else ()),
         ]
@@ -218,9 +219,30 @@ def asks(command: Callable[..., int]) -> Callable[..., int]:
     return run
 
 
+_MODEL = "a model, which is --model {0}. "
+_ROWS = "a table of rows, which is --data {0}. "
+_TABLE = "no CSV file; save it as one, e.g. pandas.read_{1}('{{0}}').to_csv('people.csv', index=False)."
+WRONG_KINDS = {
+    "--model": dict.fromkeys(
+        (".csv", ".tsv", ".parquet", ".xlsx"),
+        _ROWS + "A model is a .skops, .onnx or booster's file, or a pickle with --trust.",
+    ),
+    "--space": dict.fromkeys((".skops", ".onnx", ".pkl", ".joblib"), _MODEL + "The space is a .json file.")
+    | {".csv": _ROWS + "Make the space of it: mace space {0} --out space.json."},
+    "--data": dict.fromkeys((".skops", ".onnx", ".pkl", ".joblib"), _MODEL + "The rows are a .csv file.")
+    | {".parquet": _TABLE.format("", "parquet"), ".xlsx": _TABLE.format("", "excel")},
+}
+"""What is said of files that belong to another option, by option and ending."""
+
+
 def check_file(option: str, path: Path | None) -> None:
-    """Refuse a file to read that is not there."""
-    if path is None or (path.exists() and not path.is_dir()):
+    """Refuse a file to read that is not there, or of a kind that another option takes."""
+    if path is None:
+        return
+    if path.exists() and not path.is_dir():
+        wrong = WRONG_KINDS.get(option, {}).get(path.suffix.lower())
+        if wrong is not None:
+            raise InvalidOption(f"{option}: {path.name} is {wrong.format(path)}")
         return
     if path.is_dir():
         raise InvalidOption(f"{option}: {path} is a folder; give a file.")
@@ -234,6 +256,16 @@ def check_folder(option: str, path: Path | None) -> None:
         raise InvalidOption(f"{option}: there is no folder {path.parent} for {path.name}.")
     if path is not None and path.is_dir():
         raise InvalidOption(f"{option}: {path} is a folder; give a file.")
+
+
+def features_of(option: str, text: str, space: FeatureSpace) -> list[str]:
+    """Return the features of a comma-separated list; what is none is refused."""
+    names = listed(text)
+    for name in names:
+        if name not in space:
+            commas = "" if len(name.split()) == 1 else " Names are separated by commas."
+            raise InvalidOption(f"{option}: there is no feature {name!r:.80}.{did_you_mean(name, space)}{commas}")
+    return names
 
 
 def listed(text: str) -> list[str]:
