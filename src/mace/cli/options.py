@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mace.cli.completion import choices, columns, features
 from mace.errors import InvalidOption, did_you_mean
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ MOST_SECONDS_A_ROW = 30.0
 """The deadline of a row where none is given."""
 
 SecondsForRow = Annotated[
-    float, typer.Option(help="Seconds for a row; what is found by then is given without a proof.")
+    float, typer.Option(help="Seconds for a row: the best answer by then is given, and that it is not proved.")
 ]
 Data = Annotated[
     Path, typer.Option(help="A CSV file with the rows, in the original features; may have further columns.")
@@ -42,7 +43,10 @@ Data = Annotated[
 RowOf = Annotated[
     str, typer.Option("--row", help="Which row of the CSV file, counted from 0; or, with --id, its value there.")
 ]
-IdOfRow = Annotated[str | None, typer.Option("--id", help="A column of the CSV file by which --row finds the row.")]
+IdOfRow = Annotated[
+    str | None,
+    typer.Option("--id", help="A column of the CSV file by which --row finds the row.", autocompletion=columns),
+]
 Jobs = Annotated[int, typer.Option(help="Processes; -1 for one a core.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Unpickle the model: runs whatever code the file holds.")]
 
@@ -56,7 +60,7 @@ class Asked:
         typer.Option(help="The model file: .skops, .onnx, a booster's own file, or .joblib and .pkl with --trust."),
     ]
     space: Annotated[Path, typer.Option(help="The feature space, as `mace space` or FeatureSpace.to_json() wrote it.")]
-    distance: Annotated[str, typer.Option(help="l0, l1, l2 or linf.")] = "l1"
+    distance: Annotated[str, typer.Option(help="l0, l1, l2 or linf.", autocompletion=choices("distance"))] = "l1"
     weights: Annotated[
         str,
         typer.Option(
@@ -67,12 +71,21 @@ class Asked:
         Path | None,
         typer.Option(help="A CSV file of people for --weights mad or percentile; those of --data where not given."),
     ] = None
-    fix: Annotated[str, typer.Option(help="Features that stay, comma-separated.")] = ""
-    only: Annotated[str, typer.Option(help="The only features that may change, comma-separated.")] = ""
-    increase: Annotated[str, typer.Option(help="Features that may only increase, comma-separated.")] = ""
-    decrease: Annotated[str, typer.Option(help="Features that may only decrease, comma-separated.")] = ""
+    fix: Annotated[str, typer.Option(help="Features that stay, comma-separated.", autocompletion=features)] = ""
+    only: Annotated[
+        str, typer.Option(help="The only features that may change, comma-separated.", autocompletion=features)
+    ] = ""
+    increase: Annotated[
+        str, typer.Option(help="Features that may only increase, comma-separated.", autocompletion=features)
+    ] = ""
+    decrease: Annotated[
+        str, typer.Option(help="Features that may only decrease, comma-separated.", autocompletion=features)
+    ] = ""
     rule: Annotated[
-        list[str] | None, typer.Option(help='A constraint in words, e.g. "age >= old.age"; may be given several times.')
+        list[str] | None,
+        typer.Option(
+            metavar="<rule>", help='A constraint in words, e.g. "age >= old.age"; may be given several times.'
+        ),
     ] = None
     constraints: Annotated[
         Path | None,
@@ -81,13 +94,19 @@ class Asked:
     outside: Annotated[
         str,
         typer.Option(
-            help="Rows outside the space: error, keep (their values may stay), or widen (the ranges, for them)."
+            help="Rows outside the space: error, keep (their values may stay), or widen (the ranges, for them).",
+            autocompletion=choices("outside"),
         ),
     ] = "error"
-    solver: Annotated[str, typer.Option(help="auto, or a name from `mace list solvers`.")] = "auto"
+    solver: Annotated[
+        str, typer.Option(help="auto, or a name from `mace list solvers`.", autocompletion=choices("solver"))
+    ] = "auto"
     unread: Annotated[
         str | None,
-        typer.Option(help="search: a model that cannot be read is asked only, and answers are not proved nearest."),
+        typer.Option(
+            help="search: a model that cannot be read is asked only, and answers are not proved nearest.",
+            autocompletion=choices("unread"),
+        ),
     ] = None
     trust: Trust = False
 
@@ -160,8 +179,9 @@ class Answers:
     cause: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="<equation>",
             help='An equation by which an effect follows, e.g. "savings = 0.3 * income"; may be given several times. '
-            "Only actions cost then."
+            "Only actions cost then.",
         ),
     ] = None
     accuracy: Annotated[float, typer.Option(help="How far apart the bounds may stay.")] = 1e-6

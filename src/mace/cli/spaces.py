@@ -25,19 +25,27 @@ MOST_LINES = 40
 def space(
     data: Annotated[Path, typer.Argument(help="A CSV file of people, as the model was fitted on, or of all of them.")],
     label: Annotated[str, typer.Option(help="The column that the model predicts: no feature.")] = "",
-    drop: Annotated[str, typer.Option(help="Further columns that are no features, comma-separated: ids, dates.")] = "",
+    drop: Annotated[
+        str,
+        typer.Option(help="Further columns that are no features, comma-separated: ids, names."),
+    ] = "",
     ordered: Annotated[
         list[str] | None,
         typer.Option(
-            help='Levels in ascending order, e.g. "education=primary,secondary,degree"; may be given several times.'
+            metavar="<column=levels>",
+            help='Levels in ascending order, e.g. "education=primary,secondary,degree"; may be given several times.',
         ),
     ] = None,
     protect: Annotated[
-        str, typer.Option(help="Features that nobody should be told to change, comma-separated: age, sex.")
+        str,
+        typer.Option(help="Features that nobody should be told to change, comma-separated: age, sex."),
     ] = "",
     out: Annotated[Path | None, typer.Option(help="Write the space here; printed where not given.")] = None,
 ) -> int:
-    """Write the feature space of a CSV file as JSON, for --space of the other commands. What was guessed is said on the standard error."""
+    """Write the feature space of a CSV file.
+
+    It is JSON, for --space of the other commands. What was guessed, and what to check, is said on the standard error.
+    """
     check_file("DATA", data)
     check_folder("--out", out)
     made, rows = space_of(data, [*listed(label), *listed(drop)], ordered or (), listed(protect))
