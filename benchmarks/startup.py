@@ -2,9 +2,9 @@
 
     python benchmarks/startup.py [--times 5]
 
-Each command runs several times, in turns with ``python -c "import sklearn.ensemble"``, which no user of these models is spared. CPU is that of
-the process and its children, user and system; "ratio" divides the median by that of the import. The least wall time is given too: on a
-shared machine the median of wall times says more about the neighbours. German credit data.
+Each command runs several times, in turns with ``python -c "import sklearn.ensemble"``, which no user of these models is spared. CPU is
+that of the process and its children, user and system; "ratio" divides the median by that of the import. The least wall time is given
+too: on a shared machine the median of wall times says more about the neighbours. German credit data.
 """
 
 from __future__ import annotations

@@ -228,6 +228,12 @@ def audit(
         list[Path] | None,
         typer.Option(metavar="<path>", help="Write the report here: .html or .json; may be given twice."),
     ] = None,
+    pictures: Annotated[
+        bool, typer.Option(help="Whether the .html report has pictures, for which matplotlib is needed.")
+    ] = True,
+    date: Annotated[
+        str | None, typer.Option(help="The day that the report bears, as in 2026-02-28; today where not given.")
+    ] = None,
 ) -> int:
     """Compare groups of people.
 
@@ -238,7 +244,7 @@ def audit(
     from mace.cli.targets import target_of
     from mace.cli.waiting import waiting
 
-    check_reports(out or ())
+    check_reports(out or (), pictures=pictures)
     if read_causes(None, asked.constraints) is not None:
         raise InvalidOption(f"{asked.constraints}: an audit is of rows, without [causes]. Leave that table out.")
     with waiting("reading the model"):
@@ -260,11 +266,14 @@ def audit(
         resamples=resamples,
         seed=seed,
         progress=True,
+        model_name=asked.model.name,
+        data_name=data.name,
+        date=date,
     )
     console = PlainConsole()
     console.print(made)
     for path in out or ():
-        made.save(path)
+        made.save(path, pictures=pictures)
         console.print(f"Report: {path}", soft_wrap=True)
     if made.everyone.outcomes["unknown"]:
         note("Note", [late_rows(made.everyone.outcomes["unknown"], time_limit)])
