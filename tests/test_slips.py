@@ -38,7 +38,7 @@ def test_hints_name_only_what_there_is() -> None:
     explainer, explanation = names()["explainer"], names()["explanation"]
     for table, owner in ((ours.NAMES, mace), (ours.METHODS, explainer), (ours.ANSWERS, explanation)):
         assert not [name for name in table if hasattr(owner, name)], "a name that there is needs no hint"
-    for text in [*ours.NAMES.values(), *ours.METHODS.values(), *ours.ANSWERS.values(), *ours.OPTIONS.values()]:
+    for text in [*ours.NAMES.values(), *ours.METHODS.values(), *ours.ANSWERS.values(), *ours.OPTION_SLIPS.values()]:
         for call in text.split("mace.")[1:]:
             first = call.split("(")[0].split(".")[0]
             assert first in mace.__all__ or first == "audits", text

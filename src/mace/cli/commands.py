@@ -30,7 +30,10 @@ from mace.cli.options import (
 from mace.errors import InvalidOption
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mace.answer.explanation import Explanation
+    from mace.audits import Audit
     from mace.certify.verdict import Verdict
 
 ANSWERED, PROVED_NO, UNDECIDED = 0, 1, 3
@@ -240,18 +243,15 @@ def audit(
     Who has recourse, how far it is, by which features, and at what price for protecting some of them.
     """
     from mace.audits import audit as make
-    from mace.cli.files import check_reports, read_causes, read_people
+    from mace.cli.files import check_reports, read_people
     from mace.cli.targets import target_of
     from mace.cli.waiting import waiting
 
     check_reports(out or (), pictures=pictures)
-    if read_causes(None, asked.constraints) is not None:
-        raise InvalidOption(f"{asked.constraints}: an audit is of rows, without [causes]. Leave that table out.")
+    _refuse_causes(asked.constraints)
     with waiting("reading the model"):
         explainer = asked.explainer()
-        people = read_people(data, explainer.space, listed(groups))
-    if rows is not None and rows < len(people):
-        people = people.sample(rows, random_state=seed).sort_index()
+        people = drawn(read_people(data, explainer.space, listed(groups)), rows, seed)
     made = make(
         explainer,
         people,
@@ -270,9 +270,26 @@ def audit(
         data_name=data.name,
         date=date,
     )
+    return _reported(made, out or (), pictures, time_limit)
+
+
+def _refuse_causes(path: Path | None) -> None:
+    from mace.cli.files import read_causes
+
+    if read_causes(None, path) is not None:
+        raise InvalidOption(f"{path}: an audit is of rows, without [causes]. Leave that table out.")
+
+
+def drawn(people: Any, rows: int | None, seed: int) -> Any:
+    """Return so many people of a frame, drawn at random, in its order."""
+    return people if rows is None or rows >= len(people) else people.sample(rows, random_state=seed).sort_index()
+
+
+def _reported(made: Audit, out: Iterable[Path], pictures: bool, time_limit: float) -> int:
+    """Print and write an audit, and return its exit code."""
     console = PlainConsole()
     console.print(made)
-    for path in out or ():
+    for path in out:
         made.save(path, pictures=pictures)
         console.print(f"Report: {path}", soft_wrap=True)
     if made.everyone.outcomes["unknown"]:

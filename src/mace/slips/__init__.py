@@ -25,7 +25,7 @@ _EXPLAINER = "mace.Explainer(model, space)"
 _SPACE = "mace.FeatureSpace.from_frame(X_train)"
 _BEST = "explanation[0], the nearest"
 
-OPTIONS = {
+OPTION_SLIPS = {
     "desired_class": _TARGET,
     "target_class": _TARGET,
     "label": _TARGET,
@@ -173,7 +173,7 @@ def instead(name: str, table: Mapping[str, str], known: Iterable[str] = ()) -> s
 
     Examples
     --------
-    >>> instead("timeout", OPTIONS)
+    >>> instead("timeout", OPTION_SLIPS)
     ' Write time_limit=30.'
     >>> instead("explian", NAMES, ["Explainer", "explain"])
     " Did you mean 'explain'?"
@@ -193,7 +193,7 @@ def check_options(what: str, given: Iterable[str], known: Iterable[str]) -> None
     unknown = next((name for name in given if name not in known), None)
     if unknown is None:
         return
-    meant = instead(unknown, OPTIONS, known) or f" It has {', '.join(sorted(known))}."
+    meant = instead(unknown, OPTION_SLIPS, known) or f" It has {', '.join(sorted(known))}."
     raise UnknownOption(f"{what}() has no option {unknown!r:.80}.{meant}")
 
 
