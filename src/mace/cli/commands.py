@@ -238,10 +238,7 @@ def audit(
         str | None, typer.Option(help="The day that the report bears, as in 2026-02-28; today where not given.")
     ] = None,
 ) -> int:
-    """Compare groups of people.
-
-    Who has recourse, how far it is, by which features, and at what price for protecting some of them.
-    """
+    """Compare groups of people. Who has recourse, how far it is, by which features, and at what price for protecting some of them."""
     from mace.audits import audit as make
     from mace.cli.files import check_reports, read_people
     from mace.cli.targets import target_of
