@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 
 ANSWERED, PROVED_NO, UNDECIDED = 0, 1, 3
 
+Day = Annotated[
+    str | None, typer.Option(help="The day that the report bears, as in 2026-02-28; today where not given.")
+]
+
 app = typer.Typer(
     name="mace",
     help="Nearest counterfactual explanations, proved nearest.",
@@ -234,11 +238,12 @@ def audit(
     pictures: Annotated[
         bool, typer.Option(help="Whether the .html report has pictures, for which matplotlib is needed.")
     ] = True,
-    date: Annotated[
-        str | None, typer.Option(help="The day that the report bears, as in 2026-02-28; today where not given.")
-    ] = None,
+    date: Day = None,
 ) -> int:
-    """Compare groups of people. Who has recourse, how far it is, by which features, and at what price for protecting some of them."""
+    """Compare groups of people.
+
+    Who has recourse, how far it is, by which features, and at what price for protecting some of them.
+    """
     from mace.audits import audit as make
     from mace.cli.files import check_reports, read_people
     from mace.cli.targets import target_of
