@@ -218,6 +218,7 @@ def test_exported_names_are_exactly_those_meant() -> None:
         "together",
         "transitions",
         "typical",
+        "UnknownOption",
         "UnsupportedModel",
         "Verdict",
         "verify",

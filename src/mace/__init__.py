@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         MaceError,
         MissingPackage,
         ModelChanged,
+        UnknownOption,
         UnsupportedModel,
     )
     from mace.explainer import Explainer
@@ -101,6 +102,7 @@ _HOMES = {
         "MaceError",
         "MissingPackage",
         "ModelChanged",
+        "UnknownOption",
         "UnsupportedModel",
     ),
     "mace.explainer": ("Explainer",),
@@ -161,6 +163,7 @@ __all__ = [
     "MissingPackage",
     "ModelChanged",
     "Status",
+    "UnknownOption",
     "UnsupportedModel",
     "Verdict",
     "__version__",
@@ -215,7 +218,9 @@ def __getattr__(name: str) -> Any:
         warnings.warn(f"mace.{name} {text}.", DeprecationWarning, stacklevel=2)
         return getattr(importlib.import_module(home), name)
     if name not in _HOME:
-        raise AttributeError(f"module 'mace' has no attribute {name!r}")
+        from mace.slips import NAMES, no_attribute
+
+        raise no_attribute("module 'mace'", name, NAMES, __all__)
     value = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
     return value

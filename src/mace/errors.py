@@ -44,6 +44,10 @@ class InvalidOption(MaceError, ValueError):
     """An option has a value outside what is accepted."""
 
 
+class UnknownOption(InvalidOption, TypeError):
+    """A function has no option of this name."""
+
+
 class InvalidCertificate(MaceError, ValueError):
     """A certificate cannot be read."""
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, Unpack
 
 from mace.answer.conflicts import Undecided
 from mace.answer.costs import costs
@@ -40,6 +40,7 @@ from mace.models import Reading
 from mace.models.live import Block, LiveModel
 from mace.models.reading import FurtherFeatures
 from mace.problem import Problem, Progress, Status
+from mace.slips import METHODS, knows_its_options, no_attribute
 from mace.solvers import choose
 from mace.space import FeatureSpace, Point, Row, Scalar
 from mace.targets import of_label, reached
@@ -111,6 +112,7 @@ class Explainer:
     distance 0.08, proved at least 0.08 (optimal)
     """
 
+    @knows_its_options
     def __init__(
         self,
         model: Any,
@@ -120,9 +122,11 @@ class Explainer:
         unread: str | None = None,
         outside: Outside = "error",
     ) -> None:
+        if isinstance(model, FeatureSpace):
+            raise InvalidSpace("The space comes second: mace.Explainer(model, space).")
         if not isinstance(space, FeatureSpace):
             raise InvalidSpace(
-                f"space is a {type(space).__name__}; give a FeatureSpace, e.g. FeatureSpace.from_frame(X_train)."
+                f"space is a {type(space).__name__}; give a FeatureSpace, e.g. mace.FeatureSpace.from_frame(X_train)."
             )
         self.model = model
         try:
@@ -163,6 +167,9 @@ class Explainer:
         asked = " (not read, only asked)" if self._live.is_unread else ""
         return f"<Explainer: {self._reading.family}{asked}, {len(self.space)} features, predicts {says}{causes}>"
 
+    def __getattr__(self, name: str) -> NoReturn:
+        raise no_attribute("the explainer", name, METHODS, (each for each in dir(type(self)) if each[0] != "_"))
+
     def __reduce__(self) -> tuple[Callable[..., Explainer], tuple[Any, FeatureSpace, Causal | None]]:
         """Pickle the model and the space; the model is read anew, and the same, where it is unpickled."""
         is_plain = self.unread is None and self.outside == "error"
@@ -198,6 +205,7 @@ class Explainer:
         wanted = of_label(target, self.classes)
         return bool(reached(wanted, self._reading, factual, self._reading.ask([factual])[0]))
 
+    @knows_its_options
     def explain(
         self,
         row: Row,
@@ -549,6 +557,7 @@ class Explainer:
         found = costs(space, as_distance(distance).from_factual(space, factual), factual)
         return pd.DataFrame(found, columns=["feature", "change", "distance"])
 
+    @knows_its_options
     @_watched
     def levers(
         self,

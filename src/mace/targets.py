@@ -22,6 +22,7 @@ from mace.forms import (
     UnreadForm,
 )
 from mace.models.reading import Ask, Reading
+from mace.slips import about_target
 from mace.space import Point
 from mace.space.features import plain_scalar
 
@@ -162,7 +163,9 @@ def _margin(margin: object, name: str, most: float = math.inf) -> float:
 def _finite(given: object, name: str) -> float:
     number = plain_scalar(given)
     if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-        order = " The number comes first, then the label." if isinstance(number, str) else ""
+        order = ""
+        if isinstance(number, str) and name in ("at_least", "at_most"):
+            order = f" The number comes first, then the label: mace.{name}(0.7, {number!r})."
         raise InvalidTarget(f"{name}({number!r}): give a finite number.{order}")
     return float(number)
 
@@ -184,9 +187,13 @@ def of_label(target: object, classes: Sequence[object] | None) -> object:
     Raises
     ------
     InvalidTarget
-        The label is left out, and the labels are not 0 and 1, or booleans; or there is one, and the model predicts numbers.
+        The label is left out, and the labels are not 0 and 1, or booleans; or there is one, and the model predicts numbers. Or the target
+        is none, and looks like one that is written otherwise.
     """
     if not isinstance(target, Between):
+        slip = about_target(target, list(classes or ()))
+        if slip:
+            raise InvalidTarget(f"target={target!r:.80}: {slip}")
         return target
     if classes is None:
         if target.label is None:

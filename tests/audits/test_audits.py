@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import sys
 from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
@@ -19,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import mace
 from mace.audits import audit as make_audit
-from mace.audits.summary import means
+from mace.audits.summary import LEAST_FOR_INTERVAL, chance, holm, means
 from mace.cli.main import run
 
 SPACE = mace.FeatureSpace(
@@ -138,7 +139,7 @@ def test_few_people_get_no_interval() -> None:
     audit = make_audit(EXPLAINER, PEOPLE.head(12), ["sex"], target="yes", resamples=20)
     assert all(math.isnan(each.difference.low) for each in audit.disparities)
     assert not any(each.is_clear for each in audit.disparities)
-    assert "(few: " in str(audit)
+    assert "few: " in str(audit)
 
 
 def test_protected_are_the_groups_that_are_features_where_not_given() -> None:
@@ -170,6 +171,7 @@ def test_a_row_out_of_time_is_undecided_and_not_fixed() -> None:
         ({"protected": ["sexx"]}, "no feature 'sexx'"),
         ({"target": None}, "which outcome"),
         ({"resamples": 0}, "resamples=0"),
+        ({"date": "28.2.2026"}, "date='2026-02-28'"),
         ({"frame": [1]}, "data frame"),
         ({"frame": PEOPLE.drop(columns="income")}, "'income'"),
         ({"frame": PEOPLE.assign(id=range(90)), "groups": ["id"]}, "at most 50"),
@@ -253,6 +255,8 @@ def test_the_command_line_audits(tmp_path: Path, capsys: pytest.CaptureFixture[s
         "sex",
         "--resamples",
         "200",
+        "--date",
+        "2026-02-28",
     ]
     assert run(["audit", *options, *more]) == 0
     assert "The price of protection" in capsys.readouterr().out
@@ -260,9 +264,88 @@ def test_the_command_line_audits(tmp_path: Path, capsys: pytest.CaptureFixture[s
     for each in (found, wanted):
         for person in each["people"]:
             del person["row"]
+    assert found.pop("setting") == {
+        "model": "model.skops: DecisionTreeClassifier, 4 features, predicts no or yes",
+        "data": "people.csv, 90 rows",
+        "date": "2026-02-28",
+        "version": mace.__version__,
+    }
+    del wanted["setting"]
     assert found == wanted
     assert run(["audit", *options, *more, "--rows", "10"]) == 0
     assert "10 people" in capsys.readouterr().out
     assert run(["audit", *options, "--target", "yes", "--groups", "sexx"]) == 2
     assert "Did you mean 'sex'" in capsys.readouterr().err
     assert run(["audit", *options, "--target", "yes", "--out", str(tmp_path / "report.pdf")]) == 2
+
+
+def test_the_summary_is_three_sentences() -> None:
+    assert [sentence.count(". ") for sentence in AUDIT.summary] == [0, 0, 0]
+    assert all(sentence.endswith(".") for sentence in AUDIT.summary)
+    assert AUDIT.summary[1].startswith(f"Of {AUDIT.comparisons} comparisons between groups")
+    assert "change sex" in AUDIT.summary[2]
+    alone = make_audit(EXPLAINER, PEOPLE.head(20), target="yes", resamples=10)
+    assert alone.summary[1] == "No groups were compared."
+    assert "must change most often is" in alone.summary[2]
+
+
+def test_the_report_says_what_it_is_about() -> None:
+    audit = make_audit(
+        EXPLAINER, PEOPLE.head(30), ["sex"], target="yes", resamples=10, model_name="m.skops", date="2026-02-28"
+    )
+    for text in (audit.to_html(pictures=False), " ".join(str(audit).split())):
+        for said in ("m.skops: DecisionTreeClassifier", "30 rows", "2026-02-28", f"MACE {mace.__version__}", "Holm"):
+            assert said in text
+    assert audit.to_dict()["setting"]["date"] == "2026-02-28"
+    assert audit.to_dict()["correction"] == "Holm"
+
+
+def test_a_small_group_is_said_to_be_small_and_gets_no_curve() -> None:
+    people = PEOPLE.assign(region=["tiny"] * 5 + ["large"] * 85)
+    audit = make_audit(EXPLAINER, people, ["region"], target="yes", resamples=10)
+    assert [group.is_small for group in audit.groups] == [False, True]
+    assert not any(each.is_compared for each in audit.disparities)
+    page = audit.to_html()
+    assert "region tiny (small)" in page
+    curves = page.split("<h2>Distance</h2>")[1].split("</figure>")[0]
+    assert "region large (" in curves.split("<svg")[1]
+    assert "region tiny" not in curves.split("<svg")[1]
+
+
+def test_nothing_is_cut_in_a_terminal_of_80_columns() -> None:
+    lines = str(AUDIT).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "\u2026" not in str(AUDIT)
+    words = " ".join(str(AUDIT).split())
+    for head in ("none: proved", "change one", "farther, relative", "clear"):
+        assert all(word in words for word in head.split())
+
+
+def test_chance_is_counted_as_by_enumeration() -> None:
+    own, other = np.array([0.1, 0.9] * 5), np.array([0.2, 0.4, 0.3] * 5)
+    pooled, rng = np.concatenate([own, other]), np.random.default_rng(7)
+    dealt = [rng.permutation(pooled) for _ in range(20_000)]
+    wanted = np.mean([abs(each[:10].mean() - each[10:].mean()) >= own.mean() - other.mean() - 1e-12 for each in dealt])
+    assert chance(own, other, 20_000, 0) == pytest.approx(wanted, abs=0.015)
+    assert math.isnan(chance(own[: LEAST_FOR_INTERVAL - 1], other, 100, 0))
+    assert math.isnan(chance(np.ones(20), np.ones(30), 100, 0))
+    one_of_ten = chance(np.array([1.0] + [0.0] * 9), np.zeros(300), 100, 0)
+    assert one_of_ten == pytest.approx(10 / 310)
+
+
+def test_holm_is_the_least_of_its_definition() -> None:
+    found = holm([0.02, 0.001, 0.8, 0.02])
+    assert found == pytest.approx([0.06, 0.004, 0.8, 0.06])
+    rng = np.random.default_rng(0)
+    alarms = sum(min(holm(rng.uniform(size=12).tolist())) <= 0.05 for _ in range(2000))
+    assert 0.03 < alarms / 2000 < 0.07, "one alarm at all in 5 % of audits without any difference"
+
+
+def test_without_matplotlib_the_page_says_how_to_go_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [each for each in sys.modules if each.partition(".")[0] == "matplotlib"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(mace.MissingPackage, match=r"pip install mace-xai\[plot\], or leave the pictures out"):
+        AUDIT.to_html()
+    AUDIT.save(tmp_path / "audit.html", pictures=False)
+    assert "<svg" not in (tmp_path / "audit.html").read_text()

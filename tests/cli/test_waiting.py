@@ -15,9 +15,10 @@ from mace.cli import waiting
 def shown(seconds: float, *, is_terminal: bool = True) -> str:
     """Return what is written while a search that reports its bounds at once runs for some seconds."""
     file = io.StringIO()
-    with waiting.bounds_shown(Console(file=file, force_terminal=is_terminal, width=80)) as report:
-        report(0.01, math.inf, 1)
-        report(0.0123456, 0.0456789, 2)
+    with waiting.waiting("reading the model", Console(file=file, force_terminal=is_terminal, width=80)) as line:
+        time.sleep(seconds)
+        line.report(0.01, math.inf, 1)
+        line.report(0.0123456, 0.0456789, 2)
         time.sleep(seconds)
     return file.getvalue()
 
@@ -25,7 +26,9 @@ def shown(seconds: float, *, is_terminal: bool = True) -> str:
 def test_both_bounds_are_shown_after_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     assert waiting.SILENCE == 1.0
     monkeypatch.setattr(waiting, "SILENCE", 0.05)
-    assert "the nearest lies between 0.01235 and 0.04568" in shown(0.5)
+    said = shown(0.5)
+    assert "reading the model (0 s)" in said
+    assert "searching: the nearest lies between 0.01235 and 0.04568" in said
 
 
 def test_a_quick_search_and_one_that_nobody_looks_at_are_silent(monkeypatch: pytest.MonkeyPatch) -> None:

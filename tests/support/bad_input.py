@@ -267,13 +267,34 @@ def document() -> str:
         "when it is stale.",
         "Every error is a `mace.MaceError`, and a `ValueError`, `TypeError`, `ImportError`, `OSError` or `RuntimeError` as well.",
     ]
+    lines += [
+        "",
+        "## Likely slips",
+        "",
+        "What people write who come from another tool, or remember half of a name.",
+        "",
+    ]
+    lines += ["| what was written | what is said |", "| --- | --- |"]
+    for written, kind, text in slips():
+        lines.append(f"| `{written}` | {f'`{kind}`: ' if kind else ''}{_cell(text)} |")
     for title, cases in CASES.items():
         lines += ["", f"## {title}", "", "| what is wrong | what is said |", "| --- | --- |"]
         for name, case in cases.items():
             kind, text = message(case)
-            shown = text.replace("|", "\\|").replace("<", "&lt;").replace("[", "\\[")
-            lines.append(f"| {name} | `{kind}`: {shown} |")
+            lines.append(f"| {name} | `{kind}`: {_cell(text)} |")
     return "\n".join(lines) + "\n"
+
+
+def slips() -> list[tuple[str, str, str]]:
+    """Return each likely slip, the class of its error (none of wrong usage of the command line), and what is said."""
+    from slips import SLIPS, said
+
+    return [(written, *said(written)) for written in SLIPS]
+
+
+def _cell(text: str) -> str:
+    """Return a text as it stands in a cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;").replace("[", "\\[")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from mace.answer.counterfactual import Counterfactual, real_dtype, restore, show_value
 from mace.answer.plain import part, plain, scalars, status_of, texts
@@ -20,6 +20,7 @@ from mace.disk import parse_json
 from mace.errors import InvalidOption
 from mace.problem import NOT_PROVED, Status
 from mace.registry import resolve
+from mace.slips import ANSWERS, no_attribute
 from mace.space import FeatureSpace, Scalar
 
 if TYPE_CHECKING:
@@ -164,7 +165,12 @@ class Explanation(Sequence[Counterfactual]):
     @overload
     def __getitem__(self, index: slice) -> tuple[Counterfactual, ...]: ...
     def __getitem__(self, index: int | slice) -> Counterfactual | tuple[Counterfactual, ...]:
+        if not self.counterfactuals and not isinstance(index, slice):
+            raise IndexError(f"there is no counterfactual: the status is {self.status}. Ask `if explanation:` first.")
         return self.counterfactuals[index]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise no_attribute("the explanation", name, ANSWERS, (each for each in dir(type(self)) if each[0] != "_"))
 
     def __iter__(self) -> Iterator[Counterfactual]:
         return iter(self.counterfactuals)

@@ -77,19 +77,23 @@ class Question:
     ) -> None:
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_ANSWERS:
             given = "a number of many digits" if isinstance(count, int) and count.bit_length() > 99 else repr(count)
-            raise InvalidOption(f"count={given:.40}; it must be a whole number from 1 to {MOST_ANSWERS:,}.")
+            raise InvalidOption(
+                f"count={given:.40}; it must be a whole number from 1 to {MOST_ANSWERS:,}, e.g. count=3."
+            )
         if isinstance(accuracy, bool) or not isinstance(accuracy, int | float) or not 1e-15 <= accuracy <= 1e6:
             raise InvalidOption(f"accuracy={accuracy!r}; it must be a number from 1e-15 to 1e6, e.g. 1e-6.")
         if not is_seconds(time_limit):
             raise InvalidOption(
-                f"time_limit={time_limit!r}; it must be a positive number of seconds (at most 1e9), or None."
+                f"time_limit={time_limit!r}; it must be a positive number of seconds (at most 1e9), e.g. 30, or None."
             )
         if not isinstance(certify, bool):
             raise InvalidOption(f"certify={certify!r}; it must be True or False.")
         if not isinstance(solver, str):
             raise InvalidOption(f"solver={solver!r}; give a name, e.g. 'auto'.")
         if diversity is not None and not isinstance(diversity, Differ):
-            raise InvalidOption(f"diversity={diversity!r}; make it with mace.differ(...).")
+            raise InvalidOption(
+                f"diversity={diversity!r:.80}; make it with mace.differ, e.g. mace.differ(sets='incomparable') or mace.differ(features=2)."
+            )
         if on_progress is not None and not callable(on_progress):
             raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")
         self.space, self.classes, self.kept = space, classes, kept

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mace.answer.question import Question
-from mace.audits.people import NO_RECOURSE, Person, people_of
-from mace.audits.summary import EVERYONE, Disparity, GroupSummary, disparities_of, summary_of
+from mace.audits.people import NO_RECOURSE, Person, people_of, plain_fields
+from mace.audits.summary import CORRECTION, EVERYONE, Disparity, GroupSummary, all_disparities, summary_of
 from mace.batch import Batch, OnProgress
 from mace.batch.stream import Stream
 from mace.constraints import Constraints
@@ -22,7 +24,28 @@ from mace.explainer import Explainer
 if TYPE_CHECKING:
     from rich.console import Group
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""Of what is written: 2 has the setting, the summary, and p-values with their correction."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSetting:
+    """What a report is about.
+
+    Attributes
+    ----------
+    model, data : str
+        The model and the people, in words.
+    date : str
+        The day of the audit, as in 2026-02-28.
+    version : str
+        Of MACE.
+    """
+
+    model: str
+    data: str
+    date: str
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +68,8 @@ class Audit:
         What became of each row.
     resamples, seed : int
         Of the bootstrap.
+    setting : AuditSetting
+        The model, the people, the day and the version of MACE.
     """
 
     target: str
@@ -58,6 +83,19 @@ class Audit:
     people: tuple[Person, ...]
     resamples: int
     seed: int
+    setting: AuditSetting
+
+    @property
+    def comparisons(self) -> int:
+        """How many comparisons between groups the p-values are corrected for."""
+        return sum(each.is_compared for each in self.disparities)
+
+    @property
+    def summary(self) -> tuple[str, str, str]:
+        """The audit in three sentences: who has a way, which groups differ, what it takes."""
+        from mace.audits.words import three_sentences
+
+        return three_sentences(self)
 
     @property
     def fixed(self) -> tuple[Person, ...]:
@@ -86,6 +124,8 @@ class Audit:
         """Return the audit as plain data; the keys are in ``docs/audits.md``."""
         return {
             "version": SCHEMA_VERSION,
+            "setting": plain_fields(self.setting),
+            "summary": list(self.summary),
             "target": self.target,
             "distance": self.distance,
             "constraints": list(self.constraints),
@@ -93,6 +133,8 @@ class Audit:
             "protected": list(self.protected),
             "resamples": self.resamples,
             "seed": self.seed,
+            "comparisons": self.comparisons,
+            "correction": CORRECTION,
             "everyone": self.everyone.to_dict(),
             "groups": [group.to_dict() for group in self.groups],
             "disparities": [disparity.to_dict() for disparity in self.disparities],
@@ -103,11 +145,17 @@ class Audit:
         """Return the audit as JSON text."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
-    def to_html(self) -> str:
-        """Return the audit as one HTML page that needs no other file, with its plots in it."""
+    def to_html(self, *, pictures: bool = True) -> str:
+        """Return the audit as one HTML page that needs no other file, with its plots in it where ``pictures`` are wanted.
+
+        Raises
+        ------
+        MissingPackage
+            Pictures are wanted, and matplotlib is not installed.
+        """
         from mace.audits.html import as_html
 
-        return as_html(self)
+        return as_html(self, pictures=pictures)
 
     def _repr_html_(self) -> str:
         from mace.audits.report import headline, sections
@@ -122,10 +170,13 @@ class Audit:
             ]
         return card(*parts)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, pictures: bool = True) -> None:
         """Write the audit to an ``.html`` or a ``.json`` file, for its owner alone; it appears once it is whole."""
         file = Path(path)
-        makers = {".html": self.to_html, ".json": self.to_json}
+        makers: dict[str, Callable[[], str]] = {
+            ".html": partial(self.to_html, pictures=pictures),
+            ".json": self.to_json,
+        }
         if file.suffix not in makers:
             raise InvalidOption(f"{file.name}: unknown kind of report. Accepted: {', '.join(makers)}.")
         text = makers[file.suffix]()
@@ -150,6 +201,9 @@ def audit(
     seed: int = 0,
     on_progress: OnProgress | None = None,
     progress: bool = False,
+    model_name: str = "",
+    data_name: str = "",
+    date: str | datetime.date | None = None,
 ) -> Audit:
     """Explain everyone who is not at the target, and compare groups.
 
@@ -171,6 +225,10 @@ def audit(
         As for :meth:`Explainer.explain_many`.
     resamples, seed : int
         Of the bootstrap; the same seed gives the same intervals.
+    model_name, data_name : str
+        What the report calls the model and the people, beside what is known of them: names of files, say.
+    date : date or str, optional
+        The day that the report bears, as in ``"2026-02-28"``; today where not given.
     """
     from mace.space.frames import as_pandas
 
@@ -178,6 +236,7 @@ def audit(
     _check(explainer, people, target, resamples, seed)
     columns = (groups,) if isinstance(groups, str) else tuple(groups)
     held = _held(explainer, protected, columns)
+    day = _day(date)
     search: Any = {"accuracy": accuracy, "time_limit": time_limit, "solver": solver}
     question = Question(explainer.space, target, distance, constraints, classes=explainer.classes, **search)
 
@@ -202,19 +261,37 @@ def audit(
             for column, values in by_column.items()
             for value, members in values.items()
         ),
-        disparities=tuple(
-            each
-            for column, values in by_column.items()
-            if len(values) > 1
-            for each in disparities_of(column, values, resamples, seed)
-        ),
+        disparities=all_disparities(by_column, resamples, seed),
         people=found,
         resamples=resamples,
         seed=seed,
+        setting=_setting(explainer, len(people), model_name, data_name, day),
     )
 
 
 MOST_RESAMPLES = 100_000
+
+
+def _day(date: str | datetime.date | None) -> str:
+    """Return a day as it is written, today where none is given."""
+    try:
+        given = datetime.date.fromisoformat(date) if isinstance(date, str) else date
+        return (datetime.date.today() if given is None else given).strftime("%Y-%m-%d")
+    except (ValueError, AttributeError) as error:
+        raise InvalidOption(f"date={date!r:.40}; give a day, e.g. date='2026-02-28'.") from error
+
+
+def _setting(explainer: Explainer, people: int, model: str, data: str, day: str) -> AuditSetting:
+    from mace import __version__
+
+    known = repr(explainer).removeprefix("<Explainer: ").removesuffix(">")
+    count = f"{people:,} rows"
+    return AuditSetting(
+        model=f"{model}: {known}" if model else known,
+        data=f"{data}, {count}" if data else count,
+        date=day,
+        version=__version__,
+    )
 
 
 def _check(explainer: Explainer, people: Any, target: object, resamples: int, seed: int) -> None:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mace.audits.people import ERROR, GRANTED, NO_RECOURSE, RECOURSE, UNKNOWN, Person
-from mace.audits.summary import MEASURES, Disparity, GroupSummary
+from mace.audits.summary import CLEAR, CORRECTION, LEAST_FOR_INTERVAL, MEASURES, ConfidenceInterval, GroupSummary
+from mace.audits.words import SHARES
 
 if TYPE_CHECKING:
     from rich.console import Group
 
     from mace.audits.audit import Audit
 
-MOST_LEVERS = 4
+MOST_LEVERS = 5
 ROWS_SHOWN = 20
+TEXT_WIDTH = 80
+"""Columns of the report as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,31 +32,30 @@ class Section:
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
+    def without_zeros(self, *heads: str) -> Section:
+        """Return the table without those of some columns in which every cell is 0."""
+        kept = [
+            place
+            for place, head in enumerate(self.heads)
+            if head not in heads or any(row[place] not in ("0", "-") for row in self.rows)
+        ]
+        rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
+        return Section(self.title, self.about, tuple(self.heads[place] for place in kept), rows)
+
 
 def headline(audit: Audit) -> str:
-    """Return the audit in one paragraph."""
-    outcomes, total = audit.everyone.outcomes, audit.everyone
-    parts = [f"{total.people} people, {outcomes[GRANTED]} of them at {audit.target} already."]
-    if total.asked:
-        parts.append(
-            f"Of the other {total.asked}, {outcomes[RECOURSE]} have recourse in hand ({total.proved_nearest} proved nearest), "
-            f"{outcomes[NO_RECOURSE]} are proved to have none, {outcomes[UNKNOWN]} are undecided."
-        )
-    if outcomes[ERROR]:
-        parts.append(f"{outcomes[ERROR]} rows cannot be explained.")
-    rules = f" under {'; '.join(audit.constraints)}" if audit.constraints else ""
-    parts.append(f"Distance: {audit.distance}{rules}.")
-    return " ".join(parts)
+    """Return the audit in three sentences."""
+    return " ".join(audit.summary)
 
 
 def sections(audit: Audit) -> list[Section]:
     """Return the tables of the report."""
     groups = [audit.everyone, *audit.groups]
-    made = [_coverage(groups), _distances(groups), _levers(groups)]
+    made = [_setting(audit), _coverage(groups), _distances(groups), _levers(groups)]
     if audit.protected:
-        made.append(_protected(groups, audit.protected))
+        made += [_touched(groups, audit.protected), _held(groups, audit.protected)]
     if audit.disparities:
-        made.append(_disparities(audit.disparities))
+        made.append(_disparities(audit))
     fixed = [_fixed_section("Decisions that are fixed", "Proved: no counterfactual exists.", audit.fixed)]
     if audit.protected:
         held = ", ".join(audit.protected)
@@ -66,11 +69,44 @@ def sections(audit: Audit) -> list[Section]:
     return made + [section for section in fixed if section.rows]
 
 
+def _setting(audit: Audit) -> Section:
+    """Return what the report is about, and by which rules it was made."""
+    small = [group.name for group in audit.groups if group.is_small]
+    rows = [
+        ("model", audit.setting.model),
+        ("people", audit.setting.data),
+        ("wanted", audit.target),
+        ("distance", audit.distance),
+        ("constraints", "; ".join(audit.constraints) or "none"),
+        ("protected", ", ".join(audit.protected) or "none"),
+        ("day", audit.setting.date),
+        ("made with", f"MACE {audit.setting.version}"),
+        ("intervals", f"95 %, {audit.resamples:,} bootstrap resamples of the people, seed {audit.seed}"),
+    ]
+    if audit.groups:
+        told = f": {', '.join(small)}" if small else "; here there are none"
+        rows.append(
+            (
+                "small groups",
+                f"of fewer than {LEAST_FOR_INTERVAL} people; they get no interval and no curve, and are not compared{told}",
+            )
+        )
+        rows.append(
+            (
+                "comparisons",
+                f"{audit.comparisons}; p-values are corrected by the method of {CORRECTION}, so that the chance of even one false alarm "
+                f"among all of them is at most {CLEAR:.0%}",
+            )
+        )
+    about = "Each counterfactual was confirmed by the model itself. Distances are rounded up; lower bounds are proved, and rounded down."
+    return Section("About this audit", about, ("", "what it is about"), tuple(rows))
+
+
 def _coverage(groups: Sequence[GroupSummary]) -> Section:
     heads = ("group", "people", "granted", "recourse", "proved nearest", "none: proved", "undecided", "errors")
     rows = [
         (
-            group.name,
+            _name(group),
             str(group.people),
             _count(group.outcomes[GRANTED], group.people),
             _count(group.outcomes[RECOURSE], group.asked),
@@ -82,79 +118,100 @@ def _coverage(groups: Sequence[GroupSummary]) -> Section:
         for group in groups
     ]
     about = "Granted as a share of all; recourse and none as shares of those who are not."
-    return Section("Coverage", about, heads, tuple(rows))
+    return Section("Coverage", about, heads, tuple(rows)).without_zeros("undecided", "errors")
+
+
+def _name(group: GroupSummary) -> str:
+    return f"{group.name} (small)" if group.is_small else group.name
 
 
 def _distances(groups: Sequence[GroupSummary]) -> Section:
-    heads = ("group", "mean (95 % interval)", "10%", "50%", "90%", "most", "proved mean at least")
+    heads = ("group", "mean", "95 % interval", "10 %", "50 %", "90 %", "most", "proved mean at least")
     rows = []
     for group in groups:
         quantiles = [_number(group.distances.get(name)) for name in ("10%", "50%", "90%", "most")]
-        rows.append((group.name, str(group.measures["distance"]), *quantiles, _number(group.lowers.get("mean"))))
-    about = "Of the nearest counterfactual in hand, among those who have one; the last column is over the proven lower bounds."
-    return Section("Distance", about, heads, tuple(rows))
+        is_open = group.proved_nearest < group.outcomes[RECOURSE]
+        lower = _number(group.lowers.get("mean")) if is_open else "-"
+        mean = group.measures["distance"]
+        rows.append((_name(group), _number(mean.value), _interval(mean), *quantiles, lower))
+    about = "Of the nearest counterfactual in hand, among those who have one."
+    made = Section("Distance", about, heads, tuple(rows)).without_zeros("proved mean at least")
+    rest = (
+        " All are proved nearest."
+        if len(made.heads) < len(heads)
+        else " The last column is over the proven lower bounds."
+    )
+    return Section(made.title, about + rest, made.heads, made.rows)
 
 
 def _levers(groups: Sequence[GroupSummary]) -> Section:
     rows = [
         (
-            group.name,
+            _name(group),
             _number(group.measures["changes"].value),
             ", ".join(f"{name} {share:.0%}" for name, share in list(group.levers.items())[:MOST_LEVERS]) or "-",
         )
         for group in groups
     ]
-    about = "How many features the nearest counterfactual changes on average, and which most often."
+    about = f"How many features the nearest counterfactual changes on average, and the {MOST_LEVERS} that it changes most often."
     return Section("What must change", about, ("group", "features", "most often"), tuple(rows))
 
 
-def _protected(groups: Sequence[GroupSummary], protected: Sequence[str]) -> Section:
-    heads = (
-        "group",
-        "touch one",
-        *protected,
-        "held: recourse",
-        "held: none, proved",
-        "further (mean)",
-        "further (relative)",
-    )
+def _touched(groups: Sequence[GroupSummary], protected: Sequence[str]) -> Section:
     rows = []
     for group in groups:
-        shares = [f"{group.protected[name]:.1%}" if name in group.protected else "-" for name in protected]
-        touching = sum(group.held.values())
-        relative = "-" if math.isnan(group.relative_price) else f"{group.relative_price:+.1%}"
+        shares = [f"{group.protected[name]:.0%}" if name in group.protected else "-" for name in protected]
+        rows.append((_name(group), _count(sum(group.held.values()), group.outcomes[RECOURSE]), *shares))
+    about = "How many of the nearest counterfactuals change a protected feature, and which."
+    return Section("Protected features", about, ("group", "change one", *protected), tuple(rows))
+
+
+def _held(groups: Sequence[GroupSummary], protected: Sequence[str]) -> Section:
+    heads = ("group", "still have recourse", "none: proved", "farther, mean", "95 % interval", "farther, relative")
+    rows = []
+    for group in groups:
+        touching, price = sum(group.held.values()), group.measures["price"]
+        relative = "-" if math.isnan(group.relative_price) else f"{group.relative_price:+.0%}"
         rows.append(
             (
-                group.name,
-                _count(touching, group.outcomes[RECOURSE]),
-                *shares,
+                _name(group),
                 _count(group.held[RECOURSE], touching),
                 _count(group.held[NO_RECOURSE], touching),
-                str(group.measures["price"]),
+                _number(price.value),
+                _interval(price),
                 relative,
             )
         )
     about = (
-        f"How many nearest counterfactuals touch {', '.join(protected)}; what is left to those people when it is held; "
-        "how much farther that is, over everyone with recourse, and relative to the distance among those who are touched."
+        f"What is left to those people when {', '.join(protected)} must stay; how much farther it is over everyone with recourse, and "
+        "relative to the distance among those people."
     )
     return Section("The price of protection", about, heads, tuple(rows))
 
 
-def _disparities(disparities: Sequence[Disparity]) -> Section:
-    rows = [
-        (
-            f"{each.column} {each.value}",
-            each.reference,
-            MEASURES[each.measure][0],
-            str(each.difference),
-            "yes" if each.is_clear else "no",
+def _disparities(audit: Audit) -> Section:
+    rows = []
+    for each in audit.disparities:
+        if math.isnan(each.difference.value) or not (each.difference.value or each.is_clear):
+            continue
+        is_share = each.measure in SHARES
+        rows.append(
+            (
+                f"{each.column} {each.value}",
+                each.reference,
+                MEASURES[each.measure][0],
+                _points(each.difference.value) if is_share else _number(each.difference.value),
+                _interval(each.difference, points=is_share),
+                "-" if math.isnan(each.corrected) else "< 0.001" if each.corrected < 0.001 else f"{each.corrected:.3f}",
+                "yes" if each.is_clear else "no" if each.is_compared else "small",
+            )
         )
-        for each in disparities
-        if not math.isnan(each.difference.value) and (each.difference.value or each.is_clear)
-    ]
-    about = "A group less the largest group of its column, with a 95 % bootstrap interval; clear where the interval leaves 0 out."
-    return Section("Disparities", about, ("group", "against", "measure", "difference", "clear"), tuple(rows))
+    about = (
+        f"A group less the largest group of its column; shares in points of 100. p is how often people dealt to the two groups at random "
+        f"differ as much, after the correction for {audit.comparisons} comparisons; a difference is clear where that is at most {CLEAR:g}."
+    )
+    heads = ("group", "against", "measure", "difference", "95 % interval", "p", "clear")
+    return Section("Differences between groups", about, heads, tuple(rows))
 
 
 def _fixed_section(title: str, about: str, people: Sequence[Person]) -> Section:
@@ -172,34 +229,50 @@ def _count(number: int, of: int) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None or math.isnan(value) else f"{value:.4g}"
+    return "-" if value is None or math.isnan(value) else f"{value:.3g}"
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:+.1f}"
+
+
+def _interval(interval: ConfidenceInterval, *, points: bool = False) -> str:
+    """Return the ends of an interval; how few people there are where it has none."""
+    if not interval.people or math.isnan(interval.value):
+        return "-"
+    if math.isnan(interval.low):
+        return f"few: {interval.people}"
+    shown = _points if points else _number
+    return f"{shown(interval.low)} to {shown(interval.high)}"
 
 
 def as_text(audit: Audit) -> str:
-    """Return the report as plain text."""
-    blocks = [headline(audit)]
-    for section in sections(audit):
-        rows = [section.heads, *section.rows]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(section.heads))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        blocks.append("\n".join([section.title, section.about, *lines]))
-    return "\n\n".join(blocks)
+    """Return the report as plain text of 80 columns."""
+    from rich.console import Console
+
+    console = Console(
+        file=io.StringIO(), width=TEXT_WIDTH, color_system=None, markup=False, emoji=False, highlight=False
+    )
+    with console.capture() as captured:
+        console.print(as_rich(audit))
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
 def as_rich(audit: Audit) -> Group:
     """Return the report for a terminal."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    parts: list[Any] = [Text(headline(audit), style="bold")]
+    parts: list[Any] = [Text(sentence, style="bold") for sentence in audit.summary]
     for section in sections(audit):
-        table = Table(
-            title=Text(section.title), caption=Text(section.about), title_justify="left", caption_justify="left"
-        )
+        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+        is_prose = len(section.heads) == 2
         for number, head in enumerate(section.heads):
-            table.add_column(Text(head), justify="left" if number == 0 else "right")
+            is_text = number == 0 or is_prose or head in ("most often", "against", "measure")
+            table.add_column(Text(head), justify="left" if is_text else "right", overflow="fold")
         for row in section.rows:
             table.add_row(*map(Text, row))
-        parts += [Text(""), table]
+        parts += [Text(""), Text(section.title, style="bold"), Text(section.about, style="dim"), table]
     return Group(*parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,15 @@ from mace.errors import cut
 EVERYONE = "everyone"
 CONFIDENCE = 0.95
 LEAST_FOR_INTERVAL = 10
-"""Fewer people than this say nothing about an interval; the mean is given alone."""
+"""A group of fewer people than this is small: it gets no interval, no curve, and is not compared."""
+
+CLEAR = 0.05
+"""A difference is clear whose p-value, corrected for the number of comparisons, is at most this."""
+
+CORRECTION = "Holm"
+
+LEAST_DEALS, MOST_DEALS = 40, 20_000
+"""How often people are dealt to two groups at random: so many times for each comparison of the audit, and so often at most."""
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
@@ -130,6 +138,11 @@ class GroupSummary:
         return sum(self.outcomes.values())
 
     @property
+    def is_small(self) -> bool:
+        """Whether there are too few people to say anything of the group but what became of each."""
+        return self.people < LEAST_FOR_INTERVAL
+
+    @property
     def asked(self) -> int:
         """How many of them are not at the target, and could be asked."""
         return self.people - self.outcomes[GRANTED] - self.outcomes["error"]
@@ -138,14 +151,16 @@ class GroupSummary:
         """Return the group as plain data for JSON."""
         first = {"column": self.column, "value": self.value, "people": self.people}
         measures = {name: interval.to_dict() for name, interval in self.measures.items()}
-        return first | plain_fields(self) | {"measures": measures}
+        return first | {"is_small": self.is_small} | plain_fields(self) | {"measures": measures}
 
 
 @dataclass(frozen=True, slots=True)
 class Disparity:
     """How a group differs from the largest of its column: the difference of the means, with its bootstrap interval.
 
-    ``difference.people`` is the smaller of the two groups.
+    ``difference.people`` is the smaller of the two groups. ``p_value`` is how often people who are dealt to the two groups at random differ
+    as much, and ``corrected`` the same after Holm's correction for all comparisons of the audit; both NaN where a group is small or
+    everybody is alike.
     """
 
     column: str
@@ -153,11 +168,18 @@ class Disparity:
     reference: str
     measure: str
     difference: ConfidenceInterval
+    p_value: float = math.nan
+    corrected: float = math.nan
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether this is one of the comparisons that are corrected for."""
+        return math.isfinite(self.p_value)
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval leaves 0 out."""
-        return not self.difference.low <= 0 <= self.difference.high and math.isfinite(self.difference.low)
+        """Whether chance is an unlikely cause, the number of comparisons taken into account."""
+        return self.corrected <= CLEAR
 
     def to_dict(self) -> dict[str, Any]:
         """Return the disparity as plain data for JSON."""
@@ -216,7 +238,62 @@ def _ends(sample: Values) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def disparities_of(column: str, groups: dict[str, list[Person]], resamples: int, seed: int) -> tuple[Disparity, ...]:
+def all_disparities(groups: dict[str, dict[str, list[Person]]], resamples: int, seed: int) -> tuple[Disparity, ...]:
+    """Return how the groups of every column differ from the largest one of theirs, corrected for how many are compared."""
+    pairs = sum(max(len(values) - 1, 0) for values in groups.values())
+    deals = min(max(resamples, LEAST_DEALS * pairs * len(MEASURES)), MOST_DEALS)
+    made = [
+        each
+        for column, values in groups.items()
+        if len(values) > 1
+        for each in _disparities_of(column, values, resamples, deals, seed)
+    ]
+    compared = [each for each in made if each.is_compared]
+    corrected = dict(zip(map(id, compared), holm([each.p_value for each in compared]), strict=True))
+    return tuple(replace(each, corrected=corrected.get(id(each), math.nan)) for each in made)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values after Holm's step-down correction: the chance of even one false alarm among all stays below the level.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    made, least = [1.0] * len(p_values), 0.0
+    for rank, place in enumerate(order):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
+        made[place] = least
+    return made
+
+
+def chance(own: Values, other: Values, deals: int, seed: int) -> float:
+    """Return how often two groups that are dealt at random from the same people differ in their means as much as these do.
+
+    For shares that is Fisher's exact test; for other means it is counted over ``deals`` deals. NaN where a group is small, or everybody is
+    alike.
+    """
+    pooled = np.concatenate([own, other])
+    if min(len(own), len(other)) < LEAST_FOR_INTERVAL or not np.ptp(pooled):
+        return math.nan
+    if np.isin(pooled, (0.0, 1.0)).all():
+        from scipy.stats import fisher_exact
+
+        return float(fisher_exact([[own.sum(), (1 - own).sum()], [other.sum(), (1 - other).sum()]])[1])
+    rng, found = np.random.default_rng(seed), 0
+    gap = abs(own.mean() - other.mean()) * (1 - 1e-12)
+    block = max(1, 1_000_000 // len(pooled))
+    for begin in range(0, deals, block):
+        dealt = rng.permuted(np.tile(pooled, (min(block, deals - begin), 1)), axis=1)
+        found += int((abs(dealt[:, : len(own)].mean(axis=1) - dealt[:, len(own) :].mean(axis=1)) >= gap).sum())
+    return (1 + found) / (1 + deals)
+
+
+def _disparities_of(
+    column: str, groups: dict[str, list[Person]], resamples: int, deals: int, seed: int
+) -> list[Disparity]:
     """Return how each group of a column differs from the largest one."""
     reference = max(groups, key=lambda value: (len(groups[value]), value))
     made = []
@@ -225,8 +302,9 @@ def disparities_of(column: str, groups: dict[str, list[Person]], resamples: int,
             continue
         for name, (_, measure) in MEASURES.items():
             own, other = np.array(measure(people)), np.array(measure(groups[reference]))
-            made.append(Disparity(column, value, reference, name, _difference(own, other, resamples, seed)))
-    return tuple(made)
+            difference = _difference(own, other, resamples, seed)
+            made.append(Disparity(column, value, reference, name, difference, chance(own, other, deals, seed)))
+    return made
 
 
 def _difference(own: Values, other: Values, resamples: int, seed: int) -> ConfidenceInterval:

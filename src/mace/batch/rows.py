@@ -38,7 +38,7 @@ def check_batch(data: Any) -> None:
     if isinstance(data, str | bytes | Mapping) or not (hasattr(data, "columns") or isinstance(data, Iterable)):
         raise InvalidRow(
             f"A batch is a data frame, or an iterable of data frames or rows, not {type(data).__name__}. "
-            "Put a single row into a list."
+            "A single row is for explain(row), or goes into a list."
         )
 
 

@@ -23,6 +23,7 @@ from mace.batch.worker import TOO_LATE, failed, not_asked
 from mace.batch.workers import Workers
 from mace.errors import InvalidOption, MaceError
 from mace.problem import INTERRUPTED, Status
+from mace.slips import check_options
 from mace.space import FeatureSpace, Integer, Point, Real
 
 ROWS_READ_AHEAD = 1024
@@ -80,6 +81,7 @@ class Stream:
     @classmethod
     def of(cls, explainer: Explains, options: BatchOptions) -> Stream:
         """Return the stream of the options of ``Explainer.explain_many``."""
+        check_options("explain_many", options, BatchOptions.__annotations__)
         running: Any = {name: value for name, value in options.items() if name in RunningOptions.__annotations__}
         asked: Any = {name: value for name, value in options.items() if name not in running}
         return cls(explainer, Question(explainer.space, **asked, classes=explainer.classes), **running)

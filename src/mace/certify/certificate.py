@@ -83,7 +83,10 @@ class Certificate:
             Something is not as the schema says; the message names the place.
         """
         if not isinstance(data, Mapping):
-            raise InvalidCertificate(f"A certificate is an object of JSON, not {type(data).__name__}.")
+            raise InvalidCertificate(
+                f"A certificate is an object of JSON, not {type(data).__name__}. An answer has one with explain(certify=True): "
+                "explanation[0].certificate."
+            )
         version = data.get("version")
         if type(version) is not int or version not in VERSIONS:
             raise InvalidCertificate(

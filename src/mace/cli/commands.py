@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from mace.answer.explanation import Explanation
-from mace.certify.verdict import Verdict
+from mace.cli.completion import choices, columns, features, several
 from mace.cli.console import PlainConsole, note
 from mace.cli.options import (
     MOST_SECONDS_A_ROW,
@@ -29,9 +28,19 @@ from mace.cli.options import (
     listed,
 )
 from mace.errors import InvalidOption
-from mace.problem import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mace.answer.explanation import Explanation
+    from mace.audits import Audit
+    from mace.certify.verdict import Verdict
 
 ANSWERED, PROVED_NO, UNDECIDED = 0, 1, 3
+
+Day = Annotated[
+    str | None, typer.Option(help="The day that the report bears, as in 2026-02-28; today where not given.")
+]
 
 app = typer.Typer(
     name="mace",
@@ -61,6 +70,8 @@ def every(
 
 def exit_code(explanation: Explanation) -> int:
     """Return the exit code of an explanation."""
+    from mace.problem import Status
+
     if explanation or explanation.status == Status.REACHED:
         return ANSWERED
     return PROVED_NO if explanation.status == Status.INFEASIBLE else UNDECIDED
@@ -85,7 +96,10 @@ def demo() -> int:
 
 @app.command()
 def warmup() -> int:
-    """Compile the search kernels now, once for this installation: for images and services. Elsewhere they are compiled by the way."""
+    """Compile the search kernels now.
+
+    Once for an installation: for images and services. Elsewhere they are compiled by the way.
+    """
     from mace.solvers.ready import warm_up
 
     begun = time.monotonic()
@@ -124,10 +138,11 @@ def answer_of(
 ) -> Explanation:
     """Return the explanation of one row; a deadline that was reached is said on the standard error."""
     from mace.cli.files import find_row
-    from mace.cli.waiting import bounds_shown
+    from mace.cli.waiting import waiting
 
-    with bounds_shown() as report:
-        explainer, question = answers.ask(asked, data, certify=certify, on_progress=report)
+    with waiting("reading the model") as line:
+        explainer, question = answers.ask(asked, data, certify=certify, on_progress=line.report)
+        line.said = "searching"
         explanation = explainer._answer(find_row(data, row, identify, explainer.space), question)
     if is_late(explanation, answers.time_limit):
         note("Note", [f"stopped after the {answers.time_limit:g} s of --time-limit; give it more seconds for a proof."])
@@ -136,8 +151,7 @@ def answer_of(
 
 def is_late(explanation: Explanation, limit: float) -> bool:
     """Return whether the deadline of a row left its answer without a proof."""
-    is_proved = explanation.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.REACHED)
-    return not is_proved and explanation.seconds >= 0.9 * limit
+    return not explanation.status.is_final and explanation.seconds >= 0.9 * limit
 
 
 @app.command()
@@ -150,19 +164,27 @@ def batch(
     total_time_limit: Annotated[float | None, typer.Option(help="Seconds for all rows.")] = None,
     jobs: Jobs = 1,
     identify: Annotated[
-        str | None, typer.Option("--id", help="A column of the CSV file that identifies the rows, to carry along.")
+        str | None,
+        typer.Option(
+            "--id", help="A column of the CSV file that identifies the rows, to carry along.", autocompletion=columns
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the checkpoint that an earlier run left beside --out.")
     ] = False,
 ) -> int:
-    """Explain every row of a CSV file; a run that was killed goes on with --resume."""
+    """Explain every row of a CSV file.
+
+    A run that was interrupted, or killed, goes on with --resume.
+    """
     from mace.batch.sinks import check_sink
 
     check_sink(out)
     from mace.cli.batches import run_batch
+    from mace.cli.waiting import waiting
 
-    explainer, question = answers.ask(asked, data)
+    with waiting("reading the model"):
+        explainer, question = answers.ask(asked, data)
     made = run_batch(
         explainer,
         data,
@@ -192,11 +214,14 @@ def audit(
     data: Data,
     asked: Asked,
     target: Target,
-    groups: Annotated[str, typer.Option(help="Columns whose values make groups, comma-separated.")] = "",
+    groups: Annotated[
+        str, typer.Option(help="Columns whose values make groups, comma-separated.", autocompletion=columns)
+    ] = "",
     protect: Annotated[
         str | None,
         typer.Option(
-            help="Features that should not have to change; where not given, the groups that are features and those protected in the space."
+            help="Features that should not have to change; where not given, the groups that are features and those protected in the space.",
+            autocompletion=features,
         ),
     ] = None,
     time_limit: SecondsForRow = MOST_SECONDS_A_ROW,
@@ -207,21 +232,28 @@ def audit(
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the drawing and the bootstrap.")] = 0,
     resamples: Annotated[int, typer.Option(help="Of the bootstrap.")] = 1000,
     out: Annotated[
-        list[Path] | None, typer.Option(help="Write the report here: .html or .json; may be given twice.")
+        list[Path] | None,
+        typer.Option(metavar="<path>", help="Write the report here: .html or .json; may be given twice."),
     ] = None,
+    pictures: Annotated[
+        bool, typer.Option(help="Whether the .html report has pictures, for which matplotlib is needed.")
+    ] = True,
+    date: Day = None,
 ) -> int:
-    """Compare groups: who has recourse, how far, by which features, and at what price for protecting some of them."""
-    from mace.audits import audit as make
-    from mace.cli.files import check_reports, read_causes, read_people
-    from mace.cli.targets import target_of
+    """Compare groups of people.
 
-    check_reports(out or ())
-    if read_causes(None, asked.constraints) is not None:
-        raise InvalidOption(f"{asked.constraints}: an audit is of rows, without [causes]. Leave that table out.")
-    explainer = asked.explainer()
-    people = read_people(data, explainer.space, listed(groups))
-    if rows is not None and rows < len(people):
-        people = people.sample(rows, random_state=seed).sort_index()
+    Who has recourse, how far it is, by which features, and at what price for protecting some of them.
+    """
+    from mace.audits import audit as make
+    from mace.cli.files import check_reports, read_people
+    from mace.cli.targets import target_of
+    from mace.cli.waiting import waiting
+
+    check_reports(out or (), pictures=pictures)
+    _refuse_causes(asked.constraints)
+    with waiting("reading the model"):
+        explainer = asked.explainer()
+        people = drawn(read_people(data, explainer.space, listed(groups)), rows, seed)
     made = make(
         explainer,
         people,
@@ -236,11 +268,31 @@ def audit(
         resamples=resamples,
         seed=seed,
         progress=True,
+        model_name=asked.model.name,
+        data_name=data.name,
+        date=date,
     )
+    return _reported(made, out or (), pictures, time_limit)
+
+
+def _refuse_causes(path: Path | None) -> None:
+    from mace.cli.files import read_causes
+
+    if read_causes(None, path) is not None:
+        raise InvalidOption(f"{path}: an audit is of rows, without [causes]. Leave that table out.")
+
+
+def drawn(people: Any, rows: int | None, seed: int) -> Any:
+    """Return so many people of a frame, drawn at random, in its order."""
+    return people if rows is None or rows >= len(people) else people.sample(rows, random_state=seed).sort_index()
+
+
+def _reported(made: Audit, out: Iterable[Path], pictures: bool, time_limit: float) -> int:
+    """Print and write an audit, and return its exit code."""
     console = PlainConsole()
     console.print(made)
-    for path in out or ():
-        made.save(path)
+    for path in out:
+        made.save(path, pictures=pictures)
         console.print(f"Report: {path}", soft_wrap=True)
     if made.everyone.outcomes["unknown"]:
         note("Note", [late_rows(made.everyone.outcomes["unknown"], time_limit)])
@@ -256,15 +308,24 @@ def reproduce(
     figure: Annotated[str, typer.Option(help="Figures, comma-separated: distances, tradeoff.")] = "",
     samples: Annotated[int, typer.Option(help="People for each cell; the paper has 500.")] = 500,
     datasets: Annotated[
-        str, typer.Option(help="adult, credit, compas; credit is in the data folder MACE_DATA, or downloaded.")
+        str,
+        typer.Option(
+            help="adult, credit, compas; credit is in the data folder MACE_DATA, or downloaded.",
+            autocompletion=several("datasets"),
+        ),
     ] = "adult,credit,compas",
-    models: Annotated[str, typer.Option(help="tree, forest, lr, mlp; also forest100.")] = "tree,forest,lr,mlp",
+    models: Annotated[
+        str, typer.Option(help="tree, forest, lr, mlp; also forest100.", autocompletion=several("models"))
+    ] = "tree,forest,lr,mlp",
     out: Annotated[Path, typer.Option(help="The results folder; a killed run continues from it.")] = Path("results"),
     jobs: Annotated[int, typer.Option(help="Processes.")] = 2,
     smt_samples: Annotated[int, typer.Option(help="People for each cell of the SMT lane; 0 leaves it out.")] = 1,
     smt_limit: Annotated[float, typer.Option(help="Seconds for one answer of the SMT lane.")] = 10.0,
 ) -> int:
-    """Make the paper's tables and figures anew, each value beside the paper's."""
+    """Make the paper's tables and figures anew.
+
+    Each value stands beside the paper's.
+    """
     from mace.experiments import FIGURES, TABLES, Plan
     from mace.experiments import reproduce as make
 
@@ -293,11 +354,17 @@ def verify(
     model: Annotated[Path, typer.Option(help="The model file that the certificate is about.")],
     forest: Annotated[
         list[Path] | None,
-        typer.Option(help="The file of an isolation forest that a constraint `typical` is about; may be given again."),
+        typer.Option(
+            metavar="<path>",
+            help="The file of an isolation forest that a constraint `typical` is about; may be given again.",
+        ),
     ] = None,
     trust: Trust = False,
 ) -> int:
-    """Check a certificate without the solver that found it: exits 0 where it is valid, 1 where it is refuted, 3 where it is unchecked."""
+    """Check a certificate.
+
+    This is done without the solver that found the answer. Exits with 0 where it is valid, 1 where it is refuted, 3 where it is unchecked.
+    """
     from mace.certify import Certificate
     from mace.certify import verify as check
     from mace.cli.waiting import progress_bar
@@ -324,14 +391,21 @@ def _claimed(claim: dict[str, Any], verdict: Verdict) -> str:
 
 @app.command(name="list")
 def list_names(
-    kind: Annotated[str, typer.Argument(help="models, distances, constraints, solvers, baselines or datasets.")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="models, distances, constraints, solvers, baselines or datasets.", autocompletion=choices("kind")
+        ),
+    ],
 ) -> int:
-    """List what is supported, from the tables that the code itself uses."""
+    """List what is supported."""
     from mace.cli.lists import listed
 
     console = Console(highlight=False, soft_wrap=True)
-    for name, about in listed(kind):
-        console.print(f"{name:<24} {about}".rstrip(), markup=False)
+    found = listed(kind)
+    width = max(len(name) for name, _ in found)
+    for name, about in found:
+        console.print(f"{name:<{width}}  {about}".rstrip(), markup=False)
     return ANSWERED
 
 

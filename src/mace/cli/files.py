@@ -16,7 +16,7 @@ from mace.certify.certificate import Certificate
 from mace.cli.table import CsvTable, read_table
 from mace.constraints.causal import Causal
 from mace.disk import read_bytes, said
-from mace.errors import InvalidOption, InvalidRow, InvalidSpace, did_you_mean
+from mace.errors import InvalidOption, InvalidRow, InvalidSpace, MissingPackage, did_you_mean
 from mace.models.package import optional
 from mace.space import Categorical, Date, Feature, FeatureSpace, Ordinal, Scalar
 from mace.space.features import is_missing
@@ -68,7 +68,7 @@ def find_row(path: Path, row: str, column: str | None, space: FeatureSpace) -> d
     if column is None:
         if re.fullmatch(r"-?[0-9]{1,30}", row) is None:
             raise InvalidOption(
-                f"--row {row!r:.40}: give a number counted from 0, or --id with the column that holds it."
+                f"--row {row!r:.40}: give a number counted from 0, or --id with the column that holds it. All rows are for mace batch."
             )
         return read_row(path, int(row), space)
     found = [cells for cells, (own,) in _rows(path, space, [column], "--id") if own == row]
@@ -132,15 +132,18 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(shown if len(shown) <= 30 else [*shown[:30], f"... ({len(shown)} in all)"])
 
 
-def check_reports(paths: Iterable[Path]) -> None:
+def check_reports(paths: Iterable[Path], *, pictures: bool) -> None:
     """Refuse a report that cannot be written before anything is solved."""
     for path in paths:
         if path.suffix not in (".html", ".json"):
             raise InvalidOption(f"--out {path.name}: unknown kind of report. Accepted: .html, .json.")
         if not path.parent.is_dir():
             raise InvalidOption(f"--out: there is no folder {path.parent} for {path.name}.")
-        if path.suffix == ".html":
-            optional("matplotlib", extra="plot")
+        if path.suffix == ".html" and pictures:
+            try:
+                optional("matplotlib", extra="plot")
+            except MissingPackage as error:
+                raise MissingPackage(f"{error}, or leave the pictures out: --no-pictures.") from error
 
 
 def count_rows(path: Path) -> int:

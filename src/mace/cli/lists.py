@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 
 from mace.errors import InvalidOption, did_you_mean
 from mace.registry import resolve
@@ -40,7 +41,8 @@ def listed(kind: str) -> list[tuple[str, str]]:
             from mace.solvers import SOLVERS
 
             return [
-                (name, (importlib.import_module(path).__doc__ or "").splitlines()[0]) for name, path in SOLVERS.items()
+                (name, plain_words((importlib.import_module(path).__doc__ or "").splitlines()[0]))
+                for name, path in SOLVERS.items()
             ]
         case "baselines":
             from mace.baselines import BASELINES
@@ -62,4 +64,9 @@ def _model_name(key: str) -> str:
 
 
 def _first_line(path: str) -> str:
-    return (resolve(path).__doc__ or "").strip().partition("\n")[0]
+    return plain_words((resolve(path).__doc__ or "").strip().partition("\n")[0])
+
+
+def plain_words(text: str) -> str:
+    """Return a line of a docstring without the marks that only a page of documentation shows."""
+    return re.sub(r"(?::\w+:)?`+~?(?:[\w.]*\.)?([^`]+)`+", r"\1", text)

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from mace.cli.commands import ANSWERED, UNDECIDED, app
 from mace.cli.console import PlainConsole, shortened
+from mace.cli.usage import usage_text
 from mace.errors import MaceError
 
 MISUSE, INTERNAL = 2, 70
@@ -52,7 +53,7 @@ def run(arguments: list[str] | None = None) -> int:
         errors.print(f"{type(error).__name__}: {shortened(str(error))}")
         return MISUSE
     except USAGE_ERROR as error:
-        errors.print(_usage(error))
+        errors.print(usage_text(error, sys.argv[1:] if arguments is None else arguments))
         return MISUSE
     except (typer.Abort, KeyboardInterrupt):
         errors.print("Interrupted.")
@@ -68,14 +69,6 @@ def run(arguments: list[str] | None = None) -> int:
         return MISUSE
     except Exception:
         return _bug(errors)
-
-
-def _usage(error: Exception) -> str:
-    """Return what is wrong with the usage, in a line or two."""
-    context = getattr(error, "ctx", None)
-    command = "mace" if context is None else context.command_path
-    said = shortened(error.format_message()).rstrip(".")  # type: ignore[attr-defined]
-    return f"{said}.\nSee {command} --help."
 
 
 def _bug(errors: Console) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mace.cli.completion import choices, columns, features
 from mace.errors import InvalidOption, did_you_mean
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ MOST_SECONDS_A_ROW = 30.0
 """The deadline of a row where none is given."""
 
 SecondsForRow = Annotated[
-    float, typer.Option(help="Seconds for a row; what is found by then is given without a proof.")
+    float, typer.Option(help="Seconds for a row: the best answer by then is given, and that it is not proved.")
 ]
 Data = Annotated[
     Path, typer.Option(help="A CSV file with the rows, in the original features; may have further columns.")
@@ -42,7 +43,10 @@ Data = Annotated[
 RowOf = Annotated[
     str, typer.Option("--row", help="Which row of the CSV file, counted from 0; or, with --id, its value there.")
 ]
-IdOfRow = Annotated[str | None, typer.Option("--id", help="A column of the CSV file by which --row finds the row.")]
+IdOfRow = Annotated[
+    str | None,
+    typer.Option("--id", help="A column of the CSV file by which --row finds the row.", autocompletion=columns),
+]
 Jobs = Annotated[int, typer.Option(help="Processes; -1 for one a core.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Unpickle the model: runs whatever code the file holds.")]
 
@@ -55,8 +59,8 @@ class Asked:
         Path,
         typer.Option(help="The model file: .skops, .onnx, a booster's own file, or .joblib and .pkl with --trust."),
     ]
-    space: Annotated[Path, typer.Option(help="The feature space, as FeatureSpace.to_json() wrote it.")]
-    distance: Annotated[str, typer.Option(help="l0, l1, l2 or linf.")] = "l1"
+    space: Annotated[Path, typer.Option(help="The feature space, as `mace space` or FeatureSpace.to_json() wrote it.")]
+    distance: Annotated[str, typer.Option(help="l0, l1, l2 or linf.", autocompletion=choices("distance"))] = "l1"
     weights: Annotated[
         str,
         typer.Option(
@@ -67,12 +71,21 @@ class Asked:
         Path | None,
         typer.Option(help="A CSV file of people for --weights mad or percentile; those of --data where not given."),
     ] = None
-    fix: Annotated[str, typer.Option(help="Features that stay, comma-separated.")] = ""
-    only: Annotated[str, typer.Option(help="The only features that may change, comma-separated.")] = ""
-    increase: Annotated[str, typer.Option(help="Features that may only increase, comma-separated.")] = ""
-    decrease: Annotated[str, typer.Option(help="Features that may only decrease, comma-separated.")] = ""
+    fix: Annotated[str, typer.Option(help="Features that stay, comma-separated.", autocompletion=features)] = ""
+    only: Annotated[
+        str, typer.Option(help="The only features that may change, comma-separated.", autocompletion=features)
+    ] = ""
+    increase: Annotated[
+        str, typer.Option(help="Features that may only increase, comma-separated.", autocompletion=features)
+    ] = ""
+    decrease: Annotated[
+        str, typer.Option(help="Features that may only decrease, comma-separated.", autocompletion=features)
+    ] = ""
     rule: Annotated[
-        list[str] | None, typer.Option(help='A constraint in words, e.g. "age >= old.age"; may be given several times.')
+        list[str] | None,
+        typer.Option(
+            metavar="<rule>", help='A constraint in words, e.g. "age >= old.age"; may be given several times.'
+        ),
     ] = None
     constraints: Annotated[
         Path | None,
@@ -81,13 +94,19 @@ class Asked:
     outside: Annotated[
         str,
         typer.Option(
-            help="Rows outside the space: error, keep (their values may stay), or widen (the ranges, for them)."
+            help="Rows outside the space: error, keep (their values may stay), or widen (the ranges, for them).",
+            autocompletion=choices("outside"),
         ),
     ] = "error"
-    solver: Annotated[str, typer.Option(help="auto, or a name from `mace list solvers`.")] = "auto"
+    solver: Annotated[
+        str, typer.Option(help="auto, or a name from `mace list solvers`.", autocompletion=choices("solver"))
+    ] = "auto"
     unread: Annotated[
         str | None,
-        typer.Option(help="search: a model that cannot be read is asked only, and answers are not proved nearest."),
+        typer.Option(
+            help="search: a model that cannot be read is asked only, and answers are not proved nearest.",
+            autocompletion=choices("unread"),
+        ),
     ] = None
     trust: Trust = False
 
@@ -132,9 +151,10 @@ class Asked:
         from mace.constraints import decreases, fixed, increases, only
         from mace.constraints.files import load_constraints
 
-        makers = (fixed, self.fix), (only, self.only), (increases, self.increase), (decreases, self.decrease)
+        makers = {"fix": fixed, "only": only, "increase": increases, "decrease": decreases}
+        lists = {option: features_of(f"--{option}", getattr(self, option), space) for option in makers}
         return [
-            *(make(*listed(names)) for make, names in makers if listed(names)),
+            *(makers[option](*names) for option, names in lists.items() if names),
             *(self.rule or ()),
             *(load_constraints(self.constraints, space) if self.constraints is not None else ()),
         ]
@@ -159,8 +179,9 @@ class Answers:
     cause: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="<equation>",
             help='An equation by which an effect follows, e.g. "savings = 0.3 * income"; may be given several times. '
-            "Only actions cost then."
+            "Only actions cost then.",
         ),
     ] = None
     accuracy: Annotated[float, typer.Option(help="How far apart the bounds may stay.")] = 1e-6
@@ -218,9 +239,30 @@ def asks(command: Callable[..., int]) -> Callable[..., int]:
     return run
 
 
+_MODEL = "a model, which is --model {0}. "
+_ROWS = "a table of rows, which is --data {0}. "
+_TABLE = "no CSV file; save it as one, e.g. pandas.read_{1}('{{0}}').to_csv('people.csv', index=False)."
+WRONG_KINDS = {
+    "--model": dict.fromkeys(
+        (".csv", ".tsv", ".parquet", ".xlsx"),
+        _ROWS + "A model is a .skops, .onnx or booster's file, or a pickle with --trust.",
+    ),
+    "--space": dict.fromkeys((".skops", ".onnx", ".pkl", ".joblib"), _MODEL + "The space is a .json file.")
+    | {".csv": _ROWS + "Make the space of it: mace space {0} --out space.json."},
+    "--data": dict.fromkeys((".skops", ".onnx", ".pkl", ".joblib"), _MODEL + "The rows are a .csv file.")
+    | {".parquet": _TABLE.format("", "parquet"), ".xlsx": _TABLE.format("", "excel")},
+}
+"""What is said of files that belong to another option, by option and ending."""
+
+
 def check_file(option: str, path: Path | None) -> None:
-    """Refuse a file to read that is not there."""
-    if path is None or (path.exists() and not path.is_dir()):
+    """Refuse a file to read that is not there, or of a kind that another option takes."""
+    if path is None:
+        return
+    if path.exists() and not path.is_dir():
+        wrong = WRONG_KINDS.get(option, {}).get(path.suffix.lower())
+        if wrong is not None:
+            raise InvalidOption(f"{option}: {path.name} is {wrong.format(path)}")
         return
     if path.is_dir():
         raise InvalidOption(f"{option}: {path} is a folder; give a file.")
@@ -234,6 +276,16 @@ def check_folder(option: str, path: Path | None) -> None:
         raise InvalidOption(f"{option}: there is no folder {path.parent} for {path.name}.")
     if path is not None and path.is_dir():
         raise InvalidOption(f"{option}: {path} is a folder; give a file.")
+
+
+def features_of(option: str, text: str, space: FeatureSpace) -> list[str]:
+    """Return the features of a comma-separated list; what is none is refused."""
+    names = listed(text)
+    for name in names:
+        if name not in space:
+            commas = "" if len(name.split()) == 1 else " Names are separated by commas."
+            raise InvalidOption(f"{option}: there is no feature {name!r:.80}.{did_you_mean(name, space)}{commas}")
+    return names
 
 
 def listed(text: str) -> list[str]:

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import Progress
+from rich.text import Text
 
 SILENCE = 1.0
-"""Seconds before the bounds of a search are shown."""
+"""Seconds before anything is shown."""
 
 
 @contextmanager
@@ -24,25 +25,33 @@ def progress_bar(what: str) -> Iterator[Callable[[float], None]]:
         yield lambda share: bar.update(task, completed=share)
 
 
+class Waiting:
+    """A line about what is done, with the seconds that it has taken so far; a spinner shows it anew as they pass."""
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+        self.begun = time.monotonic()
+
+    def __rich__(self) -> Text:
+        return Text(f"{self.said} ({time.monotonic() - self.begun:.0f} s)")
+
+    def report(self, lower: float, upper: float, calls: int) -> None:
+        """Take the bounds of a search, as ``on_progress`` gives them."""
+        self.said = f"searching: {bounds_text(lower, upper)}"
+
+
 @contextmanager
-def bounds_shown(console: Console | None = None) -> Iterator[Callable[[float, float, int], None]]:
-    """Give a function for ``on_progress``: after a second it shows the bounds of the search and how long it runs."""
+def waiting(said: str, console: Console | None = None) -> Iterator[Waiting]:
+    """Give a line that a spinner shows after a second, while something lasts longer."""
     console = Console(stderr=True) if console is None else console
-    begun = time.monotonic()
-    status = console.status("searching")
+    line = Waiting(said)
+    status = console.status(line)
     timer = threading.Timer(SILENCE, status.start)
-    said = ""
-
-    def report(lower: float, upper: float, calls: int) -> None:
-        nonlocal said
-        said = bounds_text(lower, upper)
-        status.update(f"searching, {time.monotonic() - begun:.0f} s: {said}")
-
     timer.daemon = True
     if console.is_terminal:
         timer.start()
     try:
-        yield report
+        yield line
     finally:
         timer.cancel()
         timer.join() if timer.is_alive() else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mace.constraints.condition import Condition, Constraint, GuardCondition, changed, feature_of
-from mace.constraints.words import in_parentheses, name_text, names_text
+from mace.constraints.words import in_parentheses, name_text, named, names_text
 from mace.errors import InvalidConstraint, cut
 from mace.language import syntax
 from mace.space import FeatureSpace, Point
@@ -222,7 +222,7 @@ def together(*features: str) -> Together:
     >>> print(together("job", "income"))
     rule('job, income change together')
     """
-    if len(features) < 2:
+    if len(named("together", features)) < 2:
         raise InvalidConstraint("together() needs at least two features, as in together('job', 'income').")
     return Together(features)
 
@@ -235,9 +235,7 @@ def changes(*features: str) -> Changes:
     >>> print(~changes("job"))
     rule('not job changes')
     """
-    if not features:
-        raise InvalidConstraint("changes() names no feature; write changes('job').")
-    return Changes(features)
+    return Changes(named("changes", features))
 
 
 def as_constraints(constraints: object, space: FeatureSpace) -> tuple[Constraint, ...]:
@@ -252,5 +250,10 @@ def as_constraints(constraints: object, space: FeatureSpace) -> tuple[Constraint
         raise InvalidConstraint(f"constraints={constraints!r}; give a list, e.g. [mace.fixed('age')].")
     made: list[Constraint] = []
     for given in constraints:
+        if isinstance(given, str) and given.strip() in space:
+            name = given.strip()
+            raise InvalidConstraint(
+                f"constraints: {name!r} alone does not say what of it. Write mace.fixed({name!r}), or {name_text(name) + ' stays'!r}."
+            )
         made += ranges(given, space) if isinstance(given, Mapping) else [as_constraint(given)]
     return tuple(made)

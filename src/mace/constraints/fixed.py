@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from mace.constraints.combine import Combinable
 from mace.constraints.condition import Condition, GuardCondition, compare, feature_of
-from mace.constraints.words import names_text
-from mace.errors import InvalidConstraint
+from mace.constraints.words import named, names_text
 from mace.language import syntax
 from mace.space import FeatureSpace, Point
 
@@ -43,6 +42,4 @@ def fixed(*features: str) -> Fixed:
     >>> print(fixed("sex", "age"))
     fixed('sex', 'age')
     """
-    if not features:
-        raise InvalidConstraint("fixed() names no feature; write fixed('age', 'sex').")
-    return Fixed(features)
+    return Fixed(named("fixed", features))

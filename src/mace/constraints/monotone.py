@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from mace.constraints.combine import Combinable
 from mace.constraints.condition import Condition, GuardCondition, compare, ordered_feature
-from mace.constraints.words import names_text
-from mace.errors import InvalidConstraint
+from mace.constraints.words import named, names_text
 from mace.language import syntax
 from mace.space import FeatureSpace, Point
 
@@ -54,6 +53,4 @@ def decreases(*features: str) -> Monotone:
 
 
 def _monotone(name: str, sign: str, features: tuple[str, ...]) -> Monotone:
-    if not features:
-        raise InvalidConstraint(f"{name}() names no feature; write {name}('age').")
-    return Monotone(name, sign, features)
+    return Monotone(name, sign, named(name, features))

@@ -39,7 +39,7 @@ class OneOf(Combinable):
         return f"one_of({self.feature!r}, {list(self.values)!r})"
 
 
-def one_of(feature: str, levels: Sequence[Given]) -> OneOf:
+def one_of(feature: str, levels: Sequence[Given], *more: Given) -> OneOf:
     """Let a feature take only these levels (or numbers).
 
     Examples
@@ -47,6 +47,11 @@ def one_of(feature: str, levels: Sequence[Given]) -> OneOf:
     >>> print(one_of("housing", ["own", "free"]))
     one_of('housing', ['own', 'free'])
     """
+    if more or (isinstance(levels, str) and levels):
+        listed = [levels, *more]
+        raise InvalidConstraint(
+            f"one_of({feature!r}, {levels!r:.40}...): the levels are a list: mace.one_of({feature!r}, {listed!r:.80})."
+        )
     try:
         values = () if isinstance(levels, str) else tuple(cast(Given, as_text(level)) for level in levels)
     except TypeError:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from mace.constraints.combine import Combinable
 from mace.constraints.condition import Condition, feature_of
 from mace.constraints.fixed import Fixed
-from mace.constraints.words import names_text
-from mace.errors import InvalidConstraint
+from mace.constraints.words import named, names_text
 from mace.space import FeatureSpace, Point
 
 
@@ -43,6 +42,4 @@ def only(*features: str) -> Only:
     >>> print(only("income", "savings"))
     only('income', 'savings')
     """
-    if not features:
-        raise InvalidConstraint("only() names no feature; write only('income', 'savings').")
-    return Only(features)
+    return Only(named("only", features))

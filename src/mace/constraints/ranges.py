@@ -13,6 +13,13 @@ from mace.space import Categorical, Date, FeatureSpace, Ordinal
 from mace.space.dates import as_text
 from mace.space.features import plain_scalar
 
+VERBS = {
+    **dict.fromkeys(("fixed", "fix", "stay", "stays", "immutable", "frozen", "same", "constant"), "fixed"),
+    **dict.fromkeys(("increase", "increases", "increasing", "up", "only up", "+"), "increases"),
+    **dict.fromkeys(("decrease", "decreases", "decreasing", "down", "only down", "-"), "decreases"),
+}
+"""Words for which there is a constraint."""
+
 
 def ranges(given: Mapping[Any, Any], space: FeatureSpace) -> list[Constraint]:
     """Return the constraints that a dict says: two numbers for a number are its range, levels are those allowed.
@@ -35,6 +42,9 @@ def ranges(given: Mapping[Any, Any], space: FeatureSpace) -> list[Constraint]:
 def _constraint(name: Any, allowed: Any, space: FeatureSpace) -> Constraint:
     where = f"constraints={{{name!r}: {allowed!r:.80}}}"
     feature = feature_of(space, name, where)
+    call = VERBS.get(allowed.lower()) if isinstance(allowed, str) else None
+    if call is not None and allowed not in getattr(feature, "levels", ()):
+        raise InvalidConstraint(f"{where}: a dict holds ranges and levels; write mace.{call}({name!r}).")
     values = _listed(allowed)
     if isinstance(feature, Ordinal | Categorical):
         if values:

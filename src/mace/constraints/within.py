@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -42,7 +43,7 @@ class Within(Combinable):
         return f"within({self.feature!r}, {self.low!r}, {self.high!r})"
 
 
-def within(feature: str, low: Given, high: Given) -> Within:
+def within(feature: str, low: Given, high: Given | None = None) -> Within:
     """Keep a feature between two bounds, both included; those of a date are dates or their texts.
 
     Examples
@@ -50,4 +51,9 @@ def within(feature: str, low: Given, high: Given) -> Within:
     >>> print(within("age", 18, 65))
     within('age', 18, 65)
     """
+    if high is None:
+        ends = [*low, "...", "..."][:2] if isinstance(low, Sequence) and not isinstance(low, str) else [low, "..."]
+        raise InvalidConstraint(
+            f"within({feature!r}, {low!r:.80}): give both ends: mace.within({feature!r}, {ends[0]}, {ends[1]})."
+        )
     return Within(feature, *(cast(Given, as_text(end)) for end in (low, high)))

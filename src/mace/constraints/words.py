@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal
 
+from mace.errors import InvalidConstraint, cut
 from mace.space.features import plain_scalar
 
 KEYWORDS = frozenset(
@@ -29,6 +30,29 @@ def name_text(name: str) -> str:
 def names_text(names: Iterable[str]) -> str:
     """Return names in a row."""
     return ", ".join(map(name_text, names))
+
+
+def named(call: str, features: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names that a constraint was given, one by one.
+
+    Raises
+    ------
+    InvalidConstraint
+        There is none, or a list of them.
+
+    Examples
+    --------
+    >>> named("fixed", ("age", "sex"))
+    ('age', 'sex')
+    """
+    if not features:
+        raise InvalidConstraint(f"{call}() names no feature; write mace.{call}('age', 'sex').")
+    first: object = features[0]
+    if not isinstance(first, str) and isinstance(first, Iterable):
+        names = [*map(str, first), *map(str, features[1:])]
+        written = cut(", ".join(map(repr, names)), 80)
+        raise InvalidConstraint(f"{call}({first!r:.80}): name the features one by one: mace.{call}({written}).")
+    return features
 
 
 def value_text(value: object) -> str:

@@ -21,6 +21,7 @@ from mace.exact import decimal_fraction
 from mace.language import Symbol, divides_by_variable, parse, run, syntax
 from mace.language.values import Reads
 from mace.registry import Registry
+from mace.slips import about_distance
 from mace.space import FeatureSpace, Point, Value
 from mace.space.decimals import decimal_of
 from mace.space.features import plain_scalar
@@ -281,6 +282,9 @@ def as_distance(distance: object) -> Distance | FunctionDistance:
     if isinstance(distance, str):
         if distance.lstrip().startswith(("lambda", "def ")):
             return FunctionDistance(distance)
+        slip = "" if distance in NORMS else about_distance(distance, NORMS)
+        if slip:
+            raise InvalidDistance(f"distance={distance!r:.80}: {slip}")
         NORMS.load(distance)
         return Distance(**{distance: 1.0}) if distance in WITH_ARGUMENT else Distance(others={distance: 1.0})  # type: ignore[arg-type]
     if callable(distance):

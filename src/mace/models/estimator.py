@@ -26,7 +26,9 @@ def check_fitted(model: Any) -> None:
         elif not model.is_fitted():
             raise NotFittedError(type(model).__name__)
     except NotFittedError as error:
-        raise UnsupportedModel(f"{type(model).__name__} is not fitted. Call fit before explaining it.") from error
+        raise UnsupportedModel(
+            f"{type(model).__name__} is not fitted. Call model.fit(X, y) before explaining it."
+        ) from error
 
 
 def class_labels(model: Any) -> tuple[Scalar, ...] | None:

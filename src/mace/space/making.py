@@ -82,6 +82,9 @@ def categorical(levels: Sequence[Level], missing: bool = False, *, dtype: str | 
     >>> categorical(["rent", "own"], missing=True).size
     3
     """
+    given_second: object = missing
+    if isinstance(levels, str) and isinstance(given_second, str):
+        raise InvalidSpace(f"categorical: the levels are a list: mace.categorical([{levels!r}, {given_second!r}]).")
     check_missing(missing)
     given = _as_levels(levels, "categorical")
     return Categorical((*given, math.nan) if missing and not any(map(is_missing, given)) else given, dtype)

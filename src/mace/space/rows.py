@@ -33,7 +33,9 @@ def as_mapping(row: Any, names: tuple[str, ...]) -> dict[str, object]:
         row = as_pandas(row)
     if hasattr(row, "columns") and hasattr(row, "iloc"):
         if len(row) != 1:
-            raise InvalidRow(f"A frame of {len(row)} rows; explain one row at a time, e.g. frame.iloc[[0]].")
+            raise InvalidRow(
+                f"A frame of {len(row)} rows; give one, as in frame.iloc[[0]], or explain all: explainer.explain_many(frame)."
+            )
         if not row.columns.is_unique:
             raise InvalidRow("A column stands twice in the frame; each feature once.")
         return {name: row[name].iloc[0] for name in row.columns}
@@ -43,7 +45,9 @@ def as_mapping(row: Any, names: tuple[str, ...]) -> dict[str, object]:
             raise InvalidRow("A label stands twice in the series; each feature once.")
         return dict(row.to_dict())
     if isinstance(row, str | bytes) or not hasattr(row, "__getitem__") or getattr(row, "ndim", 1) == 0:
-        raise InvalidRow(f"A row is a dict, a Series, a one-row frame or a sequence, not {type(row).__name__}.")
+        raise InvalidRow(
+            f"A row is a dict, a Series, a one-row frame or a sequence, not {type(row).__name__}: frame.iloc[[0]], say."
+        )
     cells: Any = row[0] if getattr(row, "ndim", 1) == 2 and len(row) == 1 else row
     if len(cells) != len(names):
         raise InvalidRow(f"A sequence of {len(cells)} values for {len(names)} features, in order: {', '.join(names)}.")

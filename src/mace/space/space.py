@@ -85,6 +85,8 @@ class FeatureSpace(Mapping[str, Feature]):
         guesses: Mapping[str, str] | None = None,
         round_to: Mapping[str, float] | None = None,
     ) -> None:
+        if hasattr(features, "columns"):
+            raise InvalidSpace("A data frame is no space; infer one from it: mace.FeatureSpace.from_frame(frame).")
         if not isinstance(features, Mapping) or not features:
             raise InvalidSpace("A feature space needs at least one feature: FeatureSpace({'age': integer(18, 90)}).")
         for name, feature in features.items():

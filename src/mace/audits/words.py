@@ -1,0 +1,78 @@
+"""An audit in three sentences, for those who read no table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mace.audits.people import ERROR, GRANTED, NO_RECOURSE, RECOURSE, UNKNOWN
+from mace.audits.summary import MEASURES, Disparity
+
+if TYPE_CHECKING:
+    from mace.audits.audit import Audit
+
+SHARES = ("granted", "recourse", "fixed", "touches")
+"""Measures that are shares, and said in points of a hundred."""
+
+
+def three_sentences(audit: Audit) -> tuple[str, str, str]:
+    """Return who has a way to the target, which groups differ, and what it takes."""
+    return _who(audit), _which(audit), _what(audit)
+
+
+def _who(audit: Audit) -> str:
+    outcomes, everyone = audit.everyone.outcomes, audit.everyone
+    errors = f" ({outcomes[ERROR]} rows cannot be explained)" if outcomes[ERROR] else ""
+    if not everyone.asked:
+        return f"All of {everyone.people} people are at {audit.target} already{errors}."
+    is_all = everyone.proved_nearest == outcomes[RECOURSE]
+    proved = "each proved nearest" if is_all else f"{everyone.proved_nearest} of them proved nearest"
+    unknown = f", {outcomes[UNKNOWN]} are undecided" if outcomes[UNKNOWN] else ""
+    return (
+        f"Of {everyone.people} people{errors}, {outcomes[GRANTED]} are at {audit.target} already; of the other {everyone.asked}, "
+        f"{outcomes[RECOURSE]} have a way there, {proved}, {outcomes[NO_RECOURSE]} are proved to have none{unknown}."
+    )
+
+
+def _which(audit: Audit) -> str:
+    if not audit.disparities:
+        return "No groups were compared."
+    if not audit.comparisons:
+        return "No two groups are large enough to be compared."
+    clear = [each for each in audit.disparities if each.is_clear]
+    number = f"Of {audit.comparisons} comparisons between groups"
+    if not clear:
+        return f"{number} none is clear once their number is taken into account."
+    first = min(clear, key=lambda each: each.corrected)
+    count = "one is" if len(clear) == 1 else f"{len(clear)} are"
+    return (
+        f"{number} {count} clear once their number is taken into account; the clearest: {difference_in_words(first)}."
+    )
+
+
+def difference_in_words(disparity: Disparity) -> str:
+    """Return how a group differs, as a sentence without its full stop."""
+    value, who = disparity.difference.value, f"{disparity.column} {disparity.value}"
+    if disparity.measure in SHARES:
+        amount = f"{abs(value) * 100:.0f} points {'lower' if value < 0 else 'higher'}"
+    else:
+        amount = f"{abs(value):.3g} {'less' if value < 0 else 'more'}"
+    return f"of {who} the {MEASURES[disparity.measure][0]} is {amount} than of {disparity.reference}"
+
+
+def _what(audit: Audit) -> str:
+    everyone = audit.everyone
+    found, touching = everyone.outcomes[RECOURSE], sum(everyone.held.values())
+    if not found:
+        return "Nobody has an answer in hand whose changes could be counted."
+    if audit.protected and touching:
+        names = " or ".join(name for name in audit.protected if everyone.protected.get(name))
+        held, none = everyone.held[RECOURSE], everyone.held[NO_RECOURSE]
+        farther = f", {everyone.relative_price:.0%} farther on average" if held else ""
+        lost = f", and {none} are proved to have none" if none else ""
+        return (
+            f"{touching / found:.0%} of the nearest answers change {names}; with the protected features held, {held} of these "
+            f"{touching} people still have a way{farther}{lost}."
+        )
+    untouched = f"No nearest answer changes {' or '.join(audit.protected)}; what" if audit.protected else "What"
+    most = ", ".join(f"{name} ({share:.0%})" for name, share in list(everyone.levers.items())[:3])
+    return f"{untouched} must change most often is {most}."

@@ -1,0 +1,285 @@
+"""Names that people try who come from another tool or remember half of one, and what to write here."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from mace.errors import UnknownOption, did_you_mean
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_COUNT = "count=3"
+_FIX = "constraints=[mace.fixed('age', 'sex')]"
+_ONLY = "constraints=[mace.only('income', 'savings')]"
+_RANGES = "constraints={'age': [20, 30]}"
+_TARGET = "target='good', the label that is wanted"
+_PROBABILITY = "target=mace.at_least(0.7, 'good')"
+_WEIGHTS = "distance=mace.Distance(l1=1, weights={'income': 2})"
+_SECONDS = "time_limit=30"
+_EXPLAINER = "mace.Explainer(model, space)"
+_SPACE = "mace.FeatureSpace.from_frame(X_train)"
+_BEST = "explanation[0], the nearest"
+
+OPTION_SLIPS = {
+    "desired_class": _TARGET,
+    "target_class": _TARGET,
+    "label": _TARGET,
+    "y": _TARGET,
+    "outcome": _TARGET,
+    "desired_range": "target=mace.between(0.6, 1, 'good')",
+    "threshold": _PROBABILITY,
+    "stopping_threshold": _PROBABILITY,
+    "probability": _PROBABILITY,
+    "target_proba": _PROBABILITY,
+    "features_to_vary": _ONLY,
+    "actionable": _ONLY,
+    "mutable": _ONLY,
+    "only": _ONLY,
+    "features": _ONLY,
+    "immutable": _FIX,
+    "immutable_features": _FIX,
+    "fixed": _FIX,
+    "fix": _FIX,
+    "permitted_range": _RANGES,
+    "feature_range": _RANGES,
+    "ranges": _RANGES,
+    "bounds": _RANGES,
+    "rules": "constraints=['age >= old.age']",
+    "rule": "constraints=['age >= old.age']",
+    "total_CFs": _COUNT,
+    "num_cfs": _COUNT,
+    "n": _COUNT,
+    "k": _COUNT,
+    "number": _COUNT,
+    "norm": "distance='l1'",
+    "metric": "distance='l1'",
+    "weights": _WEIGHTS,
+    "feature_weights": _WEIGHTS,
+    "proximity_weight": "distance='l1'; nearest is all that is asked for",
+    "sparsity_weight": "distance=mace.Distance(l0=0.5, l1=0.5)",
+    "diversity_weight": "diversity=mace.differ(distance=0.1)",
+    "max_changes": "constraints=[mace.changes_at_most(2)]",
+    "timeout": _SECONDS,
+    "max_time": _SECONDS,
+    "seconds": _SECONDS,
+    "epsilon": "accuracy=1e-6",
+    "tol": "accuracy=1e-6",
+    "method": "solver='auto'",
+    "backend": "solver='auto'",
+    "certificate": "certify=True",
+    "proof": "certify=True",
+    "round": "round_to=100",
+    "instance": "explain(row), with the row first",
+    "query_instance": "explain(row), with the row first",
+    "query_instances": "explain_many(frame), with the frame first",
+    "verbose": "on_progress=print",
+    "random_state": "nothing: answers are the same every time",
+    "random_seed": "nothing: answers are the same every time",
+    "seed": "nothing: answers are the same every time",
+    "jobs": "n_jobs=2, of explain_many",
+    "workers": "n_jobs=2, of explain_many",
+    "feature_space": "space=space",
+    "estimator": "model=model",
+    "causal": "causes=mace.Causal({...})",
+}
+"""Of ``Explainer`` and its methods."""
+
+METHODS = {
+    "generate_counterfactuals": "explainer.explain(row, target='good', count=3)",
+    "explain_instance": "explainer.explain(row)",
+    "explain_batch": "explainer.explain_many(frame)",
+    "explain_all": "explainer.explain_many(frame)",
+    "explain_rows": "explainer.explain_many(frame)",
+    "counterfactual": "explainer.explain(row)[0]",
+    "counterfactuals": "explainer.explain(row)",
+    "fit": "mace.Explainer(model, space), with a model that is fitted",
+    "shap_values": "explainer.levers(row), or explainer.explain(row)",
+    "verify": "mace.verify(explanation[0].certificate, model)",
+    "audit": "mace.audits.audit(explainer, frame, ['sex'], target='good')",
+    "plot": "explainer.explain(row).plot()",
+    "predict_proba": "explainer.explain(row).score, or the model itself",
+    "features": "explainer.space",
+}
+"""Of an explainer."""
+
+ANSWERS = {
+    "values": "explanation[0].values",
+    "changes": "explanation[0].changes",
+    "counterfactual": _BEST,
+    "cf": _BEST,
+    "best": _BEST,
+    "nearest": _BEST,
+    "upper": "explanation[0].distance",
+    "probability": "explanation.score, and explanation[0].score",
+    "cf_examples_list": "list(explanation)",
+    "cfs_list": "list(explanation)",
+    "final_cfs_df": "explanation.to_frame()",
+    "visualize_as_dataframe": "print(explanation), or explanation.to_frame()",
+    "show": "print(explanation), or explanation.plot()",
+    "to_pandas": "explanation.to_frame()",
+    "to_html": "explanation.letter(html=True)",
+    "is_optimal": "explanation.status == 'optimal'",
+    "optimal": "explanation.status == 'optimal'",
+    "success": "bool(explanation), or explanation.status",
+    "proof": "explanation[0].certificate, with explain(certify=True)",
+    "certificates": "explanation[0].certificate, with explain(certify=True)",
+    "save": "explanation.to_json()",
+}
+"""Of an explanation, which is a sequence of counterfactuals."""
+
+NAMES = {
+    "explain": f"{_EXPLAINER}.explain(row)",
+    "counterfactual": f"{_EXPLAINER}.explain(row)[0]",
+    "counterfactuals": f"{_EXPLAINER}.explain(row, count=3)",
+    "explain_many": f"{_EXPLAINER}.explain_many(frame)",
+    "CounterfactualExplainer": _EXPLAINER,
+    "Counterfactuals": _EXPLAINER,
+    "MACE": _EXPLAINER,
+    "Mace": _EXPLAINER,
+    "Dice": _EXPLAINER,
+    "Model": f"{_EXPLAINER}, with the model as it is",
+    "Data": _SPACE,
+    "Space": _SPACE,
+    "from_frame": _SPACE,
+    "infer": _SPACE,
+    "continuous": "mace.real(0, 100)",
+    "numeric": "mace.real(0, 100)",
+    "boolean": "mace.categorical([False, True])",
+    "binary": "mace.categorical(['no', 'yes'])",
+    "nominal": "mace.categorical(['rent', 'own'])",
+    "immutable": "mace.fixed('age', 'sex')",
+    "freeze": "mace.fixed('age', 'sex')",
+    "actionable": "mace.only('income', 'savings')",
+    "max_changes": "mace.changes_at_most(2)",
+    "sparsity": "mace.changes_at_most(2), or distance='l0'",
+    "equals": "mace.one_of('housing', ['own'])",
+    "plausible": "mace.near_data(X_train), or mace.typical(forest)",
+    "target": "explain(row, target='good')",
+    "load": "mace.load_model(path), or mace.datasets.load('german')",
+    "plot": f"{_EXPLAINER}.explain(row).plot()",
+    "letter": f"{_EXPLAINER}.explain(row).letter()",
+    "compile": "mace.warm_up()",
+}
+"""Of the package."""
+
+
+def instead(name: str, table: Mapping[str, str], known: Iterable[str] = ()) -> str:
+    """Return a sentence that says what to write instead of a name; empty where nothing is near it.
+
+    Examples
+    --------
+    >>> instead("timeout", OPTION_SLIPS)
+    ' Write time_limit=30.'
+    >>> instead("explian", NAMES, ["Explainer", "explain"])
+    " Did you mean 'explain'?"
+    """
+    return f" Write {table[name]}." if name in table else did_you_mean(name, known)
+
+
+def no_attribute(owner: str, name: str, table: Mapping[str, str], known: Iterable[str]) -> AttributeError:
+    """Return the error about an attribute that there is not."""
+    # Names of Python's own protocols are asked for by the hundred, and not by people.
+    near = "" if name.startswith("_") else instead(name, table, known)
+    return AttributeError(f"{owner} has no attribute {name!r}{'.' if near else ''}{near}")
+
+
+def check_options(what: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse an option that a function does not have by naming the right one."""
+    unknown = next((name for name in given if name not in known), None)
+    if unknown is None:
+        return
+    meant = instead(unknown, OPTION_SLIPS, known) or f" It has {', '.join(sorted(known))}."
+    raise UnknownOption(f"{what}() has no option {unknown!r:.80}.{meant}")
+
+
+def knows_its_options(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function refuse an unknown keyword as :func:`check_options` does."""
+    known = frozenset(inspect.signature(function).parameters) - {"self"}
+    what = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+
+    @wraps(function)
+    def asked(*given: P.args, **named: P.kwargs) -> R:
+        if not named.keys() <= known:
+            check_options(what, named, known)
+        return function(*given, **named)
+
+    return asked
+
+
+_BOUND = re.compile(r"\s*(?:P\()?(.*?)\)?\s*([<>])=?\s*(0?\.\d+|[01]|\d+ ?%)\s*")
+
+
+def about_target(target: object, labels: Sequence[object]) -> str:
+    """Return what to write for a target that looks like another one; empty where nothing is wrong with its form.
+
+    Examples
+    --------
+    >>> about_target(("good", 0.7), ["bad", "good"])
+    "write mace.at_least(0.7, 'good') for a probability."
+    """
+    if isinstance(target, list | tuple | set | frozenset) and target:
+        given = [_plain(each) for each in target]
+        label = next((each for each in given if each in labels), None)
+        number = next((each for each in given if isinstance(each, float) and each not in labels), None)
+        if label is None or number is None:
+            return f"write mace.any_of({given!r:.80}) for any of several labels."
+        return f"write mace.at_least({number:g}, {label!r}) for a probability."
+    if isinstance(target, Mapping) and target:
+        label, number = next(iter(target.items()))
+        return f"write mace.at_least({number!r:.20}, {label!r:.40}) for a probability."
+    if isinstance(target, str) and target not in labels:
+        return _about_bound(target, labels)
+    is_share = isinstance(target, float) and 0 < target < 1 and bool(labels)
+    if not is_share or any(not isinstance(label, str) for label in labels):
+        return ""
+    calls = " or ".join(f"mace.at_least({target:g}, {label!r})" for label in labels[:5])
+    return f"it is no label; for a probability write {calls}."
+
+
+def _about_bound(text: str, labels: Sequence[object]) -> str:
+    """Return how a bound on a probability is written that was given as a text."""
+    found = _BOUND.fullmatch(text)
+    if found is None:
+        return ""
+    name, sign, amount = found.groups()
+    number = float(amount.rstrip(" %")) / (100 if "%" in amount else 1)
+    label = next((each for each in labels if str(each) == name), name)
+    of = f", {label!r}" if label != "" else ""
+    return f"a bound is written mace.{'at_least' if sign == '>' else 'at_most'}({number:g}{of})."
+
+
+def _plain(value: Any) -> Any:
+    """Return a scalar of numpy as Python's own."""
+    return value.item() if hasattr(value, "item") else value
+
+
+DISTANCES = {
+    "euclidean": "distance='l2'",
+    "manhattan": "distance='l1'",
+    "cityblock": "distance='l1'",
+    "absolute": "distance='l1'",
+    "chebyshev": "distance='linf'",
+    "max": "distance='linf'",
+    "maximum": "distance='linf'",
+    "inf": "distance='linf'",
+    "hamming": "distance='l0'",
+    "sparsity": "distance='l0'",
+    "gower": "distance='l1', which divides by ranges and averages as Gower does",
+    "mad": "distance=mace.Distance(weights='mad', data=X_train)",
+    "percentile": "distance=mace.Distance(weights='percentile', data=X_train)",
+}
+"""What others call distances."""
+
+
+def about_distance(name: str, known: Iterable[str]) -> str:
+    """Return what to write for a distance that is known by another name; empty where none is meant."""
+    lowered = name.lower().strip()
+    own = next((each for each in known if each == lowered), None)
+    if own is not None:
+        return f"write distance={own!r}."
+    return instead(lowered, DISTANCES).strip().replace("Write", "write", 1)

@@ -1,0 +1,91 @@
+"""``mace space``: what it writes is a space that the other commands take at once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
+
+import mace
+from mace.cli.main import run
+
+PEOPLE = pd.DataFrame(
+    {
+        "id": [f"c{number}" for number in range(40)],
+        "age": [20 + number for number in range(40)],
+        "school": ["primary", "secondary", "a=b", "degree"] * 10,
+        "rate": [0.5 * (number % 7) for number in range(40)],
+        "paid": ["no", "yes"] * 20,
+    }
+)
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    PEOPLE.to_csv(tmp_path / "people.csv", index=False)
+    return tmp_path / "people.csv"
+
+
+def test_the_space_is_that_of_the_frame(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ordered = "school=a=b,primary,secondary,degree"
+    assert run(["space", str(people), "--label", "paid", "--drop", "id", "--ordered", ordered, "--protect", "age"]) == 0
+    said = capsys.readouterr()
+    made = mace.FeatureSpace.from_json(said.out)
+    levels = mace.ordinal(["a=b", "primary", "secondary", "degree"])
+    expected = mace.FeatureSpace.from_frame(PEOPLE.drop(columns=["id", "paid"]), school=levels).protect("age")
+    assert json.loads(said.out) == expected.to_dict()
+    assert made == expected
+    assert made.round_to == expected.round_to
+    assert "40 rows, 3 features" in said.err
+    assert "a=b < primary < secondary < degree" in said.err
+    assert max(map(len, said.err.splitlines()[:4])) <= 80
+
+
+def test_what_looks_wrong_is_said(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["space", str(people)]) == 0
+    said = capsys.readouterr().err
+    assert "id: every row has its own value, as an identifier has" in said
+    assert "--protect age" in said
+
+
+def test_the_file_works_with_explain_at_once(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    space = people.with_name("space.json")
+    assert run(["space", str(people), "--label", "paid", "--drop", "id", "--out", str(space)]) == 0
+    assert capsys.readouterr().out == ""
+    read = mace.FeatureSpace.from_json(space.read_text())
+    frame = pd.read_csv(people)
+    tree = make_pipeline(mace.Encoder(read), DecisionTreeClassifier(max_depth=3, random_state=0))
+    skops.io.dump(tree.fit(frame[list(read)], frame["rate"] > 1), people.with_name("model.skops"))
+    files = ["--data", str(people), "--space", str(space), "--model", str(people.with_name("model.skops"))]
+    assert run(["explain", *files, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["status"] == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--drop", "idd"], "Did you mean 'id'?"),
+        (["--ordered", "school=primary,degree"], "'secondary', 'a=b' of the column is missing"),
+        (["--ordered", "school"], "least,...,greatest"),
+        (["--drop", "age", "--protect", "age"], "--protect: people.csv has no column 'age'"),
+        (["--out", "nowhere/space.json"], "there is no folder nowhere"),
+    ],
+)
+def test_a_wrong_option_is_refused(
+    options: list[str], message: str, people: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["space", str(people), *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_table_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["space", str(tmp_path / "nothing.csv")]) == 2
+    assert "there is no file" in capsys.readouterr().err
+    (tmp_path / "bad.csv").write_text("a,b\n1,2,3\n")
+    assert run(["space", str(tmp_path / "bad.csv")]) == 2
+    assert "bad.csv, line 2: 3 cells" in capsys.readouterr().err
