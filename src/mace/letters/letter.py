@@ -134,7 +134,7 @@ def words_of(
         "number": number,
         "stays": [names.get(name, name) for name in explanation.factual if name not in (*changed, *hidden)],
         "is_proved": answer is None or answer.status == Status.OPTIMAL,
-        "among": f" to round values{' of the same' * explanation.rounds_changes}" if explanation.round_to else "",
+        "among": _among(explanation),
         "share": f"{math.floor(100 * share)} %",
         "distance": None if answer is None else answer.distance,
         "lower": explanation.lower if answer is None else answer.lower,
@@ -143,6 +143,12 @@ def words_of(
             names.get(name, name): text for name, text in explanation.factual_texts.items() if name not in hidden
         },
     }
+
+
+def _among(explanation: Explanation) -> str:
+    """Return which changes a proof is about, where it is not about all."""
+    of = " next to these" if explanation.rounds_next else " of the same" if explanation.rounds_changes else ""
+    return f" to round values{of}" if explanation.round_to else ""
 
 
 def _words(change: Change, names: Mapping[str, str], units: Mapping[str, str]) -> dict[str, str]:
