@@ -50,7 +50,9 @@ def main() -> None:
     data = load_breast_cancer(as_frame=True)
     space = mace.FeatureSpace.from_frame(data.data)
     frame = data.data[data.target == 0].head(options.rows + 1)
-    print(f"Breast cancer, {len(space)} features of which {len(space.round_to)} have decimals to keep; CPU ms, medians.")
+    print(
+        f"Breast cancer, {len(space)} features of which {len(space.round_to)} have decimals to keep; CPU ms, medians."
+    )
     print("| model | distance | any number | round | ratio | proved, of which next to | changed |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name, model in list(MODELS.items())[: options.models]:

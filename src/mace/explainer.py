@@ -247,7 +247,8 @@ class Explainer:
         round_to : number, mapping of str to number, "auto" or None
             Answers are multiples of this number, counted from 0, and proved nearest among such: ``{"income": 100}``. ``"auto"``: as the
             data are written that the space was inferred from (``space.round_to``); of linear models and networks proved nearest among
-            such that change no other features than the nearest row of all. Where no round answer exists, one that is not is given.
+            such that change no other features than the nearest row of all, or lie next to it. Where no round answer exists, one that
+            is not is given.
             ``None``: any number that the space has.
         on_progress : callable, optional
             Receives (lower, upper, calls).

@@ -277,7 +277,9 @@ def test_of_many_features_and_in_other_lanes_the_nearest_round_row_next_to_the_n
         assert answer.status == "optimal"
         assert answer.rounds_next
         assert answer.round_to == dict.fromkeys(space, 0.1)
-        assert all(float(change.after) * 10 == pytest.approx(round(float(change.after) * 10)) for change in answer[0].changes)
+        assert all(
+            float(change.after) * 10 == pytest.approx(round(float(change.after) * 10)) for change in answer[0].changes
+        )
         assert answer[0].distance == pytest.approx(next_to(model, space, raw[0], row, norm), abs=2e-6)
         assert answer.lower_unrounded == raw.lower <= answer.lower
         assert "proved nearest among round values next to those of the nearest row" in answer.headline()

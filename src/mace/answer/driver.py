@@ -18,6 +18,7 @@ from mace.answer.question import Question
 from mace.answer.region import RecourseRegion
 from mace.answer.round_ways import Rounding, Rounds
 from mace.answer.simplify import made_round, shortened, simple
+from mace.answer.words import MADE_ROUND
 from mace.certify.certificate import VERSION, Certificate
 from mace.certify.statement import Statement, row_of
 from mace.constraints import Condition, Constraint
@@ -29,9 +30,6 @@ from mace.space import Point
 
 MOST_SECONDS_FOR_A_CONFLICT = 10.0
 """How long to look, where no counterfactual exists, for the constraints that are to blame."""
-
-MADE_ROUND = "the answer was rounded"
-"""The reason of an answer that is valid and round, and farther than what is proved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +150,8 @@ class Driver:
             if bare is None:
                 attempt = self._attempt(found, point, stated)
                 yield attempt
-                point = point if attempt.rounding is None else problem.space.point(attempt.answer.values)
+                if attempt.rounding is not None and attempt.answer is not None:
+                    point = problem.space.point(attempt.answer.values)
             else:
                 point = bare
             earlier.append(point)

@@ -14,7 +14,7 @@ from mace.answer.plain import part, plain, scalars, status_of, texts
 from mace.answer.region import RecourseRegion
 from mace.answer.rounding import Unrounded
 from mace.answer.score import AnswerScores, Threshold, read_scores
-from mace.answer.words import short, why
+from mace.answer.words import farther, short, why
 from mace.certify.certificate import Certificate
 from mace.disk import parse_json
 from mace.errors import InvalidOption
@@ -214,6 +214,7 @@ class Explanation(Sequence[Counterfactual]):
                 return f"Not explained: {self.error}"
         is_open = self.status != Status.OPTIMAL
         proved = self.reason if self.reason.startswith(NOT_PROVED) else f"not proved nearest: {self.reason}"
+        proved = farther(self) or proved
         proved = proved if is_open else f"proved nearest{self.among}"
         let_in = "" if is_open or not self.outside else f" {self.outside[0].upper()}{self.outside[1:]}."
         ways = f"{len(self)} way{'s' if len(self) > 1 else ''} to {self.target}"

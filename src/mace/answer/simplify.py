@@ -121,7 +121,7 @@ def _is_free(problem: Problem, point: Point, j: int) -> bool:
     return not isinstance(metric, PartsMetric) or not (metric.parts[j].slope or metric.parts[j].square)
 
 
-BALANCES = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+BALANCES = (0.0, *(0.05 * 1.35**k for k in range(24)))
 """By how many times the least difference between two multiples rows may be farther than the nearest one."""
 
 
@@ -129,9 +129,7 @@ def is_round(space: FeatureSpace, steps: Mapping[str, float], factual: Point, po
     """Return whether every changed number of a point is a multiple of its step."""
     each = zip(space.items(), point, factual, strict=True)
     return not any(
-        name in steps
-        and value not in (None, own)
-        and decimal_of(feature, value) % decimal_fraction(steps[name])  # type: ignore[arg-type]
+        name in steps and value not in (None, own) and decimal_of(feature, value) % decimal_fraction(steps[name])
         for (name, feature), value, own in each
     )
 
@@ -147,8 +145,8 @@ def made_round(problem: Problem, point: Point, steps: Mapping[str, float], limit
         return point
     near = {j: _multiples(problem, point, j, unit) for j, unit in units.items()}
     quick = replace(problem, conditions=tuple(each for each in problem.conditions if not each.is_slow))
-    rows = dict.fromkeys([*_some_outward(problem, point, near), *_balanced(problem, point, near)])
-    rows = [row for row in rows if row != problem.factual and quick.is_plausible(row)]
+    tried = dict.fromkeys([*_some_outward(problem, point, near), *_balanced(problem, point, near)])
+    rows = [row for row in tried if row != problem.factual and quick.is_plausible(row)]
     said = problem.ask(rows) if rows else []
     reached = [row for row, outcome in zip(rows, said, strict=True) if problem.goal.accepts(outcome)]
     found = next((row for row in sorted(reached, key=problem.distance) if problem.is_valid(row)), None)
@@ -184,7 +182,7 @@ def _balanced(problem: Problem, point: Point, near: Mapping[int, list[Value]]) -
     for extra in BALANCES:
         total, moved = -extra * min(widths.values(), default=0.0), {}
         for j in order:
-            by, moved[j] = min(more[j], key=lambda pair: abs(total + pair[0]))  # noqa: B023
+            by, moved[j] = min(more[j], key=lambda pair: abs(total + pair[0]))
             total += by
         yield tuple(moved.get(j, value) for j, value in enumerate(point))
 
