@@ -16,7 +16,7 @@ ANY_OTHER = "any other outcome"
 """What is asked for where no target is given."""
 
 
-MOST_SHOWN = 8
+MOST_IN_A_SENTENCE = 8
 """So many changes stand in a sentence."""
 
 MADE_ROUND = "the answer was rounded"
@@ -85,7 +85,11 @@ def _decided(explanation: Explanation) -> str:
     """Return what decides: the changes of the nearest answer."""
     best = explanation[0]
     shown = [str(change) for change in best.changes]
-    shown = shown if len(shown) <= MOST_SHOWN else [*shown[: MOST_SHOWN - 1], f"{len(shown) - MOST_SHOWN + 1} more"]
+    shown = (
+        shown
+        if len(shown) <= MOST_IN_A_SENTENCE
+        else [*shown[: MOST_IN_A_SENTENCE - 1], f"{len(shown) - MOST_IN_A_SENTENCE + 1} more"]
+    )
     changed = " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
     what = "this change alone leads" if len(best.changes) == 1 else "these changes together lead"
     is_any = explanation.target == ANY_OTHER
