@@ -17,13 +17,13 @@ from mace.answer.counterfactual import Counterfactual
 from mace.answer.driver import Driver
 from mace.answer.explanation import Explanation
 from mace.answer.interventions import NearestInterventions
-from mace.answer.levers import Levers, menu
+from mace.answer.levers import Levers, menu, round_levers
 from mace.answer.nearest import NearestRows
 from mace.answer.outside import Admitted, Outside, admitted, check_outside
 from mace.answer.question import Question
 from mace.answer.reasons import Reasons, reasons_of
 from mace.answer.region import RecourseRegion, Widening
-from mace.answer.round_ways import LANE, AskRound, round_levers, round_ways
+from mace.answer.round_ways import Rounds
 from mace.answer.rounding import RoundTo, Unrounded, rounded
 from mace.answer.scoring import Measure, with_scores
 from mace.certify.certificate import Certificate
@@ -35,7 +35,7 @@ from mace.constraints.differ import Differ
 from mace.constraints.robust import Robust
 from mace.distances import as_distance
 from mace.errors import InvalidOption, InvalidRow, InvalidSpace, UnsupportedModel, cut, did_you_mean
-from mace.forms import Network, TreeEnsemble
+from mace.forms import TreeEnsemble
 from mace.models import Reading
 from mace.models.live import Block, LiveModel
 from mace.models.reading import FurtherFeatures
@@ -258,7 +258,8 @@ class Explainer:
         round_to : number, mapping of str to number, "auto" or None
             Answers are multiples of this number, counted from 0, and proved nearest among such: ``{"income": 100}``. ``"auto"``: as the
             data are written that the space was inferred from (``space.round_to``); of linear models and networks proved nearest among
-            such that change no other features than the nearest row of all. Where no round answer exists, one that is not is given.
+            such that change no other features than the nearest row of all, or lie next to it. Where no round answer exists, one that
+            is not is given.
             ``None``: any number that the space has.
         on_progress : callable, optional
             Receives (lower, upper, calls).
@@ -301,7 +302,7 @@ class Explainer:
             return made.of_outside(let_in.said, self.region, lambda: self._answer(row, plain).lower)
         steps = self._steps(question)
         if not steps:
-            return (self._round_sum if self._steps_of_sums(question) else self._nearest)(row, question, started)
+            return self._nearest(row, question, started)
         explainer, asked, started = self._about_round_values(question, steps, started)
         made = explainer._nearest(self.space.validate(row), asked, started, is_last=False)
         if made.status == Status.REACHED:
@@ -347,37 +348,25 @@ class Explainer:
         asked = question.over(explainer.space, kept, round_to=None, digits=None)
         return explainer, asked, started + time.monotonic() - begun
 
-    def _round_sum(self, row: Row, question: Question, started: float) -> Explanation:
-        """Answer a question about a model that adds up numbers: the nearest rows, then with round values of what they change."""
-        plain, row = question.but(round_to=None, digits=None), self.space.validate(row)
-        with self._live.question():
-            current = self._reading.ask([self.space.point(row)])[0]
-        made = self._nearest(row, plain, started, current=current)
-        found = round_ways(made, plain, question.steps, self._asks_round(row, plain, question.steps, started, current))
-        if found is None:
-            return made if question.digits is None else self._nearest(row, question, started)
-        return self._with_scores(found, question)
+    def _rounds(self, question: Question, factual: Point, started: float, current: Fraction) -> Rounds | None:
+        """Return what makes answers round once it is known which features they change; ``None`` where they are so, or are not to be.
 
-    def _asks_round(
-        self, row: Row, plain: Question, steps: dict[str, float], started: float, current: Fraction | None = None
-    ) -> AskRound:
-        """Return what asks for the nearest round row under further constraints, in the lane that rounds by itself."""
+        With causes, whose effects are of any size, they are not, and with ``robust``, since noise is.
+        """
+        steps = {} if self.causes is not None else question.steps
+        if not steps:
+            return None
+        row, plain = self.space.values_of(factual), question.but(round_to=None, digits=None, count=1)
 
         def ask(further: tuple[Constraint, ...]) -> Explanation | None:
             explainer, asked, since = self._about_round_values(plain, steps, started)
-            solver = LANE if isinstance(self._reading.form, Network) else plain.solver
-            asked = asked.but(constraints=(*asked.constraints, *further), count=1, solver=solver)
+            asked = asked.but(constraints=(*asked.constraints, *further))
             try:
                 return explainer._nearest(row, asked, since, is_last=False, current=current)
             except InvalidOption:
                 return None
 
-        return ask
-
-    def _steps_of_sums(self, question: Question) -> dict[str, float]:
-        """Return the step of each feature whose values are made round when it is known which features an answer changes."""
-        is_sum = isinstance(self._reading.form, Network) and self.causes is None and question.solver in ("auto", LANE)
-        return question.steps if is_sum else {}
+        return Rounds(self.space, steps, ask)
 
     def _steps(self, question: Question) -> dict[str, float]:
         """Return the step of each feature, where round rows alone are asked about; none with causes, whose effects are of any size."""
@@ -418,7 +407,9 @@ class Explainer:
                 self._live.check()
                 statement = self._statement(problem.factual, question)
                 check_can_state(statement)
-            driver = self._driver(question, problem, started, statement)
+            rounds = self._rounds(question, problem.factual, started, current)
+            plain = question if rounds is None else question.but(round_to=None, digits=None)
+            driver = self._driver(plain, problem, started, statement, rounds)
             made = driver.run(current, started)
             if made.status == Status.INFEASIBLE and question.constraints and is_last:
                 conflict, reason = driver.why_none()
@@ -445,7 +436,12 @@ class Explainer:
         return [each if each.outside else next(made) for each in explanations]
 
     def _driver(
-        self, question: Question, problem: Problem, started: float, statement: Statement | None = None
+        self,
+        question: Question,
+        problem: Problem,
+        started: float,
+        statement: Statement | None = None,
+        rounds: Rounds | None = None,
     ) -> Driver:
         """Return what finds answers, rows or with causes interventions; preparing the lane is not on the clock."""
         lane = choose(question.solver, problem)
@@ -454,7 +450,7 @@ class Explainer:
         limits = question.limits(started + lane.preparing)
         # A region is of all values, round or not.
         widen = (self._whole or self).region
-        return Driver(self._reading, question, problem, find, limits, widen, statement)
+        return Driver(self._reading, question, problem, find, limits, widen, statement, rounds)
 
     def explain_many(self, frame: Any, *, id: str | None = None, **options: Unpack[BatchOptions]) -> Batch:  # noqa: A002
         """Explain every row of a frame, in order; a row that cannot be explained is an answer of status ``error``.
@@ -610,10 +606,9 @@ class Explainer:
         there = question.if_reached(self._reading, problem.factual, current, started)
         if there is not None:
             return Levers((), (), complete=True, reason=there.reason)
-        made, plain = menu(self._driver(question, problem, started), most), question.but(round_to=None)
-        steps = self._steps(question) or self._steps_of_sums(question)
-        asks = self._asks_round(self.space.validate(row), plain, steps, started, current)
-        return round_levers(made, self.space, steps, asks) if steps else made
+        made = menu(self._driver(question, problem, started), most)
+        rounds = self._rounds(question, problem.factual, started, current)
+        return made if rounds is None else round_levers(made, rounds, problem)
 
     def reasons(
         self,

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 import mace
@@ -219,7 +220,8 @@ def test_several_answers_of_a_sum_are_round_and_still_differ() -> None:
         sets = [{change.feature for change in each.changes} for each in answer]
         assert not any(a <= b for a, b in itertools.permutations(sets, 2))
         assert [each.distance for each in answer] == sorted(each.distance for each in answer)
-        assert "of the features each changes" in answer.headline()
+        of = "next to those of the nearest rows" if answer.rounds_next else "of the features each changes"
+        assert f"among round values {of}" in answer.headline()
         assert "round" not in answer.no_further()
         for each in answer:
             assert float(each.values["amount"]) % 10 == 0
@@ -239,19 +241,88 @@ def test_digits_and_steps_of_sums() -> None:
     assert not given.rounds_changes
 
 
-def test_answers_of_many_features_and_other_lanes_stay_as_they_are() -> None:
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.integers(0, 1000, (200, 8)) / 10, columns=[f"x{k}" for k in range(8)])
-    labels = (frame.sum(axis=1) > 400).astype(int)
+def tenths(features: int, seed: int = 0) -> tuple[pd.DataFrame, Any]:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.integers(0, 1000, (200, features)) / 10, columns=[f"x{k}" for k in range(features)])
+    scores = (frame * rng.normal(size=features)).sum(axis=1)
+    return frame, (scores > scores.median()).astype(int)
+
+
+def next_to(model: Any, space: mace.FeatureSpace, raw: mace.Counterfactual, row: Any, norm: str) -> float:
+    """Return the least distance among the rows next to an answer whose changed numbers are tenths, by trying all."""
+    around = {name: [value] for name, value in raw.values.items()}
+    for change in raw.changes:
+        tens = Fraction(repr(change.after)) * 10
+        ends = {Fraction(tens.__floor__(), 10), Fraction(tens.__ceil__(), 10)}
+        feature: Any = space[change.feature]
+        around[change.feature] = [float(end) for end in ends if feature.low <= end <= feature.high]
+    every = pd.DataFrame(list(itertools.product(*around.values())), columns=list(space))
+    every = every[model.predict(every) != model.predict(pd.DataFrame([row]))[0]]
+    parts = pd.DataFrame({name: abs(every[name] - row[name]) / space[name].range for name in space})  # type: ignore[union-attr]
+    found = {"l1": parts.mean(axis=1), "l2": (parts**2).mean(axis=1) ** 0.5, "linf": parts.max(axis=1)}[norm]
+    return float(found.min())
+
+
+@pytest.mark.parametrize(("norm", "solver"), [("linf", "auto"), ("l2", "auto"), ("l1", "milp"), ("linf", "milp")])
+def test_of_many_features_and_in_other_lanes_the_nearest_round_row_next_to_the_nearest_is_proved(
+    norm: str, solver: str
+) -> None:
+    for seed in range(3):
+        frame, labels = tenths(6, seed)
+        model = LogisticRegression(max_iter=5000).fit(frame, labels)
+        space = mace.FeatureSpace.from_frame(frame)
+        explainer, row = mace.Explainer(model, space), frame.iloc[seed]
+        raw = explainer.explain(row, distance=norm, solver=solver, round_to=None)
+        answer = explainer.explain(row, distance=norm, solver=solver, certify=True)
+        assert answer.status == "optimal"
+        assert answer.rounds_next
+        assert answer.round_to == dict.fromkeys(space, 0.1)
+        assert all(
+            float(change.after) * 10 == pytest.approx(round(float(change.after) * 10)) for change in answer[0].changes
+        )
+        assert answer[0].distance == pytest.approx(next_to(model, space, raw[0], row, norm), abs=2e-6)
+        assert answer.lower_unrounded == raw.lower <= answer.lower
+        assert "proved nearest among round values next to those of the nearest row" in answer.headline()
+        assert f"of all rows, that none is nearer than {raw.lower:.6g}" in answer.why()
+        assert mace.Explanation.from_json(answer.to_json()).headline() == answer.headline()
+        assert "to round values next to these" in answer.letter()
+        for certificate in (answer[0].certificate, answer.certificate):
+            assert certificate is not None
+            assert mace.verify(certificate, model).valid
+
+
+def test_an_answer_that_is_not_proved_is_round_and_keeps_its_bound() -> None:
+    frame, labels = tenths(6)
+    model = KNeighborsClassifier(3).fit(frame, labels)
+    explainer = mace.Explainer(model, mace.FeatureSpace.from_frame(frame), unread="search")
+    for row in frame.head(3).itertuples(index=False):
+        answer = explainer.explain(row._asdict())
+        assert answer.status == "feasible"
+        assert answer.lower == answer[0].lower == 0
+        assert answer.headline().endswith("not proved: the model could not be read (l1 distance).")
+        assert all(Fraction(repr(change.after)) % Fraction(1, 10) == 0 for change in answer[0].changes)
+        assert model.predict(pd.DataFrame([answer[0].values]))[0] == answer[0].prediction
+
+
+def test_where_no_round_row_is_near_the_answer_stays_as_it_is() -> None:
+    frame = pd.DataFrame({"x": np.arange(0, 40) * 0.5, "y": np.arange(40) % 7})
+    space = mace.FeatureSpace.from_frame(frame).replace(y=mace.integer(0, 6))
+    explainer = mace.Explainer(lambda x, y: 1 if 3.2 <= x <= 3.3 and y <= 6 else 0, space)
+    answer = explainer.explain({"x": 1.0, "y": 2}, 1, round_to={"x": None}, digits={"x": 0})
+    assert answer.status == "optimal"
+    assert answer.round_to == {}
+    assert answer[0].values["x"] == pytest.approx(3.2, abs=1e-5)
+
+
+def test_a_short_time_leaves_a_round_answer_with_what_is_proved_of_all_rows() -> None:
+    frame, labels = tenths(6)
     model = LogisticRegression(max_iter=5000).fit(frame, labels)
     explainer = mace.Explainer(model, mace.FeatureSpace.from_frame(frame))
-    row = frame[model.predict(frame) == 0].iloc[0]
-    everywhere = explainer.explain(row, distance="linf")
-    assert len(everywhere[0].changes) == 8
-    assert everywhere.round_to == {}
-    assert everywhere.status == "optimal"
-    assert explainer.explain(row).rounds_changes
-    assert explainer.explain(row, solver="milp").round_to == {}
+    best = explainer.explain(frame.iloc[0], distance="l2", round_to=None)
+    for limit in (1e-6, 1e-4, 5e-4, 1e-3, 2e-3, 5e-3, 2e-2):
+        answer = explainer.explain(frame.iloc[0], distance="l2", time_limit=limit)
+        assert answer.lower <= best[0].distance or answer.rounds_next
+        assert all(Fraction(repr(change.after)) % Fraction(1, 10) == 0 for each in answer for change in each.changes)
 
 
 def test_batches_files_and_pickles_carry_it() -> None:

@@ -17,7 +17,9 @@ from mace.answer.hints import hints_of
 from mace.answer.nearest import Find, Found
 from mace.answer.question import Question
 from mace.answer.region import RecourseRegion
-from mace.answer.simplify import shortened, simple
+from mace.answer.round_ways import Rounding, Rounds
+from mace.answer.simplify import made_round, shortened, simple
+from mace.answer.words import MADE_ROUND
 from mace.certify.certificate import VERSION, Certificate
 from mace.certify.statement import Statement, row_of
 from mace.constraints import Condition, Constraint
@@ -34,12 +36,16 @@ MOST_SECONDS_FOR_A_CONFLICT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One search for a (further) answer: the lanes that were asked, what they proved, and the answer, if there is one."""
+    """One search for a (further) answer: the lanes that were asked, what they proved, and the answer, if there is one.
+
+    An answer that was made round says how, and has a certificate of its own; ``certificate`` is that of the search.
+    """
 
     lanes: tuple[Lane, ...]
     bounds: Bounds
     answer: Counterfactual | None = None
     certificate: Certificate | None = None
+    rounding: Rounding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,8 @@ class Driver:
         What :meth:`Counterfactual.region` calls.
     statement : Statement, optional
         What certificates state, where they are asked for.
+    rounds : Rounds, optional
+        What makes answers round, where they shall be.
     """
 
     reading: Reading
@@ -71,6 +79,7 @@ class Driver:
     limits: Limits
     widen: Callable[..., RecourseRegion]
     statement: Statement | None = None
+    rounds: Rounds | None = None
 
     def run(self, current: Fraction, started: float) -> Explanation:
         """Return the answers, nearest first; ``current`` is the model's outcome of the row itself."""
@@ -78,19 +87,23 @@ class Driver:
         found: list[Counterfactual] = []
         lower, reason, exhausted, certificate = 0.0, "", False, None
         lanes: dict[str, None] = {}
+        first: Attempt | None = None
+        roundings: set[Rounding | None] = set()
         for attempt in islice(self._attempts(), question.count):
             lanes |= dict.fromkeys(f"{lane.name}: {lane.why}" for lane in attempt.lanes)
             if not found:
-                lower = float_down(attempt.bounds.lower)
+                lower, first = float_down(attempt.bounds.lower), attempt
             if attempt.answer is None:
                 exhausted, certificate = attempt.bounds.is_infeasible, attempt.certificate
                 reason = reason if exhausted else _which(attempt.bounds.reason, found, question.count)
                 break
-            found.append(replace(attempt.answer, certificate=attempt.certificate))
+            found.append(attempt.answer)
+            roundings.add(attempt.rounding)
             if attempt.answer.status != Status.OPTIMAL:
-                reason = reason or attempt.bounds.reason or ("the answer was rounded" if question.decimals else "")
+                is_rounded = question.decimals or attempt.rounding is not None
+                reason = reason or attempt.bounds.reason or (MADE_ROUND if is_rounded else "")
         target, distance = question.in_words
-        return Explanation(
+        made = Explanation(
             counterfactuals=tuple(found),
             status=_overall(found, exhausted, question.count),
             factual=problem.space.values_of(problem.factual),
@@ -107,6 +120,14 @@ class Driver:
             hints=hints_of(problem.space, question.constraints, self._conditions[0]),
             diversity=str(question.diversity) if question.count > 1 else "",
             fixed=held(problem.space, question.constraints),
+        )
+        if self.rounds is None or first is None or not roundings - {None}:
+            return made
+        return made.with_round_values(
+            self.rounds.steps,
+            changes=bool(roundings & {Rounding.CHANGES, Rounding.NEXT}),
+            next_to=Rounding.NEXT in roundings,
+            certificate=first.certificate,
         )
 
     @property
@@ -130,13 +151,45 @@ class Driver:
             point = shortened(found.problem, point, question.decimals, self.limits)
             bare = self._without_padding(found, point, earlier)
             if bare is None:
-                answer = self._counterfactual(found, point)
-                yield Attempt(found.lanes, bounds, answer, certificate_of(stated, found, point, answer.actions))
+                attempt = self._attempt(found, point, stated)
+                yield attempt
+                if attempt.rounding is not None and attempt.answer is not None:
+                    point = problem.space.point(attempt.answer.values)
             else:
                 point = bare
             earlier.append(point)
             further = (*further, question.diversity.bind(problem.space, problem.factual, point, question.distance))
             stated = None if stated is None else stated.after(point)
+
+    def _attempt(self, found: Found, point: Point, stated: Statement | None) -> Attempt:
+        """Return what was found as an answer, made round where that is asked for."""
+        answer = self._counterfactual(found, point)
+        certificate = certificate_of(stated, found, point, answer.actions)
+        attempt = Attempt(found.lanes, found.bounds, replace(answer, certificate=certificate), certificate)
+        rounds, problem = self.rounds, found.problem
+        if rounds is None or rounds.are_met(problem.factual, point):
+            return attempt
+        is_smooth = problem.metric.power == 2
+        near = self._next_to(found, point, stated) if is_smooth else None
+        if answer.status == Status.OPTIMAL and not (near and near.status == Status.OPTIMAL):
+            proved = rounds.proved(problem, point, answer.solver)
+            if proved is not None:
+                best, rounding = proved
+                best = replace(best, solver=answer.solver, seconds=answer.seconds + best.seconds, _widen=self.widen)
+                return replace(attempt, answer=best, rounding=rounding)
+        near = near if is_smooth else self._next_to(found, point, stated)
+        if near is None or (answer.status == Status.OPTIMAL and near.status != Status.OPTIMAL):
+            return attempt  # what is proved stays proved
+        return replace(attempt, answer=near, rounding=Rounding.MADE)
+
+    def _next_to(self, found: Found, point: Point, stated: Statement | None) -> Counterfactual | None:
+        """Return a valid round row near a point, with what is proved of all rows; ``None`` where none is found."""
+        assert self.rounds is not None
+        point = made_round(found.problem, point, self.rounds.steps, self.limits)
+        if not self.rounds.are_met(found.problem.factual, point):
+            return None
+        answer = self._counterfactual(found, point)
+        return replace(answer, certificate=certificate_of(stated, found, point, answer.actions))
 
     def _without_padding(self, found: Found, point: Point, earlier: Sequence[Point]) -> Point | None:
         """Return an answer without the changes that only make its set another than an earlier one; ``None`` where it needs them all.

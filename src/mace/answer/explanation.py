@@ -14,7 +14,7 @@ from mace.answer.plain import part, plain, scalars, status_of, texts
 from mace.answer.region import RecourseRegion
 from mace.answer.rounding import Unrounded
 from mace.answer.score import AnswerScores, Threshold, read_scores
-from mace.answer.words import short, why
+from mace.answer.words import farther, short, why
 from mace.certify.certificate import Certificate
 from mace.disk import parse_json
 from mace.errors import InvalidOption
@@ -73,6 +73,9 @@ class Explanation(Sequence[Counterfactual]):
     rounds_changes : bool
         Whether they are about such rows that, moreover, change no other features than the answer, as of linear models and networks.
         :attr:`lower_unrounded` is about all rows.
+    rounds_next : bool
+        Whether they are about the rows next to the nearest one, of which each number that is not round goes to the multiple below or
+        above, as where many features change.
     outside : str
         Where the row lies outside the space, and its explainer lets it in: what was let in, in words; empty otherwise. It stands in
         ``reason`` too, and ``space`` is that of the row.
@@ -101,6 +104,7 @@ class Explanation(Sequence[Counterfactual]):
     conflict: tuple[object, ...] = ()
     round_to: dict[str, float] = field(default_factory=dict)
     rounds_changes: bool = False
+    rounds_next: bool = False
     _scores: AnswerScores | None = field(default=None, repr=False, compare=False)
     _unrounded: Unrounded | None = field(default=None, repr=False, compare=False)
     outside: str = ""
@@ -144,6 +148,25 @@ class Explanation(Sequence[Counterfactual]):
         """Return the explanation with the scores of the row and its answers."""
         each = tuple(replace(one, _scores=scores, _place=place) for place, one in enumerate(self, start=1))
         return replace(self, counterfactuals=each, _scores=scores)
+
+    def with_round_values(
+        self, steps: Mapping[str, float], *, changes: bool, next_to: bool, certificate: Certificate | None
+    ) -> Explanation:
+        """Return the explanation whose answers were made round one by one: their bounds are about such rows, its own was about all.
+
+        ``certificate`` is that of its own bound, if there is any.
+        """
+        found = tuple(sorted(self, key=lambda each: each.distance))
+        return replace(
+            self,
+            counterfactuals=found,
+            lower=min(each.lower for each in found),
+            certificate=self.certificate or certificate,
+            round_to=dict(steps),
+            rounds_changes=changes,
+            rounds_next=next_to,
+            _unrounded=Unrounded(None, self.lower),
+        )
 
     def of_outside(
         self, said: str, widen: Callable[..., RecourseRegion], unrounded: Callable[[], float]
@@ -200,6 +223,7 @@ class Explanation(Sequence[Counterfactual]):
                 return f"Not explained: {self.error}"
         is_open = self.status != Status.OPTIMAL
         proved = self.reason if self.reason.startswith(NOT_PROVED) else f"not proved nearest: {self.reason}"
+        proved = farther(self) or proved
         proved = proved if is_open else f"proved nearest{self.among}"
         let_in = "" if is_open or not self.outside else f" {self.outside[0].upper()}{self.outside[1:]}."
         ways = f"{len(self)} way{'s' if len(self) > 1 else ''} to {self.target}"
@@ -209,6 +233,7 @@ class Explanation(Sequence[Counterfactual]):
     def among(self) -> str:
         """Words that follow what is proved where answers are round; empty where they may be any row."""
         of = f" of the features {'each' if len(self) > 1 else 'it'} changes" if self.rounds_changes else ""
+        of = f" next to those of the nearest row{'s' if len(self) > 1 else ''}" if self.rounds_next else of
         return f" among round values{of}" if self.round_to else ""
 
     def _scored(self) -> str:
@@ -378,6 +403,7 @@ class Explanation(Sequence[Counterfactual]):
             "conflict": [str(constraint) for constraint in self.conflict],
             "round_to": self.round_to,
             "rounds_changes": self.rounds_changes,
+            "rounds_next": self.rounds_next,
             **({"outside": self.outside} if self.outside else {}),
             **({"fixed": list(self.fixed)} if self.fixed else {}),
             "lower_unrounded": self.lower if self._unrounded is None else self._unrounded.known,
@@ -421,6 +447,7 @@ class Explanation(Sequence[Counterfactual]):
             conflict=tuple(map(str, get("conflict", list))) if "conflict" in data else (),
             round_to=steps,
             rounds_changes=get("rounds_changes", bool) if "rounds_changes" in data else False,
+            rounds_next=get("rounds_next", bool) if "rounds_next" in data else False,
             outside=get("outside", str) if "outside" in data else "",
             fixed=texts(get("fixed", list)) if "fixed" in data else (),
             _unrounded=Unrounded(None, get("lower_unrounded", float | None)) if steps else None,

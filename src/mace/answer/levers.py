@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar, overload
 
 from mace.answer.conflicts import Undecided
 from mace.answer.counterfactual import Counterfactual
 from mace.answer.driver import Driver
+from mace.answer.round_ways import Rounds
 from mace.constraints import changes, fixed
 from mace.errors import cut
+from mace.problem import Problem
 
 T = TypeVar("T")
 
@@ -148,3 +150,16 @@ def _shrunk(got: tuple[Set, T], nearest: Nearest[T], insufficient: list[Set]) ->
         else:
             chosen, answer = smaller
     return chosen, answer
+
+
+def round_levers(made: Levers, rounds: Rounds, problem: Problem) -> Levers:
+    """Return a menu whose answers have round values, each nearest among such rows; as it is, where not all of them can be round."""
+    found: list[Lever] = []
+    for lever in made:
+        point = problem.space.point(lever.counterfactual.values)
+        asked = rounds.proved(problem, point, lever.counterfactual.solver)
+        if asked is None:
+            return made
+        found.append(replace(lever, counterfactual=asked[0]))
+    found.sort(key=lambda lever: lever.counterfactual.distance)
+    return replace(made, levers=tuple(found), round_to=dict(rounds.steps))

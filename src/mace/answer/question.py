@@ -110,9 +110,9 @@ class Question:
         return Question(**{**vars(self), **changes})
 
     @property
-    def decimals(self) -> dict[int, int]:
-        """How many decimals the answers of real features shall have, by position."""
-        return {self.space.index(name): number for name, number in decimals_of(self.space, self.digits).items()}
+    def decimals(self) -> dict[str, float]:
+        """Of what ``digits`` makes the answers of real features multiples, by name."""
+        return {name: float(f"1e{-number}") for name, number in decimals_of(self.space, self.digits).items()}
 
     @property
     def steps(self) -> dict[str, float]:

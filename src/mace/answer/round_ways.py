@@ -1,101 +1,116 @@
-"""Round answers where a sum decides: the nearest row first, then the nearest round row that changes no other features.
+"""Round answers where a sum decides: the nearest row first, then a round row that changes no other features.
 
 Over all round rows the nearest one would make up for the rounding by small changes of further features, which nobody wants.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from fractions import Fraction
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 
 from mace.answer.counterfactual import Counterfactual
 from mace.answer.explanation import Explanation
-from mace.answer.levers import Lever, Levers
-from mace.answer.question import Question
-from mace.answer.rounding import Unrounded
-from mace.constraints import Constraint, fixed
-from mace.distances import point_values
+from mace.answer.outside import in_range
+from mace.answer.simplify import is_round
+from mace.constraints import Constraint, fixed, one_of
 from mace.exact import decimal_fraction
-from mace.problem import Status
-from mace.space import FeatureSpace, Integer, Real
+from mace.problem import Problem, Status
+from mace.space import Date, FeatureSpace, Integer, Point, Real
+from mace.space.decimals import decimal_of
+from mace.space.features import is_missing
 
-MOST_CHANGES = 4
-"""An answer that changes more features stays as it is: on a grid of many features, the nearest row is hard to find."""
+MOST_CHANGES = {"trees": math.inf, "network": 4}
+"""How many features an answer of a lane may change for all their round values to be looked at, not only those next to its own: on a grid
+of many features the nearest row is hard to find."""
 
-LANE = "network"
+MOST_SQUARES = 12
+"""How many features an answer may change for the nearest round row next to it to be asked for under l2: of more, too many are alike."""
 
 AskRound = Callable[[tuple[Constraint, ...]], Explanation | None]
-"""Asks for the nearest round row under further constraints; ``None`` where the lane cannot."""
+"""Asks for the nearest round row under further constraints; ``None`` where no lane can."""
 
 
-def round_ways(made: Explanation, question: Question, steps: Mapping[str, float], ask: AskRound) -> Explanation | None:
-    """Return an explanation with each answer's values made round, proved nearest among such rows that change no other features.
+class Rounding(StrEnum):
+    """What is known of an answer that was made round.
 
-    ``None`` where nothing is to be rounded, or where not all answers can be, so that they are still optimal and differ as asked.
+    Attributes
+    ----------
+    CHANGES
+        Proved nearest among the round rows that change no other features than the nearest row.
+    NEXT
+        Proved nearest among the round rows next to the nearest row: each number that is not round goes to the multiple below or above.
+    MADE
+        Valid, and next to the nearest row that is in hand; what is proved of that row's distance is a bound for this one.
     """
-    if (
-        made.status != Status.OPTIMAL
-        or not made.solver.startswith(LANE)
-        or all(_is_round(each, question, steps) for each in made)
-    ):
+
+    CHANGES = "changes"
+    NEXT = "next"
+    MADE = "made"
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Makes answers round, once it is known which features they change.
+
+    Attributes
+    ----------
+    space : FeatureSpace
+        The features.
+    steps : dict of str to number
+        Of what values shall be multiples.
+    ask : callable
+        Asks for the nearest round row.
+    """
+
+    space: FeatureSpace
+    steps: Mapping[str, float]
+    ask: AskRound
+
+    def are_met(self, factual: Point, point: Point) -> bool:
+        """Return whether every changed number of a point is a multiple of its step."""
+        return is_round(self.space, self.steps, factual, point)
+
+    def proved(self, problem: Problem, point: Point, lane: str) -> tuple[Counterfactual, Rounding] | None:
+        """Return the nearest round row next to a proved nearest point, or of all that change no other features.
+
+        ``None`` where there is none, where it is not found in time, or does not fulfil every condition of ``problem``.
+        """
+        for constraints, rounding in self._questions(problem, point, lane):
+            asked = self.ask(constraints)
+            if asked is None or asked.status != Status.OPTIMAL:
+                continue
+            if problem.is_plausible(self.space.point(asked[0].values)):
+                return asked[0], rounding
         return None
-    found: list[Counterfactual] = []
-    for each in made:
-        if _is_round(each, question, steps):
-            found.append(each)
-            continue
-        others = {*question.space} - {change.feature for change in each.changes}
-        if len(each.changes) > MOST_CHANGES:
-            return None
-        asked = ask((fixed(*sorted(others, key=question.space.index)),) if others else ())
-        if asked is None or asked.status != Status.OPTIMAL:
-            return None
-        found.append(replace(asked[0], solver=each.solver, seconds=each.seconds + asked[0].seconds))
-    found.sort(key=lambda each: each.distance)
-    if not _differ(found, made, question):
-        return None
-    return replace(
-        made,
-        counterfactuals=tuple(found),
-        lower=found[0].lower,
-        certificate=made.certificate or made[0].certificate,
-        round_to=dict(steps),
-        rounds_changes=True,
-        _unrounded=Unrounded(None, made.lower),
-    )
 
+    def _questions(
+        self, problem: Problem, point: Point, lane: str
+    ) -> Iterator[tuple[tuple[Constraint, ...], Rounding]]:
+        """Yield the constraints under which a round row is asked for, and what a row that is nearest under these is."""
+        each = list(zip(self.space, point, problem.factual, strict=True))
+        stay = tuple(name for name, value, own in each if value == own)
+        others = (fixed(*stay),) if stay else ()
+        if len(each) - len(stay) <= MOST_CHANGES.get(lane, 0):
+            yield others, Rounding.CHANGES
+        if problem.metric.power == 2 and len(each) - len(stay) > MOST_SQUARES:
+            return
+        changed = {name: value for name, value, own in each if value != own and value is not None}
+        yield (*others, *(made for name in changed for made in self._next(name, changed[name]))), Rounding.NEXT
 
-def round_levers(made: Levers, space: FeatureSpace, steps: dict[str, float], ask: AskRound) -> Levers:
-    """Return a menu whose answers have round values, each nearest among such rows; as it is, where not all of them can be round."""
-    found: list[Lever] = []
-    for lever in made:
-        others = [name for name in space if name not in lever.features]
-        asked = ask((fixed(*others),) if others else ())
-        if asked is None or asked.status != Status.OPTIMAL:
-            return made
-        found.append(replace(lever, counterfactual=asked[0]))
-    found.sort(key=lambda lever: lever.counterfactual.distance)
-    return replace(made, levers=tuple(found), round_to=steps)
-
-
-def _is_round(answer: Counterfactual, question: Question, steps: Mapping[str, float]) -> bool:
-    """Return whether every changed number of an answer is a multiple of its step."""
-    for change in answer.changes:
-        feature = question.space[change.feature]
-        if change.feature in steps and isinstance(feature, Real | Integer) and isinstance(change.after, int | float):
-            value = feature.decimal(change.after) if isinstance(feature, Real) else Fraction(change.after)
-            if value % decimal_fraction(steps[change.feature]):
-                return False
-    return True
-
-
-def _differ(found: list[Counterfactual], made: Explanation, question: Question) -> bool:
-    """Return whether each answer differs from those before it as asked."""
-    space, factual = question.space, question.space.point(made.factual)
-    points = [space.point(each.values) for each in found]
-    return all(
-        question.diversity.bind(space, factual, earlier, question.distance).holds(point_values(space, point))
-        for number, point in enumerate(points)
-        for earlier in points[:number]
-    )
+    def _next(self, name: str, value: int | float) -> Iterator[Constraint]:
+        """Yield that a feature keeps its value in an answer, or goes to the multiple below or above it."""
+        feature = self.space[name]
+        if isinstance(feature, Date):
+            return
+        if not isinstance(feature, Real | Integer):
+            level = feature.levels[int(value)]
+            if not is_missing(level):
+                yield one_of(name, [level])
+            return
+        at = decimal_of(feature, value)
+        unit = decimal_fraction(self.steps[name]) if name in self.steps else None
+        ends = [at, at] if unit is None else [math.floor(at / unit) * unit, math.ceil(at / unit) * unit]
+        low, high = (max(min(float(end), feature.high), feature.low) for end in ends)
+        yield in_range(name, feature, low, high)

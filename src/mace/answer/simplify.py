@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from mace.distances import PartsMetric
+from mace.exact import decimal_fraction
 from mace.problem import Limits, Problem
-from mace.space import Integer, Point, Real, Value
+from mace.space import FeatureSpace, Integer, Point, Real, Value
 from mace.space.decimals import decimal_of
 
 
@@ -119,28 +121,114 @@ def _is_free(problem: Problem, point: Point, j: int) -> bool:
     return not isinstance(metric, PartsMetric) or not (metric.parts[j].slope or metric.parts[j].square)
 
 
-def shortened(problem: Problem, point: Point, digits: Mapping[int, int], limits: Limits) -> Point:
-    """Return a point whose changed real values have few decimals, wherever that leaves it valid.
+BALANCES = (0.0, *(0.05 * 1.35**k for k in range(24)))
+"""By how many times the least difference between two multiples rows may be farther than the nearest one."""
 
-    Each value goes to the nearest number with that many decimals that every condition and the model, asked about the row alone, accept;
-    the two next to it are tried, and one more on either side. A value on a grid of its own stays.
+
+def is_round(space: FeatureSpace, steps: Mapping[str, float], factual: Point, point: Point) -> bool:
+    """Return whether every changed number of a point is a multiple of its step."""
+    each = zip(space.items(), point, factual, strict=True)
+    return not any(
+        name in steps and value not in (None, own) and decimal_of(feature, value) % decimal_fraction(steps[name])
+        for (name, feature), value, own in each
+    )
+
+
+def made_round(problem: Problem, point: Point, steps: Mapping[str, float], limits: Limits) -> Point:
+    """Return a point whose changed numbers are multiples of steps, as near as is found; as it is where that leaves no valid one.
+
+    The model is asked at once about rows of which some numbers go to the nearest multiple and the others away from the factual's own; of
+    those in the goal, the nearest that is valid when it is asked about alone is taken. Where there is none, each number is moved by itself.
     """
-    features = list(problem.space.values())
-    for index, decimals in digits.items():
-        value, feature = point[index], features[index]
-        if value is None or value == problem.factual[index] or getattr(feature, "step", None) is not None:
-            continue
-        assert isinstance(feature, Real)
-        for candidate in map(feature.nearest, _short_numbers(float(value), decimals)):
-            moved = (*point[:index], candidate, *point[index + 1 :])
+    units = _units(problem, point, steps)
+    if not units:
+        return point
+    near = {j: _multiples(problem, point, j, unit) for j, unit in units.items()}
+    quick = replace(problem, conditions=tuple(each for each in problem.conditions if not each.is_slow))
+    tried = dict.fromkeys([*_some_outward(problem, point, near), *_balanced(problem, point, near)])
+    rows = [row for row in tried if row != problem.factual and quick.is_plausible(row)]
+    said = problem.ask(rows) if rows else []
+    reached = [row for row, outcome in zip(rows, said, strict=True) if problem.goal.accepts(outcome)]
+    found = next((row for row in sorted(reached, key=problem.distance) if problem.is_valid(row)), None)
+    return shortened(problem, point, steps, limits) if found is None else found
+
+
+def _some_outward(problem: Problem, point: Point, near: Mapping[int, list[Value]]) -> Iterator[Point]:
+    """Yield rows of which more and more numbers go to the next multiple away from the factual's own, the others to the nearest."""
+    away = {j: [value for value in values if _is_beyond(problem, point, j, value)] for j, values in near.items()}
+    places = list(near)
+    for count in range(len(places) + 1):
+        outward = {j for j in places[:count] if away[j]}
+        moved = {j: away[j][0] if j in outward else values[0] for j, values in near.items() if values}
+        yield tuple(moved.get(j, value) for j, value in enumerate(point))
+
+
+def _balanced(problem: Problem, point: Point, near: Mapping[int, list[Value]]) -> Iterator[Point]:
+    """Yield rows of which some numbers cost a little more than those of a point and others a little less, so that the sums are alike.
+
+    At the nearest row of a smooth distance, such as l2, all that is as far as it lies about as far in the goal. Numbers whose multiples
+    cost the most come first; those after them make up for what is left.
+    """
+    if problem.metric.power != 2 or not near:
+        return
+
+    def cost(j: int, value: Value) -> float:
+        return float(problem.metric.measure((*problem.factual[:j], value, *problem.factual[j + 1 :])))
+
+    more = {j: [(cost(j, value) - cost(j, point[j]), value) for value in values[:2]] for j, values in near.items()}
+    more = {j: pairs for j, pairs in more.items() if pairs}
+    widths = {j: max(abs(each) for each, _ in pairs) for j, pairs in more.items()}
+    order = sorted(more, key=lambda j: -widths[j])
+    for extra in BALANCES:
+        total, moved = -extra * min(widths.values(), default=0.0), {}
+        for j in order:
+            by, moved[j] = min(more[j], key=lambda pair: abs(total + pair[0]))
+            total += by
+        yield tuple(moved.get(j, value) for j, value in enumerate(point))
+
+
+def shortened(problem: Problem, point: Point, steps: Mapping[str, float], limits: Limits) -> Point:
+    """Return a point whose changed numbers are multiples of steps, wherever that leaves it valid.
+
+    Each number goes to the nearest multiple that every condition and the model, asked about the row alone, accept; the two next to it are
+    tried, and one more on either side. A number on a grid of its own stays.
+    """
+    for j, unit in _units(problem, point, steps).items():
+        for candidate in _multiples(problem, point, j, unit):
+            moved = (*point[:j], candidate, *point[j + 1 :])
             if limits.remaining() > 0 and problem.is_plausible(moved) and problem.is_reached(moved):
                 point = moved
                 break
     return point
 
 
-def _short_numbers(value: float, decimals: int) -> list[float]:
-    unit = Fraction(10) ** -decimals
-    middle = math.floor(Fraction(value) / unit)
-    near = [(middle + k) * unit for k in (-1, 0, 1, 2)]
-    return [float(number) for number in sorted(near, key=lambda number: abs(number - Fraction(value)))]
+def _units(problem: Problem, point: Point, steps: Mapping[str, float]) -> dict[int, Fraction]:
+    """Return the steps of the changed numbers that have no grid of their own, by position."""
+    each = enumerate(zip(problem.space.items(), point, problem.factual, strict=True))
+    return {
+        j: decimal_fraction(steps[name])
+        for j, ((name, feature), value, own) in each
+        if name in steps and value is not None and value != own and getattr(feature, "step", None) is None
+    }
+
+
+def _multiples(problem: Problem, point: Point, j: int, unit: Fraction) -> list[Value]:
+    """Return the four multiples of a unit about a number that the feature has, the nearest first."""
+    feature, value = list(problem.space.values())[j], point[j]
+    assert isinstance(feature, Real | Integer)
+    assert value is not None
+    at = decimal_of(feature, value)
+    if at % unit == 0:
+        return [value]
+    middle = math.floor(at / unit)
+    near = sorted(((middle + k) * unit for k in (-1, 0, 1, 2)), key=lambda number: abs(number - at))
+    made = [feature.nearest(float(number)) if isinstance(feature, Real) else int(number) for number in near]
+    return [number for number in made if feature.has(number)]
+
+
+def _is_beyond(problem: Problem, point: Point, j: int, value: Value) -> bool:
+    """Return whether a value of a feature is at least as far from the factual's own as that of a point, on the same side."""
+    own, at = problem.factual[j], point[j]
+    assert value is not None
+    assert at is not None
+    return own is None or (value >= at if at > own else value <= at)

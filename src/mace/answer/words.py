@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from mace.answer.counterfactual import show_value
@@ -13,6 +14,23 @@ if TYPE_CHECKING:
 
 ANY_OTHER = "any other outcome"
 """What is asked for where no target is given."""
+
+
+MOST_IN_A_SENTENCE = 8
+"""So many changes stand in a sentence."""
+
+MADE_ROUND = "the answer was rounded"
+"""The reason of an answer that is valid and round, and farther than what is proved."""
+
+
+def farther(explanation: Explanation) -> str:
+    """Return by how much answers that were made round may be farther than need be, in words; empty where that is not the only reason."""
+    if explanation.reason != MADE_ROUND or any(not each.lower for each in explanation):
+        return ""
+    most = 100 * max(each.distance / each.lower - 1 for each in explanation)
+    digits = 1 if most <= 0 else min(max(1 - math.floor(math.log10(most)), 1), 12)
+    share = math.ceil(most * 10**digits) / 10**digits
+    return f"made round, at most {share:.{digits}f} % farther than the nearest row{'s' if len(explanation) > 1 else ''}"
 
 
 def short(explanation: Explanation) -> str:
@@ -66,7 +84,13 @@ def _blame(explanation: Explanation) -> str:
 def _decided(explanation: Explanation) -> str:
     """Return what decides: the changes of the nearest answer."""
     best = explanation[0]
-    changed = " and ".join(filter(None, [", ".join(map(str, best.changes[:-1])), str(best.changes[-1])]))
+    shown = [str(change) for change in best.changes]
+    shown = (
+        shown
+        if len(shown) <= MOST_IN_A_SENTENCE
+        else [*shown[: MOST_IN_A_SENTENCE - 1], f"{len(shown) - MOST_IN_A_SENTENCE + 1} more"]
+    )
+    changed = " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
     what = "this change alone leads" if len(best.changes) == 1 else "these changes together lead"
     is_any = explanation.target == ANY_OTHER
     return f"{what} to {show_value(best.prediction) if is_any else explanation.target}: {changed}"
@@ -88,7 +112,9 @@ def _proved(explanation: Explanation) -> str:
     if explanation.reason.startswith(NOT_PROVED):
         return f"It is {explanation.reason}; a smaller change may do, {near}."
     share = 0.0 if not best.distance else best.lower / best.distance
+    digits = 0 if share < 0.99 else 4
+    shown = math.floor(100 * share * 10**digits) / 10**digits
     return (
-        f"It is not proved that no smaller change does ({explanation.reason}), only that none of less than {share:.0%} of this one "
+        f"It is not proved that no smaller change does ({explanation.reason}), only that none of less than {shown:.6g}% of this one "
         f"does, {near}."
     )

@@ -104,6 +104,7 @@ ENGLISH = Language(
         "no_further": "We have also proved that there is no further option of this kind.",
         "among_round": " to round values",
         "among_round_same": " of the same items to round values",
+        "among_round_next": " to the round values next to these",
         "none": "We have proved that no change that may be asked of you would have made the result {target}.",
         "blame": (
             "This is because of the following condition:",
@@ -201,6 +202,7 @@ GERMAN = Language(
         "no_further": "Bewiesen ist auch, dass es keine weitere Möglichkeit dieser Art gibt.",
         "among_round": " auf runde Werte",
         "among_round_same": " derselben Angaben auf runde Werte",
+        "among_round_next": " auf die benachbarten runden Werte",
         "none": "Wir haben bewiesen, dass das Ergebnis bei keiner Änderung, die von Ihnen verlangt werden kann, {target} gewesen wäre.",
         "blame": (
             "Der Grund dafür ist die folgende Vorgabe:",
@@ -300,6 +302,7 @@ FRENCH = Language(
         "no_further": "Nous avons également démontré qu’il n’existe pas d’autre option de ce genre.",
         "among_round": " vers des valeurs rondes",
         "among_round_same": " des mêmes éléments vers des valeurs rondes",
+        "among_round_next": " vers les valeurs rondes voisines",
         "none": "Nous avons démontré qu’avec aucune modification pouvant vous être demandée le résultat n’aurait été {target}.",
         "blame": (
             "La raison en est la condition suivante :",

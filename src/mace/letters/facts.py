@@ -112,6 +112,8 @@ def _change(writer: Writer, change: Change, answer: Counterfactual) -> dict[str,
 def _among(explanation: Explanation, writer: Writer) -> str:
     if not explanation.round_to:
         return ""
+    if explanation.rounds_next:
+        return writer.language.say("among_round_next")
     return writer.language.say("among_round_same" if explanation.rounds_changes else "among_round")
 
 
