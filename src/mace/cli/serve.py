@@ -32,6 +32,9 @@ def serve(
     allow_host: Annotated[
         list[str] | None, typer.Option(help="A further name by which the service may be called; may be given again.")
     ] = None,
+    jobs: Annotated[
+        Path | None, typer.Option(help="The folder that jobs are kept in; one of the user's own where not given.")
+    ] = None,
     trust: Trust = False,
 ) -> int:
     """Serve a model and a page for caseworkers; without options, the German credit demo. Keys: MACE_API_KEYS, comma-separated."""
@@ -42,6 +45,6 @@ def serve(
     source = resolve("mace.service.source:Source")(model, space, data, constraints, target, identify, trust)
     console = PlainConsole(soft_wrap=True)
     resolve("mace.service.server:serve")(
-        source, host=host, port=port, workers=workers, allowed=allow_host or (), say=console.print
+        source, host=host, port=port, workers=workers, allowed=allow_host or (), jobs=jobs, say=console.print
     )
     return ANSWERED

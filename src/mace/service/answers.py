@@ -13,6 +13,7 @@ from mace.answer.explanation import Explanation
 from mace.certify import Certificate, verify
 from mace.errors import MaceError
 from mace.problem import Status
+from mace.registry import resolve
 from mace.service.about import about
 from mace.service.asking import OWN, distance_of, question_of, row_of, rules_of, target_of_request
 from mace.service.people import NoSuchPerson, People
@@ -151,6 +152,18 @@ class Desk:
             "reason": verdict.reason,
             "claim": read.claim,
         }
+
+    # ---- jobs
+
+    def batch(self, given: dict[str, Any], report: Report) -> dict[str, Any]:
+        """Explain the rows of a file."""
+        made: dict[str, Any] = resolve("mace.service.work:run_batch_job")(self.opened, given, report)
+        return made
+
+    def audit(self, given: dict[str, Any], report: Report) -> dict[str, Any]:
+        """Compare groups of people."""
+        made: dict[str, Any] = resolve("mace.service.work:run_audit_job")(self.opened, given, report)
+        return made
 
     def ready(self) -> None:
         """Ask a question, so that what is loaded once is loaded before anybody waits for it."""

@@ -14,7 +14,7 @@ from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.staticfiles import StaticFiles
 
 import mace
@@ -23,12 +23,26 @@ from mace.service import bodies
 from mace.service.crew import Unanswered
 from mace.service.guard import Door, Guard, Refusal
 from mace.service.house import House
+from mace.service.jobs import RESULTS, Job
 
 PAGE = Path(__file__).parent / "page"
 """The files of the page."""
 
 HEARTBEAT = 10.0
 """Seconds after which a silent stream says that it is alive."""
+
+JobName = Annotated[str, PathParameter(max_length=64)]
+SUFFIXES = {"text/csv": ".csv", "application/vnd.apache.parquet": ".parquet"}
+"""The files that a batch takes, by content type."""
+
+MEDIA = {suffix: kind for kind, suffix in SUFFIXES.items()} | {
+    ".jsonl": "application/x-ndjson",
+    ".json": "application/json",
+    ".html": "text/html",
+}
+FILE = {
+    "requestBody": {"content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in SUFFIXES}, "required": True}
+}
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     number: {"description": text, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
@@ -98,6 +112,7 @@ def make_app(house: House, door: Door) -> Guard:
     app.router.route_class = StrictRoute
     _add_probes(app, house)
     _add_questions(app, house)
+    _add_jobs(app, house)
     _add_errors(app)
     _describe_errors(app)
     app.mount("/", StaticFiles(directory=PAGE, html=True, check_dir=False), name="page")
@@ -168,6 +183,55 @@ def _add_questions(app: FastAPI, house: House) -> None:
     @app.post("/v1/explain/stream", summary="The same, with the bounds as they close", response_class=StreamingResponse)
     async def stream(body: bodies.ExplainBody) -> StreamingResponse:
         return StreamingResponse(events(house, body.plain()), media_type="text/event-stream")
+
+
+def _add_jobs(app: FastAPI, house: House) -> None:
+    jobs = house.jobs
+
+    def shown(job: Job, status: int = 200) -> JSONResponse:
+        return JSONResponse(jobs.shown(job), status)
+
+    @app.post("/v1/batch", summary="A job that explains the rows of a file, which is sent next", status_code=201)
+    async def batch(body: bodies.BatchBody, request: Request) -> Response:
+        return shown(jobs.create("batch", body.plain(), request.state.owner), 201)
+
+    @app.put("/v1/jobs/{name}/data", summary="The file of a batch, CSV or Parquet", status_code=202, openapi_extra=FILE)
+    async def data(name: JobName, request: Request) -> Response:
+        job = jobs.get(name, request.state.owner)
+        suffix = SUFFIXES[request.headers["content-type"].partition(";")[0].strip().lower()]
+        await jobs.take_file(job, suffix, request.stream())
+        return shown(job, 202)
+
+    @app.post("/v1/audit", summary="A job that compares groups of the people", status_code=202)
+    async def audit(body: bodies.AuditBody, request: Request) -> Response:
+        return shown(jobs.create("audit", body.plain(), request.state.owner), 202)
+
+    @app.get("/v1/jobs/{name}", summary="How far a job is")
+    async def job(name: JobName, request: Request) -> Response:
+        return shown(jobs.get(name, request.state.owner))
+
+    @app.get("/v1/jobs/{name}/result", summary="The result of a job, as a file", response_class=FileResponse)
+    async def result(name: JobName, request: Request, format: str = "") -> Response:  # noqa: A002
+        one = jobs.get(name, request.state.owner)
+        path = jobs.result(one, format or next(iter(RESULTS[one.kind])))
+        return FileResponse(path, media_type=MEDIA[path.suffix], filename=path.name)
+
+    @app.post("/v1/jobs/{name}/cancel", summary="End a job, and keep what it has answered")
+    async def cancel(name: JobName, request: Request) -> Response:
+        one = jobs.get(name, request.state.owner)
+        await jobs.cancel(one)
+        return shown(one)
+
+    @app.post("/v1/jobs/{name}/resume", summary="Go on with a job that was cancelled or has failed")
+    async def resume(name: JobName, request: Request) -> Response:
+        one = jobs.get(name, request.state.owner)
+        jobs.resume(one)
+        return shown(one)
+
+    @app.delete("/v1/jobs/{name}", summary="Remove a job and its files", status_code=204)
+    async def remove(name: JobName, request: Request) -> Response:
+        await jobs.remove(jobs.get(name, request.state.owner))
+        return Response(status_code=204)
 
 
 async def events(house: House, given: dict[str, Any]) -> AsyncIterator[bytes]:

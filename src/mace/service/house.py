@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import resource
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from mace.service.crew import Crew, Told, Unanswered
+from mace.service.jobs import Jobs
 from mace.service.metrics import Metrics
 from mace.service.source import Source
 
@@ -18,7 +19,7 @@ STOPPING = 10.0
 
 
 class House:
-    """Two crews: one that searches, and one worker for what is quick, so that a score does not wait for a search.
+    """Three crews: one that searches, one worker for what is quick, so that a score does not wait for a search, and one for jobs.
 
     Parameters
     ----------
@@ -28,14 +29,20 @@ class House:
         How many search.
     on_failure : callable
         Is told (error, message) where the model cannot be read.
+    folder : Path, optional
+        Where jobs are kept; the user's folder for such where not given.
     """
 
-    def __init__(self, source: Source, workers: int, on_failure: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, source: Source, workers: int, on_failure: Callable[[str, str], None], folder: Path | None = None
+    ) -> None:
         self.source, self.limits = source, source.limits
         self.metrics = Metrics()
         self.started = time.time()
         self.searchers = Crew(source, workers, self.limits, warm=True, on_failure=on_failure)
         self.clerks = Crew(source, 1, self.limits, warm=False, on_failure=on_failure)
+        self.workshop = Crew(source, 1, self.limits, warm=False, on_failure=on_failure)
+        self.jobs = Jobs(source, self.workshop, folder)
         self._about: bytes | None = None
         self._asking = asyncio.Lock()
 
@@ -43,10 +50,13 @@ class House:
         """Start the workers, without waiting for them."""
         self.clerks.start()
         self.searchers.start()
+        self.jobs.start()
 
     async def stop(self) -> None:
         """Let what is being answered end, then end all workers."""
-        await asyncio.gather(*(crew.stop(STOPPING) for crew in (self.searchers, self.clerks)))
+        await self.jobs.stop()
+        seconds = {self.searchers: STOPPING, self.clerks: STOPPING, self.workshop: 0.0}
+        await asyncio.gather(*(crew.stop(limit) for crew, limit in seconds.items()))
 
     # ---- questions
 
@@ -75,7 +85,6 @@ class House:
 
     def gauges(self) -> dict[str, tuple[str, float]]:
         """Return figures of the workers for Prometheus."""
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
         crew = self.searchers
         return {
             "mace_workers": ("Workers that search.", crew.size),
@@ -84,6 +93,15 @@ class House:
             "mace_questions_total": ("Questions that a worker was asked.", crew.asked),
             "mace_workers_ended_total": ("Workers ended at their hard deadline.", crew.ended + self.clerks.ended),
             "mace_workers_died_total": ("Workers that died.", crew.died + self.clerks.died),
-            "mace_memory_most_bytes": ("The most memory of the process that listens.", most),
+            "mace_memory_most_bytes": ("The most memory of the process that listens.", most_memory()),
             "mace_start_time_seconds": ("When the service started.", self.started),
         }
+
+
+def most_memory() -> int:
+    """Return the most memory that this process has had, in bytes; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

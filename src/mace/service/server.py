@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -39,6 +40,7 @@ def serve(
     port: int = 8000,
     workers: int | None = None,
     allowed: Iterable[str] = (),
+    jobs: Path | None = None,
     say: Callable[[str], object] = lambda text: None,
 ) -> None:
     """Serve until a signal ends it; questions that are being answered may end.
@@ -53,6 +55,8 @@ def serve(
         Processes that search; one a core where not given.
     allowed : names
         Further hosts by which the service may be called.
+    jobs : Path, optional
+        Where jobs are kept; the user's folder for such where not given.
     say : callable
         Is told, in a line, where the page is.
 
@@ -69,7 +73,7 @@ def serve(
         failures.append((error, message))
         server.should_exit = True
 
-    house = House(source, workers or os.cpu_count() or 1, failed)
+    house = House(source, workers or os.cpu_count() or 1, failed, jobs)
     door = Door.of(host, allowed, os.environ.get("MACE_API_KEYS", ""), source.limits)
     log()
     config = uvicorn.Config(
