@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         MaceError,
         MissingPackage,
         ModelChanged,
+        ServiceError,
         UnsupportedModel,
     )
     from mace.explainer import Explainer
@@ -101,6 +102,7 @@ _HOMES = {
         "MaceError",
         "MissingPackage",
         "ModelChanged",
+        "ServiceError",
         "UnsupportedModel",
     ),
     "mace.explainer": ("Explainer",),
@@ -160,6 +162,7 @@ __all__ = [
     "MaceError",
     "MissingPackage",
     "ModelChanged",
+    "ServiceError",
     "Status",
     "UnsupportedModel",
     "Verdict",

@@ -38,6 +38,7 @@ def serve(
     trust: Trust = False,
 ) -> int:
     """Serve a model and a page for caseworkers; without options, the German credit demo. Keys: MACE_API_KEYS, comma-separated."""
+    resolve("mace.service.crew:begin")()
     for name in ("fastapi", "uvicorn"):
         optional(name, extra="service")
     for option, path in (("--model", model), ("--space", space), ("--data", data), ("--constraints", constraints)):

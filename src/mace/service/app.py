@@ -296,7 +296,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(Refusal)
     async def refused(request: Request, error: Refusal) -> JSONResponse:
-        return _error(error.status, error.error, str(error))
+        return _error(error.status_code, error.error, error.detail)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:

@@ -113,8 +113,16 @@ def started_from() -> Any:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["mace.service.worker", "mace.solvers.trees.kernels"])
+    context.set_forkserver_preload(["mace.service.worker", "mace.solvers.trees.kernels", "sklearn.ensemble"])
     return context
+
+
+def begin() -> None:
+    """Let that server import what workers need, while this process imports what it needs itself."""
+    if started_from().get_start_method() == "forkserver":
+        from multiprocessing import forkserver
+
+        forkserver.ensure_running()
 
 
 class Crew:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
+from starlette.exceptions import HTTPException
+
 from mace.service.limits import ServiceLimits
 from mace.service.metrics import Metrics
 
@@ -45,12 +47,12 @@ _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
 
-class Refusal(Exception):
-    """A request that is refused before it is read."""
+class Refusal(HTTPException):
+    """A request that is refused before it is read, or while it is."""
 
     def __init__(self, status: int, error: str, message: str) -> None:
-        super().__init__(message)
-        self.status, self.error = status, error
+        super().__init__(status, message)
+        self.error = error
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,7 @@ class Guard:
             scope["state"]["owner"] = self._door.check(scope, headers)
             await self._app(scope, counted, sent)
         except Refusal as refusal:
-            await respond(sent, refusal.status, refusal.error, str(refusal))
+            await respond(sent, refusal.status_code, refusal.error, refusal.detail)
         finally:
             route = getattr(scope.get("route"), "path", "other")
             seconds = time.monotonic() - begun

@@ -17,7 +17,7 @@ import uvicorn
 
 from mace.errors import InvalidOption, MaceError
 from mace.service.app import make_app
-from mace.service.guard import Door
+from mace.service.guard import Asgi, Door
 from mace.service.house import STOPPING, House
 from mace.service.source import Source
 
@@ -76,20 +76,7 @@ def serve(
     house = House(source, workers or os.cpu_count() or 1, failed, jobs)
     door = Door.of(host, allowed, os.environ.get("MACE_API_KEYS", ""), source.limits)
     log()
-    config = uvicorn.Config(
-        make_app(house, door),
-        host=host,
-        port=port,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=int(STOPPING) + 5,
-        timeout_keep_alive=15,
-        h11_max_incomplete_event_size=64_000,
-        limit_concurrency=1000,
-        ws="none",
-    )
+    config = settings(make_app(house, door), host, port)
     server = uvicorn.Server(config)
     try:
         socket = _bound(config)
@@ -103,6 +90,24 @@ def serve(
     if failures:
         error, message = failures[0]
         raise _named(error)(message)
+
+
+def settings(app: Asgi, host: str, port: int) -> uvicorn.Config:
+    """Return how uvicorn serves the application."""
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=int(STOPPING) + 5,
+        timeout_keep_alive=15,
+        h11_max_incomplete_event_size=64_000,
+        limit_concurrency=1000,
+        ws="none",
+    )
 
 
 def _bound(config: uvicorn.Config) -> Any:
