@@ -12,7 +12,7 @@ TORCH_INDEX ?=
 QUICK  := $(addprefix tests/,space/test_space.py space/test_encoder.py space/test_frames.py models/test_boosters.py models/test_onnx.py \
   test_explainer.py letters test_regressions.py cli/test_cli.py cli/test_ugly_commands.py)
 
-.PHONY: demo test test-all test-rest test-torch test-lowest check bench bench-peers bench-growth bench-batch campaign generate docs docs-serve dist sbom clean
+.PHONY: demo serve test test-all test-rest test-torch test-lowest check bench bench-peers bench-growth bench-batch bench-service campaign generate docs docs-serve dist sbom clean
 
 $(VENV)/.demo: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -34,6 +34,16 @@ $(PEERS)/.ready: pyproject.toml
 
 demo: $(VENV)/.demo  ## explain a refused credit applicant, with the proven bounds
 	@$(BIN)/mace demo
+
+$(VENV)/.serve: pyproject.toml $(VENV)/.demo
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[service,letters,parquet,plot]"
+	@touch $@
+
+serve: $(VENV)/.serve  ## the service and its page, http://127.0.0.1:8000; OPTIONS="--model m.skops --space space.json"
+	@$(BIN)/mace serve $(OPTIONS)
+
+bench-service: $(VENV)/.test  ## a hundred clients at once for a minute, on the loopback
+	$(BIN)/python benchmarks/service.py
 
 check: $(VENV)/.test  ## lint and types
 	$(BIN)/ruff check .

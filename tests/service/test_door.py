@@ -44,12 +44,16 @@ def test_this_host_is_let_in_whatever_the_port(client: httpx.Client, host: str) 
 def test_a_page_of_another_origin_is_refused_and_gets_no_leave(client: httpx.Client, service: Service) -> None:
     answer = client.post("/v1/explain", json={"row": ROW}, headers={"origin": "http://evil.example"})
     assert (answer.status_code, answer.json()["error"]) == (403, "WrongOrigin")
-    asked = client.options("/v1/explain", headers={"origin": "http://evil.example", "access-control-request-method": "POST"})
+    asked = client.options(
+        "/v1/explain", headers={"origin": "http://evil.example", "access-control-request-method": "POST"}
+    )
     assert asked.status_code == 403
     assert client.get("/v1/model", headers={"origin": service.url}).status_code == 200
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp", ""])
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp", ""]
+)
 def test_only_json_is_taken(client: httpx.Client, kind: str) -> None:
     answer = client.post("/v1/predict", content=b"{}", headers={"content-type": kind})
     assert (answer.status_code, answer.json()["error"]) == (415, "WrongContentType")
@@ -78,9 +82,11 @@ def test_logs_are_lines_of_json_without_personal_data(client: httpx.Client, capl
         client.get("/v1/people/4")
         client.get("/secret-name", params={"who": "secret"})
     lines = [JsonLines().format(record) for record in caplog.records]
-    assert [json.loads(line)["route"] for line in lines] == ["/v1/explain", "/v1/people/{number}", ""] or len(lines) == 3
+    assert [json.loads(line)["route"] for line in lines] == ["/v1/explain", "/v1/people/{number}", ""] or len(
+        lines
+    ) == 3
     text = "\n".join(lines)
-    for private in ("secret", "below 0 DM", "4870", "/v1/people/4\""):
+    for private in ("secret", "below 0 DM", "4870", '/v1/people/4"'):
         assert private not in text
     assert {"time", "level", "id", "method", "route", "status", "seconds"} <= set(json.loads(lines[0]))
 

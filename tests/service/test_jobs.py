@@ -118,7 +118,9 @@ def test_files_of_jobs_are_their_owners_alone_and_go_when_told_to(own: tuple[Ser
         (b"PAR1 and nothing more", "application/vnd.apache.parquet", "Parquet"),
     ],
 )
-def test_a_file_that_is_none_fails_with_a_reason(own: tuple[Service, Path], content: bytes, kind: str, said: str) -> None:
+def test_a_file_that_is_none_fails_with_a_reason(
+    own: tuple[Service, Path], content: bytes, kind: str, said: str
+) -> None:
     with own[0].client() as client:
         status = ended(client, begin(client, content, {"content-type": kind}))
     assert status["state"] == "failed"
@@ -179,7 +181,9 @@ def test_a_service_that_is_started_again_goes_on_with_its_jobs_and_old_ones_go(t
     with running(tmp_path) as service, service.client() as client:
         status = ended(client, name)
         assert (status["state"], status["done"], status["errors"]) == ("done", 1000, 0)
-        rows = [json.loads(line)["row"] for line in client.get(f"/v1/jobs/{name}/result?format=jsonl").text.splitlines()]
+        rows = [
+            json.loads(line)["row"] for line in client.get(f"/v1/jobs/{name}/result?format=jsonl").text.splitlines()
+        ]
         assert rows == list(range(1000))
     (noted,) = tmp_path.rglob("job.json")
     old = json.loads(noted.read_text())

@@ -53,7 +53,12 @@ def test_an_answer_is_the_explainers_own(client: httpx.Client, explainer: mace.E
 
 
 def test_a_request_adds_rules_and_cannot_take_any_away(client: httpx.Client) -> None:
-    body = {"row": ROW, "target": {"label": "good", "at_least": 0.6}, "count": 3, "constraints": ["duration_months stays"]}
+    body = {
+        "row": ROW,
+        "target": {"label": "good", "at_least": 0.6},
+        "count": 3,
+        "constraints": ["duration_months stays"],
+    }
     found = client.post("/v1/explain", json=body).json()
     assert found["target"] == "P(good) >= 0.6"
     assert found["counterfactuals"]
@@ -162,7 +167,11 @@ BAD: dict[str, tuple[dict[str, Any], int, str]] = {
     "a bound without a label": ({"row": ROW, "target": {"at_least": 0.6}}, 422, "InvalidTarget"),
     "a rule that is none": ({"row": ROW, "constraints": ["age stays young"]}, 422, "InvalidConstraint"),
     "a rule that is a function": ({"row": ROW, "constraints": ["lambda new, old: True"]}, 422, "InvalidConstraint"),
-    "a rule that defines one": ({"row": ROW, "constraints": ["def f(new, old): return True"]}, 422, "InvalidConstraint"),
+    "a rule that defines one": (
+        {"row": ROW, "constraints": ["def f(new, old): return True"]},
+        422,
+        "InvalidConstraint",
+    ),
     "a rule about nothing": ({"row": ROW, "constraints": ["height stays"]}, 422, "InvalidConstraint"),
     "a distance that is a function": ({"row": ROW, "distance": "lambda new, old: 0"}, 422, "InvalidRequest"),
     "shares that are too few": ({"row": ROW, "distance": {"l1": 0.5}}, 422, "InvalidDistance"),
@@ -172,7 +181,11 @@ BAD: dict[str, tuple[dict[str, Any], int, str]] = {
     "too many rules": ({"row": ROW, "constraints": ["age stays"] * 51}, 422, "InvalidRequest"),
     "too long a rule": ({"row": ROW, "constraints": ["age stays and " * 200 + "age stays"]}, 422, "InvalidRequest"),
     "an unknown key": ({"row": ROW, "solver": "smt"}, 422, "InvalidRequest"),
-    "two kinds of diversity": ({"row": ROW, "count": 2, "diversity": {"features": 2, "distance": 0.1}}, 422, "InvalidOption"),
+    "two kinds of diversity": (
+        {"row": ROW, "count": 2, "diversity": {"features": 2, "distance": 0.1}},
+        422,
+        "InvalidOption",
+    ),
 }
 
 
@@ -185,7 +198,10 @@ def test_a_question_that_cannot_be_asked_says_why(client: httpx.Client, body: An
     assert len(said["message"]) > 10
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"row": NaN}', b'{"row": 1, "row": 2}', b"\xff", b"[" * 5000, b'{"row": 1' + b"0" * 50 + b"}"])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b'{"row": NaN}', b'{"row": 1, "row": 2}', b"\xff", b"[" * 5000, b'{"row": 1' + b"0" * 50 + b"}"],
+)
 def test_a_body_that_is_not_json_is_refused(client: httpx.Client, content: bytes) -> None:
     answer = client.post("/v1/explain", content=content, headers={"content-type": "application/json"})
     assert answer.status_code in (400, 422)

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 from running_service import ROW, Service, running, until, until_ready
 
 from mace.service.limits import ServiceLimits
-from mace.service.source import Source
+from mace.service.source import Served
 
 LIMITS = ServiceLimits(grace=0.5, waiting=2, patience=20)
 
@@ -102,7 +101,9 @@ def test_a_reader_that_leaves_a_stream_ends_its_question(frail: Service) -> None
 def test_half_a_request_holds_nobody_up(frail: Service) -> None:
     host, port = frail.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port))) as half:
-        half.sendall(b"POST /v1/explain HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{")
+        half.sendall(
+            b"POST /v1/explain HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{"
+        )
         assert ask(frail).status_code == 200
 
 
@@ -110,12 +111,13 @@ def test_half_a_request_holds_nobody_up(frail: Service) -> None:
 def test_a_service_that_is_stopped_lets_questions_end(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         with running(tmp_path, limits=LIMITS) as service:
-            with service.frozen():
-                asked = pool.submit(ask, service, 30)
-                until(lambda: service.house.searchers.busy == 1)
-                numbers = service.searching
-                threading.Timer(0.5, lambda: [os.kill(number, signal.SIGCONT) for number in numbers]).start()
-                time.sleep(0.1)
+            numbers = service.searching
+            for number in numbers:
+                os.kill(number, signal.SIGSTOP)
+            asked = pool.submit(ask, service, 30)
+            until(lambda: service.house.searchers.busy == 1)
+            later = threading.Timer(1.0, lambda: [os.kill(number, signal.SIGCONT) for number in numbers])
+            later.start()
         assert asked.result().json()["status"] == "optimal"
     for number in numbers:
         until(lambda number=number: not Path(f"/proc/{number}").exists(), 10)
@@ -125,7 +127,7 @@ def test_a_service_that_is_stopped_lets_questions_end(tmp_path: Path) -> None:
 def test_a_model_that_cannot_be_read_is_said_and_not_tried_for_ever(tmp_path: Path) -> None:
     (tmp_path / "m.skops").write_bytes(b"no model")
     (tmp_path / "s.json").write_text("{}")
-    with running(tmp_path, Source(tmp_path / "m.skops", tmp_path / "s.json"), wait=False) as service:
+    with running(tmp_path, Served(tmp_path / "m.skops", tmp_path / "s.json"), wait=False) as service:
         until(lambda: service.failures, 60)
         assert service.failures[0][0] in ("UnsupportedModel", "InvalidSpace")
         with service.client() as client:

@@ -23,7 +23,7 @@ from mace.service.guard import Door
 from mace.service.house import House
 from mace.service.limits import ServiceLimits
 from mace.service.server import settings
-from mace.service.source import Source
+from mace.service.source import Served
 
 ROW: dict[str, Any] = dict(EXAMPLE_ROW)
 
@@ -64,7 +64,7 @@ class Service:
 @contextmanager
 def running(
     folder: Path,
-    source: Source | None = None,
+    source: Served | None = None,
     *,
     workers: int = 1,
     keys: str = "",
@@ -74,7 +74,7 @@ def running(
     """Run a service in this process; its workers are processes of their own."""
     failures: list[tuple[str, str]] = []
     limits = limits or ServiceLimits()
-    made = source or Source(limits=limits)
+    made = source or Served(limits=limits)
     house = House(made, workers, lambda *said: failures.append(said), folder)
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))

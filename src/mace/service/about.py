@@ -10,8 +10,8 @@ import numpy as np
 import mace
 from mace.constraints.fixed import Fixed
 from mace.constraints.monotone import Monotone
-from mace.service.scores import Scores
 from mace.service.opened import Opened
+from mace.service.scores import RowScores
 from mace.space import Categorical, Date, Feature, FeatureSpace, Integer, Ordinal, Point
 from mace.space.features import shown_level
 
@@ -29,7 +29,7 @@ def about(opened: Opened, points: list[Point] | None) -> dict[str, Any]:
         "mace": mace.__version__,
         "classes": None if explainer.classes is None else list(explainer.classes),
         "target": target if target is None or isinstance(target, str | int | float | bool) else str(target),
-        **Scores(explainer, target).head,
+        **RowScores(explainer, target).head,
         "protected": list(explainer.space.protected),
         "rules": [{"text": text} for text, _ in opened.rules],
         "features": _features(opened, points),

@@ -16,9 +16,9 @@ from mace.problem import Status
 from mace.registry import resolve
 from mace.service.about import about
 from mace.service.asking import OWN, distance_of, question_of, row_of, rules_of, target_of_request
-from mace.service.people import NoSuchPerson, People
-from mace.service.scores import Scores
 from mace.service.opened import Opened, Rules
+from mace.service.people import NoSuchPerson, People
+from mace.service.scores import RowScores
 
 Report = Callable[[dict[str, Any]], None]
 """Receives progress; raises where the request is given up."""
@@ -60,7 +60,7 @@ class Desk:
     def predict(self, given: dict[str, Any], report: Report) -> dict[str, Any]:
         """Return decision and score of rows."""
         target = target_of_request(self.opened, given.get("target", OWN))
-        scores = Scores(self.opened.explainer, target)
+        scores = RowScores(self.opened.explainer, target)
         points = []
         for number, row in enumerate(given["rows"]):
             try:
@@ -114,7 +114,9 @@ class Desk:
             round_to=given.get("round_to", "auto"),
         )
         return {
-            "levers": [{"features": list(one.features), "counterfactual": one.counterfactual.to_dict()} for one in found],
+            "levers": [
+                {"features": list(one.features), "counterfactual": one.counterfactual.to_dict()} for one in found
+            ],
             "insufficient": [list(names) for names in found.insufficient],
             "complete": found.complete,
             "reason": found.reason,

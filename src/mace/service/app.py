@@ -40,8 +40,11 @@ MEDIA = {suffix: kind for kind, suffix in SUFFIXES.items()} | {
     ".json": "application/json",
     ".html": "text/html",
 }
-FILE = {
-    "requestBody": {"content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in SUFFIXES}, "required": True}
+FILE_SCHEMA = {
+    "requestBody": {
+        "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in SUFFIXES},
+        "required": True,
+    }
 }
 
 ERRORS: dict[int | str, dict[str, Any]] = {
@@ -195,7 +198,12 @@ def _add_jobs(app: FastAPI, house: House) -> None:
     async def batch(body: bodies.BatchBody, request: Request) -> Response:
         return shown(jobs.create("batch", body.plain(), request.state.owner), 201)
 
-    @app.put("/v1/jobs/{name}/data", summary="The file of a batch, CSV or Parquet", status_code=202, openapi_extra=FILE)
+    @app.put(
+        "/v1/jobs/{name}/data",
+        summary="The file of a batch, CSV or Parquet",
+        status_code=202,
+        openapi_extra=FILE_SCHEMA,
+    )
     async def data(name: JobName, request: Request) -> Response:
         job = jobs.get(name, request.state.owner)
         suffix = SUFFIXES[request.headers["content-type"].partition(";")[0].strip().lower()]
@@ -238,7 +246,9 @@ async def events(house: House, given: dict[str, Any]) -> AsyncIterator[bytes]:
     """Yield the events of a question: its bounds as they close, then the answer or an error."""
     queue: asyncio.Queue[bytes] = asyncio.Queue()
     asked = asyncio.ensure_future(
-        house.search("explain", given, lambda progress: queue.put_nowait(event("progress", json.dumps(progress).encode())))
+        house.search(
+            "explain", given, lambda progress: queue.put_nowait(event("progress", json.dumps(progress).encode()))
+        )
     )
     try:
         while not asked.done() or not queue.empty():
@@ -312,7 +322,9 @@ def _add_errors(app: FastAPI) -> None:
         names = {404: "NotFound", 405: "MethodNotAllowed", 400: "InvalidRequest"}
         said = {404: f"there is nothing at {request.url.path[:100]}.", 405: "not with this method."}
         message = said.get(error.status_code, str(error.detail))
-        return _error(error.status_code, names.get(error.status_code, "InvalidRequest"), message, dict(error.headers or {}))
+        return _error(
+            error.status_code, names.get(error.status_code, "InvalidRequest"), message, dict(error.headers or {})
+        )
 
 
 def _error(status: int, error: str, message: str, headers: dict[str, str] | None = None) -> JSONResponse:

@@ -57,7 +57,7 @@ def shown(*examples: dict[str, Any]) -> ConfigDict:
     return ConfigDict(extra="forbid", allow_inf_nan=False, json_schema_extra={"examples": list(examples)})
 
 
-class Bound(Body):
+class ScoreBound(Body):
     """A bound on the probability of a label, or on a prediction."""
 
     label: Scalar = None
@@ -86,12 +86,16 @@ class Diversity(Body):
 class AskedOptions(Body):
     """What is asked of a row, or of each of several."""
 
-    target: Bound | Scalar = Field(None, description="A label, or a bound on its probability; the service's own where left out.")
+    target: ScoreBound | Scalar = Field(
+        None, description="A label, or a bound on its probability; the service's own where left out."
+    )
     distance: Literal["l0", "l1", "l2", "linf"] | NormShares = "l1"
     weights: Weights = Field(default_factory=dict)
     constraints: Rules = Field(default_factory=list, description="Texts of the constraint language.")
     time_limit: Seconds = LIMITS.default_time_limit
-    round_to: Literal["auto"] | Step | Annotated[dict[Text, Step | None], Field(max_length=MOST_FEATURES)] | None = "auto"
+    round_to: Literal["auto"] | Step | Annotated[dict[Text, Step | None], Field(max_length=MOST_FEATURES)] | None = (
+        "auto"
+    )
 
     def plain(self) -> dict[str, Any]:
         """Return what was given, as plain data; a target that was left out stays out."""
@@ -130,7 +134,9 @@ class ExplainBody(Several):
 class LetterBody(Several):
     """A question about a row, and how the letter about it reads."""
 
-    model_config = shown({"row": EXAMPLE_ROW, "name": "Mr Smith", "sender": "The bank"}, {"row": EXAMPLE_ROW, "html": True})
+    model_config = shown(
+        {"row": EXAMPLE_ROW, "name": "Mr Smith", "sender": "The bank"}, {"row": EXAMPLE_ROW, "html": True}
+    )
     row: Row
     number: Annotated[int, Field(ge=1, le=LIMITS.count)] = 1
     html: bool = False
@@ -163,7 +169,7 @@ class PredictBody(Body):
     model_config = shown({"row": EXAMPLE_ROW}, {"rows": [EXAMPLE_ROW, EXAMPLE_ROW], "target": "good"})
     row: Row | None = None
     rows: Annotated[list[Row], Field(min_length=1, max_length=LIMITS.rows)] | None = None
-    target: Bound | Scalar = None
+    target: ScoreBound | Scalar = None
 
     @model_validator(mode="after")
     def _one_of_both(self) -> PredictBody:

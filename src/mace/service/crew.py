@@ -13,8 +13,8 @@ from typing import Any
 
 from mace.registry import resolve
 from mace.service.limits import ServiceLimits
-from mace.service.messages import ABSENT, FAILED, PROGRESS, READY, REFUSED, STOP
-from mace.service.source import Source
+from mace.service.messages import FAILED, NOT_THERE, PROGRESS, READY, REFUSED, STOP
+from mace.service.source import Served
 
 STOPPING_SECONDS = 0.5
 """How long a worker may take to give up a question before it is ended."""
@@ -44,7 +44,7 @@ class Unanswered(Exception):
 class OneWorker:
     """One process, and what it sends."""
 
-    def __init__(self, source: Source, *, warm: bool) -> None:
+    def __init__(self, source: Served, *, warm: bool) -> None:
         self._source, self._warm = source, warm
         self.inbox: asyncio.Queue[tuple[int, str, Any] | None] = asyncio.Queue()
         self.number = 0
@@ -103,7 +103,7 @@ class OneWorker:
             self._pipe.close()
 
 
-def work(source: Source, pipe: Any, *, warm: bool) -> None:
+def work(source: Served, pipe: Any, *, warm: bool) -> None:
     """Be a worker; what reads models is imported there, and not in the process that listens."""
     resolve("mace.service.worker:run")(source, pipe, warm=warm)
 
@@ -130,7 +130,7 @@ class Crew:
 
     Parameters
     ----------
-    source : Source
+    source : Served
         What is served.
     size : int
         How many.
@@ -144,7 +144,7 @@ class Crew:
 
     def __init__(
         self,
-        source: Source,
+        source: Served,
         size: int,
         limits: ServiceLimits,
         *,
@@ -289,7 +289,7 @@ class Crew:
         if kind == REFUSED:
             name, message = what
             raise Unanswered(422, name, message)
-        if kind == ABSENT:
+        if kind == NOT_THERE:
             raise Unanswered(404, "NotFound", what)
         if kind == FAILED:
             raise Unanswered(500, "InternalError", f"this is a bug in MACE: {what}. Please report it.")
@@ -309,7 +309,9 @@ class Crew:
                 self.ended += 1
                 proved = f" Proved until then: nothing nearer than {lower:.6g}." if lower else ""
                 raise Unanswered(
-                    503, "Overran", f"not answered within {seconds:g} s, and ended.{proved} Ask with a smaller time_limit."
+                    503,
+                    "Overran",
+                    f"not answered within {seconds:g} s, and ended.{proved} Ask with a smaller time_limit.",
                 ) from None
             if message is None:
                 self.died += 1

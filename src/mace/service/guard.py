@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from mace.service.limits import ServiceLimits
 from mace.service.metrics import Metrics
 
-LOGGER = logging.getLogger("mace.service")
+EVENTS = logging.getLogger("mace.service")
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -26,8 +26,10 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-CSP = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " \
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
     "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 HEADERS = {
     "content-security-policy": CSP,
     "x-content-type-options": "nosniff",
@@ -71,7 +73,7 @@ class Door:
 
     hosts: tuple[str, ...] = _LOCAL
     keys: tuple[str, ...] = field(default=(), repr=False)
-    limits: ServiceLimits = ServiceLimits()
+    limits: ServiceLimits = field(default_factory=ServiceLimits)
 
     @classmethod
     def of(cls, host: str, further: Iterable[str], keys: str, limits: ServiceLimits) -> Door:
@@ -174,9 +176,17 @@ class Guard:
             route = getattr(scope.get("route"), "path", "other")
             seconds = time.monotonic() - begun
             self._metrics.request(method, route, status, seconds)
-            LOGGER.info(
+            EVENTS.info(
                 "request",
-                extra={"event": {"id": name, "method": method, "route": route, "status": status, "seconds": round(seconds, 4)}},
+                extra={
+                    "event": {
+                        "id": name,
+                        "method": method,
+                        "route": route,
+                        "status": status,
+                        "seconds": round(seconds, 4),
+                    }
+                },
             )
 
     def _further(self, path: str, name: str) -> list[tuple[bytes, bytes]]:

@@ -12,7 +12,7 @@ from typing import Any
 from mace.service.crew import Crew, Told, Unanswered
 from mace.service.jobs import Jobs
 from mace.service.metrics import Metrics
-from mace.service.source import Source
+from mace.service.source import Served
 
 STOPPING = 10.0
 """Seconds that questions may take to end when the service is stopped."""
@@ -23,7 +23,7 @@ class House:
 
     Parameters
     ----------
-    source : Source
+    source : Served
         What is served.
     workers : int
         How many search.
@@ -34,7 +34,7 @@ class House:
     """
 
     def __init__(
-        self, source: Source, workers: int, on_failure: Callable[[str, str], None], folder: Path | None = None
+        self, source: Served, workers: int, on_failure: Callable[[str, str], None], folder: Path | None = None
     ) -> None:
         self.source, self.limits = source, source.limits
         self.metrics = Metrics()

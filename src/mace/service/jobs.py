@@ -21,12 +21,12 @@ from mace.disk import OWNER_ONLY, lock, parse_json, read_bytes, whole_text
 from mace.errors import InvalidOption
 from mace.service.crew import Crew, Unanswered
 from mace.service.limits import ServiceLimits
-from mace.service.source import Source
+from mace.service.source import Served
 
-LOGGER = logging.getLogger("mace.service")
+EVENTS = logging.getLogger("mace.service")
 
 WAITING, QUEUED, RUNNING, DONE, FAILED, CANCELLED = "waiting", "queued", "running", "done", "failed", "cancelled"
-ATTEMPTS = 2
+MOST_ATTEMPTS = 2
 """How often a job is begun whose worker dies."""
 
 BETWEEN_SWEEPS = 300.0
@@ -57,7 +57,9 @@ class Job:
     def shown(self, folder: Path, hours: int) -> dict[str, Any]:
         """Return the job as clients see it."""
         ready = [name for name, file in RESULTS[self.kind].items() if (folder / file).exists()]
-        counted = {name: self.progress.get(name) for name in ("done", "total", "proved", "errors", "seconds", "remaining")}
+        counted = {
+            name: self.progress.get(name) for name in ("done", "total", "proved", "errors", "seconds", "remaining")
+        }
         return {
             "id": self.id,
             "kind": self.kind,
@@ -75,7 +77,7 @@ class Jobs:
 
     Parameters
     ----------
-    source : Source
+    source : Served
         What is served: jobs of another model are not taken up.
     crew : Crew
         The workers that do them; started with the first one.
@@ -83,7 +85,7 @@ class Jobs:
         Where they are kept.
     """
 
-    def __init__(self, source: Source, crew: Crew, folder: Path | None) -> None:
+    def __init__(self, source: Served, crew: Crew, folder: Path | None) -> None:
         self._source, self._crew = source, crew
         self._limits: ServiceLimits = source.limits
         self._wanted = folder
@@ -101,7 +103,7 @@ class Jobs:
         """Open the folder, and go on with what an earlier service left."""
         self.folder = self._opened()
         if self.folder is None:
-            LOGGER.warning("no folder for jobs can be written: there are none")
+            EVENTS.warning("no folder for jobs can be written: there are none")
             return
         for each in sorted(self.folder.iterdir()):
             job = _read(each)
@@ -188,7 +190,9 @@ class Jobs:
         job.state = "receiving"
         name = f"data{suffix}"
         try:
-            with open(os.open(self._folder(job) / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY), "wb") as file:
+            with open(
+                os.open(self._folder(job) / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY), "wb"
+            ) as file:
                 async for part in body:
                     await asyncio.to_thread(file.write, part)
         except BaseException:
@@ -208,7 +212,9 @@ class Jobs:
     def resume(self, job: Job) -> None:
         """Go on with a job that was cancelled or has failed."""
         if job.state not in (CANCELLED, FAILED):
-            raise Unanswered(409, "NotYet", f"the job is {job.state}; only one that was cancelled or failed is resumed.")
+            raise Unanswered(
+                409, "NotYet", f"the job is {job.state}; only one that was cancelled or failed is resumed."
+            )
         self._queue(job)
 
     async def remove(self, job: Job) -> None:
@@ -239,12 +245,12 @@ class Jobs:
             job.state = RUNNING
             self._note(job)
             given = {"folder": str(self._folder(job)), "file": job.file, "options": job.options}
-            for attempt in range(1, ATTEMPTS + 1):
+            for attempt in range(1, MOST_ATTEMPTS + 1):
                 try:
                     await self._crew.ask(job.kind, given, None, job.progress.update)
                     job.state = DONE
                 except Unanswered as error:
-                    if error.error == "WorkerDied" and attempt < ATTEMPTS:
+                    if error.error == "WorkerDied" and attempt < MOST_ATTEMPTS:
                         continue
                     if error.error == "Stopping":  # the next service goes on with it
                         return
@@ -293,7 +299,7 @@ def _user() -> int:
     return os.getuid() if hasattr(os, "getuid") else 0
 
 
-def _digest(source: Source) -> str:
+def _digest(source: Served) -> str:
     """Return a name for what is served: jobs are gone on with only where it is the same."""
     known = hashlib.sha256(repr((source.target, source.id)).encode())
     for path in (source.model, source.space, source.constraints, source.data):

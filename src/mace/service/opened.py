@@ -16,9 +16,9 @@ from mace.constraints.text import read
 from mace.errors import InvalidOption
 from mace.explainer import Explainer
 from mace.models.files.load import load_model
-from mace.service.source import Source
+from mace.service.source import Served
 
-MOST_PEOPLE = 200_000
+MOST_DATA_ROWS = 200_000
 """Rows of ``--data``: each worker that lists them has them in memory."""
 
 Rules = list[tuple[str, Constraint]]
@@ -29,7 +29,7 @@ Rules = list[tuple[str, Constraint]]
 class Opened:
     """What a worker has read."""
 
-    source: Source
+    source: Served
     explainer: Explainer
     rules: Rules
     target: object
@@ -52,27 +52,28 @@ class Opened:
             rows = []
             for row in given:
                 rows.append(row)
-                if len(rows) > MOST_PEOPLE:
-                    raise InvalidOption(f"--data: {source.data.name} has more than {MOST_PEOPLE:,} rows; give fewer.")
+                if len(rows) > MOST_DATA_ROWS:
+                    raise InvalidOption(f"--data: {source.data.name} has more than {MOST_DATA_ROWS:,} rows; give fewer.")
             if source.id is not None:
                 return rows, list(ids)
         return rows, [str(number) for number in range(len(rows))]
 
 
-def open_source(source: Source) -> Opened:
+def open_source(source: Served) -> Opened:
     """Return the explainer with its rules and target; reads the files."""
+    rules: Rules = []
+    wanted = source.target
     if source.model is None:
         model, data = demo_model()
         texts = (f"{', '.join(PROTECTED)} stay", f"{', '.join(RISING)} increase")
         explainer = Explainer(model, data.space.protect(*PROTECTED))
-        rules, wanted = [(text, read(text)) for text in texts], source.target or "good"
+        rules, wanted = [(text, read(text)) for text in texts], wanted or "good"
     else:
         assert source.space is not None
         loaded, space = load_model(source.model, trust=source.trust), read_space(source.space)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", category=UserWarning)  # features that the model does not know: left out
             explainer = Explainer(loaded, space)
-        rules, wanted = [], source.target
     rules += [] if source.constraints is None else load_rules(source.constraints, explainer.space)
     target = None if wanted is None else target_of(wanted, explainer.classes)
     return Opened(source, explainer, rules, target)

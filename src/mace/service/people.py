@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any
 
 from mace.answer.plain import plain
-from mace.service.scores import Scores
 from mace.service.opened import Opened
+from mace.service.scores import RowScores
 from mace.space import Point
 
 
@@ -30,7 +30,7 @@ class People:
 
     def __init__(self, opened: Opened, rows: list[dict[str, Any]], ids: list[str]) -> None:
         self.rows, self.ids = rows, ids
-        self._scores = Scores(opened.explainer, opened.target)
+        self._scores = RowScores(opened.explainer, opened.target)
         self._space = opened.explainer.space
 
     @classmethod

@@ -15,7 +15,7 @@ BLOCK = 4096
 """Rows that the model is asked about in one call."""
 
 
-class Scores:
+class RowScores:
     """What the model says of rows, measured for one target.
 
     Parameters
@@ -29,7 +29,9 @@ class Scores:
     def __init__(self, explainer: Explainer, target: object) -> None:
         self.explainer, self.target = explainer, of_label(target, explainer.classes)
         classes = explainer.classes
-        scored = becomes(classes[1]) if self.target is None and classes is not None and len(classes) == 2 else self.target
+        scored = (
+            becomes(classes[1]) if self.target is None and classes is not None and len(classes) == 2 else self.target
+        )
         is_unscored = scored is None and classes is not None
         # Of one label, or of a bound, what is scored is the same for every row.
         self.measure = None if is_unscored else Measure.to_reach(scored, explainer._reading, None)

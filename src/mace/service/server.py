@@ -19,7 +19,7 @@ from mace.errors import InvalidOption, MaceError
 from mace.service.app import make_app
 from mace.service.guard import Asgi, Door
 from mace.service.house import STOPPING, House
-from mace.service.source import Source
+from mace.service.source import Served
 
 
 class JsonLines(logging.Formatter):
@@ -30,11 +30,13 @@ class JsonLines(logging.Formatter):
         event = getattr(record, "event", {})
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03}Z"
         failure = {} if record.exc_info is None else {"exception": getattr(record.exc_info[0], "__name__", "")}
-        return json.dumps({"time": at, "level": record.levelname.lower(), "message": record.getMessage(), **event, **failure})
+        return json.dumps(
+            {"time": at, "level": record.levelname.lower(), "message": record.getMessage(), **event, **failure}
+        )
 
 
 def serve(
-    source: Source,
+    source: Served,
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
@@ -47,7 +49,7 @@ def serve(
 
     Parameters
     ----------
-    source : Source
+    source : Served
         What is served.
     host, port
         Where to listen; port 0 takes a free one.
@@ -81,15 +83,17 @@ def serve(
     try:
         socket = _bound(config)
     except OSError as error:
-        raise InvalidOption(f"cannot listen at {host}:{port}: {error.strerror or error}. Choose another --port.") from error
+        raise InvalidOption(
+            f"cannot listen at {host}:{port}: {error.strerror or error}. Choose another --port."
+        ) from error
     address = f"http://{f'[{host}]' if ':' in host else host}:{socket.getsockname()[1]}"
     say(f"{source.name}: {address} (Ctrl-C ends it)")
     threading.Thread(target=_compile, daemon=True).start()
     with socket, suppress(KeyboardInterrupt):  # a signal, which uvicorn gives back once it has ended
         server.run(sockets=[socket])
     if failures:
-        error, message = failures[0]
-        raise _named(error)(message)
+        name, message = failures[0]
+        raise _named(name)(message)
 
 
 def settings(app: Asgi, host: str, port: int) -> uvicorn.Config:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mace.errors import InvalidOption
@@ -10,7 +10,7 @@ from mace.service.limits import ServiceLimits
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Served:
     """Files as the command line names them; without a model, the German credit demo.
 
     Attributes
@@ -34,7 +34,7 @@ class Source:
     target: str | None = None
     id: str | None = None
     trust: bool = False
-    limits: ServiceLimits = ServiceLimits()
+    limits: ServiceLimits = field(default_factory=ServiceLimits)
 
     def __post_init__(self) -> None:
         if (self.model is None) != (self.space is None):

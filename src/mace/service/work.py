@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -124,10 +125,8 @@ def run_audit_job(opened: Opened, given: dict[str, Any], report: Report) -> dict
         on_progress=reporting(report),
     )
     made.save(folder / "audit.json")
-    try:
+    with suppress(MissingPackage):
         made.save(folder / "audit.html")
-    except MissingPackage:
-        pass
     return {"people": len(made.people)}
 
 

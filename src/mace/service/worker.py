@@ -11,22 +11,23 @@ from typing import Any
 
 from mace.errors import MaceError
 from mace.service.answers import Desk
-from mace.service.messages import ABSENT, DONE, FAILED, PROGRESS, READY, REFUSED, STOP, STOPPED
+from mace.service.messages import DONE, FAILED, NOT_THERE, PROGRESS, READY, REFUSED, STOP, STOPPED
 from mace.service.opened import open_source
 from mace.service.people import NoSuchPerson
-from mace.service.source import Source
+from mace.service.source import Served
 from mace.solvers.compiling import as_worker
+
 
 class GivenUp(Exception):
     """Nobody waits for the answer any more."""
 
 
-def run(source: Source, pipe: Connection, *, warm: bool) -> None:
+def run(source: Served, pipe: Connection, *, warm: bool) -> None:
     """Answer what comes through a pipe until it is closed.
 
     Parameters
     ----------
-    source : Source
+    source : Served
         What is served.
     pipe : Connection
         Requests ``(number, task, data)`` in, ``(number, kind, what)`` out; an answer is JSON in bytes.
@@ -73,7 +74,7 @@ def _answered(desk: Desk, pipe: Connection, number: int, task: str, given: dict[
     except MaceError as error:
         return REFUSED, (type(error).__name__, str(error))
     except NoSuchPerson as error:
-        return ABSENT, str(error)
+        return NOT_THERE, str(error)
     except (BrokenPipeError, EOFError):
         os._exit(1)
     except Exception as error:
@@ -83,4 +84,6 @@ def _answered(desk: Desk, pipe: Connection, number: int, task: str, given: dict[
 def told(error: BaseException) -> str:
     """Return where an error of ours was raised, without any value: what it says may hold a person's data."""
     places = traceback.extract_tb(error.__traceback__)
-    return f"{type(error).__name__} at " + " < ".join(f"{os.path.basename(p.filename)}:{p.lineno}" for p in places[:-6:-1])
+    return f"{type(error).__name__} at " + " < ".join(
+        f"{os.path.basename(p.filename)}:{p.lineno}" for p in places[:-6:-1]
+    )

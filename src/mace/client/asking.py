@@ -1,4 +1,4 @@
-"""A client of the service (``mace serve``): the same questions and answers as :class:`mace.Explainer`, over HTTP.
+"""Requests to the service, and what comes back.
 
 Needs nothing but the standard library and MACE itself.
 """
@@ -86,7 +86,7 @@ class Client:
     def ready(self) -> bool:
         """Return whether the service answers questions."""
         try:
-            return self._json("GET", "/ready")["status"] == "ready"
+            return bool(self._json("GET", "/ready")["status"] == "ready")
         except ServiceError as error:
             if error.status == 503:
                 return False
@@ -97,7 +97,13 @@ class Client:
         return self._json("GET", "/v1/model")
 
     def people(
-        self, search: str = "", *, decision: Scalar | None = None, sort: str = "number", offset: int = 0, limit: int = 50
+        self,
+        search: str = "",
+        *,
+        decision: Scalar | None = None,
+        sort: str = "number",
+        offset: int = 0,
+        limit: int = 50,
     ) -> dict[str, Any]:
         """Return a page of the people."""
         shown = None if decision is None else str(decision)
@@ -119,9 +125,7 @@ class Client:
         """Return the nearest counterfactuals of a row; the options are those of ``/v1/explain``."""
         return _explanation(self._json("POST", "/v1/explain", {"row": _plain(row), **options}))
 
-    def explain_live(
-        self, row: Row, on_progress: Callable[[dict[str, Any]], object], **options: Any
-    ) -> Explanation:
+    def explain_live(self, row: Row, on_progress: Callable[[dict[str, Any]], object], **options: Any) -> Explanation:
         """Return the same; meanwhile ``on_progress`` receives ``lower``, ``upper``, ``calls`` and ``seconds``."""
         with self._open("POST", "/v1/explain/stream", {"row": _plain(row), **options}) as answer:
             for kind, data in _events(answer):
@@ -240,7 +244,7 @@ class RunningJob:
 
 
 def _plain(row: Row) -> dict[str, Any]:
-    return {name: None if value != value else value for name, value in row.items()}  # noqa: PLR0124
+    return {name: None if value != value else value for name, value in row.items()}
 
 
 def _explanation(data: dict[str, Any]) -> Explanation:
