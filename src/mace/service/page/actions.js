@@ -117,7 +117,7 @@ let resting = null;
 
 /** A rule or a value was changed: draw, and ask again at once where that is quick. */
 export function changed() {
-  update({ asking: state.asking });
+  update({ trouble: null });
   clearTimeout(resting);
   const isQuick = !state.answer || state.answer.seconds < PATIENCE;
   if (isQuick) resting = setTimeout(() => state.asked !== fingerprint() && find(), REST);

@@ -59,8 +59,9 @@ export const caseWord = () => wordOr("case", t("case"));
 const wordOr = (kind, otherwise) => (typeof named(kind) === "string" ? named(kind) : otherwise);
 
 /** Return the name of a rule for people, or its text. */
-export function ruleName(text, label = "") {
-  return named("rules")[text] ?? (label || text);
+export function ruleName(text) {
+  const most = /^at most (\d+) features? changes?$/.exec(text);
+  return named("rules")[text] ?? (most ? t("rule.most", { count: Number(most[1]) }) : text);
 }
 
 /** Return a number of the page's language. */
@@ -81,6 +82,12 @@ export function valueOf(name, value) {
 function withUnit(name, text) {
   const { before = "", unit = featureOf(name)?.unit ?? "" } = named("features")[name] ?? {};
   return [before, text, unit].filter(Boolean).join("\u00a0");
+}
+
+/** Return the unit of a number. */
+export function unitOf(name) {
+  const { before, unit } = named("features")[name] ?? {};
+  return unit ?? before ?? featureOf(name).unit ?? "";
 }
 
 /** Return how a change moves a feature: "26 months less", "2 steps up"; empty for categories. */

@@ -52,7 +52,7 @@ export function rulesInForce() {
   for (const feature of state.model.features) {
     const { name } = feature;
     const [code, label] = [quoted(name), labelOf(name)];
-    if (locks.has(name) && !required.has(name)) made.push({ text: `${code} stays`, words: t("rule.stays", { label }), loosen: () => locks.delete(name) });
+    if (locks.has(name) && !required.has(name)) made.push({ text: `${code} stays`, words: t("rule.stays", { label, count: 1 }), loosen: () => locks.delete(name) });
     if (isLocked(name)) continue;
     if (directions[name]) made.push({ text: `${code} ${directions[name]}`, words: t(`rule.${directions[name]}`, { label }), loosen: () => delete directions[name] });
     if (ranges[name]) made.push({ ...rangeRule(feature, code, label), loosen: () => delete ranges[name] });
@@ -105,7 +105,7 @@ export function blamed(explanation) {
   return explanation.conflict_rules.map(({ text, from, number }) => {
     if (from === "request" && sent[number]) return sent[number];
     const simple = readSimple(text);
-    return { text, words: simple ? t(`rule.${simple.verb}`, { label: simple.names.map(labelOf).join(", ") }) : ruleName(text), loosen: null };
+    return { text, words: simple ? t(`rule.${simple.verb}`, { label: simple.names.map(labelOf).join(", "), count: simple.names.length }) : ruleName(text), loosen: null };
   });
 }
 

@@ -11,6 +11,7 @@ import { chip, note } from "./common.js";
 
 const MOST_LEVELS = 12;
 const MEASURES = ["granted", "distance", "changes", "touches", "price"];
+const HELD = new Set(["touches", "price"]);
 const MOST_LEVERS = 8;
 
 const set = (patch) => update({ audit: { ...state.audit, ...patch } });
@@ -84,7 +85,8 @@ function intervals(report, measure) {
     const { value: mean, low, high, people: counted } = measures[measure];
     return h("div.interval", {}, h("div", {}, groupName(column, value), h("span.small", {}, ` (${number(counted ?? people)})`)), h("div.axis", { "aria-hidden": "true", vars: { "--mean": place(mean), "--low": place(low ?? mean), "--high": place(high ?? mean), "--all": middle } }, h("u"), h("i"), h("b")), h("div.num", {}, h("strong", {}, shown(measure, mean)), low === null ? h("span.small", {}, ` ${t("audit.few")}`) : h("span.small", {}, ` (${t("range.chip", { low: shown(measure, low), high: shown(measure, high) })})`)));
   };
-  return h("section.card.pad", {}, h("h2", {}, t(`audit.${measure}.title`)), h("p.small", {}, t(`audit.${measure}.text`)), all.map(line), h("div.interval.small", { "aria-hidden": "true" }, h("span"), h("div.axisends.num", {}, h("span", {}, shown(measure, from)), h("span", {}, t("audit.dashed")), h("span", {}, shown(measure, to))), h("span")));
+  const heads = (group, place) => group.column && group.column !== all[place - 1]?.column && h("h3.part", {}, labelOf(group.column));
+  return h("section.card.pad", {}, h("h2", {}, t(`audit.${measure}.title`)), h("p.small", {}, t(`audit.${measure}.text`)), all.map((group, place) => [heads(group, place), line(group)]), h("div.interval.small", { "aria-hidden": "true" }, h("span"), h("div.axisends.num", {}, h("span", {}, shown(measure, from)), h("span", {}, t("audit.dashed")), h("span", {}, shown(measure, to))), h("span")));
 }
 
 function coverage({ everyone }) {
@@ -93,9 +95,10 @@ function coverage({ everyone }) {
   return h("section.card.figures", { "aria-label": t("audit.coverage") }, one(granted, t("audit.outcome.granted")), one(recourse, t("audit.outcome.recourse", { count: number(everyone.proved_nearest) })), one(none, t("audit.outcome.none")), one(unknown, t("audit.outcome.unknown")));
 }
 
-function disparities({ disparities: all }) {
-  const line = ({ column, value, reference, measure, difference: { value: mean, low, high }, is_clear: isClear }) => h("tr", {}, h("th", { scope: "row" }, t("audit.against", { one: groupName(column, value), other: groupName(column, reference) })), h("td", {}, t(`audit.${measure}.short`)), h("td.n", {}, difference(measure, mean)), h("td.n", {}, low === null ? t("audit.few") : t("range.chip", { low: difference(measure, low), high: difference(measure, high) })), h("td", {}, isClear ? chip("open", "info", t("audit.clear")) : chip("", "info", t("audit.unclear"))));
-  const rows = all.filter(({ measure, difference: { value } }) => MEASURES.includes(measure) && value !== null);
+function disparities({ disparities: all, everyone }) {
+  const isTouched = everyone.measures.touches.value > 0;
+  const line = ({ column, value, reference, measure, difference: { value: mean, low, high }, is_clear: isClear }) => h("tr", {}, h("th", { scope: "row" }, t("audit.against", { label: labelOf(column), one: groupName(column, value), other: groupName(column, reference) })), h("td", {}, t(`audit.${measure}.short`)), h("td.n", {}, difference(measure, mean)), h("td.n", {}, low === null ? "–" : t("range.chip", { low: difference(measure, low), high: difference(measure, high) })), h("td", {}, low === null ? chip("", null, t("audit.few")) : isClear ? chip("open", "info", t("audit.clear")) : chip("", null, t("audit.unclear"))));
+  const rows = all.filter(({ measure, difference: { value } }) => MEASURES.includes(measure) && value !== null && (isTouched || !HELD.has(measure)));
   return h("section.card.wide", {}, h("div.pad.flush", {}, h("h2", {}, t("audit.differences")), h("p.small", {}, t("audit.differences.text"))), h("div.scroll", { tabindex: "0", role: "region", "aria-label": t("audit.differences") }, h("table", {}, h("thead", {}, h("tr", {}, ["compared", "what"].map((each) => h("th", { scope: "col" }, t(`audit.head.${each}`))), ["difference", "interval"].map((each) => h("th.n", { scope: "col" }, t(`audit.head.${each}`))), h("th", { scope: "col" }, t("audit.head.verdict")))), h("tbody", {}, rows.map(line)))));
 }
 

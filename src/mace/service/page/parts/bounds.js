@@ -13,7 +13,7 @@ export function boundsBar({ lower, upper, weights, isAll = false, isBusy = false
   const high = upper === null ? 1 : Math.min(1, upper / scale);
   const isClosed = upper !== null && upper - lower <= 1e-6;
   const legend = [
-    h("span", {}, h("i.key.proved"), isAll ? t("bounds.all") : t("bounds.lower", { size: size(lower, weights) })),
+    h("span", {}, h("i.key.proved"), isAll ? t("bounds.all") : lower > 0 ? t("bounds.lower", { size: size(lower, weights) }) : t("bounds.nothing")),
     !isAll && !isClosed && h("span", {}, h("i.key.open"), t("bounds.open")),
     !isAll && h("span", {}, upper !== null && h("i.key.yes"), upper === null ? t("bounds.none") : t("bounds.upper", { size: size(upper, weights) })),
   ];

@@ -2,8 +2,8 @@
 
 import * as api from "../api.js";
 import { h } from "../dom.js";
-import { classWords, labelOf } from "../format.js";
-import { t } from "../i18n.js";
+import { classWords, labelOf, unitOf } from "../format.js";
+import { language, t } from "../i18n.js";
 import { answer, fingerprint, question } from "../question.js";
 import { state, update } from "../state.js";
 import { note } from "./common.js";
@@ -21,13 +21,15 @@ export async function open(way) {
   try {
     const names = Object.fromEntries(state.model.features.filter((feature) => !feature.protected).map(({ name }) => [name, labelOf(name)]));
     const { certify: _, ...asked } = question();
-    const said = await api.letter({ ...asked, number: way + 1, html: true, names });
+    const said = await api.letter({ ...asked, number: way + 1, html: true, names, units: units(names) });
     if (isMine()) update({ letter: { ...state.letter, nodes: parse(said.letter) } });
   } catch (error) {
     if (!(error instanceof api.Trouble)) throw error;
     if (isMine()) update({ letter: { ...state.letter, error: error.message } });
   }
 }
+
+const units = (names) => Object.fromEntries(Object.keys(names).map((name) => [name, unitOf(name)]).filter(([, unit]) => unit));
 
 /** Read the letter's markup: plain elements alone, no attribute. */
 function parse(markup) {
@@ -60,6 +62,7 @@ function desk() {
     "div.desk",
     {},
     h("div", {}, h("label.label", { for: "letter-name" }, t("letter.name")), h("input.field", { id: "letter-name", value: state.letter.name, "data-draft": "", autocomplete: "off", "aria-describedby": "letter-private", on: { input: type } }), h("p.small", { id: "letter-private" }, t("letter.private"))),
+    language !== "en" && h("p.small", {}, t("letter.english")),
     h("div.acts", {}, h("button.primary", { "data-print": "", on: { click: () => print() } }, t("letter.print")), ways()),
   );
 }
@@ -77,6 +80,6 @@ export function letterPart(found) {
   if (!LETTERS.has(found.status)) return h("p.empty", {}, t(`letter.${found.status}`));
   const { nodes, error, name } = state.letter;
   if (error) return note("no", "info", error);
-  const greeting = name.trim() && h("p", {}, t("letter.dear", { name: name.trim() }));
-  return [desk(), nodes ? h("article.letter", { "aria-label": t("letter.title") }, greeting, nodes.map(build), h("p", {}, t("letter.review"))) : h("p.loading", { role: "status" }, t("letter.busy"))];
+  const greeting = h("p", {}, t("letter.dear", { name: name.trim() || t("letter.applicant") }));
+  return [desk(), nodes ? h("article.letter", { "aria-label": t("letter.title"), lang: "en" }, greeting, nodes.map(build), h("p", {}, t("letter.review"))) : h("p.loading", { role: "status" }, t("letter.busy"))];
 }
