@@ -19,8 +19,8 @@ BINS = 20
 """Bars of a histogram."""
 
 
-def about(opened: Opened, points: list[Point] | None) -> dict[str, Any]:
-    """Return the answer of ``/v1/model``; ``points`` are the people."""
+def about(opened: Opened, points: list[Point] | None, count: int) -> dict[str, Any]:
+    """Return the answer of ``/v1/model``; ``points`` are those of ``count`` people who fit the space."""
     explainer, source = opened.explainer, opened.source
     target = opened.target
     return {
@@ -34,7 +34,7 @@ def about(opened: Opened, points: list[Point] | None) -> dict[str, Any]:
         "rules": [{"text": text} for text, _ in opened.rules],
         "features": _features(opened, points),
         "space": explainer.space.to_dict(),
-        "people": None if points is None else {"count": len(points), "id": source.id},
+        "people": None if points is None else {"count": count, "id": source.id},
         "limits": source.limits.shown(),
     }
 

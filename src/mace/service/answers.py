@@ -42,7 +42,9 @@ class Desk:
 
     def model(self, given: dict[str, Any], report: Report) -> dict[str, Any]:
         """Return what is served."""
-        return about(self.opened, None if self.people is None else self.people.points)
+        if self.people is None:
+            return about(self.opened, None, 0)
+        return about(self.opened, self.people.points, len(self.people.rows))
 
     def list_people(self, given: dict[str, Any], report: Report) -> dict[str, Any]:
         """Return a page of people."""

@@ -123,6 +123,7 @@ def _bound(config: uvicorn.Config) -> Any:
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((config.host, config.port))
+        made.listen(config.backlog)
     except BaseException:
         made.close()
         raise
