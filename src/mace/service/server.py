@@ -77,7 +77,6 @@ def serve(
 
     house = House(source, workers or os.cpu_count() or 1, failed, jobs)
     door = Door.of(host, allowed, os.environ.get("MACE_API_KEYS", ""), source.limits)
-    log()
     config = settings(make_app(house, door), host, port)
     server = uvicorn.Server(config)
     try:
@@ -88,6 +87,7 @@ def serve(
         ) from error
     address = f"http://{f'[{host}]' if ':' in host else host}:{socket.getsockname()[1]}"
     say(f"{source.name}: {address} (Ctrl-C ends it)")
+    log()
     threading.Thread(target=_compile, daemon=True).start()
     with socket, suppress(KeyboardInterrupt):  # a signal, which uvicorn gives back once it has ended
         server.run(sockets=[socket])
