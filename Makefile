@@ -12,7 +12,7 @@ TORCH_INDEX ?=
 QUICK  := $(addprefix tests/,space/test_space.py space/test_encoder.py space/test_frames.py models/test_boosters.py models/test_onnx.py \
   test_explainer.py letters test_regressions.py cli/test_cli.py cli/test_ugly_commands.py)
 
-.PHONY: demo serve test test-all test-rest test-torch test-lowest check bench bench-peers bench-growth bench-batch bench-service campaign generate docs docs-serve dist sbom clean
+.PHONY: demo serve browser test test-all test-rest test-page test-torch test-lowest check bench bench-peers bench-growth bench-batch bench-service campaign generate docs docs-serve dist sbom clean
 
 $(VENV)/.demo: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -58,6 +58,12 @@ test-all: check  ## everything: lint, types and every case of every test
 
 test-rest: $(VENV)/.test  ## what test-all has beyond test
 	$(BIN)/python -m pytest -n $(JOBS) -m slow
+
+browser: $(VENV)/.test  ## a browser for the tests of the page, unless one is there
+	@command -v chromium chromium-browser google-chrome > /dev/null || $(BIN)/python -m playwright install --with-deps chromium
+
+test-page: browser  ## the page in a real browser
+	$(BIN)/python -m pytest -n $(JOBS) tests/page
 
 $(VENV)/.torch: pyproject.toml $(VENV)/.test
 	@echo "Installing PyTorch into $(VENV) ..."

@@ -53,7 +53,9 @@ class Opened:
             for row in given:
                 rows.append(row)
                 if len(rows) > MOST_DATA_ROWS:
-                    raise InvalidOption(f"--data: {source.data.name} has more than {MOST_DATA_ROWS:,} rows; give fewer.")
+                    raise InvalidOption(
+                        f"--data: {source.data.name} has more than {MOST_DATA_ROWS:,} rows; give fewer."
+                    )
             if source.id is not None:
                 return rows, list(ids)
         return rows, [str(number) for number in range(len(rows))]
