@@ -59,10 +59,11 @@ test-all: check  ## everything: lint, types and every case of every test
 test-rest: $(VENV)/.test  ## what test-all has beyond test
 	$(BIN)/python -m pytest -n $(JOBS) -m slow
 
-browser: $(VENV)/.test  ## a browser for the tests of the page, unless one is there
-	@command -v chromium chromium-browser google-chrome > /dev/null || $(BIN)/python -m playwright install --with-deps chromium
+browser:  ## Debian's Chromium for the tests of the page, unless a browser is there
+	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
+	  echo "Installing Chromium ..." && apt-get install -qq -y --no-install-recommends chromium > /dev/null
 
-test-page: browser  ## the page in a real browser
+test-page: browser $(VENV)/.test  ## the page in a real browser
 	$(BIN)/python -m pytest -n $(JOBS) tests/page
 
 $(VENV)/.torch: pyproject.toml $(VENV)/.test
