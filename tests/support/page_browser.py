@@ -19,15 +19,18 @@ from pathlib import Path
 from typing import Any
 
 ARGUMENTS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
 )
-PATIENCE = 15_000
+PATIENCE = 30_000
 """Milliseconds that a test waits for what must come; machines are shared."""
 
 
 def browser_path() -> str | None:
     """Return where Chromium is, or ``None``."""
-    return next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+    return next(
+        (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+    )
 
 
 def why_no_browser() -> str:
@@ -89,7 +92,9 @@ def read_axe(folder: Path) -> str:
     """Return the source of axe-core, fetched with npm into a folder; empty where it cannot be fetched."""
     if not shutil.which("npm"):
         return ""
-    made = subprocess.run(["npm", "pack", "axe-core", "--silent"], cwd=folder, capture_output=True, check=False, timeout=120)
+    made = subprocess.run(
+        ["npm", "pack", "axe-core", "--silent"], cwd=folder, capture_output=True, check=False, timeout=120
+    )
     packed = next(iter(folder.glob("axe-core-*.tgz")), None)
     if made.returncode or packed is None:
         return ""
