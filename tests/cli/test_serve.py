@@ -113,6 +113,17 @@ def test_a_model_that_cannot_be_read_ends_the_service_with_its_reason(tmp_path: 
     assert "UnsupportedModel: m.skops cannot be read as a skops file" in said
 
 
+def test_without_its_extra_the_command_says_what_to_install(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    assert run(["serve"]) == 2
+    assert (
+        "MissingPackage: fastapi is not installed. Install it with: pip install mace-xai[service]"
+        in capsys.readouterr().err
+    )
+
+
 def test_a_port_that_is_taken_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     import socket
 

@@ -159,7 +159,7 @@ def test_a_job_is_ended_gone_on_with_and_survives_the_death_of_its_worker(own: t
     service, folder = own
     workshop = service.house.workshop
     with service.client() as client:
-        name = begin(client, people(1000).to_csv(index=False).encode(), count=5, time_limit=20)
+        name = begin(client, people(250).to_csv(index=False).encode(), count=5, time_limit=20)
         until(lambda: (client.get(f"/v1/jobs/{name}").json()["done"] or 0) > 20, 60)
         assert client.post(f"/v1/jobs/{name}/cancel", json={}).json()["state"] == "cancelled"
         (checkpoint,) = next(folder.rglob(name)).glob("checkpoint")
@@ -170,21 +170,21 @@ def test_a_job_is_ended_gone_on_with_and_survives_the_death_of_its_worker(own: t
         for one in list(workshop._all):
             os.kill(one.process.pid, signal.SIGKILL)
         status = ended(client, name)
-        assert (status["state"], status["done"]) == ("done", 1000)
+        assert (status["state"], status["done"]) == ("done", 250)
 
 
 @pytest.mark.slow
 def test_a_service_that_is_started_again_goes_on_with_its_jobs_and_old_ones_go(tmp_path: Path) -> None:
     with running(tmp_path) as service, service.client() as client:
-        name = begin(client, people(1000).to_csv(index=False).encode(), count=5, time_limit=20)
+        name = begin(client, people(250).to_csv(index=False).encode(), count=5, time_limit=20)
         until(lambda: (client.get(f"/v1/jobs/{name}").json()["done"] or 0) > 20, 60)
     with running(tmp_path) as service, service.client() as client:
         status = ended(client, name)
-        assert (status["state"], status["done"], status["errors"]) == ("done", 1000, 0)
+        assert (status["state"], status["done"], status["errors"]) == ("done", 250, 0)
         rows = [
             json.loads(line)["row"] for line in client.get(f"/v1/jobs/{name}/result?format=jsonl").text.splitlines()
         ]
-        assert rows == list(range(1000))
+        assert rows == list(range(250))
     (noted,) = tmp_path.rglob("job.json")
     old = json.loads(noted.read_text())
     noted.write_text(json.dumps({**old, "created": time.time() - 3600 * (replace(ServiceLimits()).keep_hours + 1)}))

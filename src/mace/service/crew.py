@@ -93,7 +93,7 @@ class OneWorker:
     def end(self) -> None:
         """End the process at once."""
         self.is_ended = True
-        if hasattr(self, "process"):
+        if hasattr(self, "process") and self.process.pid is not None:
             self.process.kill()
             threading.Thread(target=self._bury, daemon=True).start()
 
@@ -193,10 +193,10 @@ class Crew:
         while not self.is_stopping:
             one = OneWorker(self._source, warm=self._warm)
             self._all.add(one)
-            await one.start()
             try:
+                await one.start()
                 message = await one.next(time.monotonic() + self._limits.opening)
-            except TimeoutError:
+            except OSError:  # it takes too long (TimeoutError), or the system has no process or memory to give
                 message = None
             if message is not None and message[0] == READY:
                 self._give(one)
