@@ -39,12 +39,27 @@ def test_what_if_follows_the_hand(visit: Callable[..., Any], demo: str) -> None:
     page.wait_for_selector("#panel [data-tone=yes]")
     slide(page, "duration_months", 20)
     page.wait_for_selector("#panel [data-tone=no]")
-    assert "Refused, as proved: nothing this near can lead there." in page.inner_text(TONE)
+    assert "Refused, as proved: nothing this near that keeps your rules can lead there." in page.inner_text(TONE)
     slide(page, "duration_months", 60)
     until(page, "tone => document.querySelector(tone).textContent.startsWith('Refused with these values.')", TONE)
     page.click("#panel >> text=Back to now")
     page.wait_for_selector("#panel [data-tone=accent]")
     assert page.inner_text("#panel .above") == page.inner_text(".decision .above")
+
+
+def test_what_if_claims_no_proof_for_a_score(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo)
+    page.check("input[name=score][value='0.6']")
+    until(
+        page,
+        "document.querySelector('.sticky').ariaBusy === 'false' && document.querySelector('.meter').ariaLabel.includes('60')",
+    )
+    page.wait_for_timeout(600)
+    page.wait_for_selector(".banner[data-status=optimal]")
+    page.click("[data-try='0']")
+    page.wait_for_selector("#panel [data-tone=open]")
+    assert "nothing is proved about values close to them" in page.inner_text(TONE)
+    assert page.locator("#panel .zone").count() == 0
 
 
 def test_what_if_says_which_rule_a_value_breaks(visit: Callable[..., Any], demo: str) -> None:

@@ -67,7 +67,7 @@ function isInside(place) {
   });
 }
 
-/** Say what is known of the values that are tried: only what is proved is called proved. */
+/** Say what is known of the values that are tried: only what is proved is called proved. Regions are proved for a decision, not for a score. */
 function verdict(distance) {
   const { result } = state.trial;
   const found = answer();
@@ -76,16 +76,17 @@ function verdict(distance) {
   if (distance === 0) return ["accent", "info", t("whatif.nothing")];
   const broken = brokenBy(row(), result.broken ?? null);
   const breaks = broken.length ? ` ${t("whatif.breaks", { rules: broken.join("; ") })}` : "";
+  if (state.atLeast !== null) return result.reached ? ["open", "info", t("whatif.score") + breaks] : ["no", "no", t("whatif.short") + breaks];
   if ([...state.regions.keys()].some(isInside)) return ["yes", "proof", t("whatif.inside") + breaks];
   if (result.reached) return ["open", "info", t("whatif.outside") + breaks];
-  const isProved = found && distance < found.lower && !broken.length;
+  const isProved = found && distance < found.lower && !broken.length && !Object.keys(found.round_to ?? {}).length;
   return isProved ? ["no", "proof", t("whatif.near")] : ["no", "no", t("whatif.refused") + breaks];
 }
 
 function tried(name) {
   const feature = state.model.features.find((each) => each.name === name);
   const value = row()[name];
-  const zone = state.regions.get(state.trial.base)?.ends[name] ?? null;
+  const zone = state.atLeast === null ? (state.regions.get(state.trial.base)?.ends[name] ?? null) : null;
   return h(
     "div.tried",
     { "data-key": `t-${name}`, "data-tried": name },
