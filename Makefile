@@ -12,7 +12,7 @@ TORCH_INDEX ?=
 QUICK  := $(addprefix tests/,space/test_space.py space/test_encoder.py space/test_frames.py models/test_boosters.py models/test_onnx.py \
   test_explainer.py letters test_regressions.py cli/test_cli.py cli/test_ugly_commands.py)
 
-.PHONY: demo test test-all test-rest test-torch test-lowest check bench bench-peers bench-growth bench-batch campaign generate docs docs-serve dist sbom clean
+.PHONY: demo serve browser test test-all test-rest test-page test-torch test-lowest check bench bench-peers bench-growth bench-batch bench-service campaign generate docs docs-serve dist sbom clean
 
 $(VENV)/.demo: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -35,6 +35,16 @@ $(PEERS)/.ready: pyproject.toml
 demo: $(VENV)/.demo  ## explain a refused credit applicant, with the proven bounds
 	@$(BIN)/mace demo
 
+$(VENV)/.serve: pyproject.toml $(VENV)/.demo
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[service,letters,parquet,plot]"
+	@touch $@
+
+serve: $(VENV)/.serve  ## the service and its page, http://127.0.0.1:8000; OPTIONS="--model m.skops --space space.json"
+	@$(BIN)/mace serve $(OPTIONS)
+
+bench-service: $(VENV)/.test  ## a hundred clients at once for a minute, on the loopback
+	$(BIN)/python benchmarks/service.py
+
 check: $(VENV)/.test  ## lint and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -48,6 +58,13 @@ test-all: check  ## everything: lint, types and every case of every test
 
 test-rest: $(VENV)/.test  ## what test-all has beyond test
 	$(BIN)/python -m pytest -n $(JOBS) -m slow
+
+browser:  ## Debian's Chromium for the tests of the page, unless a browser is there
+	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
+	  echo "Installing Chromium ..." && apt-get install -qq -y --no-install-recommends chromium > /dev/null
+
+test-page: browser $(VENV)/.test  ## the page in a real browser
+	$(BIN)/python -m pytest -n $(JOBS) tests/page
 
 $(VENV)/.torch: pyproject.toml $(VENV)/.test
 	@echo "Installing PyTorch into $(VENV) ..."

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from hypothesis import settings
+from page_browser import why_no_browser
 
 collect_ignore_glob = ["files/*", "plugin/*"]
 """How the files were made, which is never run again; and a package of its own."""
@@ -63,4 +64,6 @@ def pytest_report_header() -> list[str]:
     missing = (
         f"{' and '.join(clusters)} NOT INSTALLED; their tests are skipped" if clusters else "Dask and Ray installed"
     )
-    return [f"data folder: {data}", f"torch: {torch}", f"clusters: {missing}"]
+    no_browser = why_no_browser()
+    page = f"{no_browser.upper()}; tests of the page are skipped" if no_browser else "tested in Chromium"
+    return [f"data folder: {data}", f"torch: {torch}", f"clusters: {missing}", f"page: {page}"]

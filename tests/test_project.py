@@ -206,6 +206,7 @@ def test_exported_names_are_exactly_those_meant() -> None:
         "MaceError",
         "MissingPackage",
         "ModelChanged",
+        "ServiceError",
         "near_data",
         "one_of",
         "only",

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         MissingPackage,
         ModelChanged,
         UnknownOption,
+        ServiceError,
         UnsupportedModel,
     )
     from mace.explainer import Explainer
@@ -103,6 +104,7 @@ _HOMES = {
         "MissingPackage",
         "ModelChanged",
         "UnknownOption",
+        "ServiceError",
         "UnsupportedModel",
     ),
     "mace.explainer": ("Explainer",),
@@ -162,6 +164,7 @@ __all__ = [
     "MaceError",
     "MissingPackage",
     "ModelChanged",
+    "ServiceError",
     "Status",
     "UnknownOption",
     "UnsupportedModel",

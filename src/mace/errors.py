@@ -68,6 +68,14 @@ class MissingPackage(MaceError, ImportError):
     """An optional package is needed and not installed."""
 
 
+class ServiceError(MaceError, OSError):
+    """A service did not answer, or refused a request; ``status`` is that of HTTP, 0 where there was none."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class DatasetUnavailable(MaceError, OSError):
     """A data set is neither embedded nor in the data folder."""
 

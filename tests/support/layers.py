@@ -15,7 +15,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "search and proof": ("certify", "solvers"),
     "answers": ("answer", "batch", "letters", "plots", "notebook"),
     "explainer": ("explainer",),
-    "uses": ("datasets", "baselines", "audits", "experiments", "cli"),
+    "uses": ("datasets", "baselines", "audits", "experiments", "cli", "service", "client"),
 }
 """Layers from the ground up; within one, too, a room imports only those before it."""
 

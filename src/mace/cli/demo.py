@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from mace.datasets import Dataset
 
 SEED = 0
 PROTECTED = ("age", "personal_status_sex", "foreign_worker")
 ROW = 4
 
 
-def run_demo(console: Console) -> int:
-    """Fit a forest on the German credit data, explain one refusal, and print the answer with its bounds."""
+RISING = ("employment_since", "job")
+"""Features that are explained as what may only rise."""
+
+
+def demo_model() -> tuple[Any, Dataset]:
+    """Return a forest behind its encoder, fitted on the German credit data, and these data."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.pipeline import make_pipeline
 
     import mace
-    from mace.constraints import Constraint
 
     data = mace.datasets.load("german")
     forest = RandomForestClassifier(10, max_depth=5, random_state=SEED)
-    model = make_pipeline(mace.Encoder(data.space, ordinal="codes"), forest).fit(data.frame, data.labels)
+    return make_pipeline(mace.Encoder(data.space, ordinal="codes"), forest).fit(data.frame, data.labels), data
+
+
+def run_demo(console: Console) -> int:
+    """Fit a forest on the German credit data, explain one refusal, and print the answer with its bounds."""
+    import mace
+    from mace.constraints import Constraint
+
+    model, data = demo_model()
+    forest = model[-1]
     refused = [row for row, label in enumerate(model.predict(data.frame)) if label == "bad"]
     person = data.frame.iloc[refused[ROW]]
-    constraints: list[Constraint] = [mace.fixed(*PROTECTED), mace.increases("employment_since", "job")]
+    constraints: list[Constraint] = [mace.fixed(*PROTECTED), mace.increases(*RISING)]
 
     console.print(
         f"Model: random forest of {len(forest.estimators_)} trees on {len(data.frame)} loans, {len(data.space)} features."

@@ -29,6 +29,11 @@ def load_constraints(path: str | Path, space: FeatureSpace | None = None) -> lis
     InvalidConstraint
         Naming the file and the entry.
     """
+    return [constraint for _, constraint in load_rules(path, space)]
+
+
+def load_rules(path: str | Path, space: FeatureSpace | None = None) -> list[tuple[str, Constraint]]:
+    """Return the constraints of a TOML file as :func:`load_constraints` does, each behind its text."""
     made = []
     for place, text in _entries(read_toml(path), path):
         try:
@@ -37,7 +42,7 @@ def load_constraints(path: str | Path, space: FeatureSpace | None = None) -> lis
                 constraint.bind(space, _some_point(space))
         except InvalidConstraint as error:
             raise InvalidConstraint(f"{path}, {place}: {error}") from error
-        made.append(constraint)
+        made.append((text, constraint))
     return made
 
 

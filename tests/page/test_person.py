@@ -1,0 +1,143 @@
+"""People and one person: what is shown, and what the locks, directions, ranges and efforts do to the answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from page_browser import person, until
+
+pytestmark = pytest.mark.slow
+
+NEAREST = ".way >> nth=0"
+
+
+def asked_after(page: Any, act: Callable[[], object]) -> dict[str, Any]:
+    """Do something, wait for the answer that follows, and return the question that was sent."""
+    with page.expect_request("**/v1/explain/stream") as asked:
+        act()
+    until(page, "document.querySelector('.sticky').ariaBusy === 'false'")
+    return json.loads(asked.value.post_data)  # type: ignore[no-any-return]
+
+
+def test_people_are_searched_and_filtered_without_a_word_in_the_address(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo)
+    page.click(".views [data-view=people]")
+    assert page.locator("table.people tbody tr").count() == 100
+    page.click(".pill >> text=Refused")
+    until(
+        page, "[...document.querySelectorAll('table.people tbody .chip')].every(chip => chip.textContent === 'Refused')"
+    )
+    assert "0.19" in page.inner_text("table.people tr.here"), "the distance is known of the person who was asked about"
+    page.fill("#search-table", "guarantor")
+    until(page, "!document.querySelector('main [role=status]').textContent.startsWith('1000')")
+    assert page.url == f"{demo}/"
+    page.fill("#search-table", "nobody has this")
+    page.wait_for_selector("text=No one matches")
+
+
+def test_the_table_sorts_by_score(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo)
+    page.click(".views [data-view=people]")
+    page.click("button.sort >> text=Score")
+    page.wait_for_selector("th[aria-sort=ascending] >> text=Score")
+    until(page, "document.querySelector('table.people tbody [data-person]').dataset.person !== '0'")
+    scores = [float(text) for text in page.locator("table.people tbody td:nth-child(3)").all_inner_texts()]
+    assert scores == sorted(scores)
+
+
+def test_every_feature_has_its_widget(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo)
+    row = person(demo, 4)["row"]
+    assert page.locator("[data-feature]").count() == len(row)
+    assert page.input_value("#v-credit_amount") == str(row["credit_amount"])
+    assert page.get_attribute("#v-credit_amount", "aria-valuetext") == "DM\u00a04,870"
+    assert page.locator("[data-feature=credit_amount] .histogram i").count() == 20
+    assert page.input_value("#v-purpose") == row["purpose"]
+    assert page.locator("[data-feature=employment_since] .steps input").count() == 5
+
+
+def test_protected_features_are_locked_and_cannot_be_unlocked(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo)
+    for name in ("age", "personal_status_sex", "foreign_worker"):
+        assert page.is_disabled(f"[data-lock={name}]")
+        assert "locked by policy" in page.inner_text(f"[data-feature={name}]")
+
+
+def test_a_lock_changes_the_answer(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo)
+    assert "Length of the loan" in page.inner_text(NEAREST)
+    sent = asked_after(page, lambda: page.click("[data-lock=duration_months]"))
+    assert "duration_months stays" in sent["constraints"]
+    assert "Length of the loan" not in " ".join(page.locator(".way dl").all_inner_texts())
+
+
+def test_a_direction_changes_the_answer(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo)
+    page.click("[data-more=duration_months]")
+    sent = asked_after(page, lambda: page.check("[data-feature=duration_months] input[value=increases]"))
+    assert "duration_months increases" in sent["constraints"]
+    assert "months less" not in page.inner_text(".panel")
+
+
+def test_a_range_changes_the_answer(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo)
+    page.click("[data-more=duration_months]")
+
+    def narrow() -> None:
+        page.fill("[aria-label='Lowest Length of the loan']", "20")
+        page.press("[aria-label='Lowest Length of the loan']", "Tab")
+
+    sent = asked_after(page, narrow)
+    assert "duration_months within [20, 72]" in sent["constraints"]
+    assert "11 months" not in page.inner_text(".panel")
+    assert "20\u00a0months to 72\u00a0months" in page.inner_text("[data-feature=duration_months] .tags")
+
+
+def test_a_level_that_is_ruled_out_is_no_answer(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo)
+    assert "DM 0 to 200" in page.inner_text(".panel")
+    page.click("[data-more=checking_status]")
+    sent = asked_after(page, lambda: page.click("[data-feature=checking_status] .checks >> text=DM 0 to 200"))
+    assert "checking_status in ['no account', 'below 0 DM', '200 DM or more']" in sent["constraints"]
+    assert "DM 0 to 200" not in " ".join(page.locator(".way dl strong").all_inner_texts())
+
+
+def test_effort_is_a_weight_and_sizes_stay_comparable(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo)
+    page.click("[data-more=duration_months]")
+    sent = asked_after(page, lambda: page.check("[data-feature=duration_months] input[name^=effort][value='4']"))
+    assert sent["weights"] == {"duration_months": 4}
+    assert "(0.76)" in page.inner_text(".panel"), "four times 0.19, whatever the sum of the weights is"
+
+
+def test_an_edit_moves_the_score_at_once_and_can_be_undone(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo)
+    before = page.inner_text(".decision .above")
+    page.select_option("#v-checking_status", "200 DM or more")
+    page.wait_for_selector("text=You have edited this person.")
+    until(page, "before => document.querySelector('.decision .above').textContent !== before", before)
+    page.click("text=Undo the edits")
+    until(page, "before => document.querySelector('.decision .above').textContent === before", before)
+
+
+def test_what_is_known_of_a_person_stays_in_the_list(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo)
+    assert "1 change, proved nearest" in page.inner_text(".rail [data-person='4']")
+    page.click(".rail [data-person='0']")
+    page.wait_for_selector(".banner[data-status=reached]")
+    assert "1 change, proved nearest" in page.inner_text(".rail [data-person='4']")
+
+
+def test_a_rule_that_cannot_be_read_is_told_and_the_page_goes_on(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo, expected="422")
+    page.fill("#add-rule", "age >> 3")
+    page.press("#add-rule", "Enter")
+    page.wait_for_selector(".trouble")
+    assert "expected a feature" in page.inner_text(".trouble")
+    assert "age >> 3" in page.inner_text(".trouble")
+    page.click("text=Back to the usual rules")
+    page.wait_for_selector(".banner[data-status=optimal]")
+    assert page.locator(".trouble").count() == 0
