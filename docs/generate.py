@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 import runpy
@@ -18,6 +19,8 @@ from mace.reductions import REDUCTIONS
 from mace.space.sensitive import SENSITIVE_WORDS
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "docs"))
+SCHEMAS = importlib.import_module("schemas")
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 RECIPES = ("answers", "rules", "models", "files")
 """The pages of recipes, in the order in which they are listed."""
@@ -94,7 +97,9 @@ def reductions() -> str:
 
 def _page_of(name: str) -> str:
     home = mace._HOME[name]
-    pages = (page for page, (_, homes) in API.items() if any(home == each or home.startswith(f"{each}.") for each in homes))
+    pages = (
+        page for page, (_, homes) in API.items() if any(home == each or home.startswith(f"{each}.") for each in homes)
+    )
     return next(pages, "more")
 
 
@@ -109,9 +114,16 @@ def names() -> str:
     for page, (title, _) in API.items():
         public = [name for name in mace._HOME if name in mace.__all__ and _page_of(name) == page]
         rows.append(f"| **[{title}](api/{page}.md)** | |")
-        rows += [f"| [`{name}`](api/{page}.md#mace.{name}) | {_first_sentence(name)} |" for name in sorted(public, key=_order)]
+        rows += [
+            f"| [`{name}`](api/{page}.md#mace.{name}) | {_first_sentence(name)} |"
+            for name in sorted(public, key=_order)
+        ]
         if page == "more":
-            rows += [f"| [`{home}.{name}`](api/more.md#{home}.{name}) | |" for home, some in FOR_EXPERTS.items() for name in some]
+            rows += [
+                f"| [`{home}.{name}`](api/more.md#{home}.{name}) | |"
+                for home, some in FOR_EXPERTS.items()
+                for name in some
+            ]
     return "\n".join(rows)
 
 
@@ -130,6 +142,17 @@ def api_pages() -> dict[str, str]:
         about = "From the docstrings. [All names](../api.md)."
         made[f"{page}.md"] = f"# {title}\n\n{about}\n\n" + "\n\n".join(parts) + "\n"
     return made
+
+
+def generated_files() -> dict[Path, str]:
+    """Return the files that are generated as a whole, with their texts."""
+    made = {ROOT / "docs" / "reference" / "api" / name: text for name, text in api_pages().items()}
+    return made | {SCHEMAS.file_of(name): SCHEMAS.written(name) for name in SCHEMAS.SCHEMAS}
+
+
+def schemas() -> str:
+    """Return the keys of every schema as tables."""
+    return "\n\n".join(f"## {name.capitalize()}\n\n{SCHEMAS.table(name)}" for name in SCHEMAS.SCHEMAS)
 
 
 def recipes() -> str:
@@ -166,6 +189,7 @@ def _one_line(text: str | None) -> str:
 
 
 PARTS = {
+    "schemas": schemas,
     "recipes": recipes,
     "names": names,
     "commands": commands,
@@ -186,8 +210,8 @@ def with_generated_parts(text: str) -> str:
 
 def main() -> None:
     """Rewrite every document with a generated part."""
-    for name, text in api_pages().items():
-        (ROOT / "docs" / "reference" / "api" / name).write_text(text)
+    for path, text in generated_files().items():
+        path.write_text(text)
     for document in DOCUMENTS:
         document.write_text(with_generated_parts(document.read_text()))
         sys.stdout.write(f"{document.relative_to(ROOT)} is up to date.\n")

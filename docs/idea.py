@@ -41,7 +41,9 @@ class Plane:
         """The width of each feature's range."""
         return np.array([72 - 4, 18500 - 250], dtype=float)
 
-    def draw(self, ax: Any, title: str, *, radius: float | None = None, answer: bool = True, color: str = PROVED) -> None:
+    def draw(
+        self, ax: Any, title: str, *, radius: float | None = None, answer: bool = True, color: str = PROVED
+    ) -> None:
         """Draw what the model decides, the person, the answer, and the ball of a radius."""
         across, up = np.linspace(20, 56, 220), np.linspace(250, 12000, 220)
         grid = pd.DataFrame({"duration_months": np.tile(across, 220), "credit_amount": np.repeat(up, 220)})
@@ -105,8 +107,8 @@ def home() -> None:
     ax.text(end[0] - 0.3, end[1] + 60, "instead", fontsize=12, color=ANSWER, ha="right")
     ax.text(start[0] + 1.3, start[1] + 420, "proved: nothing\naccepted inside", fontsize=12, color=PROVED)
     ax.text(18, 3850, "accepted", fontsize=12, color=ANSWER)
-    ax.text(30.3, 3850, "refused", fontsize=12, color="#7a5a2b", ha="right")
-    ax.set(xlabel=LABELS[NAMES[0]], ylabel=LABELS[NAMES[1]], xlim=(17.5, 30.5))
+    ax.text(29.8, 3850, "refused", fontsize=12, color="#7a5a2b", ha="right")
+    ax.set(xlabel=LABELS[NAMES[0]], ylabel=LABELS[NAMES[1]], xlim=(17.5, 30))
     keep("home", figure)
 
 
@@ -137,7 +139,12 @@ def program() -> None:
     def leaf(color: str) -> dict[str, str]:
         return {"boxstyle": "round", "facecolor": color, "edgecolor": "#666"}
 
-    lines = [((0.17, 0.85), (0.08, 0.55)), ((0.17, 0.85), (0.26, 0.55)), ((0.26, 0.55), (0.18, 0.2)), ((0.26, 0.55), (0.34, 0.2))]
+    lines = [
+        ((0.17, 0.85), (0.08, 0.55)),
+        ((0.17, 0.85), (0.26, 0.55)),
+        ((0.26, 0.55), (0.18, 0.2)),
+        ((0.26, 0.55), (0.34, 0.2)),
+    ]
     for (x0, y0), (x1, y1) in lines:
         ax.plot([x0, x1], [y0, y1], color="#666", linewidth=1, zorder=0)
     ax.text(0.17, 0.85, "duration <= 22", ha="center", bbox=box)
@@ -147,7 +154,16 @@ def program() -> None:
     ax.text(0.34, 0.2, "bad", ha="center", bbox=leaf(REFUSED))
     code = "if duration <= 22:\n    return good\nelif savings >= 500:\n    return good\nelse:\n    return bad"
     ax.text(0.42, 0.5, code, family="monospace", fontsize=10, va="center")
-    logic = "good  =  duration <= 22\n     or  duration > 22 and savings >= 500\n\nnear  =  |duration - 24| / 68  <=  0.01\n\nask:  good  and  near  and  plausible ?"
+    logic = "\n".join(
+        [
+            "good  =  duration <= 22",
+            "     or  duration > 22 and savings >= 500",
+            "",
+            "near  =  |duration - 24| / 68  <=  0.01",
+            "",
+            "ask:  good  and  near  and  plausible ?",
+        ]
+    )
     ax.text(0.63, 0.5, logic, family="monospace", fontsize=10, va="center")
     for x, text in ((0.2, "the model"), (0.5, "as a program"), (0.8, "as a formula")):
         ax.text(x, 1.04, text, ha="center", fontsize=12, weight="bold")
@@ -164,7 +180,9 @@ def floats() -> None:
     values = threshold + np.linspace(-1.6, 1.6, 801) * step
     says = np.array([model.predict([[value]])[0] for value in values[::8]])
     figure, ax = plt.subplots(figsize=(9, 1.9))
-    ax.pcolormesh(values[::8], [0, 1], [says, says], cmap=ListedColormap([REFUSED, ACCEPTED]), shading="nearest", rasterized=True)
+    ax.pcolormesh(
+        values[::8], [0, 1], [says, says], cmap=ListedColormap([REFUSED, ACCEPTED]), shading="nearest", rasterized=True
+    )
     for k in (-1, 0, 1):
         at = float(near) + k * step
         ax.plot([at, at], [-0.3, 1.3], color="#444", linewidth=1.5)

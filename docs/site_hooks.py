@@ -89,7 +89,7 @@ ROLE = re.compile(r":(?:func|meth|class|mod|attr|exc|data):(?=<code)")
 
 def on_page_content(html: str, **_: Any) -> str:
     """Take the roles of reStructuredText, which docstrings have, away from names."""
-    return ROLE.sub("", html)
+    return ROLE.sub("", html).replace("<code>~", "<code>")
 
 
 def _without_foreign_script(output: str, **_: Any) -> str:

@@ -27,7 +27,9 @@ def add(site: Path, folder: Path, version: str) -> None:
 
 def listed(folder: Path) -> list[dict[str, object]]:
     """Return the versions in a folder, the newest release first and ``dev`` last."""
-    names = sorted((each.name for each in folder.iterdir() if each.is_dir() and (each / "index.html").exists()), key=_order)
+    names = sorted(
+        (each.name for each in folder.iterdir() if each.is_dir() and (each / "index.html").exists()), key=_order
+    )
     return [{"version": name, "title": name, "aliases": []} for name in reversed(names)]
 
 
