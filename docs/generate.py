@@ -21,7 +21,14 @@ from mace.space.sensitive import SENSITIVE_WORDS
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 SCHEMAS = importlib.import_module("schemas")
+wrapped = importlib.import_module("wrap").wrapped
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+LEFT_UNWRAPPED = {
+    *("CHANGELOG.md", "CONTRIBUTING.md", "architecture.md", "audits.md", "explanation.md", "reports.md", "spaces.md"),
+    *("errors.md", "tables.md"),
+}
+"""Documents whose lines are not wrapped: the last two are generated as a whole."""
+
 RECIPES = ("answers", "rules", "models", "files")
 """The pages of recipes, in the order in which they are listed."""
 
@@ -208,12 +215,18 @@ def with_generated_parts(text: str) -> str:
     return pattern.sub(lambda match: f"{match[1]}{PARTS[match[2]]()}\n{match[3]}", text)
 
 
+def fresh(document: Path) -> str:
+    """Return the text that a document should have: its generated parts made anew, and its lines wrapped."""
+    text = with_generated_parts(document.read_text())
+    return text if document.name in LEFT_UNWRAPPED else wrapped(text)
+
+
 def main() -> None:
     """Rewrite every document with a generated part."""
     for path, text in generated_files().items():
         path.write_text(text)
     for document in DOCUMENTS:
-        document.write_text(with_generated_parts(document.read_text()))
+        document.write_text(fresh(document))
         sys.stdout.write(f"{document.relative_to(ROOT)} is up to date.\n")
     runpy.run_path(str(ROOT / "docs" / "rooms.py"), run_name="__main__")
 
