@@ -74,7 +74,9 @@ def sizes() -> str:
     large = {name: megabytes(one) for name, one in closure().items()}
     rows = ["| package | MB | what it is for |", "| --- | ---: | --- |"]
     shown = [name for name in sorted(large, key=large.__getitem__, reverse=True) if large[name] >= 3]
-    rows += [f"| {name} | {large[name]:.0f} | {NEEDED_FOR.get(name, 'needed by one of the others')} |" for name in shown]
+    rows += [
+        f"| {name} | {large[name]:.0f} | {NEEDED_FOR.get(name, 'needed by one of the others')} |" for name in shown
+    ]
     rest = sum(size for name, size in large.items() if name not in shown)
     rows.append(f"| {len(large) - len(shown)} others, below 3 MB each | {rest:.0f} | |")
     rows.append(f"| **all** | **{sum(large.values()):.0f}** | |")
@@ -85,7 +87,10 @@ def licences() -> str:
     """Return the licences of all packages as Markdown tables: those of a default install, and those that extras add."""
     default, every = closure(), closure(EXTRAS)
     parts = []
-    for title, some in (("A default install", default), ("Added by extras", {n: o for n, o in every.items() if n not in default})):
+    for title, some in (
+        ("A default install", default),
+        ("Added by extras", {n: o for n, o in every.items() if n not in default}),
+    ):
         rows = [f"## {title}\n", "| package | licence |", "| --- | --- |"]
         rows += [f"| {name} | {licence(some[name])} |" for name in sorted(some)]
         parts.append("\n".join(rows))

@@ -13,7 +13,16 @@ ROOT = Path(__file__).parent.parent.parent
 DATA = {"adult.csv.xz", "compas.csv.xz", "german.csv.xz"}
 """The data sets that may be copied."""
 
-BESIDE = {".gitignore", "CHANGELOG.md", "CITATION.cff", "LICENSE", "PKG-INFO", "README.md", "SECURITY.md", "pyproject.toml"}
+BESIDE = {
+    ".gitignore",
+    "CHANGELOG.md",
+    "CITATION.cff",
+    "LICENSE",
+    "PKG-INFO",
+    "README.md",
+    "SECURITY.md",
+    "pyproject.toml",
+}
 SUFFIXES = {".py", ".typed", ".xz", ".json", ".html", ".css", ".js", ".svg", ".txt", ".jinja", ".toml"}
 
 
