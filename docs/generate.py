@@ -68,7 +68,7 @@ def supported() -> str:
 def documents() -> str:
     """Return a list of the documents by their titles."""
     pages = sorted((ROOT / "docs").glob("*.md"))
-    return "\n".join(f"- [{page.stem}](docs/{page.name}): {_title(page)}" for page in pages)
+    return "\n".join(f"- [{page.stem}](../{page.name}): {_title(page)}" for page in pages)
 
 
 def _title(page: Path) -> str:

@@ -44,9 +44,9 @@ def closure(extras: tuple[str, ...] = ()) -> dict[str, Distribution]:
         found[plain(name)] = one
         for text in one.requires or []:
             need = Requirement(text)
-            if need.marker is None or any(need.marker.evaluate({"extra": extra}) for extra in wanted):
-                if plain(need.name) not in found or need.extras:
-                    waiting.append((need.name, ("", *need.extras)))
+            is_wanted = need.marker is None or any(need.marker.evaluate({"extra": extra}) for extra in wanted)
+            if is_wanted and (plain(need.name) not in found or need.extras):
+                waiting.append((need.name, ("", *need.extras)))
     return found
 
 

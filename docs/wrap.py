@@ -21,7 +21,7 @@ def wrapped(text: str) -> str:
     for line in text.split("\n"):
         mark = re.match(r" *(```|~~~|<!-- generated|<!-- end)", line)
         if fence or mark or not line.strip() or NOT_TEXT.match(line):
-            made += _flowed(block) + [line]
+            made += [*_flowed(block), line]
             block = []
             if mark and mark[1] == fence:
                 fence = ""

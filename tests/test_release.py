@@ -90,7 +90,8 @@ def test_the_changelog_has_the_sections_of_keep_a_changelog() -> None:
 def test_every_dependency_has_its_licence_listed() -> None:
     page = (ROOT / "docs" / "reference" / "licences.md").read_text()
     for need in PROJECT["dependencies"]:
-        assert f"| {re.match(r'[\w-]+', need)[0]} |" in page, "run `make installed`"  # type: ignore[index]
+        name = re.split(r"[><=\[]", need)[0]
+        assert f"| {name} |" in page, "run `make installed`"
 
 
 def test_versions_of_the_site_are_listed_newest_first_and_replaced_in_place(tmp_path: Path) -> None:
