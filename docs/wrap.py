@@ -39,9 +39,9 @@ def _flowed(block: list[str]) -> list[str]:
     if all(len(line) <= WIDTH for line in block):
         return block
     item = ITEM.match(block[0])
-    first = item[0] if item else re.match(" *", block[0])[0]  # type: ignore[index]
+    first = f"{item[0].rstrip()} " if item else re.match(" *", block[0])[0]  # type: ignore[index]
     rest = " " * len(first)
-    words = " ".join(line.strip() for line in block)[len(first.strip()) :]
+    words = " ".join(line.strip() for line in block)[len(first.strip()) :].strip()
     lines = textwrap.wrap(
         words, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )
