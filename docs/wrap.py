@@ -46,9 +46,12 @@ def _flowed(block: list[str]) -> list[str]:
         words, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )
     made = lines[:1]
-    for line in lines[1:]:  # a word that would begin a list, a heading or a quotation stays behind the one before
-        if BEGINS_ANEW.match(line.strip()):
-            made[-1] += " " + line.strip()
-        else:
+    for each in lines[1:]:  # a word that would begin a list, a heading or a quotation stays behind the one before
+        line = each
+        word, _, others = line.strip().partition(" ")
+        if BEGINS_ANEW.match(word):
+            made[-1] += f" {word}"
+            line = rest + others
+        if line.strip():
             made.append(line)
     return made
