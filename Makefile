@@ -12,7 +12,7 @@ TORCH_INDEX ?=
 QUICK  := $(addprefix tests/,space/test_space.py space/test_encoder.py space/test_frames.py models/test_boosters.py models/test_onnx.py \
   test_explainer.py letters test_regressions.py cli/test_cli.py cli/test_ugly_commands.py)
 
-.PHONY: demo serve browser test test-all test-rest test-page test-torch test-lowest check bench bench-peers bench-growth bench-batch bench-service campaign generate docs docs-serve dist sbom clean
+.PHONY: demo serve browser test test-all test-rest test-page test-torch test-lowest check bench bench-peers bench-growth bench-batch bench-service campaign generate docs docs-serve dist sbom clean notebooks pictures installed
 
 $(VENV)/.demo: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -124,6 +124,16 @@ generate: $(VENV)/.test  ## rewrite the generated parts of README and docs
 	$(BIN)/python docs/generate.py
 	$(BIN)/python tests/support/bad_input.py
 
+notebooks: $(VENV)/.test  ## run the notebooks of the documents, and keep their outputs
+	$(BIN)/python docs/notebooks.py
+
+pictures: $(VENV)/.test  ## draw the pictures of the documents
+	$(BIN)/python docs/idea.py
+	$(BIN)/python docs/pictures.py
+
+installed: $(VENV)/.test  ## measure the packages that are installed, and list their licences
+	$(BIN)/python docs/installed.py
+
 docs: generate  ## build the site into site/, strictly: no warning, no dead link
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
@@ -131,8 +141,10 @@ docs-serve: $(VENV)/.test  ## the site at http://127.0.0.1:8000, made anew as pa
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
 
 dist: $(VENV)/.test  ## sdist and wheel into dist/, dated by the last commit so that they can be made again
+	rm -rf dist
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build
 	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tests/support/distribution.py dist
 
 sbom: $(VENV)/.test  ## what is installed, as CycloneDX, into dist/sbom.json
 	@mkdir -p dist

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
 import runpy
 import sys
@@ -17,11 +19,41 @@ from mace.reductions import REDUCTIONS
 from mace.space.sensitive import SENSITIVE_WORDS
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [
-    *sorted(ROOT.glob("*.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "reference").glob("*.md")),
-]
+sys.path.insert(0, str(ROOT / "docs"))
+SCHEMAS = importlib.import_module("schemas")
+wrapped = importlib.import_module("wrap").wrapped
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+LEFT_UNWRAPPED = {
+    *("CHANGELOG.md", "CONTRIBUTING.md", "architecture.md", "audits.md", "explanation.md", "reports.md", "spaces.md"),
+    *("errors.md", "tables.md"),
+}
+"""Documents whose lines are not wrapped: the last two are generated as a whole."""
+
+RECIPES = ("answers", "rules", "models", "files")
+"""The pages of recipes, in the order in which they are listed."""
+
+API = {
+    "asking": ("Asking and answers", ("mace.explainer", "mace.answer", "mace.problem", "mace.solvers")),
+    "spaces": ("Spaces", ("mace.space",)),
+    "targets": ("Targets", ("mace.targets",)),
+    "constraints": ("Constraints", ("mace.constraints",)),
+    "distances": ("Distances", ("mace.distances",)),
+    "models": ("Models", ("mace.models",)),
+    "certificates": ("Certificates", ("mace.certify",)),
+    "errors": ("Errors", ("mace.errors",)),
+    "more": ("Batches, audits, plots, data sets", ()),
+}
+"""Pages of the reference: their titles, and the modules whose public names they show. All other names are on the last one."""
+
+FOR_EXPERTS = {
+    "mace.batch": ("Batch", "Progress", "Table", "save"),
+    "mace.audits": ("audit", "Audit"),
+    "mace.plots": ("ChangesDisplay", "BoundaryDisplay", "BoundsDisplay", "MenuDisplay"),
+    "mace.constraints.files": ("load_constraints",),
+    "mace.constraints.suggest": ("suggest_constraints",),
+    "mace.datasets": ("load",),
+}
+"""Names that are documented and are no attributes of ``mace`` itself."""
 
 
 def supported() -> str:
@@ -36,7 +68,7 @@ def supported() -> str:
 def documents() -> str:
     """Return a list of the documents by their titles."""
     pages = sorted((ROOT / "docs").glob("*.md"))
-    return "\n".join(f"- [{page.stem}](docs/{page.name}): {_title(page)}" for page in pages)
+    return "\n".join(f"- [{page.stem}](../{page.name}): {_title(page)}" for page in pages)
 
 
 def _title(page: Path) -> str:
@@ -70,10 +102,80 @@ def reductions() -> str:
     return "\n".join(rows)
 
 
+def _page_of(name: str) -> str:
+    home = mace._HOME[name]
+    pages = (
+        page for page, (_, homes) in API.items() if any(home == each or home.startswith(f"{each}.") for each in homes)
+    )
+    return next(pages, "more")
+
+
+def _first_sentence(name: str) -> str:
+    text = (inspect.getdoc(getattr(mace, name)) or "").split("\n\n", 1)[0]
+    return re.sub(r":\w+:", "", _one_line(text))
+
+
 def names() -> str:
-    """Return a heading of mkdocstrings for every public name, at the module where it is written."""
-    plain = [name for name in mace.__all__ if name not in ("__version__", "datasets")]
-    return "\n".join(f"::: {mace._HOME[name]}.{name}" for name in plain) + "\n\n::: mace.datasets"
+    """Return a table of every public name, with the first sentence of its docstring and a link."""
+    rows = ["| name | |", "| --- | --- |"]
+    for page, (title, _) in API.items():
+        public = [name for name in mace._HOME if name in mace.__all__ and _page_of(name) == page]
+        rows.append(f"| **[{title}](api/{page}.md)** | |")
+        rows += [
+            f"| [`{name}`](api/{page}.md#mace.{name}) | {_first_sentence(name)} |"
+            for name in sorted(public, key=_order)
+        ]
+        if page == "more":
+            rows += [
+                f"| [`{home}.{name}`](api/more.md#{home}.{name}) | |"
+                for home, some in FOR_EXPERTS.items()
+                for name in some
+            ]
+    return "\n".join(rows)
+
+
+def _order(name: str) -> tuple[bool, str]:
+    return name[0].islower(), name.lower()
+
+
+def api_pages() -> dict[str, str]:
+    """Return the text of every page of the reference of names, by its file's name."""
+    made = {}
+    for page, (title, _) in API.items():
+        public = sorted((name for name in mace._HOME if name in mace.__all__ and _page_of(name) == page), key=_order)
+        parts = [f"::: mace.{name}" for name in public]
+        if page == "more":
+            parts += [f"::: {home}.{name}" for home, some in FOR_EXPERTS.items() for name in some]
+        about = "From the docstrings. [All names](../api.md)."
+        made[f"{page}.md"] = f"# {title}\n\n{about}\n\n" + "\n\n".join(parts) + "\n"
+    return made
+
+
+def generated_files() -> dict[Path, str]:
+    """Return the files that are generated as a whole, with their texts."""
+    made = {ROOT / "docs" / "reference" / "api" / name: text for name, text in api_pages().items()}
+    return made | {SCHEMAS.file_of(name): SCHEMAS.written(name) for name in SCHEMAS.SCHEMAS}
+
+
+def schemas() -> str:
+    """Return the keys of every schema as tables."""
+    return "\n\n".join(f"## {name.capitalize()}\n\n{SCHEMAS.table(name)}" for name in SCHEMAS.SCHEMAS)
+
+
+def recipes() -> str:
+    """Return a list of all recipes by their pages."""
+    parts = []
+    for name in RECIPES:
+        lines = (ROOT / "docs" / "howto" / f"{name}.md").read_text().splitlines()
+        parts.append(f"## {lines[0].removeprefix('# Recipes: ').capitalize()}\n")
+        titles = [line.removeprefix("## ") for line in lines if line.startswith("## ")]
+        parts += [f"- [{title}]({name}.md#{_anchor(title)})" for title in titles]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", title.lower()).strip())
 
 
 def commands() -> str:
@@ -94,6 +196,8 @@ def _one_line(text: str | None) -> str:
 
 
 PARTS = {
+    "schemas": schemas,
+    "recipes": recipes,
     "names": names,
     "commands": commands,
     "sensitive": sensitive,
@@ -111,10 +215,18 @@ def with_generated_parts(text: str) -> str:
     return pattern.sub(lambda match: f"{match[1]}{PARTS[match[2]]()}\n{match[3]}", text)
 
 
+def fresh(document: Path) -> str:
+    """Return the text that a document should have: its generated parts made anew, and its lines wrapped."""
+    text = with_generated_parts(document.read_text())
+    return text if document.name in LEFT_UNWRAPPED else wrapped(text)
+
+
 def main() -> None:
     """Rewrite every document with a generated part."""
+    for path, text in generated_files().items():
+        path.write_text(text)
     for document in DOCUMENTS:
-        document.write_text(with_generated_parts(document.read_text()))
+        document.write_text(fresh(document))
         sys.stdout.write(f"{document.relative_to(ROOT)} is up to date.\n")
     runpy.run_path(str(ROOT / "docs" / "rooms.py"), run_name="__main__")
 

@@ -6,25 +6,55 @@ import doctest
 import os
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+MADE_BY = runpy.run_path(str(ROOT / "docs" / "notebooks.py"))
+NOTEBOOKS = MADE_BY["NOTEBOOKS"]
 NEED_CREDIT = ("borrower.md",)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_the_sessions_in_a_document_run_as_printed(path: Path) -> None:
+def test_the_sessions_in_a_document_run_as_printed(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # pages write files
     folder = os.environ.get("MACE_DATA")
     if path.name in NEED_CREDIT and not (folder and (Path(folder) / "credit.csv").exists()):
         pytest.skip("MACE_DATA names no folder with credit.csv: this document is NOT tested")
-    options = doctest.IGNORE_EXCEPTION_DETAIL | doctest.ELLIPSIS
+    options = doctest.IGNORE_EXCEPTION_DETAIL | doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     result = doctest.testfile(str(path), module_relative=False, optionflags=options)
     assert result.failed == 0
+
+
+COMMANDS = re.compile(r"<!-- run -->\n```sh\n(.*?)```", re.S)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "path", [path for path in DOCUMENTS if COMMANDS.search(path.read_text())], ids=lambda path: path.name
+)
+def test_commands_in_a_document_run_after_its_sessions(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    doctest.testfile(str(path), module_relative=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    for line in "".join(COMMANDS.findall(path.read_text())).splitlines():
+        words = [sys.executable, "-c", "from mace.cli import main; main()", *shlex.split(line)[1:]]
+        made = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert made.returncode == 0, f"{line}\n{made.stdout}{made.stderr}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_and_shows_what_it_was_saved_with(path: Path) -> None:
+    saved = MADE_BY["what_matters"](nbformat.read(path, as_version=4))
+    assert MADE_BY["what_matters"](MADE_BY["executed"](path)) == saved, "run `make notebooks`"
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
@@ -42,8 +72,9 @@ def test_the_picture_of_the_rooms_is_fresh() -> None:
 def test_generated_parts_are_fresh() -> None:
     generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
     for document in generate["DOCUMENTS"]:
-        text = document.read_text()
-        assert generate["with_generated_parts"](text) == text, f"{document.name}: run `make generate`"
+        assert generate["fresh"](document) == document.read_text(), f"{document.name}: run `make generate`"
+    for path, text in generate["generated_files"]().items():
+        assert path.read_text() == text, f"{path.name}: run `make generate`"
 
 
 @pytest.mark.slow
