@@ -54,8 +54,8 @@ if TYPE_CHECKING:
         MaceError,
         MissingPackage,
         ModelChanged,
-        UnknownOption,
         ServiceError,
+        UnknownOption,
         UnsupportedModel,
     )
     from mace.explainer import Explainer
