@@ -601,16 +601,50 @@ def collect(limit, box, cells, boundaries, trees, depth_limit, found):
 
 
 @kernel
-def compress(limit, count, box, cells, cut, found, blocks):
+def keep_leaves_inside(box, cells, found):
+    """Drop the collected leaves that miss a box; return how many are left, 0 where some tree has none: no point of the box is possible."""
+    is_mask, is_missing, mask_of, lo, hi, mask = cells.is_mask, cells.is_missing, cells.mask_of, box.lo, box.hi, box.mask
+    tree_start, box_lo, box_hi, box_mask = found.tree_start, found.box_lo, found.box_hi, found.box_mask
+    count = begin = 0
+    for t in range(tree_start.shape[0] - 1):
+        end = tree_start[t + 1]
+        tree_start[t] = count
+        for i in range(begin, end):
+            meets = True
+            for j in range(lo.shape[0]):
+                if is_missing[j]:
+                    continue
+                if is_mask[j]:
+                    meets = mask[j] & box_mask[i, mask_of[j]] != 0
+                else:
+                    meets = max(box_lo[i, j], lo[j]) <= min(box_hi[i, j], hi[j])
+                if not meets:
+                    break
+            if meets:
+                if count < i:
+                    found.leaf[count] = found.leaf[i]
+                    box_lo[count] = box_lo[i]
+                    box_hi[count] = box_hi[i]
+                    box_mask[count] = box_mask[i]
+                count += 1
+        if count == tree_start[t]:
+            return 0
+        begin = end
+    tree_start[tree_start.shape[0] - 1] = count
+    return count
+
+
+@kernel
+def compress(limit, box, cells, cut, found, blocks):
     """Shrink a box to the ball and merge neighbouring cells that no collected leaf distinguishes into blocks.
 
-    Returns the number of blocks, and the cost of the box; nothing is done where that is not below ``limit``.
+    Returns the number of leaves, the number of blocks, and the cost of the box. There is no leaf, and nothing is done, where that cost is
+    not below ``limit`` or no point of the box has a leaf in every tree.
 
     A block costs what its cheapest cell costs, which is exact: inside the ball all its cells score the same. ``cut`` marks cells before
     which a block must begin (where a condition distinguishes cells). The boxes of the leaves are rewritten in blocks.
 
-    A leaf whose cost ties with the limit may have been collected although its cells are outside the shrunk box. Its range comes out wider
-    than it is, which can only weaken a bound.
+    A leaf whose cost ties with the limit may have been collected although its cells are outside the shrunk box: it is dropped.
     """
     own, is_mask, off, add, top = cells.own, cells.is_mask, cells.off, cells.add, cells.top
     lo, hi, box_lo, box_hi = box.lo, box.hi, found.box_lo, found.box_hi
@@ -618,8 +652,9 @@ def compress(limit, count, box, cells, cut, found, blocks):
     cheapest_cell, first_cell = blocks.cheapest, blocks.first
     features = lo.shape[0]
     distance = shrink_to_ball(limit, box, cells, np.empty(features, np.int64))
-    if distance >= limit:
-        return 0, distance
+    count = 0 if distance >= limit else keep_leaves_inside(box, cells, found)
+    if count == 0:
+        return 0, 0, distance
     # Whether some leaf begins at a cell, or ends before it.
     marks = np.zeros(off[features] + 1, np.uint8)
     for i in range(count):
@@ -662,7 +697,7 @@ def compress(limit, count, box, cells, cut, found, blocks):
             if not is_mask[j]:
                 box_lo[i, j] = block[off[j] + box_lo[i, j]]
                 box_hi[i, j] = block[off[j] + box_hi[i, j]]
-    return size, distance
+    return count, size, distance
 
 
 @kernel

@@ -196,6 +196,8 @@ class TreeSearch:
                 return
             if self.recorder is not None:
                 self.recorder.keep(part, engine, radius)
+        elif self.recorder is not None:
+            self.recorder.keep_empty(part, radius)
         climb.floor = max(climb.floor, radius)
         climb.is_done = radius >= min(self.best.cost, climb.farthest)
         if nodes >= INCUMBENT_AFTER and self.best.point is None:
@@ -425,7 +427,10 @@ class TreeSearch:
         assert self.recorder is not None
         tables, arena = self.tables, 1 << 20
         local, pace = Local(tables, part, radius), Pace(end)
-        while local.count > 0 and arena <= MOST_ARENA:
+        if local.count == 0:
+            self.recorder.keep_empty(part, radius)
+            return True
+        while arena <= MOST_ARENA:
             engine: Engine
             if by_prices:
                 first = 0.8 * first_multiplier(part, radius)
