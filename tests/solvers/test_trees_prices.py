@@ -83,8 +83,8 @@ def priced_ball(explainer: Explainer, row: pd.Series, distance: object, radius: 
     assert part is not None
     radius = float(Fraction(radius) ** problem.metric.power)
     local = Local(tables, part, radius)
-    multiplier = 0.8 * search.first_multiplier(part, radius)
-    return Priced(local, part.trees, part.values, radius, 64 * local.count + 4096, multiplier), part
+    multipliers = 0.8 * search.first_multipliers(part, radius)
+    return Priced(local, part.trees, part.values, radius, 64 * local.count + 4096, multipliers), part
 
 
 def counterfactuals(engine: Priced, part: TreePart) -> list[tuple[int, ...]]:

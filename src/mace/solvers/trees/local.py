@@ -46,7 +46,7 @@ class Local:
         at = view.off[owner] + self.cheapest
         self.cells = kernels.CellTable(
             cells.is_mask, cells.is_missing, cells.mask_of, self.off, blocks.add[:size], blocks.top[:size], blocks.own, view.base[at],
-            np.ascontiguousarray(cells.differs[:, at]), cells.at_least,
+            np.ascontiguousarray(cells.differs[:, at]), cells.at_least, np.ascontiguousarray(cells.spend[:, at]), cells.most,
         )  # fmt: skip
         count = self.count
         self.leaves = kernels.LeafTable(

@@ -128,7 +128,8 @@ class Recorder:
             "segments": sizes,
             "upper": view.high[view.off[feature] + ends],
             "price": price[:, :segments],
-            "multiplier": multiplier,
+            "multiplier": multiplier[:, 0],
+            **({"rates": multiplier[:, 1:]} if multiplier.shape[1] > 1 else {}),
         }
 
     def _branching(
