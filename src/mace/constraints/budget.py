@@ -16,7 +16,7 @@ from mace.errors import InvalidConstraint
 from mace.language import syntax
 from mace.space import FeatureSpace, Point
 
-LARGEST_SUM = 2**53
+LARGEST_EXACT_SUM = 2**53
 """Whole numbers up to this add up exactly in floats."""
 
 
@@ -38,7 +38,7 @@ class ChangeBudget(GuardCondition):
         if view is not View.BUDGET:
             return GuardCondition.why_not(self, view, space)
         weights, most = self.whole(space)
-        return "" if max(sum(weights), most) < LARGEST_SUM else "the weights of a budget have too many digits"
+        return "" if max(sum(weights), most) < LARGEST_EXACT_SUM else "the weights of a budget have too many digits"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -154,12 +154,10 @@ class Priced(Engine):
         record: bool = False,
     ) -> None:
         super().__init__(local, values, radius)
-        features, forest, size = len(self.best), local.trees, len(local.cheapest)
-        ints = np.int64
+        features, forest, size, ints = len(self.best), local.trees, len(local.cheapest), np.int64
         self.pairs, self.count, segments = make_pairs(local)
-        self.ball = dual.PricedBall(
-            local.cells, local.leaves, trees, self.goal, self.pairs, self.count, mean_cost(local.cells)
-        )
+        cost = mean_cost(local.cells)
+        self.ball = dual.PricedBall(local.cells, local.leaves, trees, self.goal, self.pairs, self.count, cost)
         depth = int(max(8, min(size + features + 4, DEEPEST_TREE, MOST_PRICES // max(segments, 1))))
         self.boxes = boxes = dual.PricedBoxes(
             arena=np.empty(arena, np.int32),

@@ -19,7 +19,7 @@ LEAST_COST = 1e-6
 """The price of cost begins where the score that is lacking pays for the least change, or for this."""
 
 FIRST_BALL = 2.0**-12
-WIDER = (2.0, 1.5, 1.2, 1.1, 1.05)
+WIDER_BALLS = (2.0, 1.5, 1.2, 1.1, 1.05)
 """The first ball in which a maximum over features is searched, and those around the best point of it that are tried afterwards."""
 
 
@@ -85,7 +85,7 @@ def _slide(part: TreePart, best: Ints, land: moves.Landscape) -> None:
         found = float(moves.slide(radius, best, land))
         radius *= 2
     other = best.copy()
-    for factor in WIDER if found < kernels.FAR else ():
+    for factor in WIDER_BALLS if found < kernels.FAR else ():
         nearer = float(moves.slide(factor * found, other, land))
         if nearer < found:
             found, best[:] = nearer, other

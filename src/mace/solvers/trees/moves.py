@@ -28,10 +28,10 @@ from mace.solvers.trees.kernels import (
     is_counterfactual,
 )
 
-LEAST_GAIN = 1e-9
+LEAST_RISE = 1e-9
 """What a move must gain at least, against going in circles by rounding."""
 
-MOST_MOVES = 1000
+MOST_ASCENTS = 1000
 """The most moves of one ascent."""
 
 
@@ -175,7 +175,7 @@ def may_move(j, k, point, cells):
 def best_move(price, point, land):
     """Return the feature and the cell that raise score - price * cost most, by the profile, and by how much; -1 where none does."""
     box, cells, cost, gain = land.box, land.cells, land.cost, land.gain
-    best, feature, cell = LEAST_GAIN, -1, -1
+    best, feature, cell = LEAST_RISE, -1, -1
     for j in range(point.shape[0]):
         f = cells.off[j]
         here = cost[f + point[j]]
@@ -192,7 +192,7 @@ def best_move(price, point, land):
 def ascend(price, point, land):
     """Move one feature after another, each time the one that raises score - price * cost most; return the score."""
     score = profile(point, land)
-    for _ in range(MOST_MOVES):
+    for _ in range(MOST_ASCENTS):
         j, k, gained = best_move(price, point, land)
         if j < 0 or gained <= 0.0:
             break
@@ -210,7 +210,7 @@ def exchange(point, land):
     own = land.cells.own
     score = profile(point, land)
     while score < land.goal.sure[0]:
-        best, taken, feature, cell = LEAST_GAIN, -1, -1, -1
+        best, taken, feature, cell = LEAST_RISE, -1, -1, -1
         for i in range(point.shape[0]):
             now = point[i]
             if now == own[i]:
@@ -233,7 +233,7 @@ def exchange(point, land):
 def polish(score, point, land):
     """Lower the cost of a counterfactual, whose profile is at hand, by moves that keep it one, those that save most first."""
     box, cells, cost, gain, sure = land.box, land.cells, land.cost, land.gain, land.goal.sure[0]
-    for _ in range(MOST_MOVES):
+    for _ in range(MOST_ASCENTS):
         best, feature, cell = 0.0, -1, -1
         for j in range(point.shape[0]):
             f = cells.off[j]
@@ -261,7 +261,7 @@ def fall(price, last, ratio, best, land):
     features = cells.own.shape[0]
     scores = Scores(np.empty(features, np.int64), np.empty(1), np.empty(1))
     point = cells.own.copy()
-    for _ in range(MOST_MOVES):
+    for _ in range(MOST_ASCENTS):
         score = ascend(price, point, land)
         if score < goal.sure[0] and price == 0.0 and cells.most.shape[0] > 0:
             score = exchange(point, land)
