@@ -83,8 +83,8 @@ def priced_ball(explainer: Explainer, row: pd.Series, distance: object, radius: 
     assert part is not None
     radius = float(Fraction(radius) ** problem.metric.power)
     local = Local(tables, part, radius)
-    multiplier = 0.8 * search.first_multiplier(part, radius)
-    return Priced(local, part.trees, part.values, radius, 64 * local.count + 4096, multiplier), part
+    multipliers = 0.8 * search.first_multipliers(part, radius)
+    return Priced(local, part.trees, part.values, radius, 64 * local.count + 4096, multipliers), part
 
 
 def counterfactuals(engine: Priced, part: TreePart) -> list[tuple[int, ...]]:
@@ -128,6 +128,40 @@ def holds(leaves: kernels.LeafTable, cells: kernels.CellTable, i: int, point: tu
         else leaves.box_lo[i, j] <= k <= leaves.box_hi[i, j]
         for j, k in enumerate(point)
     )
+
+
+def leaf_at(part: TreePart, root: int, point: np.ndarray[Any, Any]) -> int:
+    """Return the leaf of a tree that a point, given by its base cells, falls into."""
+    trees, node = part.trees, root
+    while trees.feature[node] >= 0:
+        j = trees.feature[node]
+        is_left = trees.subset[node] >> point[j] & 1 if part.cells.is_mask[j] else point[j] < trees.bound[node]
+        node = trees.left[node] if is_left else trees.right[node]
+    return int(node)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("distance", ["linf", "l1"])
+def test_a_ball_that_ends_at_the_cost_of_a_cell_has_no_leaf_outside_of_it(distance: str, seed: int) -> None:
+    """Rounding lets leaves in that only touch such a ball; once they counted as if they held cells of it."""
+    explainer, row, _ = question(seed, most_features=7)
+    problem = problem_of(explainer, row, {"distance": distance})
+    tables = Tables(problem)
+    part = tables.part(tables.patterns.factual, tables.alternatives()[0])
+    assert part is not None
+    costs = np.unique(part.cells.add + part.cells.top)
+    for radius in costs[(costs > 0) & (costs < 1)][:: max(1, len(costs) // 20)]:
+        local = Local(tables, part, float(radius))
+        for t in range(local.trees if local.count else 0):
+            for i in range(local.tree_start[t], local.tree_start[t + 1]):
+                low, high = local.leaves.box_lo[i].astype(np.int64), local.leaves.box_hi[i].astype(np.int64)
+                blocks = np.clip(local.cells.own, low, high)
+                for j in np.flatnonzero(local.cells.is_mask):
+                    levels = int(local.leaves.box_mask[i, local.cells.mask_of[j]] & local.box.mask[j])
+                    assert levels
+                    blocks[j] = (levels & -levels).bit_length() - 1
+                point = local.cells.base_cell[local.off[:-1] + blocks]
+                assert part.values.most[leaf_at(part, tables.grid.roots[t], point), 0] == local.leaves.gain[i, 0]
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -5,14 +5,40 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from mace.constraints.combine import Combinable
 from mace.constraints.condition import Condition, GuardCondition, changed, feature_of
 from mace.constraints.numbers import Number, as_written
+from mace.constraints.views import View
 from mace.constraints.words import name_text, number_text
 from mace.errors import InvalidConstraint
 from mace.language import syntax
 from mace.space import FeatureSpace, Point
+
+LARGEST_EXACT_SUM = 2**53
+"""Whole numbers up to this add up exactly in floats."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeBudget(GuardCondition):
+    """The weights of the features that differ from the factual's add up to at most ``most``."""
+
+    weights: tuple[tuple[str, Fraction], ...]
+    most: Fraction
+
+    def whole(self, space: FeatureSpace) -> tuple[tuple[int, ...], int]:
+        """Return the weight of each feature of a space, and the most that they may add up to, as whole numbers: multiplied alike."""
+        unit = math.lcm(*(weight.denominator for _, weight in self.weights))
+        weights = {name: int(weight * unit) for name, weight in self.weights}
+        return tuple(weights.get(name, 0) for name in space), math.floor(self.most * unit)
+
+    def why_not(self, view: View, space: FeatureSpace) -> str:
+        """Return why the budget cannot be taken in a view."""
+        if view is not View.BUDGET:
+            return GuardCondition.why_not(self, view, space)
+        weights, most = self.whole(space)
+        return "" if max(sum(weights), most) < LARGEST_EXACT_SUM else "the weights of a budget have too many digits"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -31,7 +57,9 @@ class ChangesAtMost(Combinable):
         for name, weight in weights:
             term: syntax.Expression = syntax.Indicator(changed(space, name, factual))
             terms.append(term if weight == 1 else syntax.Binary("*", syntax.Constant(as_written(weight)), term))
-        return GuardCondition(syntax.Compare("<=", syntax.total(terms), syntax.Constant(as_written(self.budget))))
+        most = as_written(self.budget)
+        guard = syntax.Compare("<=", syntax.total(terms), syntax.Constant(most))
+        return ChangeBudget(guard, tuple((name, as_written(weight)) for name, weight in weights), most)
 
     @property
     def text(self) -> str:

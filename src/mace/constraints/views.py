@@ -21,6 +21,8 @@ class View(StrEnum):
         These, and linear inequalities between features.
     DIFFERENT
         A count of features that differ from those of a point (:class:`~mace.constraints.differ.CountDifferent`).
+    BUDGET
+        Weights of the features that change, with a limit on their sum (:class:`~mace.constraints.budget.ChangeBudget`).
     FOREST
         A further tree ensemble that has to call the row usual (:class:`~mace.constraints.typical.Usual`).
     PIECEWISE
@@ -38,6 +40,7 @@ class View(StrEnum):
     DOMAINS = "a condition is not on single features"
     INEQUALITIES = "a condition is more than inequalities between features"
     DIFFERENT = "a condition is no count of different features"
+    BUDGET = "a condition is no limit on the number of changes"
     FOREST = "a condition is no isolation forest"
     PIECEWISE = "a condition is not piecewise linear"
     FORMULA = "a condition has no formula"

@@ -51,7 +51,7 @@ def allowed_values(problem: Problem) -> list[Allowed]:
     for condition in problem.conditions:
         if isinstance(condition, GuardCondition):
             for part in conjuncts(condition.guard):
-                if len(names := syntax.variables(part)) == 1:
+                if len(names := syntax.variables(part)) == 1 and compared_with(part) is not None:
                     parts[next(iter(names))].append(part)
     never = any(
         isinstance(condition, GuardCondition) and not syntax.variables(part) and not holds(part, {})

@@ -58,6 +58,8 @@ class CellAxis:
         The least that a value of the cell adds to the sum of a distance, and its share in the maximum, in units of 1 / SCALE.
     own : int
         The cheapest cell; costs do not fall on the way from it, for features that are not sets.
+    home : int
+        The cell with the factual's own value, -1 where there is none: in every other cell all values are changes.
     is_set : bool
         Whether a box holds a set of cells rather than a range.
     may_be_missing : bool
@@ -68,6 +70,8 @@ class CellAxis:
         Where some value of the cell may count as different from an earlier counterfactual.
     missing_differs : bool array
         Where being missing does.
+    missing_changes : bool
+        Whether being missing is a change.
     """
 
     low: Floats
@@ -75,12 +79,14 @@ class CellAxis:
     add: Ints
     top: Ints
     own: int
+    home: int
     is_set: bool
     may_be_missing: bool
     missing_add: int
     missing_top: int
     differs: Flags
     missing_differs: Flags
+    missing_changes: bool
 
     @property
     def size(self) -> int:
@@ -125,6 +131,7 @@ def make_axes(problem: Problem, cuts: list[Floats]) -> list[CellAxis]:
                 add=add,
                 top=top,
                 own=int(np.argmin(add + top)) if len(low) else 0,
+                home=_home(own, low, high),
                 is_set=isinstance(feature, Ordinal | Categorical),
                 may_be_missing=is_missing_allowed,
                 missing_add=int(missing_add[0]),
@@ -133,6 +140,7 @@ def make_axes(problem: Problem, cuts: list[Floats]) -> list[CellAxis]:
                     len(earlier), len(low)
                 ),
                 missing_differs=np.array([c.earlier[j] is not None for c in earlier], dtype=bool),
+                missing_changes=own is not None,
             )
         )
     return axes
@@ -143,6 +151,12 @@ def threshold(problem: Problem, lower: Fraction | None) -> int:
     assert isinstance(problem.metric, PartsMetric)
     metric, unit = problem.metric.up_to_one()
     return 2**62 if lower is None else math.ceil((lower / unit) ** metric.power * SCALE)
+
+
+def _home(own: Value, low: Floats, high: Floats) -> int:
+    """Return the cell that holds a value, -1 where none does."""
+    holding = np.flatnonzero((low <= own) & (own <= high)) if own is not None else np.empty(0, dtype=np.int64)
+    return int(holding[0]) if len(holding) else -1
 
 
 # ---- cells

@@ -7,9 +7,11 @@ it at a cost below ``lower``,
 - some tree has none: every point of the box is too far, or outside of the domain; or
 - the greatest gains of the trees add up to less than the goal needs; or
 - too few features may differ from an earlier counterfactual; or
+- the features that every point of it changes exceed a budget; or
 - each tree has a single one left: the model's output is one constant on what remains of the box, and the real model, asked there, refuses.
 
-On the way down, a leaf is dropped where the greatest gains of the other trees do not bring it to the goal. All sums are of whole numbers.
+On the way down, a leaf is dropped where the greatest gains of the other trees do not bring it to the goal, or where the features that it
+forces to change in the box exceed a budget. All sums are of whole numbers.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from mace.certify.trees.budgets import Budgets
 from mace.certify.trees.cells import CellAxis, Flags, Floats, Ints, make_axes, threshold
 from mace.certify.trees.ensembles import CHUNK, Decisions
 from mace.certify.trees.leaves import Leaves, NodeGains, Nodes, cheapest_of_sets, reachable_leaves, split_nodes
@@ -162,6 +165,7 @@ class Walk:
         self.limit = limit
         self.trees = trees
         self.at_least = [c.features for c in problem.conditions if isinstance(c, CountDifferent)]
+        self.budgets = Budgets(problem, axes, missing, leaves)
 
     def run(self, proof: ProofTree, part: ProofPart, progress: Progress) -> dict[Point, int]:
         """Walk down a branching; return the points, each with its node, that only the real model can refuse."""
@@ -193,7 +197,9 @@ class Walk:
     def _prices(self, evidence: dict[str, Any]) -> Prices:
         lost = sum(axis.missing_add for axis, is_lost in zip(self.axes, self.missing, strict=True) if is_lost)
         bits, rest = int(self.bits[0]), self.limit - lost
-        return Prices(evidence, self.axes, self.all, self.gain, self.start, self.need, bits, rest, self.trees)
+        return Prices(
+            evidence, self.axes, self.all, self.gain, self.start, self.need, bits, rest, self.trees, self.budgets
+        )
 
     def _check_prices(self, prices: Prices | None, number: int, box: LeafBox, node: int) -> None:
         near = self._near(box)
@@ -258,6 +264,9 @@ class Walk:
         """Return a box without the leaves that cannot be part of the goal; ``None`` where it holds no counterfactual at all."""
         if not self._may_differ(box):
             return None
+        affords = self.budgets.kept_by(box.leaves, box.low, box.high, box.inside)
+        if not affords.all():
+            box = replace(box, leaves=box.leaves[affords], add=box.add[affords], top=box.top[affords])
         tree = self.all.tree[box.leaves]
         begins = np.flatnonzero(np.diff(tree, prepend=-1))
         if len(begins) < self.trees:
@@ -299,7 +308,7 @@ class Walk:
             others = max((top for i, (_, top) in enumerate(costs) if i != j), default=0)
             within = total - costs[j][0] + axis.add + np.maximum(axis.top, others) < self.limit
             near.append(inside[j] & within & (not self.missing[j]))
-        return near
+        return self.budgets.left_of(near, box.low, box.high, box.inside)
 
     def _last(self, box: LeafBox, node: int) -> Point | None:
         """Return the point to ask the real model about where a box ends with one leaf of each tree; ``None`` where none is left."""
@@ -318,6 +327,8 @@ class Walk:
             for j, axis in enumerate(self.axes)
         ]
         if self._cost(cells) >= self.limit or not self._may_differ(shared):
+            return None
+        if not self.budgets.may_keep(low, high, inside):
             return None
         return self._point(cells)
 

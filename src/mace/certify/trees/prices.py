@@ -7,6 +7,8 @@ nearer than the limit, and uses the leaves l_t, has
 
 because the prices cancel and λ (limit - cost(x)) >= 0. Each bracket is at most its own maximum over the leaves, or cells, that are still
 possible. Where the sum of these maxima does not reach what the goal needs, no such point is in the goal. Wrong prices prove nothing.
+
+A budget with a price μ >= 0 is a second cost: it adds μ times what may be spent to the first term, and -μ spend_j(x_j) to the last.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from mace.certify.trees.budgets import Budgets
 from mace.certify.trees.cells import CellAxis, Flags, Floats, Ints
 from mace.certify.trees.leaves import Leaves
 from mace.certify.verdict import Refuted
@@ -34,8 +37,8 @@ class Prices:
     Parameters
     ----------
     evidence : dict
-        ``tree``, ``feature`` and ``segments`` of each pair, the ``upper`` end of each segment, and for each box a row of ``price`` and a
-        ``multiplier``.
+        ``tree``, ``feature`` and ``segments`` of each pair, the ``upper`` end of each segment, and for each box a row of ``price``, a
+        ``multiplier`` and, where there are budgets, a row of ``rates``.
     axes, leaves
         Of the branching.
     gain, start, need : int arrays
@@ -46,6 +49,8 @@ class Prices:
         The cost below which a point is nearer, less that of the features that are missing.
     trees : int
         How many trees there are; a price of any other would be paid by nobody.
+    budgets : Budgets
+        Of the question.
     """
 
     def __init__(
@@ -59,6 +64,7 @@ class Prices:
         bits: int,
         limit: int,
         trees: int,
+        budgets: Budgets,
     ) -> None:
         if gain.shape[1] != 1:
             raise Refuted("evidence.prices: they are about one margin, and the alternative has several")
@@ -74,13 +80,17 @@ class Prices:
             np.asarray(evidence["price"]),
             np.asarray(evidence["multiplier"], dtype=np.float64),
         )
-        self.trees = trees
+        self.trees, self.budgets = trees, budgets
+        self.rates = np.asarray(
+            evidence.get("rates", np.zeros((len(self.multiplier), budgets.count))), dtype=np.float64
+        )
         begins = np.concatenate([[0], np.cumsum(segments)])
         keys = tree * len(axes) + feature
         if (
             (segments < 1).any()
             or begins[-1] != len(upper)
             or self.price.shape != (len(self.multiplier), len(upper))
+            or self.rates.shape != (len(self.multiplier), budgets.count)
             or len(np.unique(keys)) != len(keys)
             or (feature < 0).any()
             or (feature >= len(axes)).any()
@@ -123,8 +133,9 @@ class Prices:
         if kept is None:
             return True
         price, multiplier = self._whole(self.price[number]), float(self.multiplier[number])
-        if not 0 <= multiplier < math.inf:
-            raise Refuted("evidence.prices: the price of distance is below 0")
+        rates = [float(rate) for rate in self.rates[number]]
+        if not all(0 <= each < math.inf for each in (multiplier, *rates)):
+            raise Refuted("evidence.prices: the price of distance, or of a budget, is below 0")
         value = self.gain[kept]
         tree = self.leaves.tree[kept]
         peaks = sum(bool((axis.top[alive[j]] > 0).any()) for j, axis in enumerate(self.axes) if alive[j].any())
@@ -133,7 +144,7 @@ class Prices:
             if not alive[j].any():
                 continue
             paid = price[self.segment[j]]
-            unary = -self._worth(axis, multiplier, peaks) - paid.sum(axis=0)
+            unary = -self._worth(axis, multiplier, peaks) - self._spent(j, rates) - paid.sum(axis=0)
             cells_total += int(unary[alive[j]].max())
             row = self.row[j][tree]
             pays = row >= 0
@@ -148,6 +159,8 @@ class Prices:
         begins = np.flatnonzero(np.diff(tree, prepend=-1))
         trees_total = int(np.maximum.reduceat(value, begins).sum())
         distance = math.ceil(Fraction(multiplier) * Fraction(self.unit) * Fraction(self.limit, 2**58))
+        rooms = zip(rates, self.budgets.rooms, strict=True)
+        distance += sum(math.ceil(Fraction(rate) * Fraction(self.unit) * room) for rate, room in rooms)
         return self.start + distance + trees_total + cells_total < self.need
 
     def _whole(self, price: Floats) -> Ints:
@@ -164,6 +177,14 @@ class Prices:
         if worth.max(initial=0.0) * len(self.axes) > LARGEST_SUM / 2:
             raise Refuted("evidence.prices: the price of distance is too large")
         return worth.astype(np.int64)
+
+    def _spent(self, j: int, rates: list[float]) -> Ints:
+        """Return what each cell of a feature spends, times the rates, rounded down: nothing at home, the weight elsewhere."""
+        weights = (Fraction(rate) * int(weight) for rate, weight in zip(rates, self.budgets.weights[:, j], strict=True))
+        worth = math.floor(sum(weights) * Fraction(self.unit))
+        if worth * len(self.axes) > LARGEST_SUM / 2:
+            raise Refuted("evidence.prices: the price of a budget is too large")
+        return np.where(np.arange(self.axes[j].size) == self.axes[j].home, 0, worth).astype(np.int64)
 
     def _possible(
         self, chosen: Ints, low: Ints, high: Ints, inside: dict[int, Flags], near: list[Flags]

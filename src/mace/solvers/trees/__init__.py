@@ -19,7 +19,7 @@ from mace.solvers.trees.grid import unsupported
 from mace.solvers.trees.search import TreeSearch
 from mace.solvers.trees.warmup import tiny_problem
 
-TAKES = (View.DOMAINS, View.DIFFERENT, View.FOREST)
+TAKES = (View.DOMAINS, View.DIFFERENT, View.BUDGET, View.FOREST)
 CUTS_BOXES = IS_AUTOMATIC = True
 
 

@@ -18,6 +18,9 @@ pair p from ``segment[p]`` up to ``segment[p + 1]``, and ``price`` has one numbe
 counterfactual; a box is the smallest around them.
 
 The part of the cost that is a maximum over features is bounded from below by its mean, so ``cost`` is a plain sum here.
+
+A budget, a second cost of at most ``most``, has a multiplier μ >= 0 of its own: it adds μ ``most`` to the total and -μ spend_j(c) to the
+cells. ``multiplier`` holds λ and then one μ for each budget.
 """
 
 from __future__ import annotations
@@ -44,6 +47,8 @@ from mace.solvers.trees.kernels import (
     PRUNED,
     RECORDED,
     REFUSED,
+    RESTART,
+    RESTART_BELOW,
     RUNNING,
     STATUS,
     Array,
@@ -79,12 +84,9 @@ ROUNDOFF = 2.0**-52
 SWEEPS, MOVED, PRICED = 6, 7, 9
 """Integer registers beside those of the plain search: the sweeps of this node, whether λ has just moved, boxes with recorded prices."""
 
-ROOT_BOUND, RESTART_BELOW, TOTAL, BEFORE, PAD, LARGEST = 1, 2, 3, 4, 5, 6
-"""Real registers beside ``LIMIT``: a cost below which the ball holds nothing, one below which an incumbent is worth a restart, the bound
-on the score now and one sweep ago, the bound on its rounding, and the largest number met in its sums."""
-
-RESTART = 3
-"""The status of a search that has found a point so near that a smaller ball is worth a fresh start."""
+ROOT_BOUND, TOTAL, BEFORE, PAD, LARGEST = 1, 3, 4, 5, 6
+"""Real registers beside those of the plain search: a cost below which the ball holds nothing, the bound on the score now and one sweep ago,
+the bound on its rounding, and the largest number met in its sums."""
 
 GO_ON, CLOSED, BRANCH, OUT_OF_ROOM, CLOSED_BY_PRICES = 0, 1, 2, 3, 4
 """What tightening a box once says of it."""
@@ -133,7 +135,7 @@ class PricedBoxes(NamedTuple):
     mask: Array
     alive: Array
     price: Array
-    multiplier: Array  # λ
+    multiplier: Array  # depth x (1 + budgets): λ, and μ of each budget
     first: Array
     last: Array
     top: Array
@@ -172,6 +174,8 @@ class DualWork(NamedTuple):
     eliminated: Array
     up: Array
     down: Array
+    slack: Array  # 2 points (the nearest, the choice) x (1 + budgets): what they leave of the limit and of each budget
+    moved: Array  # the multipliers to go on with
 
 
 class Ranges(NamedTuple):
@@ -375,7 +379,7 @@ def segment_marginals(pair, ranges, rest, up, down, through):
 def shrink(limit, box, alive, near, cells):
     """Delete the cells outside the ball and draw the box around those alive; return its cost, infinite where nothing is left.
 
-    A cell goes where the cheapest point of the box that has it costs ``limit`` or more.
+    A cell goes where the cheapest point of the box that has it costs ``limit`` or more, or exceeds a budget.
     """
     lo, hi, mask, off, add, cell_top = box.lo, box.hi, box.mask, cells.off, cells.add, cells.top
     features = lo.shape[0]
@@ -384,7 +388,7 @@ def shrink(limit, box, alive, near, cells):
         best = FAR
         near[j] = -1
         for k in range(lo[j], hi[j] + 1):
-            if alive[f + k] and add[f + k] + cell_top[f + k] < best:
+            if alive[f + k] and (k == cells.own[j] or add[f + k] + cell_top[f + k] < best):
                 best = add[f + k] + cell_top[f + k]
                 near[j] = k
         if near[j] < 0:
@@ -393,6 +397,16 @@ def shrink(limit, box, alive, near, cells):
     distance = total + first
     if distance >= limit:
         return distance
+    for b in range(cells.most.shape[0]):
+        room = cells.most[b]
+        for j in range(features):
+            room -= cells.spend[b, off[j] + near[j]]
+        if room < 0.0:
+            return np.inf
+        for j in range(features):
+            for c in range(off[j] + lo[j], off[j] + hi[j] + 1):
+                if cells.spend[b, c] > room + cells.spend[b, off[j] + near[j]]:
+                    alive[c] = 0
     for j in range(features):
         f = off[j]
         # What the other features cost at least: a sum, and a maximum.
@@ -434,7 +448,7 @@ def find_segments(count, box, cells, pairs, begin, end):
 def value_leaves(d, cost, leaves, cells, pairs, boxes, work):
     """Work out the values of leaves and the unaries of cells from the prices alone; return the largest number met.
 
-    ``work.value`` of leaf l becomes gain(l) + Σ_j max over its cells of φ[t, j], ``work.unary`` of a cell -λ cost - Σ_t φ[t, j].
+    ``work.value`` of leaf l becomes gain(l) + Σ_j max over its cells of φ[t, j], ``work.unary`` of a cell -λ cost - μ spend - Σ_t φ[t, j].
     """
     lo, hi, mask, alive, arena = boxes.lo[d], boxes.hi[d], boxes.mask[d], boxes.alive[d], boxes.arena
     price, multiplier, tree_first, tree_last = boxes.price[d], boxes.multiplier[d], boxes.first[d], boxes.last[d]
@@ -464,9 +478,13 @@ def value_leaves(d, cost, leaves, cells, pairs, boxes, work):
     for j in range(lo.shape[0]):
         f = off[j]
         for c in range(f + lo[j], f + hi[j] + 1):
-            unary[c] = -multiplier * cost[c] if alive[c] else DEAD
+            unary[c] = DEAD
             if alive[c]:
-                largest = max(largest, multiplier * cost[c])
+                worth = multiplier[0] * cost[c]
+                for b in range(cells.most.shape[0]):
+                    worth += multiplier[1 + b] * cells.spend[b, c]
+                unary[c] = -worth
+                largest = max(largest, worth)
         for place in range(of_feature[j], of_feature[j + 1]):
             p = by_feature[place]
             for s in range(begin[p], end[p] + 1):
@@ -657,32 +675,53 @@ def sweep(forward, total, largest, threshold, d, leaves, cells, pairs, boxes, wo
 
 
 @kernel
-def score_and_cost(point, cost, cells, trees, goal, scores):
-    """Return the most that a point may score, and its cost as a plain sum over features."""
-    total = 0.0
+def score_and_slack(point, limit, cost, cells, trees, goal, scores, slack):
+    """Return the most that a point may score; write what it leaves of the limit, its cost being a plain sum, and of each budget."""
+    slack[0] = limit
+    slack[1:] = cells.most
     for j in range(point.shape[0]):
-        total += cost[cells.off[j] + point[j]]
+        c = cells.off[j] + point[j]
+        slack[0] -= cost[c]
+        for b in range(cells.most.shape[0]):
+            slack[1 + b] -= cells.spend[b, c]
     score_point(point, cells, trees, goal, scores)
-    return scores.most[0], total
+    return scores.most[0]
 
 
 @kernel
-def adapted(multiplier, need, limit, near_score, near_cost, chosen_score, chosen_cost):
-    """Return λ, moved so that two points that keep the total up no longer do.
+def adapt(multiplier, need, near_score, chosen_score, slack, moved):
+    """Write multipliers, moved so that two points that keep the total up no longer do; return whether some moved by more than 2 %.
 
-    Whatever the prices, the total is at least score(x) + λ (limit - cost(x)) for every point x of the box. Where that is ``need`` or more
-    at a point that is no counterfactual inside the ball, no sweep can prune the box, only another λ: a smaller one for a point inside the
-    ball, a larger one for a point outside. The factors keep steps short and end just beyond the point. Any λ >= 0 is valid.
+    Whatever the prices, the total is at least score(x) + λ (limit - cost(x)) + Σ μ (most - spend(x)) for every point x of the box. Where
+    that
+    is ``need`` or more at a point that is no counterfactual within ball and budgets, no sweep can prune the box, only other multipliers: a
+    larger one of what the point exceeds; smaller ones for a point that exceeds nothing. The factors keep steps short and end just beyond
+    the
+    point. All multipliers >= 0 are valid.
     """
-    moved = multiplier
-    if chosen_cost < limit:
-        if chosen_score < need and chosen_score + multiplier * (limit - chosen_cost) >= need:
-            moved = max(0.9 * (need - chosen_score) / (limit - chosen_cost), 0.6 * multiplier)
-    elif chosen_cost > limit and chosen_score - multiplier * (chosen_cost - limit) >= need:
-        moved = min(1.1 * (chosen_score - need) / (chosen_cost - limit), 1.5 * multiplier)
-    if near_cost < limit and near_score < need:
-        moved = min(moved, 0.95 * (need - near_score) / (limit - near_cost))
-    return moved
+    held = chosen_score
+    exceeds = slack[1, 0] == 0.0
+    for i in range(multiplier.shape[0]):
+        held += multiplier[i] * slack[1, i]
+        exceeds = exceeds or slack[1, i] < 0.0
+    moved[:] = multiplier
+    if not exceeds:
+        if chosen_score < need <= held:
+            moved *= max(0.9 * (need - chosen_score) / (held - chosen_score), 0.6)
+    elif held >= need:
+        for i in range(multiplier.shape[0]):
+            if slack[1, i] < 0.0:
+                enough = 1.1 * (held - multiplier[i] * slack[1, i] - need) / -slack[1, i]
+                moved[i] = min(enough, 1.5 * multiplier[i])
+    paid = 0.0
+    for i in range(multiplier.shape[0]):
+        paid += moved[i] * slack[0, i]
+    if near_score < need and paid > 0.95 * (need - near_score):
+        moved *= 0.95 * (need - near_score) / paid
+    has_moved = False
+    for i in range(multiplier.shape[0]):
+        has_moved = has_moved or abs(moved[i] - multiplier[i]) > 0.02 * multiplier[i]
+    return has_moved
 
 
 @kernel
@@ -784,6 +823,31 @@ def enter_child(d, side, cells, boxes):
 
 
 @kernel
+def affords(i, t, near, leaves, cells, pairs):
+    """Return whether the nearest point of a box, moved into a leaf of tree t that meets the box, keeps every budget, each taken alone."""
+    off, own, spend = cells.off, cells.own, cells.spend
+    for b in range(cells.most.shape[0]):
+        room = cells.most[b]
+        for j in range(near.shape[0]):
+            room -= spend[b, off[j] + near[j]]
+        for p in range(pairs.of_tree[t], pairs.of_tree[t + 1]):
+            j = pairs.feature[p]
+            if cells.is_mask[j]:
+                levels = leaves.box_mask[i, cells.mask_of[j]]
+                if levels >> near[j] & 1:
+                    continue
+                c = own[j] if levels >> own[j] & 1 else cheapest_level(levels, j, off, cells.add, cells.top)
+            else:
+                if leaves.box_lo[i, j] <= near[j] <= leaves.box_hi[i, j]:
+                    continue
+                c = min(max(own[j], leaves.box_lo[i, j]), leaves.box_hi[i, j])
+            room -= max(0.0, spend[b, off[j] + c] - spend[b, off[j] + near[j]])
+        if room < 0.0:
+            return False
+    return True
+
+
+@kernel
 def filter_leaves(d, limit, distance, slack, is_first, leaves, cells, pairs, boxes, work):
     """Keep the leaves that meet the box within the ball and whose value is not too far below the best of its tree.
 
@@ -797,6 +861,7 @@ def filter_leaves(d, limit, distance, slack, is_first, leaves, cells, pairs, box
         pairs.of_tree, pairs.feature, leaves.box_lo, leaves.box_hi, leaves.box_mask,
     )  # fmt: skip
     off, add, top, own, is_mask, mask_of = cells.off, cells.add, cells.top, cells.own, cells.is_mask, cells.mask_of
+    budgets = cells.most.shape[0]
     near_peak = 0.0
     for j in range(lo.shape[0]):
         near_peak = max(near_peak, top[off[j] + near[j]])
@@ -834,7 +899,7 @@ def filter_leaves(d, limit, distance, slack, is_first, leaves, cells, pairs, box
                     c = min(max(own[j], a), b)
                 total += max(0.0, add[f + c] - add[f + near[j]])
                 peak = max(peak, top[f + c])
-            if total + peak < limit:
+            if total + peak < limit and (budgets == 0 or affords(i, t, near, leaves, cells, pairs)):
                 arena[write] = i
                 write += 1
         if write == kept:
@@ -868,11 +933,12 @@ def clip_to_leaves(d, leaves, cells, pairs, boxes):
 
 
 @kernel
-def rounding_factor(sweeps, recorded, pairs):
+def rounding_factor(sweeps, recorded, budgets, pairs):
     """Return f such that the total is off by at most ``pad`` + f times the largest number met in its sums.
 
     A value passes through at most 4 ``longest`` operations in a sweep, where ``longest`` is the most pairs of one feature or one tree, and
-    the total adds up one value per tree and feature. Recording prices in single precision changes that of each ``recorded`` pair once more.
+    one for each budget more; the total adds up one value per tree and feature. Recording prices in single precision changes that of each
+    ``recorded`` pair once more.
     """
     features, trees = pairs.of_feature.shape[0] - 1, pairs.of_tree.shape[0] - 1
     longest = np.int64(2)
@@ -880,6 +946,7 @@ def rounding_factor(sweeps, recorded, pairs):
         longest = max(longest, pairs.of_feature[j + 1] - pairs.of_feature[j] + 2)
     for t in range(trees):
         longest = max(longest, pairs.of_tree[t + 1] - pairs.of_tree[t] + 2)
+    longest += budgets
     factor = ROUNDOFF * (trees + features) * (4.0 * longest * (sweeps + 2) + trees + features)
     return factor + SINGLE * recorded
 
@@ -904,22 +971,28 @@ def tighten(d, records, state, ball, boxes, work, scores):
     outcome = filter_leaves(d, limit, distance, slack, sweeps == 0, leaves, cells, pairs, boxes, work)
     if outcome != OPEN:
         return CLOSED if outcome == PRUNED else OUT_OF_ROOM
-    factor = rounding_factor(sweeps, ball.pair_count if records else 0, pairs)
+    budgets = cells.most.shape[0]
+    factor = rounding_factor(sweeps, ball.pair_count if records else 0, budgets, pairs)
     multiplier = boxes.multiplier[d]
-    constant = goal.base[0] + multiplier * limit
+    constant = goal.base[0] + multiplier[0] * limit
+    largest = max(abs(goal.base[0]), abs(constant))
+    for b in range(budgets):
+        constant += multiplier[1 + b] * cells.most[b]
+        largest = max(largest, abs(constant))
     if sweeps == 0:
-        reals[LARGEST] = max(abs(constant), value_leaves(d, cost, leaves, cells, pairs, boxes, work))
+        reals[LARGEST] = max(largest, value_leaves(d, cost, leaves, cells, pairs, boxes, work))
+    reals[LARGEST] = max(largest, reals[LARGEST])
     total = constant + sum_bound(d, cells, boxes, work)
     reals[PAD] = goal.pad + factor * reals[LARGEST]
     reals[TOTAL] = total
-    if d == 0:
+    if d == 0 and multiplier[0] > 0.0:
         # With a radius r the total is less by λ (limit - r): the ball of the r at which it meets ``need`` holds nothing.
-        reals[ROOT_BOUND] = max(reals[ROOT_BOUND], limit - (total + reals[PAD] - need) / multiplier)
+        reals[ROOT_BOUND] = max(reals[ROOT_BOUND], limit - (total + reals[PAD] - need) / multiplier[0])
     if total + reals[PAD] < need:
         return CLOSED_BY_PRICES
     gained = reals[BEFORE] - total
     is_slow = d > 0 and sweeps > 0 and registers[MOVED] == 0 and gained < LEAST_GAIN * (total - need)
-    is_stuck = d == 0 and sweeps > 1 and gained < 1e-4 * multiplier * limit
+    is_stuck = d == 0 and sweeps > 1 and gained < 1e-4 * multiplier[0] * limit
     if is_slow or is_stuck or sweeps >= (ROOT_SWEEPS if d == 0 else MOST_SWEEPS):
         return BRANCH
     reals[BEFORE] = total
@@ -939,14 +1012,15 @@ def tighten(d, records, state, ball, boxes, work, scores):
         if not boxes.alive[d, cells.off[j] + work.choice[j]]:
             work.choice[j] = near[j]
     if d > 0 or registers[SWEEPS] % 3 == 0:
-        near_score, near_cost = score_and_cost(near, cost, cells, trees, goal, scores)
-        score, chosen = score_and_cost(work.choice, cost, cells, trees, goal, scores)
-        moved = adapted(multiplier, need, limit, near_score, near_cost, score, chosen)
-        if abs(moved - multiplier) > 0.02 * multiplier:
+        near_score = score_and_slack(near, limit, cost, cells, trees, goal, scores, work.slack[0])
+        score = score_and_slack(work.choice, limit, cost, cells, trees, goal, scores, work.slack[1])
+        if adapt(multiplier, need, near_score, score, work.slack, work.moved):
             for j in range(features):
                 for c in range(cells.off[j] + box.lo[j], cells.off[j] + box.hi[j] + 1):
-                    work.unary[c] -= (moved - multiplier) * cost[c]
-            boxes.multiplier[d] = moved
+                    work.unary[c] -= (work.moved[0] - multiplier[0]) * cost[c]
+                    for b in range(budgets):
+                        work.unary[c] -= (work.moved[1 + b] - multiplier[1 + b]) * cells.spend[b, c]
+            multiplier[:] = work.moved
             registers[MOVED] = 1
     return GO_ON
 

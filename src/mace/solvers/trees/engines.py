@@ -109,7 +109,7 @@ class Plain(Engine):
             empty=np.empty((2, size + 1), ints),
             first_fit=np.empty(forest, ints),
             free=np.empty(features, ints),
-            fixed=np.empty(2),
+            fixed=np.empty(2 + len(local.cells.most)),
             reach=np.empty((features, 3), ints),
             fall=np.empty((features, 2)),
         )
@@ -149,17 +149,15 @@ class Priced(Engine):
         values: Values,
         radius: float,
         arena: int,
-        multiplier: float,
+        multipliers: Floats,
         *,
         record: bool = False,
     ) -> None:
         super().__init__(local, values, radius)
-        features, forest, size = len(self.best), local.trees, len(local.cheapest)
-        ints = np.int64
+        features, forest, size, ints = len(self.best), local.trees, len(local.cheapest), np.int64
         self.pairs, self.count, segments = make_pairs(local)
-        self.ball = dual.PricedBall(
-            local.cells, local.leaves, trees, self.goal, self.pairs, self.count, mean_cost(local.cells)
-        )
+        cost = mean_cost(local.cells)
+        self.ball = dual.PricedBall(local.cells, local.leaves, trees, self.goal, self.pairs, self.count, cost)
         depth = int(max(8, min(size + features + 4, DEEPEST_TREE, MOST_PRICES // max(segments, 1))))
         self.boxes = boxes = dual.PricedBoxes(
             arena=np.empty(arena, np.int32),
@@ -168,7 +166,7 @@ class Priced(Engine):
             mask=np.empty((depth, features), ints),
             alive=np.empty((depth, size), np.uint8),
             price=np.empty((depth, segments)),
-            multiplier=np.empty(depth),
+            multiplier=np.empty((depth, len(multipliers))),
             first=np.empty((depth, forest), ints),
             last=np.empty((depth, forest), ints),
             top=np.empty(depth, ints),
@@ -182,7 +180,7 @@ class Priced(Engine):
         boxes.arena[: local.count] = local.order
         boxes.lo[0], boxes.hi[0], boxes.mask[0] = local.box
         boxes.alive[0] = is_allowed(local)
-        boxes.price[0], boxes.multiplier[0], boxes.is_flat[0] = 0.0, multiplier, 0
+        boxes.price[0], boxes.multiplier[0], boxes.is_flat[0] = 0.0, multipliers, 0
         boxes.first[0], boxes.last[0], boxes.top[0] = local.tree_start[:-1], local.tree_start[1:], local.count
         self.work = dual.DualWork(
             value=np.empty(local.count),
@@ -198,10 +196,12 @@ class Priced(Engine):
             eliminated=np.empty((2, size + 1)),
             up=np.empty(segments),
             down=np.empty(segments),
+            slack=np.empty((2, len(multipliers))),
+            moved=np.empty(len(multipliers)),
         )
-        self.reals[dual.RESTART_BELOW] = RESTART_SHARE * radius
+        self.reals[kernels.RESTART_BELOW] = RESTART_SHARE * radius
         self.segments = segments
-        self.proof = _room(1024 if record else 0, 64 if record else 0, segments)
+        self.proof = _room(1024 if record else 0, 64 if record else 0, segments, len(multipliers))
 
     @property
     def branching(self) -> tuple[Ints, Ints] | None:
@@ -211,14 +211,14 @@ class Priced(Engine):
 
     @property
     def closing_prices(self) -> tuple[NDArray[np.float32], Floats]:
-        """The prices and the λ of each box that is pruned by them."""
+        """The prices and the multipliers of each box that is pruned by them."""
         boxes = self.registers[dual.PRICED]
         return self.proof.price[:boxes], self.proof.multiplier[:boxes]
 
     def make_room(self) -> None:
         """Make room for twice as much of the branching."""
         old, steps, boxes = self.proof, self.registers[kernels.RECORDED], self.registers[dual.PRICED]
-        self.proof = _room(2 * len(old.code), 2 * len(old.multiplier), self.segments)
+        self.proof = _room(2 * len(old.code), 2 * len(old.multiplier), self.segments, old.multiplier.shape[1])
         self.proof.code[:steps], self.proof.at[:steps] = old.code[:steps], old.at[:steps]
         self.proof.price[:boxes], self.proof.multiplier[:boxes] = old.price[:boxes], old.multiplier[:boxes]
 
@@ -228,21 +228,22 @@ class Priced(Engine):
         return min(self.radius, float(self.reals[dual.ROOT_BOUND]))
 
     @property
-    def multiplier(self) -> float:
-        """λ at the root, to begin the next ball with."""
-        return float(self.boxes.multiplier[0])
+    def multipliers(self) -> Floats:
+        """λ at the root and μ of each budget, to begin the next ball with."""
+        found: Floats = self.boxes.multiplier[0].copy()
+        return found
 
     def advance(self, budget: int) -> None:
         """Go on for so many sweeps."""
         dual.advance_priced(budget, self.state, self.ball, self.boxes, self.work, self.proof)
 
 
-def _room(steps: int, boxes: int, segments: int) -> dual.PricedProof:
+def _room(steps: int, boxes: int, segments: int, multipliers: int) -> dual.PricedProof:
     return dual.PricedProof(
         code=np.empty(steps, np.int32),
         at=np.zeros(steps, np.int64),
         price=np.empty((boxes, segments), np.float32),
-        multiplier=np.empty(boxes),
+        multiplier=np.empty((boxes, multipliers)),
     )
 
 

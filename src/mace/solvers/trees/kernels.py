@@ -57,7 +57,12 @@ class Trees(NamedTuple):
 
 
 class CellTable(NamedTuple):
-    """The features and cells of one search, and its conditions "at least n features differ from an earlier counterfactual"."""
+    """The features and cells of one search, its conditions "at least n features differ from an earlier counterfactual", and its budgets.
+
+    A budget is a second cost with a limit: what the cells of a point spend adds up to at most so much. The numbers are whole, so that
+    sums are
+    exact, and what a feature spends is least where it costs least, at ``own`` or on the way from it.
+    """
 
     is_mask: Array
     is_missing: (
@@ -71,6 +76,8 @@ class CellTable(NamedTuple):
     base_cell: Array  # the model's own cell that a cell lies in
     differs: Array  # conditions x cells: whether the cell counts as different
     at_least: Array  # per condition, how many features must differ
+    spend: Array  # budgets x cells: the least that a value of the cell spends
+    most: Array  # per budget, how much may be spent
 
 
 class LeafTable(NamedTuple):
@@ -202,7 +209,7 @@ class SearchWork(NamedTuple):
     empty: Array  # 2 sides x cells: how many trees have no leaf on the side
     first_fit: Array  # per active tree, the place of its first useful leaf
     free: Array  # features that have more than one cell left, and the one just branched on
-    fixed: Array  # what the other features cost: sum, maximum
+    fixed: Array  # what the other features cost: sum, maximum; then what they spend of each budget
     reach: Array  # per free ordered feature: its number, and how far down and up the leaves seen so far reach
     fall: Array  # per free ordered feature: the fall of the last leaf that extended the reach, downward and upward
 
@@ -239,6 +246,7 @@ class LeafTest(NamedTuple):
     limit: float
     fixed_cost: float
     fixed_peak: float
+    fixed_spend: Array
     free: Array
     lo: Array
     hi: Array
@@ -249,6 +257,8 @@ class LeafTest(NamedTuple):
     off: Array
     add: Array
     top: Array
+    spend: Array
+    most: Array
     box_lo: Array
     box_hi: Array
     box_mask: Array
@@ -257,11 +267,11 @@ class LeafTest(NamedTuple):
 DEPTH, FRESH, NODES, LOGGED, STATUS, FOUND, RECORDED = 0, 1, 2, 3, 4, 5, 8
 """Integer registers: the depth, whether the box there is still to be searched, counts, and whether there is an incumbent."""
 
-LIMIT = 0
-"""Real register: the radius of the ball, then the cost of the incumbent."""
+LIMIT, RESTART_BELOW = 0, 2
+"""Real registers: the radius of the ball, then the cost of the incumbent; a cost below which an incumbent is worth a restart."""
 
-RUNNING, FULL, LOG_FULL, PROOF_FULL = 0, 1, 2, 4
-"""Values of ``STATUS``."""
+RUNNING, FULL, LOG_FULL, RESTART, PROOF_FULL = 0, 1, 2, 3, 4
+"""Values of ``STATUS``; ``RESTART`` is that of a search with an incumbent so near that a smaller ball is worth a fresh start."""
 
 OPEN, PRUNED, NO_ROOM = 0, 1, 2
 """What filtering the leaves says of a box."""
@@ -325,7 +335,7 @@ def cost_tables(row, kinds, allowed, weights, tables, box):
             if delta > 0.0:
                 add[c] += jump[j]
             top[c] = peak[j] * delta
-            if add[c] + top[c] < best:
+            if add[c] + top[c] < best or (value == factual[j] and not was_missing[j]):
                 best = add[c] + top[c]
                 own[j] = k
             if lo[j] < 0:
@@ -418,10 +428,44 @@ def cost_parts(point, cells):
 
 
 @kernel
-def shrink_to_ball(limit, box, cells, near):
-    """Shrink a box to the ball of radius ``limit``; return its cost and write its cheapest cells into ``near``.
+def keep_to_budgets(box, cells, near):
+    """Take the cells off a box that exceed a budget with the cheapest cells ``near`` of the others; False where all of the box does."""
+    lo, hi, mask, is_mask, off, spend, most = (
+        box.lo,
+        box.hi,
+        box.mask,
+        cells.is_mask,
+        cells.off,
+        cells.spend,
+        cells.most,
+    )
+    for b in range(most.shape[0]):
+        room = most[b]
+        for j in range(near.shape[0]):
+            room -= spend[b, off[j] + near[j]]
+        if room < 0.0:
+            return False
+        for j in range(near.shape[0]):
+            f = off[j]
+            mine = room + spend[b, f + near[j]]
+            if is_mask[j]:
+                for k in range(off[j + 1] - f):
+                    if (mask[j] >> k) & 1 and spend[b, f + k] > mine:
+                        mask[j] &= ~(np.int64(1) << k)
+                continue
+            while lo[j] < near[j] and spend[b, f + lo[j]] > mine:
+                lo[j] += 1
+            while hi[j] > near[j] and spend[b, f + hi[j]] > mine:
+                hi[j] -= 1
+    return True
 
-    A cell goes where the cheapest point of the box that has it costs ``limit`` or more. The box is left alone where all of it does.
+
+@kernel
+def shrink_to_ball(limit, box, cells, near):
+    """Shrink a box to the ball of radius ``limit`` and to the budgets; return its cost and write its cheapest cells into ``near``.
+
+    A cell goes where the cheapest point of the box that has it costs ``limit`` or more. The box is left alone where all of it does. The
+    cost is ``FAR`` where no point of the box keeps to the budgets.
     """
     lo, hi, mask = box.lo, box.hi, box.mask
     is_mask, off, add, top = cells.is_mask, cells.off, cells.add, cells.top
@@ -432,6 +476,8 @@ def shrink_to_ball(limit, box, cells, near):
     distance = total + first
     if distance >= limit:
         return distance
+    if not keep_to_budgets(box, cells, near):
+        return FAR
     for j in range(features):
         f = off[j]
         c = near[j]
@@ -601,16 +647,81 @@ def collect(limit, box, cells, boundaries, trees, depth_limit, found):
 
 
 @kernel
-def compress(limit, count, box, cells, cut, found, blocks):
+def leaf_keeps_budgets(i, box, cells, found):
+    """Return whether the cheapest point of a collected leaf in a box that it meets keeps every budget, each taken alone."""
+    off, own = cells.off, cells.own
+    for b in range(cells.most.shape[0]):
+        room = cells.most[b]
+        for j in range(own.shape[0]):
+            c = own[j]
+            if cells.is_missing[j]:
+                c = 0
+            elif cells.is_mask[j]:
+                both = box.mask[j] & found.box_mask[i, cells.mask_of[j]]
+                if not (both >> c) & 1:
+                    c = cheapest_level(both, j, off, cells.add, cells.top)
+            else:
+                c = min(max(c, max(found.box_lo[i, j], box.lo[j])), min(found.box_hi[i, j], box.hi[j]))
+            room -= cells.spend[b, off[j] + c]
+        if room < 0.0:
+            return False
+    return True
+
+
+@kernel
+def keep_leaves_inside(box, cells, found):
+    """Drop the collected leaves that miss a box or exceed a budget in all of it.
+
+    Returns how many are left, 0 where some tree has none: no point of the box is possible.
+    """
+    is_mask, is_missing, mask_of, lo, hi, mask = (
+        cells.is_mask,
+        cells.is_missing,
+        cells.mask_of,
+        box.lo,
+        box.hi,
+        box.mask,
+    )
+    tree_start, box_lo, box_hi, box_mask = found.tree_start, found.box_lo, found.box_hi, found.box_mask
+    count = begin = 0
+    for t in range(tree_start.shape[0] - 1):
+        end = tree_start[t + 1]
+        tree_start[t] = count
+        for i in range(begin, end):
+            meets = True
+            for j in range(lo.shape[0]):
+                if is_missing[j]:
+                    continue
+                meets = max(box_lo[i, j], lo[j]) <= min(box_hi[i, j], hi[j])
+                if is_mask[j]:
+                    meets = mask[j] & box_mask[i, mask_of[j]] != 0
+                if not meets:
+                    break
+            if meets and leaf_keeps_budgets(i, box, cells, found):
+                if count < i:
+                    found.leaf[count] = found.leaf[i]
+                    box_lo[count] = box_lo[i]
+                    box_hi[count] = box_hi[i]
+                    box_mask[count] = box_mask[i]
+                count += 1
+        if count == tree_start[t]:
+            return 0
+        begin = end
+    tree_start[tree_start.shape[0] - 1] = count
+    return count
+
+
+@kernel
+def compress(limit, box, cells, cut, found, blocks):
     """Shrink a box to the ball and merge neighbouring cells that no collected leaf distinguishes into blocks.
 
-    Returns the number of blocks, and the cost of the box; nothing is done where that is not below ``limit``.
+    Returns the number of leaves, the number of blocks, and the cost of the box. There is no leaf, and nothing is done, where that cost is
+    not below ``limit`` or no point of the box has a leaf in every tree.
 
     A block costs what its cheapest cell costs, which is exact: inside the ball all its cells score the same. ``cut`` marks cells before
     which a block must begin (where a condition distinguishes cells). The boxes of the leaves are rewritten in blocks.
 
-    A leaf whose cost ties with the limit may have been collected although its cells are outside the shrunk box. Its range comes out wider
-    than it is, which can only weaken a bound.
+    A leaf whose cost ties with the limit may have been collected although its cells are outside the shrunk box: it is dropped.
     """
     own, is_mask, off, add, top = cells.own, cells.is_mask, cells.off, cells.add, cells.top
     lo, hi, box_lo, box_hi = box.lo, box.hi, found.box_lo, found.box_hi
@@ -618,8 +729,9 @@ def compress(limit, count, box, cells, cut, found, blocks):
     cheapest_cell, first_cell = blocks.cheapest, blocks.first
     features = lo.shape[0]
     distance = shrink_to_ball(limit, box, cells, np.empty(features, np.int64))
-    if distance >= limit:
-        return 0, distance
+    count = 0 if distance >= limit else keep_leaves_inside(box, cells, found)
+    if count == 0:
+        return 0, 0, distance
     # Whether some leaf begins at a cell, or ends before it.
     marks = np.zeros(off[features] + 1, np.uint8)
     for i in range(count):
@@ -650,7 +762,7 @@ def compress(limit, count, box, cells, cut, found, blocks):
                 cheapest_cell[size] = k
                 first_cell[size] = k
                 size += 1
-            elif add[f + k] + top[f + k] < new_add[size - 1] + new_top[size - 1]:
+            elif k == own[j] or add[f + k] + top[f + k] < new_add[size - 1] + new_top[size - 1]:
                 new_add[size - 1] = add[f + k]
                 new_top[size - 1] = top[f + k]
                 cheapest_cell[size - 1] = k
@@ -662,7 +774,7 @@ def compress(limit, count, box, cells, cut, found, blocks):
             if not is_mask[j]:
                 box_lo[i, j] = block[off[j] + box_lo[i, j]]
                 box_hi[i, j] = block[off[j] + box_hi[i, j]]
-    return size, distance
+    return count, size, distance
 
 
 @kernel
@@ -721,7 +833,7 @@ def is_counterfactual(point, cells, trees, goal, scores):
     for k in range(scores.least.shape[0]):
         if scores.least[k] < goal.sure[k]:
             return False
-    return failed_condition(point, cells) < 0
+    return failed_condition(point, cells) < 0 and keeps_budgets(point, cells)
 
 
 @kernel
@@ -794,6 +906,7 @@ def find_incumbent(tries, most_found, box, cells, trees, goal, best):
                 point[j] = k
             else:
                 point[j] = box.lo[j] + draw % (box.hi[j] - box.lo[j] + 1)
+        fit_to_budgets(point, attempt % features, cells)
         if not is_counterfactual(point, cells, trees, goal, scores):
             continue
         pull_back(point, box, cells, trees, goal, scores)
@@ -842,6 +955,31 @@ def failed_condition(point, cells):
     return -1
 
 
+@kernel
+def keeps_budgets(point, cells):
+    """Return whether a point keeps every budget."""
+    for b in range(cells.most.shape[0]):
+        room = cells.most[b]
+        for j in range(point.shape[0]):
+            room -= cells.spend[b, cells.off[j] + point[j]]
+        if room < 0.0:
+            return False
+    return True
+
+
+@kernel
+def fit_to_budgets(point, first, cells):
+    """Take changes of a point back that exceed a budget, going through the features from the first one on."""
+    features = point.shape[0]
+    for b in range(cells.most.shape[0]):
+        room = cells.most[b]
+        for step in range(features):
+            j = (first + step) % features
+            if cells.spend[b, cells.off[j] + point[j]] > room:
+                point[j] = cells.own[j]
+            room -= cells.spend[b, cells.off[j] + point[j]]
+
+
 # ---- the bound of a box
 
 
@@ -856,6 +994,7 @@ def find_free(d, cells, stack, work):
     lo, hi, mask = box.lo, box.hi, box.mask
     count = 0
     total = peak = 0.0
+    work.fixed[2:] = 0.0
     branched_on = -1 if d == 0 else feature[d - 1]
     for j in range(lo.shape[0]):
         # A set has more than one element where clearing its lowest bit leaves something.
@@ -867,6 +1006,8 @@ def find_free(d, cells, stack, work):
             c = off[j] + cheapest(j, box, cells)
             total += add[c]
             peak = max(peak, top[c])
+            for b in range(cells.most.shape[0]):
+                work.fixed[2 + b] += cells.spend[b, c]
     work.fixed[0] = total
     work.fixed[1] = peak
     return count
@@ -876,14 +1017,15 @@ def find_free(d, cells, stack, work):
 def leaf_test(d, limit, free, cells, leaves, stack, work):
     """Return what the leaves are tested against at depth d, where the first ``free`` of the free features count."""
     return LeafTest(
-        limit, work.fixed[0], work.fixed[1], work.free[:free], stack.lo[d], stack.hi[d], stack.mask[d], cells.own, cells.is_mask,
-        cells.mask_of, cells.off, cells.add, cells.top, leaves.box_lo, leaves.box_hi, leaves.box_mask,
+        limit, work.fixed[0], work.fixed[1], work.fixed[2:], work.free[:free], stack.lo[d], stack.hi[d], stack.mask[d], cells.own,
+        cells.is_mask, cells.mask_of, cells.off, cells.add, cells.top, cells.spend, cells.most, leaves.box_lo, leaves.box_hi,
+        leaves.box_mask,
     )  # fmt: skip
 
 
 @kernel
 def meets_ball(i, test):
-    """Return whether a leaf meets the box, and the cheapest point of both costs less than the limit."""
+    """Return whether a leaf meets the box, and the cheapest point of both costs less than the limit and keeps every budget."""
     limit, total, peak, free, lo, hi = test.limit, test.fixed_cost, test.fixed_peak, test.free, test.lo, test.hi
     mask, own, is_mask, mask_of, off = test.mask, test.own, test.is_mask, test.mask_of, test.off
     add, top, box_lo, box_hi, box_mask = test.add, test.top, test.box_lo, test.box_hi, test.box_mask
@@ -906,7 +1048,27 @@ def meets_ball(i, test):
         total += add[f + c]
         if top[f + c] > peak:
             peak = top[f + c]
-    return total + peak < limit
+    return total + peak < limit and (test.most.shape[0] == 0 or affords(i, test))
+
+
+@kernel
+def affords(i, test):
+    """Return whether the cheapest point of the box in a leaf that meets it keeps every budget, each taken alone."""
+    for b in range(test.most.shape[0]):
+        room = test.most[b] - test.fixed_spend[b]
+        for o in range(test.free.shape[0]):
+            j = test.free[o]
+            c = test.own[j]
+            if test.is_mask[j]:
+                both = test.mask[j] & test.box_mask[i, test.mask_of[j]]
+                if not (both >> c) & 1:
+                    c = cheapest_level(both, j, test.off, test.add, test.top)
+            else:
+                c = min(max(c, max(test.box_lo[i, j], test.lo[j])), min(test.box_hi[i, j], test.hi[j]))
+            room -= test.spend[b, test.off[j] + c]
+        if room < 0.0:
+            return False
+    return True
 
 
 @kernel
@@ -1598,6 +1760,8 @@ def advance(budget, state, cells, leaves, trees, goal, stack, work, proof):
             if outcome == COUNTERFACTUAL:
                 # No point of the box is nearer.
                 pruned = True
+                if reals[LIMIT] < reals[RESTART_BELOW]:
+                    registers[STATUS] = RESTART
             elif stack.active[d] == 0:
                 # The score is one constant on the box: only a condition can still tell its points apart.
                 pruned = failed < 0 or outcome == IMPOSSIBLE or not branch_to_differ(d, failed, cells, stack)

@@ -30,23 +30,23 @@ class Local:
         view, cells = tables.view, part.cells
         features = len(cells.own)
         self.trees = len(tables.grid.roots)
-        found, self.count = _collect(tables, part, radius)
+        found = _collect(tables, part, radius)
         self.next_radius = float(found.dropped[0])
         box = kernels.CellBox(part.box.lo.copy(), part.box.hi.copy(), part.box.mask.copy())
         most, ints = int(view.off[-1]), np.int64
         add, top, cheapest, first = np.empty(most), np.empty(most), np.empty(most, ints), np.empty(most, ints)
         blocks = kernels.Blocks(np.empty(features + 1, ints), add, top, cheapest, first, np.empty(features, ints))
-        size, distance = kernels.compress(radius, self.count, box, cells, view.cut, found, blocks)
-        if distance >= radius:
-            self.count = 0
-            self.next_radius = min(self.next_radius, float(distance))
+        self.count, size, distance = kernels.compress(radius, box, cells, view.cut, found, blocks)
+        if self.count == 0:
+            if distance >= radius:
+                self.next_radius = min(self.next_radius, float(distance))
             return
         self.off, self.cheapest, self.first = blocks.off, blocks.cheapest[:size], blocks.first[:size]
         owner = np.repeat(np.arange(features), np.diff(self.off))
         at = view.off[owner] + self.cheapest
         self.cells = kernels.CellTable(
             cells.is_mask, cells.is_missing, cells.mask_of, self.off, blocks.add[:size], blocks.top[:size], blocks.own, view.base[at],
-            np.ascontiguousarray(cells.differs[:, at]), cells.at_least,
+            np.ascontiguousarray(cells.differs[:, at]), cells.at_least, np.ascontiguousarray(cells.spend[:, at]), cells.most,
         )  # fmt: skip
         count = self.count
         self.leaves = kernels.LeafTable(
@@ -63,8 +63,8 @@ class Local:
         return cells
 
 
-def _collect(tables: Tables, part: TreePart, radius: float) -> tuple[kernels.FoundPoint, int]:
-    """Return the leaves inside a ball, and their number; room for them grows until they fit."""
+def _collect(tables: Tables, part: TreePart, radius: float) -> kernels.FoundPoint:
+    """Return the leaves inside a ball; room for them grows until they fit."""
     grid, features, ints = tables.grid, len(part.cells.own), np.int64
     trees, masks = len(grid.roots), tables.masks
     tree_start, dropped = np.empty(trees + 1, ints), np.empty(1)
@@ -73,7 +73,6 @@ def _collect(tables: Tables, part: TreePart, radius: float) -> tuple[kernels.Fou
         low, high = np.empty((capacity, features), np.int32), np.empty((capacity, features), np.int32)
         levels = np.zeros((capacity, masks), ints)
         found = kernels.FoundPoint(tree_start, np.empty(capacity, ints), low, high, levels, dropped)
-        count = kernels.collect(radius, part.box, part.cells, tables.boundaries, part.trees, grid.depth + 1, found)
-        if count >= 0:
-            return found, count
+        if kernels.collect(radius, part.box, part.cells, tables.boundaries, part.trees, grid.depth + 1, found) >= 0:
+            return found
         capacity *= 8

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mace.constraints.budget import ChangeBudget
 from mace.constraints.differ import CountDifferent
 from mace.distances import PartsMetric, PercentileMetric
 from mace.forms import TreeEnsemble
@@ -63,6 +64,7 @@ class Tables:
         self.cache = made.values
         conditions = [c for c in problem.conditions if isinstance(c, CountDifferent)]
         self.conditions = conditions
+        self.budgets = [c.whole(problem.space) for c in problem.conditions if isinstance(c, ChangeBudget)]
         self.allowed = allowed_values(problem) if problem.conditions else made.free
         if needs_refining(self.allowed, problem, conditions):
             self.view = refined_view(self.grid, problem, self.allowed, conditions)
@@ -138,9 +140,20 @@ class Tables:
                 differs[i, view.off[j] : view.off[j + 1]] = condition.earlier[j] is not None
         at_least = np.array([condition.features for condition in self.conditions], dtype=np.int64)
         found = kernels.CellTable(
-            grid.is_mask, pattern, self.mask_of, view.off, made.add, made.top, own, view.base, differs, at_least
-        )
+            grid.is_mask, pattern, self.mask_of, view.off, made.add, made.top, own, view.base, differs, at_least,
+            self._spend(pattern, factual, made), np.array([most for _, most in self.budgets], dtype=np.float64),
+        )  # fmt: skip
         return found, box, made.value
+
+    def _spend(self, pattern: NDArray[np.bool_], factual: Floats, made: kernels.CostTables) -> Floats:
+        """Return what each cell spends of each budget: the weight of its feature, where its value nearest to the factual is a change."""
+        feature = np.repeat(np.arange(len(pattern)), np.diff(self.view.off))
+        changes = (made.value != factual[feature]) & (made.add < kernels.FAR)
+        changes = np.where(
+            (pattern | self.patterns.factual)[feature], (pattern != self.patterns.factual)[feature], changes
+        )
+        weights = np.array([weights for weights, _ in self.budgets], dtype=np.float64).reshape(-1, len(pattern))
+        return np.ascontiguousarray(weights[:, feature] * changes)
 
     def _count_people(self, metric: PercentileMetric, pattern: NDArray[np.bool_], made: kernels.CostTables) -> None:
         """Let cells cost the share of people passed, where the distance says so; the nearest value stays the cheapest."""

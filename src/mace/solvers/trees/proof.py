@@ -61,22 +61,26 @@ class Recorder:
         self._parts: dict[tuple[bytes, int], TreePart] = {}
 
     def keep(self, part: TreePart, engine: Engine, radius: float) -> None:
-        """Keep the branching of a ball that was searched to its end, if it is the largest so far, or as large and shorter."""
-        self.meet(part)
+        """Keep the branching of a ball that was searched to its end, if it is the largest so far, or shorter."""
         found = engine.branching
-        if found is not None:
-            key = (part.pattern.tobytes(), id(part.values))
-            before = self._kept[key]
-            if before is not None and before.radius >= radius and len(before.code) <= len(found[0]):
-                return
+        if found is not None and self._is_better(part, radius, len(found[0])):
             prices = self._prices(engine) if isinstance(engine, Priced) else None
-            self._kept[key] = self._branching(part, engine.local, radius, *found, prices)
+            self._kept[_key(part)] = self._branching(part, engine.local, radius, *found, prices)
+
+    def keep_empty(self, part: TreePart, radius: float) -> None:
+        """Keep that no point of a ball has a leaf in every tree: one box, pruned."""
+        if self._is_better(part, radius, 1):
+            self._kept[_key(part)] = Branching(part, radius, np.array([-1]), np.array([-1]), np.zeros(1), None)
+
+    def _is_better(self, part: TreePart, radius: float, nodes: int) -> bool:
+        self.meet(part)
+        before = self._kept[_key(part)]
+        return before is None or before.radius < radius or nodes < len(before.code)
 
     def meet(self, part: TreePart) -> None:
         """Note a part that is searched."""
-        key = (part.pattern.tobytes(), id(part.values))
-        self._parts.setdefault(key, part)
-        self._kept.setdefault(key, None)
+        self._parts.setdefault(_key(part), part)
+        self._kept.setdefault(_key(part), None)
 
     def gaps(self, radius: float) -> list[TreePart]:
         """Return the parts for which a proof that nothing costs less than ``radius`` is lacking."""
@@ -124,7 +128,8 @@ class Recorder:
             "segments": sizes,
             "upper": view.high[view.off[feature] + ends],
             "price": price[:, :segments],
-            "multiplier": multiplier,
+            "multiplier": multiplier[:, 0],
+            **({"rates": multiplier[:, 1:]} if multiplier.shape[1] > 1 else {}),
         }
 
     def _branching(
@@ -147,6 +152,10 @@ class Recorder:
         last = local.first[local.off[chosen] + at[ordered] + 1] - 1
         value[ordered] = view.high[view.off[chosen] + last]
         return Branching(part, radius, code.astype(np.int64), np.where(ordered, -1, at), value, prices)
+
+
+def _key(part: TreePart) -> tuple[bytes, int]:
+    return part.pattern.tobytes(), id(part.values)
 
 
 def _joined(kept: list[Branching], code: Ints, value: Floats, at: Ints, alternatives: dict[int, int]) -> Evidence:

@@ -18,11 +18,12 @@ from mace.solvers.compiling import change_over, is_compiled
 from mace.solvers.incumbent import BAND
 from mace.solvers.missing import TOO_MANY, More, Pattern
 from mace.solvers.pace import Pace
-from mace.solvers.trees import dual, kernels
+from mace.solvers.trees import kernels
 from mace.solvers.trees.engines import Engine, Plain, Priced
+from mace.solvers.trees.grid import Floats
+from mace.solvers.trees.incumbents import exercise, find_incumbent, has_sum, lacking_score
 from mace.solvers.trees.local import Local
 from mace.solvers.trees.parts import Tables, TreePart
-from mace.solvers.trees.prepared import kernel_goal
 from mace.solvers.trees.proof import Recorder
 from mace.space import Point
 
@@ -46,8 +47,8 @@ NEARLY_ALL = 0.97
 INCUMBENT_AFTER = 50
 """Nodes in a pass after which random points are tried, for some incumbent."""
 
-EVALUATIONS = 4e6
-"""How many steps down a tree these may take: some tens of milliseconds."""
+NODES_TO_REACH = 1000
+"""Nodes after which a first search for any point within the budgets is given up, at first."""
 
 MOST_UNDECIDED = 20_000
 CHUNK = 256
@@ -82,10 +83,12 @@ class Climb:
         A lower bound on the cost of the part's counterfactuals.
     radius, farthest : float
         Of the next ball, and of one that holds everything.
-    multiplier : float, optional
-        λ of the dual bound to begin with; ``None`` while the plain bound suffices.
+    multipliers : float array, optional
+        λ of the dual bound and μ of each budget to begin with; ``None`` while the plain bound suffices.
     patience : int
         Nodes after which a ball is given up for a smaller one, or for another engine.
+    to_reach : int
+        Nodes after which the next search for any point within the budgets is given up.
     is_done : bool
         Whether the part holds nothing better than the incumbent.
     """
@@ -94,8 +97,9 @@ class Climb:
     floor: float
     radius: float
     farthest: float
-    multiplier: float | None = None
+    multipliers: Floats | None = None
     patience: int = NODES_BEFORE_PRICES
+    to_reach: int = NODES_TO_REACH
     is_done: bool = False
 
 
@@ -164,14 +168,14 @@ class TreeSearch:
         self.run()
         part = self.tables.part(self.tables.patterns.factual, self.tables.alternatives()[0])
         if part is not None:
-            self._find_incumbent(part)
+            exercise(self.tables, part)
 
     # ---- passes
 
     def _start(self, part: TreePart) -> Climb:
         radius = part.nearest + max(FIRST_RADIUS, 1.01 * part.least_step)
-        multiplier = None if self.patience > 0 or not can_price(part) else 0.8 * first_multiplier(part, radius)
-        return Climb(part, part.nearest, radius, part.farthest, multiplier, max(self.patience, 1))
+        multipliers = None if self.patience > 0 or not can_price(part) else 0.8 * first_multipliers(part, radius)
+        return Climb(part, part.nearest, radius, part.farthest, multipliers, max(self.patience, 1))
 
     def _climb(self, climb: Climb) -> None:
         """Search one ball of a part, and set its next one."""
@@ -187,24 +191,28 @@ class TreeSearch:
         nodes = 0
         if local.count > 0:
             engine, ended = self._search(local, climb, radius)
+            if climb.is_done:
+                return
             nodes = engine.nodes
             climb.floor = max(climb.floor, min(engine.floor, self.best.cost))
             if isinstance(engine, Priced):
-                climb.multiplier = engine.multiplier
+                climb.multipliers = engine.multipliers
             if not ended:
                 self._go_on(climb, engine)
                 return
             if self.recorder is not None:
                 self.recorder.keep(part, engine, radius)
+        elif self.recorder is not None:
+            self.recorder.keep_empty(part, radius)
         climb.floor = max(climb.floor, radius)
         climb.is_done = radius >= min(self.best.cost, climb.farthest)
         if nodes >= INCUMBENT_AFTER and self.best.point is None:
-            self._find_incumbent(part)
-        steps = GROWTH if climb.multiplier is None else PRICED_GROWTH
+            self._find_some(climb)
+        steps = GROWTH if climb.multipliers is None else PRICED_GROWTH
         growth = next(factor for most, factor in steps if nodes <= most)
         climb.patience = max(climb.patience, MORE_PATIENCE * nodes)
         climb.radius = max(radius * growth, local.next_radius * (1 + 1e-6))
-        if climb.multiplier is not None and climb.radius >= NEARLY_ALL * self.best.cost:
+        if climb.multipliers is not None and climb.radius >= NEARLY_ALL * self.best.cost:
             climb.radius = self.best.cost
 
     def _go_on(self, climb: Climb, engine: Engine) -> None:
@@ -212,7 +220,7 @@ class TreeSearch:
         if self.reason:
             if self.best.point is None:
                 self._find_incumbent(climb.part)
-        elif engine.status == dual.RESTART:
+        elif engine.status == kernels.RESTART:
             climb.radius = max(1.05 * climb.floor, 0.9 * self.best.cost)
         else:
             climb.radius = (climb.floor + engine.radius) / 2
@@ -225,13 +233,13 @@ class TreeSearch:
         patience = climb.patience if can_price(part) else None
         while True:
             engine: Engine
-            if climb.multiplier is None:
+            if climb.multipliers is None:
                 engine = Plain(local, part.trees, part.values, radius, arena, record=self.limits.record)
             else:
-                engine = self._priced(local, climb, radius, arena, climb.multiplier)
+                engine = self._priced(local, climb, radius, arena, climb.multipliers)
             ended = self._run(engine, part, patience)
             is_stuck = not ended and not self.reason and engine.status == kernels.RUNNING
-            if is_stuck and climb.multiplier is None:
+            if is_stuck and climb.multipliers is None:
                 engine, ended = self._race(engine, local, climb, arena)
             if engine.status != kernels.FULL:
                 return engine, ended
@@ -244,22 +252,25 @@ class TreeSearch:
         """Run the plain engine, which did not end, and one with the dual bound in turns; return the first to end."""
         part, radius = climb.part, plain.radius
         if self.best.point is None:
-            self._find_incumbent(part)
-        priced = self._priced(local, climb, radius, arena, 0.8 * first_multiplier(part, radius))
+            self._find_some(climb)
+            if climb.is_done or self.reason:
+                return plain, False
+        priced = self._priced(local, climb, radius, arena, 0.8 * first_multipliers(part, radius))
         nodes = plain.nodes
         while plain.status != kernels.FULL or priced.status != kernels.FULL:
             for engine, more in ((priced, nodes // PRICE), (plain, nodes)):
                 engine.reals[kernels.LIMIT] = min(engine.reals[kernels.LIMIT], self.best.cost)
                 if engine.status != kernels.FULL:
                     ended = self._run(engine, part, engine.nodes + more)
-                    if ended or self.reason or engine.status == dual.RESTART:
+                    if ended or self.reason or engine.status == kernels.RESTART:
                         return engine, ended
             nodes *= 2
         return plain, False
 
-    def _priced(self, local: Local, climb: Climb, radius: float, arena: int, multiplier: float) -> Priced:
-        most = 0.98 * first_multiplier(climb.part, radius)
-        return Priced(local, climb.part.trees, climb.part.values, radius, arena, min(multiplier, most))
+    def _priced(self, local: Local, climb: Climb, radius: float, arena: int, multipliers: Floats) -> Priced:
+        lacking, rooms = lacking_score(climb.part, radius)
+        share = min(1.0, 0.98 * lacking / max(float(multipliers @ rooms), 1e-300))
+        return Priced(local, climb.part.trees, climb.part.values, radius, arena, share * multipliers)
 
     def _run(self, engine: Engine, part: TreePart, most_nodes: int | None) -> bool:
         """Run an engine, pausing to look at the clock, and keep its incumbent; return whether it came to its end."""
@@ -322,17 +333,47 @@ class TreeSearch:
         if self.best.point is None and not self.has_tried and time.monotonic() > half and not is_compiled(__package__):
             self._find_incumbent(part)
 
+    def _find_some(self, climb: Climb) -> None:
+        """Look for some valid point; where few changes are allowed and it is not found, by searching, which may find that there is none."""
+        part = climb.part
+        self._find_incumbent(part)
+        if self.best.point is not None or not len(part.cells.most):
+            return
+        local = Local(self.tables, part, climb.farthest)
+        if local.count == 0:
+            self._end(climb, None)
+            return
+        arena = max(1 << 16, 16 * local.count)
+        engines: list[tuple[Engine, int]] = [
+            (Plain(local, part.trees, part.values, climb.farthest, arena, record=self.limits.record), climb.to_reach)
+        ]
+        if can_price(part):
+            multipliers = 0.8 * first_multipliers(part, climb.farthest)
+            priced = self._priced(local, climb, climb.farthest, arena, multipliers)
+            engines.append((priced, climb.to_reach // PRICE))
+        for engine, nodes in engines:
+            engine.reals[kernels.RESTART_BELOW] = kernels.FAR
+            if self._run(engine, part, nodes):
+                self._end(climb, engine)
+                return
+            if self.best.point is not None or self.reason:
+                break
+        climb.to_reach *= MORE_PATIENCE
+
+    def _end(self, climb: Climb, engine: Engine | None) -> None:
+        """Note that a part was searched as far as it goes; without an engine, nothing of it is possible."""
+        if self.recorder is not None and engine is not None:
+            self.recorder.keep(climb.part, engine, climb.farthest)
+        elif self.recorder is not None:
+            self.recorder.keep_empty(climb.part, climb.farthest)
+        climb.floor, climb.is_done = climb.farthest, True
+
     def _find_incumbent(self, part: TreePart) -> None:
         """Look for any valid point: a search that is not easy needs an incumbent."""
         self.has_tried = True
         best = np.full(len(part.cells.own), -1)
-        grid = self.tables.grid
-        evaluations = EVALUATIONS / (len(grid.roots) * grid.depth)
-        tries = int(min(400, max(20, evaluations / 2)))
-        most_found = int(min(12, max(1, evaluations / (20 * len(best)))))
-        goal = kernel_goal(part.values)
         try:
-            kernels.find_incumbent(tries, most_found, part.box, part.cells, part.trees, goal, best)
+            find_incumbent(self.tables, part, best)
         finally:
             cost = float(kernels.cost_of(best, part.cells)) if best[0] >= 0 else np.inf
             if cost < self.best.cost:
@@ -425,10 +466,13 @@ class TreeSearch:
         assert self.recorder is not None
         tables, arena = self.tables, 1 << 20
         local, pace = Local(tables, part, radius), Pace(end)
-        while local.count > 0 and arena <= MOST_ARENA:
+        if local.count == 0:
+            self.recorder.keep_empty(part, radius)
+            return True
+        while arena <= MOST_ARENA:
             engine: Engine
             if by_prices:
-                first = 0.8 * first_multiplier(part, radius)
+                first = 0.8 * first_multipliers(part, radius)
                 engine = Priced(local, part.trees, part.values, radius, arena, first, record=True)
             else:
                 engine = Plain(local, part.trees, part.values, radius, max(arena, 16 * local.count), record=True)
@@ -453,13 +497,16 @@ class TreeSearch:
 
 def can_price(part: TreePart) -> bool:
     """Return whether the dual bound applies: one margin, and a cost that is at least partly a sum over features."""
-    return len(part.values.base) == 1 and bool(((part.cells.add > 0) & (part.cells.add < kernels.FAR)).any())
+    return len(part.values.base) == 1 and has_sum(part)
 
 
-def first_multiplier(part: TreePart, radius: float) -> float:
-    """Return the λ at which the whole radius pays for what the factual's own score lacks."""
-    most, least = np.empty(1), np.empty(1)
-    own = part.cells.base_cell[part.cells.off[:-1] + part.cells.own]
-    kernels.scores_at(own, part.cells, part.trees, kernel_goal(part.values), most, least)
-    lacking = float(part.values.need[0] - most[0])
-    return max(lacking, part.values.pad) / max(radius - part.nearest, 1e-300)
+def first_multipliers(part: TreePart, radius: float) -> Floats:
+    """Return λ and μ of each budget at which these rooms, in equal shares, pay for what the factual's own score lacks.
+
+    Where the radius is no limit, only budgets pay.
+    """
+    lacking, rooms = lacking_score(part, radius)
+    pays = rooms > 0
+    pays[0] = radius < part.farthest or not pays[1:].any()
+    shares: Floats = np.where(pays, lacking / np.maximum(rooms, 1e-300) / pays.sum(), 0.0)
+    return shares

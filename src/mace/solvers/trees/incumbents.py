@@ -1,0 +1,98 @@
+"""Some counterfactual to hold in hand: by ascents along one-move profiles, or by chance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mace.solvers.trees import kernels, moves
+from mace.solvers.trees.grid import Floats, Ints
+from mace.solvers.trees.parts import Tables, TreePart
+from mace.solvers.trees.prepared import kernel_goal
+
+EVALUATIONS = 4e6
+"""How many steps down a tree random points may take: some tens of milliseconds."""
+
+RATIOS = (0.5, 0.7, 0.85)
+"""How the price of cost falls from one ascent to the next, for a sum over features."""
+
+LEAST_COST = 1e-6
+"""The price of cost begins where the score that is lacking pays for the least change, or for this."""
+
+FIRST_BALL = 2.0**-12
+WIDER_BALLS = (2.0, 1.5, 1.2, 1.1, 1.05)
+"""The first ball in which a maximum over features is searched, and those around the best point of it that are tried afterwards."""
+
+
+def find_incumbent(tables: Tables, part: TreePart, best: Ints) -> None:
+    """Write the cells of some counterfactual into ``best``, as soon as one is found; it begins with -1 where there is none."""
+    if len(part.values.base) == 1 and not len(part.cells.at_least):
+        land = _landscape(tables, part)
+        if has_sum(part):
+            _fall(part, best, land)
+        else:
+            _slide(part, best, land)
+    if best[0] < 0:
+        _by_chance(tables, part, best)
+
+
+def exercise(tables: Tables, part: TreePart) -> None:
+    """Run every kernel once, for all of them to be compiled."""
+    best, land = part.cells.own.copy(), _landscape(tables, part)
+    _fall(part, best, land)
+    _slide(part, best, land)
+    _by_chance(tables, part, best)
+
+
+def has_sum(part: TreePart) -> bool:
+    """Return whether the cost is at least partly a sum over features."""
+    return bool(((part.cells.add > 0) & (part.cells.add < kernels.FAR)).any())
+
+
+def lacking_score(part: TreePart, radius: float) -> tuple[float, Floats]:
+    """Return what the factual's own score lacks, and what its own cells leave of the radius and of each budget."""
+    most, least, cells = np.empty(1), np.empty(1), part.cells
+    own = cells.off[:-1] + cells.own
+    kernels.scores_at(cells.base_cell[own], cells, part.trees, kernel_goal(part.values), most, least)
+    lacking = max(float(part.values.need[0] - most[0]), part.values.pad)
+    budgets = np.maximum(cells.most - cells.spend[:, own].sum(axis=1), 0.0)
+    return lacking, np.append(max(radius - part.nearest, 1e-300), budgets)
+
+
+def _landscape(tables: Tables, part: TreePart) -> moves.Landscape:
+    cells, features = part.cells, len(part.cells.own)
+    return moves.Landscape(
+        box=part.box,
+        cells=cells,
+        boundaries=tables.boundaries,
+        trees=part.trees,
+        goal=kernel_goal(part.values),
+        cost=cells.add + cells.top,
+        gain=np.empty(len(cells.add) + features + 2),
+        ranges=np.empty((3, features), np.int64),
+        stack=np.empty((3, tables.grid.depth + 2), np.int64),
+    )
+
+
+def _fall(part: TreePart, best: Ints, land: moves.Landscape) -> None:
+    lacking = lacking_score(part, part.farthest)[0]
+    for ratio in RATIOS:
+        moves.fall(lacking / max(part.least_step, LEAST_COST), lacking / part.farthest, ratio, best, land)
+
+
+def _slide(part: TreePart, best: Ints, land: moves.Landscape) -> None:
+    radius, found = FIRST_BALL, kernels.FAR
+    while radius < 2 * part.farthest and found == kernels.FAR:
+        found = float(moves.slide(radius, best, land))
+        radius *= 2
+    other = best.copy()
+    for factor in WIDER_BALLS if found < kernels.FAR else ():
+        nearer = float(moves.slide(factor * found, other, land))
+        if nearer < found:
+            found, best[:] = nearer, other
+
+
+def _by_chance(tables: Tables, part: TreePart, best: Ints) -> None:
+    evaluations = EVALUATIONS / (len(tables.grid.roots) * tables.grid.depth)
+    tries = int(min(400, max(20, evaluations / 2)))
+    most_found = int(min(12, max(1, evaluations / (20 * len(best)))))
+    kernels.find_incumbent(tries, most_found, part.box, part.cells, part.trees, kernel_goal(part.values), best)
