@@ -82,6 +82,8 @@ EXPLANATION = record(
             {"type": "object", "additionalProperties": {"type": "number"}}, "of what the answers' numbers are multiples"
         ),
         "rounds_changes": said({"type": "boolean"}, "whether only the features that change are round"),
+        "rounds_next": said({"type": "boolean"}, "whether only the round rows next to the nearest row count"),
+        "fixed": said(TEXTS, "the features that constraints keep by name"),
         "outside": said({"type": "string"}, "what of a row outside the space was let in"),
         "lower_unrounded": said({"type": ["number", "null"]}, "proved of all rows, round or not"),
         "score": said({"type": ["number", "null"]}, "what the model reports of the row"),
@@ -99,6 +101,8 @@ EXPLANATION = record(
             "conflict",
             "round_to",
             "rounds_changes",
+            "rounds_next",
+            "fixed",
             "outside",
             "lower_unrounded",
             "score",

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 from page_browser import why_no_browser
 
-collect_ignore_glob = ["files/*", "plugin/*"]
+collect_ignore_glob = ["files/*", "plugin/*", "*/conftest.py"]
 """How the files were made, which is never run again; and a package of its own."""
 
 os.environ.setdefault("MACE_COMPILE", "now")

@@ -184,8 +184,6 @@ def test_an_ugly_row_is_an_invalid_row(row: Any) -> None:
     ("error", "ask"),
     [
         (mace.InvalidConstraint, {"constraints": [mace.within("x", 0, math.inf)]}),
-        (mace.InvalidConstraint, {"constraints": [mace.fixed(["n", "x"])]}),  # type: ignore[arg-type]
-        (mace.InvalidConstraint, {"constraints": [mace.increases(["n"])]}),  # type: ignore[arg-type]
         (mace.InvalidConstraint, {"constraints": 5}),
         (mace.InvalidOption, {"diversity": 0.1}),
         (mace.InvalidOption, {"solver": ["smt"]}),

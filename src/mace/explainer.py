@@ -137,7 +137,7 @@ class Explainer:
             named = ", ".join(map(repr, error.names))
             warnings.warn(
                 f"The model was not fitted on {named}: left out of explainer.space. Rows may still have such columns.",
-                stacklevel=2,
+                stacklevel=3,
             )
         self.space = space
         self.unread, self.outside = unread, check_outside(outside)
@@ -648,7 +648,7 @@ class Explainer:
         >>> space = FeatureSpace({"age": integer(18, 90), "income": integer(0, 100)})
         >>> model = DecisionTreeClassifier().fit([[30, 10], [50, 39], [40, 41], [20, 70]], [0, 0, 1, 1])
         >>> print(Explainer(model, space).reasons({"age": 35, "income": 25}))
-        Why 0, not any other class:
+        Why 0, not any other outcome:
         1. income
            as long as income is at most 40
         Each set alone keeps the row out of the target, and no feature of it can be left out: proved.

@@ -285,7 +285,7 @@ def test_of_many_features_and_in_other_lanes_the_nearest_round_row_next_to_the_n
         assert "proved nearest among round values next to those of the nearest row" in answer.headline()
         assert f"of all rows, that none is nearer than {raw.lower:.6g}" in answer.why()
         assert mace.Explanation.from_json(answer.to_json()).headline() == answer.headline()
-        assert "to round values next to these" in answer.letter()
+        assert "to the round values next to these" in answer.letter()
         for certificate in (answer[0].certificate, answer.certificate):
             assert certificate is not None
             assert mace.verify(certificate, model).valid
@@ -322,7 +322,11 @@ def test_a_short_time_leaves_a_round_answer_with_what_is_proved_of_all_rows() ->
     for limit in (1e-6, 1e-4, 5e-4, 1e-3, 2e-3, 5e-3, 2e-2):
         answer = explainer.explain(frame.iloc[0], distance="l2", time_limit=limit)
         assert answer.lower <= best[0].distance or answer.rounds_next
-        assert all(Fraction(repr(change.after)) % Fraction(1, 10) == 0 for each in answer for change in each.changes)
+        values = [Fraction(repr(change.after)) for each in answer for change in each.changes]
+        # What is proved of all rows stays as it is where no round row is proved in time.
+        assert all(value % Fraction(1, 10) == 0 for value in values) or (
+            answer.status == "optimal" and not answer.round_to
+        )
 
 
 def test_batches_files_and_pickles_carry_it() -> None:

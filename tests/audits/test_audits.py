@@ -345,7 +345,7 @@ def test_without_matplotlib_the_page_says_how_to_go_without(monkeypatch: pytest.
     for name in [each for each in sys.modules if each.partition(".")[0] == "matplotlib"]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(mace.MissingPackage, match=r"pip install mace-xai\[plot\], or leave the pictures out"):
+    with pytest.raises(mace.MissingPackage, match=r"pip install 'mace-xai\[plot\]', or leave the pictures out"):
         AUDIT.to_html()
     AUDIT.save(tmp_path / "audit.html", pictures=False)
     assert "<svg" not in (tmp_path / "audit.html").read_text()

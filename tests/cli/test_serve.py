@@ -119,7 +119,7 @@ def test_without_its_extra_the_command_says_what_to_install(
     monkeypatch.setitem(sys.modules, "fastapi", None)
     assert run(["serve"]) == 2
     assert (
-        "MissingPackage: fastapi is not installed. Install it with: pip install mace-xai[service]"
+        "MissingPackage: fastapi is not installed. Install it with: pip install 'mace-xai[service]'"
         in capsys.readouterr().err
     )
 

@@ -57,7 +57,7 @@ def test_everything_else_that_can_be_asked(client: Client) -> None:
     assert row == ROW
     assert client.levers(row, most=1)["levers"][0]["features"] == ["duration_months"]
     assert client.region(row, ["telephone"])["ends"]["telephone"]["levels"]
-    assert client.letter(row, name="Mr Smith").startswith("Dear Mr Smith")
+    assert "\n\nDear Mr Smith,\n\n" in client.letter(row, name="Mr Smith")
 
 
 def test_a_batch_and_an_audit_are_jobs(client: Client, tmp_path: Path) -> None:

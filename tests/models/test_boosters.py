@@ -433,7 +433,7 @@ def test_a_missing_package_says_how_to_install_it(
 ) -> None:
     (tmp_path / file).write_bytes(start)
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingPackage, match=rf"pip install mace-xai\[{name}\]"):
+    with pytest.raises(MissingPackage, match=rf"pip install 'mace-xai\[{name}\]'"):
         mace.load_model(tmp_path / file)
 
 

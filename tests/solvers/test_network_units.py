@@ -182,7 +182,7 @@ def test_thirty_real_features_are_proved_where_boxes_of_inputs_do_not_end(norm: 
         found = explainer.explain(X.iloc[n], distance=norm, time_limit=30, round_to=None, certify=True)
         assert found.status == "optimal"
         assert mace.verify(found[0].certificate, model).outcome == "valid"
-        other = explainer.explain(X.iloc[n], distance=norm, solver="milp", time_limit=10)
+        other = explainer.explain(X.iloc[n], distance=norm, solver="milp", time_limit=10, round_to=None)
         assert found.lower <= other[0].distance
         assert other.lower <= found[0].distance
 

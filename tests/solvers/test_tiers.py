@@ -335,6 +335,8 @@ def _start(package: str) -> None:
 
 def test_workers_and_services_start_no_process(cold: mace.Explainer, monkeypatch: pytest.MonkeyPatch) -> None:
     row = people()[0].iloc[3]
+    for name in compiling.SERVICES:  # other tests start services in this process
+        monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(Started, match="trees"):
         cold.explain(row)
     with compiling.as_worker():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 TRUSTED: dict[str, str] = {
     "mace.errors": "the messages",
+    "mace.slips": "what to write instead of a likely slip, in messages",
     "mace.clock": "deadlines, which the checker does not set",
     "mace.exact": "rounding of fractions to floats, and bounds on rounding",
     "mace.registry": "names of modules to modules",

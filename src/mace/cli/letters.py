@@ -14,7 +14,6 @@ from mace.cli.console import PlainConsole, note
 from mace.cli.options import Answers, Asked, Data, IdOfRow, RowOf, asks, check_folder
 from mace.disk import whole_text
 from mace.errors import InvalidOption
-from mace.problem import Status
 
 Pairs = list[str] | None
 
@@ -64,7 +63,7 @@ def letter(
         **_fields(pairs_of("--field", field or ())),
     }
     explanation = answer_of(data, asked, answers, row, identify)
-    if explanation.status == Status.UNKNOWN:
+    if explanation.status == "unknown":
         note("Note", [f"no letter: {explanation.headline()}"])
         return UNDECIDED
     made = explanation.letter(

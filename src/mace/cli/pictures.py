@@ -12,7 +12,6 @@ import typer
 from mace.cli.commands import answer_of, app, exit_code
 from mace.cli.console import PlainConsole, note
 from mace.cli.options import Answers, Asked, Data, IdOfRow, RowOf, asks, check_folder
-from mace.models.package import optional
 
 if TYPE_CHECKING:
     from mace.space import FeatureSpace
@@ -35,6 +34,7 @@ def plot(
     ] = False,
 ) -> int:
     """Draw what one row of a CSV file would have to change; several answers (--count) stand side by side."""
+    from mace.models.package import optional
     from mace.plots import ChangesDisplay, MenuDisplay
     from mace.plots.display import Display, check_picture
 

@@ -109,7 +109,7 @@ class Door:
         if method in ("POST", "PUT", "PATCH"):
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
             is_empty = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
-            wanted = FILES if method == "PUT" else ("application/json",)
+            wanted = FILE_TYPES if method == "PUT" else ("application/json",)
             if kind not in wanted and not (is_empty and not kind):
                 raise Refusal(415, "WrongContentType", f"Content-Type is {kind!r:.60}; send {' or '.join(wanted)}.")
         length = headers.get("content-length", "0")
@@ -129,7 +129,7 @@ class Door:
         return Refusal(413, "TooLarge", f"the body is larger than {self.largest(method, path):,} bytes.")
 
 
-FILES = ("text/csv", "application/vnd.apache.parquet")
+FILE_TYPES = ("text/csv", "application/vnd.apache.parquet")
 """Content types of files for a batch."""
 
 

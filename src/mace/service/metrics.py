@@ -20,7 +20,7 @@ class Metrics:
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request; ``route`` is the pattern that it met, not its path."""
-        self._requests[method if method in METHODS else "OTHER", route, status] += 1
+        self._requests[method if method in HTTP_METHODS else "OTHER", route, status] += 1
         for end in BUCKETS:
             self._bars[route, end] += seconds <= end
         self._sums[route] += seconds  # type: ignore[assignment]
@@ -44,4 +44,4 @@ class Metrics:
         return "\n".join(lines) + "\n"
 
 
-METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
+HTTP_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
