@@ -10,7 +10,6 @@ import typer
 from mace.cli.commands import ANSWERED, app
 from mace.cli.console import PlainConsole
 from mace.cli.options import Trust, check_file
-from mace.models.package import optional
 from mace.registry import resolve
 
 
