@@ -44,6 +44,8 @@ def serve(
     trust: Trust = False,
 ) -> int:
     """Serve a model and a page for caseworkers; without options, the German credit demo. Keys: MACE_API_KEYS, comma-separated."""
+    from mace.models.package import optional
+
     resolve("mace.service.crew:begin")()
     for name in ("fastapi", "uvicorn"):
         optional(name, extra="service")
