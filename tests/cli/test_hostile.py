@@ -60,7 +60,7 @@ RULES: dict[str, tuple[str, str]] = {
     "a name of 9,000": ("x" * 9000 + " stays", "at most 1,000 characters"),
     "a number of 9,000 digits": ("a <= " + "9" * 9000, "too large"),
     "a text of 200,000": ("a" * 200_000, "at most 100,000"),
-    "spaces": (" " * 99_000 + "a", "expected a comparison"),
+    "spaces": (" " * 99_000 + "a", "alone does not say what of it"),
     "open quotes": ("a == '" + "\\'" * 40_000, "not part of a constraint"),
 }
 

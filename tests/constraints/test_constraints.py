@@ -66,7 +66,7 @@ def test_a_missing_factual_may_only_stay_missing_under_an_order() -> None:
         (lambda: mace.only(), "names no feature"),
         (lambda: mace.at_most_change(2), r"changes_at_most\(2\)"),
         (lambda: mace.only("nn").bind(SPACE, OLD), "no feature 'nn'. Did you mean 'n'"),
-        (lambda: mace.only(["n"]).bind(SPACE, OLD), "is not a name"),
+        (lambda: mace.only(["n"]).bind(SPACE, OLD), "name the features one by one"),
         (lambda: mace.increases(), "names no feature"),
         (lambda: mace.fixed("nn").bind(SPACE, OLD), "no feature 'nn'. Did you mean 'n'"),
         (lambda: mace.increases("c").bind(SPACE, OLD), "'c' is categorical and has no order"),
@@ -75,7 +75,7 @@ def test_a_missing_factual_may_only_stay_missing_under_an_order() -> None:
         (lambda: mace.within("o", "a", "z").bind(SPACE, OLD), "'z' is not a level of 'o'"),
         (lambda: mace.within("n", "a", 3).bind(SPACE, OLD), "'a' is not a finite number"),
         (lambda: mace.one_of("c", []), "at least one"),
-        (lambda: mace.one_of("c", "p"), "give a list"),
+        (lambda: mace.one_of("c", "p"), "the levels are a list"),
         (lambda: mace.one_of("c", ["P"]).bind(SPACE, OLD), "'P' is not a level of 'c'"),
     ],
 )

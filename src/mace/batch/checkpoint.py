@@ -90,7 +90,10 @@ class Checkpoint:
             raise InvalidOption(
                 f"checkpoint: {self.path} is not a checkpoint of version {VERSION}. Choose another file, or remove it."
             )
-        if found.get("question") != head["question"]:
+        asked = head["question"]
+        if isinstance(kept := found.get("question"), dict) and kept.get("time_limit") is None:
+            asked = {**asked, "time_limit": None}  # answers that were given all the time they took do for any limit
+        if kept != asked:
             raise InvalidOption(
                 f"checkpoint: {self.path} holds answers to another question: the model, the space, the target, the distance, the "
                 "constraints or a limit differ. Choose another file, or remove it."

@@ -141,9 +141,8 @@ class Desk:
         """Return a letter about a question that is asked anew."""
         made, _ = self._explained(given, report)
         fields = {name: given[name] for name in ("name", "sender") if given.get(name)}
-        text = made.letter(
-            html=given["html"], names=given["names"], units=given["units"], number=given["number"], **fields
-        )
+        told = {name: given[name] for name in ("html", "language", "names", "units", "outcomes", "number")}
+        text = made.letter(**told, **fields)
         return {"letter": text, "html": given["html"], "status": str(made.status)}
 
     def verify(self, given: dict[str, Any], report: Report) -> dict[str, Any]:

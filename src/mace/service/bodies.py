@@ -142,8 +142,10 @@ class LetterBody(Several):
     html: bool = False
     name: Text = ""
     sender: Text = ""
+    language: Literal["en", "de", "fr"] = "en"
     names: Annotated[dict[Text, Text], Field(max_length=MOST_FEATURES)] = Field(default_factory=dict)
     units: Annotated[dict[Text, Text], Field(max_length=MOST_FEATURES)] = Field(default_factory=dict)
+    outcomes: Annotated[dict[Text, Text], Field(max_length=MOST_FEATURES)] = Field(default_factory=dict)
 
 
 class LeversBody(AskedOptions):

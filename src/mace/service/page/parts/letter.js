@@ -8,7 +8,6 @@ import { answer, fingerprint, question } from "../question.js";
 import { state, update } from "../state.js";
 import { note } from "./common.js";
 
-const ALLOWED = new Set(["P", "UL", "OL", "LI", "STRONG", "EM", "BR", "H1", "H2", "H3"]);
 const LETTERS = new Set(["optimal", "feasible", "infeasible"]);
 
 /** Ask the service for the letter of a way, once for each question. */
@@ -21,8 +20,8 @@ export async function open(way) {
   try {
     const names = Object.fromEntries(state.model.features.filter((feature) => !feature.protected).map(({ name }) => [name, labelOf(name)]));
     const { certify: _, ...asked } = question();
-    const said = await api.letter({ ...asked, number: way + 1, html: true, names, units: units(names) });
-    if (isMine()) update({ letter: { ...state.letter, nodes: parse(said.letter) } });
+    const said = await api.letter({ ...asked, number: way + 1, language, names, units: units(names), outcomes: outcomes() });
+    if (isMine()) update({ letter: { ...state.letter, nodes: paragraphs(said.letter) } });
   } catch (error) {
     if (!(error instanceof api.Trouble)) throw error;
     if (isMine()) update({ letter: { ...state.letter, error: error.message } });
@@ -31,29 +30,22 @@ export async function open(way) {
 
 const units = (names) => Object.fromEntries(Object.keys(names).map((name) => [name, unitOf(name)]).filter(([, unit]) => unit));
 
-/** Read the letter's markup: plain elements alone, no attribute. */
-function parse(markup) {
-  const read = (node) => {
-    if (node.nodeType === Node.TEXT_NODE) return node.data;
-    if (node.nodeType !== Node.ELEMENT_NODE) return null;
-    const children = [...node.childNodes].map(read);
-    return ALLOWED.has(node.nodeName) ? [node.nodeName.toLowerCase(), children] : children;
-  };
-  return [...new DOMParser().parseFromString(markup, "text/html").body.childNodes].map(read);
+const outcomes = () => Object.fromEntries((state.model.classes ?? []).map((label) => [String(label), classWords(label).small]));
+
+/** Read the letter's text: lists of lines that begin with a dash, and paragraphs. */
+function paragraphs(text) {
+  const blocks = text.trim().split(/\n\s*\n/);
+  return blocks.map((block) => (block.startsWith("- ") ? block.split(/\n(?=- )/).map((line) => oneLine(line.slice(2))) : oneLine(block)));
 }
 
-const isElement = (node) => Array.isArray(node) && typeof node[0] === "string" && ALLOWED.has(node[0].toUpperCase()) && Array.isArray(node[1]);
+const oneLine = (text) => text.replaceAll(/\s+/g, " ");
 
-function build(node) {
-  if (isElement(node)) return h(node[0], {}, node[1].map(build));
-  return Array.isArray(node) ? node.map(build) : worded(node);
-}
-
-/** Put the names of decisions in place of the model's labels. */
-function worded(text) {
-  if (typeof text !== "string") return text;
-  const label = (state.model.classes ?? []).find((each) => text.trim() === String(each));
-  return label === undefined ? text : text.replace(String(label), classWords(label).small);
+/** The title stands first, then the greeting, in whose place the name comes. */
+function build(block, place) {
+  if (Array.isArray(block)) return h("ul", {}, block.map((line) => h("li", {}, line)));
+  if (place === 0) return h("h3", {}, block);
+  const name = state.letter.name.trim();
+  return h("p", {}, place === 1 && name ? t("letter.dear", { name }) : block);
 }
 
 function desk() {
@@ -62,7 +54,6 @@ function desk() {
     "div.desk",
     {},
     h("div", {}, h("label.label", { for: "letter-name" }, t("letter.name")), h("input.field", { id: "letter-name", value: state.letter.name, "data-draft": "", autocomplete: "off", "aria-describedby": "letter-private", on: { input: type } }), h("p.small", { id: "letter-private" }, t("letter.private"))),
-    language !== "en" && h("p.small", {}, t("letter.english")),
     h("div.acts", {}, h("button.primary", { "data-print": "", on: { click: () => print() } }, t("letter.print")), ways()),
   );
 }
@@ -78,8 +69,7 @@ function ways() {
 export function letterPart(found) {
   if (!found) return h("p.empty", {}, t("letter.wait"));
   if (!LETTERS.has(found.status)) return h("p.empty", {}, t(`letter.${found.status}`));
-  const { nodes, error, name } = state.letter;
+  const { nodes, error } = state.letter;
   if (error) return note("no", "info", error);
-  const greeting = h("p", {}, t("letter.dear", { name: name.trim() || t("letter.applicant") }));
-  return [desk(), nodes ? h("article.letter", { "aria-label": t("letter.title"), lang: "en" }, greeting, nodes.map(build), h("p", {}, t("letter.review"))) : h("p.loading", { role: "status" }, t("letter.busy"))];
+  return [desk(), nodes ? h("article.letter", { "aria-label": t("letter.title"), lang: language }, nodes.map(build), h("p", {}, t("letter.review"))) : h("p.loading", { role: "status" }, t("letter.busy"))];
 }

@@ -234,8 +234,6 @@ export const en = {
   "letter.way": "Way {number}",
   "letter.which": "Which way the letter tells",
   "letter.dear": "Dear {name},",
-  "letter.applicant": "applicant",
-  "letter.english": "The service writes letters in English.",
   "letter.review": "You can ask for a person to review this decision.",
   "letter.busy": "Writing the letter …",
   "letter.wait": "The letter is written as soon as there is an answer.",
