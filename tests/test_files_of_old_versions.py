@@ -33,7 +33,10 @@ CHANGED_VERDICTS: dict[tuple[str, str, int], tuple[str, str]] = {
 """Certificates that mean something else since: (version, name, number of earlier answers) to the verdict of today and the reason."""
 
 CHANGED_CHECKPOINTS: dict[tuple[str, str], str] = {("0.1.0", "network"): "holds answers to another question"}
-"""Its model's fingerprint depended on the processor. Checkpoints that are refused since: (version, name) to a part of the message that says so."""
+"""Checkpoints that are refused since: (version, name) to a part of the message that says so.
+
+That of the network: its model's fingerprint depended on the processor.
+"""
 
 
 @dataclass(frozen=True)

@@ -399,11 +399,15 @@ def test_a_checkpoint_of_another_question_model_or_data_is_refused(tmp_path: Pat
         {"distance": "l0"},
         {"count": 2},
         {"constraints": ["age stays"]},
-        {"time_limit": 3},
         {"target": "good"},
     ):
         with pytest.raises(mace.InvalidOption, match="another question"):
             EXPLAINER.explain_many(FRAME.head(3), checkpoint=path, **options)  # type: ignore[arg-type]
+    limited = tmp_path / "limited.jsonl"
+    EXPLAINER.explain_many(FRAME.head(3), checkpoint=limited, time_limit=3)
+    with pytest.raises(mace.InvalidOption, match="another question"):
+        EXPLAINER.explain_many(FRAME.head(3), checkpoint=limited)
+    assert len(EXPLAINER.explain_many(FRAME.head(3), checkpoint=path, time_limit=3)) == 3, "made without a limit"
     other = make_pipeline(
         mace.Encoder(GERMAN.space, ordinal="codes"), RandomForestClassifier(5, max_depth=4, random_state=1)
     ).fit(GERMAN.frame, GERMAN.labels)

@@ -49,6 +49,8 @@ class Checkpoint:
         self.path = Path(path)
         self._starts = array("q")
         head = {"kind": KIND, "version": VERSION, "question": digest(question)}
+        # Answers that were given all the time they took do for any limit.
+        self._unlimited = digest({**question, "time_limit": None})
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, OWNER_ONLY)
             if not stat.S_ISREG(os.fstat(self._file).st_mode):
@@ -90,10 +92,7 @@ class Checkpoint:
             raise InvalidOption(
                 f"checkpoint: {self.path} is not a checkpoint of version {VERSION}. Choose another file, or remove it."
             )
-        asked = head["question"]
-        if isinstance(kept := found.get("question"), dict) and kept.get("time_limit") is None:
-            asked = {**asked, "time_limit": None}  # answers that were given all the time they took do for any limit
-        if kept != asked:
+        if found.get("question") not in (head["question"], self._unlimited):
             raise InvalidOption(
                 f"checkpoint: {self.path} holds answers to another question: the model, the space, the target, the distance, the "
                 "constraints or a limit differ. Choose another file, or remove it."
