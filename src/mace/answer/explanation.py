@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
-from mace.answer.counterfactual import Counterfactual, real_dtype, restore, show_value
+from mace.answer.counterfactual import Counterfactual, real_dtype, show_value
 from mace.answer.plain import part, plain, scalars, status_of, texts
 from mace.answer.region import RecourseRegion
 from mace.answer.rounding import Unrounded
@@ -22,6 +22,7 @@ from mace.problem import NOT_PROVED, Status
 from mace.registry import resolve
 from mace.slips import ANSWERS, no_attribute
 from mace.space import FeatureSpace, Scalar
+from mace.space.features import restore
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -110,8 +111,7 @@ class Explanation(Sequence[Counterfactual]):
     outside: str = ""
     fixed: tuple[str, ...] = ()
 
-    def __setstate__(self, state: list[Any]) -> None:
-        restore(self, state)
+    __setstate__ = restore
 
     @property
     def lower_unrounded(self) -> float | None:
