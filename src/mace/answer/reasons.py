@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -16,11 +16,11 @@ from mace.answer.conflicts import Undecided
 from mace.answer.counterfactual import Counterfactual, show_value
 from mace.answer.driver import Driver
 from mace.answer.explanation import Explanation
-from mace.answer.region import Ends, RecourseRegion, Widening
+from mace.answer.listed import Listed
+from mace.answer.region import Ends, RecourseRegion, widened
 from mace.certify.certificate import Certificate
-from mace.constraints import Constraint, fixed
+from mace.constraints import fixed
 from mace.errors import InvalidOption, cut
-from mace.problem import LATE
 from mace.space import FeatureSpace, Integer, Real, Scalar
 from mace.space.features import is_missing
 
@@ -74,7 +74,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Reasons(Sequence[Reason]):
+class Reasons(Listed[Reason]):
     """The reasons of a decision.
 
     Attributes
@@ -107,18 +107,9 @@ class Reasons(Sequence[Reason]):
     space: FeatureSpace = field(repr=False)
     note: str = ""
 
-    def __len__(self) -> int:
-        return len(self.reasons)
-
-    @overload
-    def __getitem__(self, index: int) -> Reason: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Reason, ...]: ...
-    def __getitem__(self, index: int | slice) -> Reason | tuple[Reason, ...]:
-        return self.reasons[index]
-
-    def __iter__(self) -> Iterator[Reason]:
-        return iter(self.reasons)
+    @property
+    def _entries(self) -> tuple[Reason, ...]:
+        return self.reasons
 
     def __repr__(self) -> str:
         sets = cut("; ".join("+".join(each.features) or "none needed" for each in self), 120)
@@ -252,9 +243,12 @@ def reasons_of(
     try:
         while there is None and (names := search.next(smallest=smallest)) is not None:
             features = tuple(sorted(names, key=space.index))
-            widened = _widened(driver, features) if ranges and features else None
+            free = [name for name in space if name not in features]
+            around = (
+                widened(driver.problem, features, driver.find, driver.limits, free) if ranges and features else None
+            )
             witnesses = {name: search.witness(names, name) for name in features}
-            found.append(Reason(features, {name: at[name] for name in features}, widened, witnesses))
+            found.append(Reason(features, {name: at[name] for name in features}, around, witnesses))
             if len(found) == driver.question.count:
                 why = f"only {len(found)} were asked for"
                 break
@@ -279,28 +273,6 @@ def _escape(driver: Driver, kept: Names) -> tuple[Names, Counterfactual] | None:
     """Return the nearest row of the target that keeps the values of some features, with what it changes."""
     space, factual = driver.problem.space, driver.problem.factual
     return driver.nearest((fixed(*sorted(kept, key=space.index)).bind(space, factual),) if kept else ())
-
-
-def _widened(driver: Driver, features: tuple[str, ...]) -> RecourseRegion:
-    """Return ranges around the values of a reason that force the decision as they do."""
-    problem = driver.problem
-    space, factual = problem.space, problem.factual
-
-    def is_forced(constraints: list[Constraint]) -> bool:
-        conditions = tuple(constraint.bind(space, factual) for constraint in constraints)
-        found = driver.find(problem, conditions, driver.limits).bounds
-        if not found.is_infeasible and found.point is None and driver.limits.remaining() <= 0:
-            raise Undecided(LATE)
-        return found.is_infeasible
-
-    names = [name for name in features if factual[space.index(name)] is not None]
-    free = [name for name in space if name not in features]
-    widening = Widening(space, factual, names, is_forced, free)
-    try:
-        widening.run()
-    except Undecided:
-        return widening.region(complete=False)
-    return widening.region(complete=True)
 
 
 class ReasonSearch:

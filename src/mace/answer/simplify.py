@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from fractions import Fraction
 
 from mace.distances import PartsMetric
@@ -144,12 +143,10 @@ def made_round(problem: Problem, point: Point, steps: Mapping[str, float], limit
     if not units:
         return point
     near = {j: _multiples(problem, point, j, unit) for j, unit in units.items()}
-    quick = replace(problem, conditions=tuple(each for each in problem.conditions if not each.is_slow))
     tried = dict.fromkeys([*_some_outward(problem, point, near), *_balanced(problem, point, near)])
+    quick = problem.quick
     rows = [row for row in tried if row != problem.factual and quick.is_plausible(row)]
-    said = problem.ask(rows) if rows else []
-    reached = [row for row, outcome in zip(rows, said, strict=True) if problem.goal.accepts(outcome)]
-    found = next((row for row in sorted(reached, key=problem.distance) if problem.is_valid(row)), None)
+    found = next(filter(problem.is_valid, sorted(problem.reaching(rows), key=problem.distance)), None)
     return shortened(problem, point, steps, limits) if found is None else found
 
 

@@ -45,11 +45,9 @@ class Joined(TreeEnsemble):
 
 def joined(problem: Problem) -> Problem:
     """Return a problem over tree ensembles with its isolation forests in the ensemble rather than among the conditions."""
-    usual = [condition for condition in problem.conditions if isinstance(condition, Usual)]
+    usual, made = problem.apart(Usual)
     if not usual or not isinstance(problem.form, TreeEnsemble):
         return problem
-    rest = tuple(condition for condition in problem.conditions if not isinstance(condition, Usual))
-    made = replace(problem, conditions=rest)
     for condition in usual:
         made = _with(made, condition)
     return made

@@ -101,17 +101,16 @@ def _beside(form: Network, every: Sequence[Moves]) -> Network:
     biases: list[Floats] = []
     slopes: list[Floats] = []
     sizes: list[Floats] = []
-    own_sizes = form.sizes if form.sizes is not None else tuple(np.abs(bias) for bias in form.biases)
     for layer, (weight, bias) in enumerate(zip(form.weights, form.biases, strict=True)):
         if layer == 0:
             columns = [_columns(form, moves) for moves in every]
             weights.append(np.vstack([weight * stays for _, stays in columns]))
             biases.append(np.concatenate([bias + weight @ add for add, _ in columns]))
-            sizes.append(np.concatenate([own_sizes[0] + np.abs(weight) @ np.abs(add) for add, _ in columns]))
+            sizes.append(np.concatenate([form.magnitudes[0] + np.abs(weight) @ np.abs(add) for add, _ in columns]))
         else:
             weights.append(np.asarray(np.kron(np.eye(len(every)), weight), dtype=np.float64))
             biases.append(np.tile(bias, len(every)))
-            sizes.append(np.tile(own_sizes[layer], len(every)))
+            sizes.append(np.tile(form.magnitudes[layer], len(every)))
         if layer < len(form.slopes):
             slopes.append(np.tile(form.slopes[layer], len(every)))
     return replace(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -96,10 +96,10 @@ def _robust_lane(solver: str, problem: Problem) -> Lane:
         raise InvalidOption(
             "robust() is proved of every row around an answer, and a search that only asks the model proves nothing. Leave robust() out."
         )
-    if sum(isinstance(each, RobustCondition) for each in problem.conditions) > 1:
+    noisy, rest = problem.apart(RobustCondition)
+    if len(noisy) > 1:
         raise InvalidOption("robust() is given twice; put all noise into one.")
-    others = tuple(condition for condition in problem.conditions if not isinstance(condition, RobustCondition))
-    lane = choose(solver, replace(problem, conditions=others))
+    lane = choose(solver, rest)
     solve = partial(robust.solve, choose=lambda asked: choose(solver, asked).solve, lane=lane.name)
     return Lane(lane.name, solve, f"{lane.why}; the box around each answer proved by the same", lane.preparing)
 

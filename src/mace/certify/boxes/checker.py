@@ -50,12 +50,11 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
 
 def _about_forest(problem: Problem, number: object) -> Problem:
     """Return the question for the nearest row that one of the isolation forests calls usual: there is no nearer counterfactual."""
-    forests = [condition for condition in problem.conditions if isinstance(condition, Usual)]
+    forests, rest = problem.apart(Usual)
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(forests):
         raise Refuted(f"evidence.boxes: there is no isolation forest {number!r:.40}")
     reading = forests[number].reading
-    rest = tuple(condition for condition in problem.conditions if not isinstance(condition, Usual))
-    return replace(problem, form=reading.form, ask=reading.ask, goal=USUAL, conditions=rest)
+    return replace(rest, form=reading.form, ask=reading.ask, goal=USUAL)
 
 
 # ---- boxes

@@ -28,11 +28,10 @@ from mace.space import Categorical, Point, Real, Value
 
 def without_noise(problem: Problem) -> tuple[Problem, RobustCondition | None]:
     """Return a problem without its condition on noise, and that; raise where there are several."""
-    noisy = [condition for condition in problem.conditions if isinstance(condition, RobustCondition)]
+    noisy, rest = problem.apart(RobustCondition)
     if len(noisy) > 1:
         raise Unchecked("robust() is given twice")
-    rest = tuple(condition for condition in problem.conditions if not isinstance(condition, RobustCondition))
-    return replace(problem, conditions=rest), noisy[0] if noisy else None
+    return rest, noisy[0] if noisy else None
 
 
 # ---- the box around an answer

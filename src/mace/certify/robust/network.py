@@ -217,7 +217,6 @@ def _moved(point: Point, moves: Moves, features: Sequence[object]) -> Point:
 def _stacked(form: Network, every: Sequence[Moves], problem: Problem) -> tuple[Network, Fraction]:
     """Return the copies of a network as one; and by how much a margin of a copy may differ from that of the network at the moved row."""
     count = len(every)
-    sizes = form.sizes if form.sizes is not None else tuple(np.abs(bias) for bias in form.biases)
     copies = [_first_layer(form, moves, problem) for moves in every]
     weights = [np.vstack([copy.weight for copy in copies])]
     weights += [np.asarray(np.kron(np.eye(count), weight), dtype=np.float64) for weight in form.weights[1:]]
@@ -227,8 +226,8 @@ def _stacked(form: Network, every: Sequence[Moves], problem: Problem) -> tuple[N
         biases=(np.concatenate([copy.bias for copy in copies]), *(np.tile(bias, count) for bias in form.biases[1:])),
         slopes=tuple(np.tile(slope, count) for slope in form.slopes),
         sizes=(
-            np.concatenate([sizes[0] + copy.size for copy in copies]),
-            *(np.tile(size, count) for size in sizes[1:]),
+            np.concatenate([form.magnitudes[0] + copy.size for copy in copies]),
+            *(np.tile(size, count) for size in form.magnitudes[1:]),
         ),
         link="none",
     )

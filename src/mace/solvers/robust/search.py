@@ -56,8 +56,7 @@ NO_PROOF = "the search rests on boxes of refused rows or on a target that is rea
 @timed
 def solve(problem: Problem, limits: Limits, choose: Choose, lane: str) -> Bounds:
     """Find the nearest robust counterfactual, with a lane that takes the problem without noise."""
-    noise = next(each for each in problem.conditions if isinstance(each, RobustCondition))
-    rest = replace(problem, conditions=tuple(each for each in problem.conditions if each is not noise))
+    (noise,), rest = problem.apart(RobustCondition)
     if isinstance(problem.form, TreeEnsemble):
         with suppress(NoCopies):
             return RobustTreeSearch(rest, noise, limits, choose, narrows=lane == "trees").run()
