@@ -118,7 +118,7 @@ class Explanation(Sequence[Counterfactual]):
         """Proved: no row nearer than this reaches the target, round or not.
 
         Where answers are round this is another question, which is asked when it is first wanted, under the same time limit; ``None``
-        where that was in another process, or before the explanation was written down.
+        where the explanation comes from another process or from a file.
         """
         return self.lower if self._unrounded is None else self._unrounded.lower()
 
@@ -152,7 +152,7 @@ class Explanation(Sequence[Counterfactual]):
     def with_round_values(
         self, steps: Mapping[str, float], *, changes: bool, next_to: bool, certificate: Certificate | None
     ) -> Explanation:
-        """Return the explanation whose answers were made round one by one: their bounds are about such rows, its own was about all.
+        """Return the explanation of answers that were made round one by one: its bound becomes theirs, which is about round rows only.
 
         ``certificate`` is that of its own bound, if there is any.
         """
@@ -171,7 +171,7 @@ class Explanation(Sequence[Counterfactual]):
     def of_outside(
         self, said: str, widen: Callable[..., RecourseRegion], unrounded: Callable[[], float]
     ) -> Explanation:
-        """Return the explanation of a row that was let into the space, which says so.
+        """Return the explanation of a row from outside the space, with ``said`` as its note.
 
         What it asks for later is asked through ``widen`` and ``unrounded``, so that the model as read for this row alone need not be kept.
         """

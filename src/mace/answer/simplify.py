@@ -121,7 +121,7 @@ def _is_free(problem: Problem, point: Point, j: int) -> bool:
 
 
 BALANCES = (0.0, *(0.05 * 1.35**k for k in range(24)))
-"""By how many times the least difference between two multiples rows may be farther than the nearest one."""
+"""How much farther than the nearest row a round one may be, in units of the least difference between two neighbouring multiples."""
 
 
 def is_round(space: FeatureSpace, steps: Mapping[str, float], factual: Point, point: Point) -> bool:
@@ -163,8 +163,8 @@ def _some_outward(problem: Problem, point: Point, near: Mapping[int, list[Value]
 def _balanced(problem: Problem, point: Point, near: Mapping[int, list[Value]]) -> Iterator[Point]:
     """Yield rows of which some numbers cost a little more than those of a point and others a little less, so that the sums are alike.
 
-    At the nearest row of a smooth distance, such as l2, all that is as far as it lies about as far in the goal. Numbers whose multiples
-    cost the most come first; those after them make up for what is left.
+    Around the nearest row of a smooth distance, such as l2, rows that are equally far reach about equally far into the goal. Numbers whose
+    multiples cost the most come first; those after them make up for what is left.
     """
     if problem.metric.power != 2 or not near:
         return

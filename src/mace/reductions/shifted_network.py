@@ -39,8 +39,7 @@ def shifted(problem: Problem, moves: Sequence[Moves], room: Fraction = Fraction(
 
     A goal of several alternatives makes one of each choice of them for the copies: few copies only then.
 
-    A value is moved in floats: the result is off by a rounding, and the network with it by what its weights make of that, which widens
-    the goal.
+    A value is moved in floats and so rounded; what the network's weights make of that rounding widens the goal.
     """
     every = list(dict.fromkeys(moves))
     if not room and all(move == STAY for each in every for move in each):
@@ -125,7 +124,7 @@ def _columns(form: Network, moves: Moves) -> tuple[Floats, Floats]:
 
 
 def _shift_rounding(form: Network, wide: tuple[tuple[Fraction, Fraction], ...]) -> Fraction:
-    """Bound how far a margin may be off because inputs and biases were shifted in floats: two scores, and a safety factor of 2."""
+    """Bound how far a margin, of two scores, may be off because inputs and biases were shifted in floats; with a safety factor of 2."""
     ends = [(Fraction(0), Fraction(0)) if column.table is not None else wide[column.feature] for column in form.columns]
     largest = np.array([float(max(abs(low), abs(high))) for low, high in ends])
     features = list(form.space.values())
