@@ -27,7 +27,7 @@ Each must be convinced that no plausible point at a distance below ``lower`` (at
 target by the real model, or raise :class:`Refuted` or :class:`Unchecked`.
 """
 
-ALONE = ("curves", "enumerate", "smt", "milp")
+NOT_OF_BOXES = ("curves", "enumerate", "smt", "milp")
 """Kinds of ours that prove no box of many: checking one of them may take as long as a whole certificate may."""
 
 
@@ -43,7 +43,7 @@ def check_lane(problem: Problem, lower: Fraction | None, evidence: dict[str, Any
 
 def check_box(number: int, problem: Problem, lower: Fraction | None, proof: dict[str, Any]) -> None:
     """Have the proof of one of many boxes checked, by its number; ``problem`` is about the rows of that box."""
-    if proof["lane"] in ALONE:
+    if proof["lane"] in NOT_OF_BOXES:
         raise Unchecked(f"box {number} has a proof of the lane {proof['lane']!r}, which proves no boxes")
     try:
         check_lane(problem, lower, proof, silent)
