@@ -20,6 +20,7 @@ from mace.forms import (
     Outcomes,
     TreeEnsemble,
     UnreadForm,
+    divisor,
 )
 from mace.models.reading import Ask, Reading
 from mace.slips import about_target
@@ -321,7 +322,7 @@ def _interval(target: Between, reading: Reading) -> tuple[Goal, Ask]:
             f"{reading.family} reports no number that a bound can be put on here. Ask for a label, or None for any other outcome."
         )
     if form.is_regressor:
-        scale = Fraction(len(form.roots)) if isinstance(form, TreeEnsemble) and form.link == "mean" else Fraction(1)
+        scale = Fraction(divisor(form))
         return Interval(
             low, high, 0, _times(low, scale), _times(high, scale), slack=_division_slack(form, high, low)
         ), reading.ask

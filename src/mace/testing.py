@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mace.errors import InvalidOption
-from mace.forms import Composite, Interval, Network, ObliqueTrees, Outcomes, TreeEnsemble, clearance
+from mace.forms import Composite, Interval, Network, ObliqueTrees, Outcomes, TreeEnsemble, clearance, divisor
 from mace.forms.form import box_at
 from mace.models import Reading, read
 from mace.space import FeatureSpace, Integer, Point, Real, Value
@@ -132,7 +132,7 @@ def _agrees(
     form = form.trees if isinstance(form, ObliqueTrees) else form
     row = form.space.values_of(point)
     if form.is_regressor:
-        scale = len(form.roots) if isinstance(form, TreeEnsemble) and form.link == "mean" else 1
+        scale = divisor(form)
         slack = _rounding(form, point) + 4 * form.unit * abs(scores[0])
         assert abs(scores[0] - outcome * scale) <= slack, (
             f"{reading.family} predicts {float(outcome)!r} for {row}, the form {float(scores[0] / scale)!r}"

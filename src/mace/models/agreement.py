@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.forms import Composite, Curved, Form, Network, ObliqueTrees, Scored, TreeEnsemble, Voting, Weighted
+from mace.forms import Composite, Curved, Form, Network, ObliqueTrees, Scored, TreeEnsemble, Voting, Weighted, divisor
 from mace.forms.polyline import sigmoid
 from mace.forms.scoring import column_values
 from mace.space import Point
@@ -60,7 +60,7 @@ def float_scores(form: Network | TreeEnsemble, points: Sequence[Point]) -> NDArr
 
 def _fits(form: Network | TreeEnsemble, score: NDArray[np.float64], outcome: Fraction) -> bool:
     if form.is_regressor:
-        number = score[0] / len(form.roots) if isinstance(form, TreeEnsemble) and form.link == "mean" else score[0]
+        number = score[0] / divisor(form)
         return bool(abs(number - outcome) <= WITHIN_ROUNDING * (1 + abs(number)))
     return predicted(form, score) == outcome
 
@@ -95,8 +95,7 @@ def _fits_about(form: Composite, sums: NDArray[np.float64], outcome: Fraction) -
 def _fits_exactly(form: Composite | ObliqueTrees, point: Point, outcome: Fraction) -> bool:
     if not form.is_regressor:
         return form.predicted(point) == outcome
-    trees = form.trees if isinstance(form, ObliqueTrees) else None
-    number = form.exact_scores(point)[0] / (len(trees.roots) if trees is not None and trees.link == "mean" else 1)
+    number = form.exact_scores(point)[0] / divisor(form.trees if isinstance(form, ObliqueTrees) else form)
     return abs(number - outcome) <= WITHIN_ROUNDING * (1 + abs(number))
 
 

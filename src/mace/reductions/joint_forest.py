@@ -65,7 +65,7 @@ def _with(problem: Problem, condition: Usual) -> Problem:
         said = zip(ask(points), other_ask(points), strict=True)
         return [Fraction(goal.accepts(first) and USUAL.accepts(second)) for first, second in said]
 
-    alternatives = goal.alternatives(form.outputs, ties_last=form.ties_last)
+    alternatives = form.alternatives(goal)
     both = Stated(tuple((*margins, margin) for margins in alternatives), goal.slack, goal)
     return replace(problem, form=_join(form, other), ask=ask_both, goal=both)
 
