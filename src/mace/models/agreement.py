@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mace.forms import Composite, Curved, Form, Network, ObliqueTrees, Scored, TreeEnsemble, Voting, Weighted, divisor
 from mace.forms.polyline import sigmoid
 from mace.forms.scoring import column_values
+from mace.forms.sets import base_of, members_of, unpacked
 from mace.space import Point
 
 WITHIN_ROUNDING = 1e-4
@@ -26,6 +27,9 @@ def agrees(form: Form, points: Sequence[Point], outcomes: Sequence[Fraction]) ->
 
     True is a strong hint and no proof. False may be a matter of rounding, at a boundary between two outcomes.
     """
+    if members := members_of(form):
+        said = zip(*(unpacked(outcome, base_of(form), len(members)) for outcome in outcomes), strict=True)
+        return all(agrees(member, points, own) for member, own in zip(members, said, strict=False))
     if isinstance(form, Network | TreeEnsemble):
         return all(map(_fits, [form] * len(points), float_scores(form, points), outcomes))
     if isinstance(form, Composite):
