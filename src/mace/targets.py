@@ -294,7 +294,7 @@ def _agreed(target: object, reading: Reading, current: Fraction) -> tuple[Goal, 
         stated: Alternatives = ()
     elif ways(reading.form, goals, reading.at_least) > MOST_WAYS:
         raise InvalidTarget(
-            f"{reading.family} reach this target in more than {MOST_WAYS:,} ways. Ask for one label, or for all models, or for fewer of them."
+            f"{reading.family} reach this target in more than {MOST_WAYS:,} ways. Ask for one label, or of all models."
         )
     else:
         stated = agreement(reading.form, goals, reading.at_least)

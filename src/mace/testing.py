@@ -87,10 +87,17 @@ def check_model(
     """
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise InvalidOption(f"count={count!r}; it must be a whole number of at least 1.")
-    reading = read(model, space)
+    reading, given = read(model, space), [space.point(row) for row in _each(rows)]
+    each = [_checked(one, space, given, count, seed) for one in reading.members or [reading]]
+    sums = [sum(numbers) for numbers in zip(*((one.rows, one.decided, one.thresholds) for one in each), strict=True)]
+    return Conformance(reading.family, *sums)
+
+
+def _checked(reading: Reading, space: FeatureSpace, given: Sequence[Point], count: int, seed: int) -> Conformance:
+    """Compare one model with its form."""
     form = reading.form
     rng = np.random.default_rng(seed)
-    points = [space.point(row) for row in _each(rows)]
+    points = list(given)
     points += [_random(space, rng, corner=False) for _ in range(count)]
     points += [_random(space, rng, corner=True) for _ in range(count // 3)]
     if isinstance(form, TreeEnsemble):

@@ -15,5 +15,5 @@ def finite(seed: int) -> tuple[str, str | None]:
 
 
 if __name__ == "__main__":
-    about = "nearest rows that all, or so many, models of a set accept, on finite spaces: asked of every model about every row; certificates checked and forged"
+    about = "nearest rows that all, or so many, models accept: every model asked about every row; certificates checked and forged"
     sys.exit(run("sets", about, {"finite": Group(1000, 80_000, finite)}))

@@ -95,7 +95,7 @@ def random_set(seed: int) -> SetCase:
         codes[:classes] = np.arange(classes)
         labels = np.array(["maybe", "no", "yes"] if rng.random() < 0.5 else [0, 1, 2])[codes]
     names = rng.choice(list(KINDS[kind]), int(rng.integers(2, 5)))
-    models = [_fitted(rng, KINDS[kind][name], space, frame, labels) for name in names]
+    models = [_fitted(rng, KINDS[kind][name], space, frame, labels, is_whole=not k) for k, name in enumerate(names)]
     known = None if kind == "numbers" else models[0].classes_.tolist()
     question = {
         "target": _target(rng, models, known, score),
@@ -106,10 +106,12 @@ def random_set(seed: int) -> SetCase:
     return SetCase(kind, models, int(rng.integers(1, len(models) + 1)), space, row, question)
 
 
-def _fitted(rng: np.random.Generator, make: Make, space: mace.FeatureSpace, frame: Any, labels: Any) -> Any:
-    """Return a model fitted on a bootstrap, behind an encoder of its own, sometimes on some of the features only."""
+def _fitted(
+    rng: np.random.Generator, make: Make, space: mace.FeatureSpace, frame: Any, labels: Any, *, is_whole: bool
+) -> Any:
+    """Return a model fitted on a bootstrap, behind an encoder of its own; unless ``is_whole``, sometimes on some of the features only."""
     kept = list(space)
-    if len(kept) > 1 and rng.random() < 0.2:
+    if len(kept) > 1 and not is_whole and rng.random() < 0.2:
         kept.remove(str(rng.choice(kept)))
     encoder = mace.Encoder(
         space.without(*(name for name in space if name not in kept)) if len(kept) < len(space) else space,

@@ -149,8 +149,8 @@ def read_set(model: Any, space: FeatureSpace, read: Read) -> Reading:
     for name, member in zip(models.names, members, strict=True):
         if (member.classes, member.is_regressor) != (first.classes, first.is_regressor):
             raise UnsupportedModel(
-                f"model {name!r} of the set predicts {_said(member)}, and model {models.names[0]!r} {_said(first)}: nothing can be asked of "
-                "both. Fit all with the same labels."
+                f"model {name!r} of the set predicts {_said(member)}, and model {models.names[0]!r} {_said(first)}. "
+                "Fit all with the same labels."
             )
     form = _form(space, members, models.names)
     base = NUMBERS if first.classes is None else max(2, len(first.classes))
