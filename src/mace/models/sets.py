@@ -112,7 +112,9 @@ def as_model_set(model: Any) -> ModelSet:
 
 def how_many(at_least: int, models: int) -> str:
     """Return a number of models of a set, in words."""
-    return f"all {models}" if at_least == models else f"{at_least} of {models}"
+    if at_least == models:
+        return "both" if models == 2 else "the" if models == 1 else f"all {models}"
+    return f"{at_least} of {models}"
 
 
 def read_set(model: Any, space: FeatureSpace, read: Read) -> Reading:
