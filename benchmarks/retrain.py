@@ -41,6 +41,7 @@ MEASURED = RESULTS / "retrain.jsonl"
 WANTED = {"adult": 1, "german": "good"}
 MARGINS = (0.6, 0.7)
 SIZES = (3, 5, 10)
+ONE = "one model"
 WINDOW = 0.6
 """The share of the training people, by age, of which a model knows in the shifted splits."""
 MOST_TRAINED = 6000
@@ -81,7 +82,7 @@ def ways(
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield each way of asking: its name, the explainer, and the target."""
     alone = mace.Explainer(today, space)
-    yield "one model", alone, wanted
+    yield ONE, alone, wanted
     for margin in MARGINS:
         yield f"P >= {margin}", alone, mace.at_least(margin, wanted)
     others = list(mace.bootstrap(clone(today), frame, labels, max(SIZES) - 1, random_state=0))
@@ -106,7 +107,7 @@ def back_test(data_name: str, name: str, way: str, rows: int, refits: int, limit
         ]
         seconds[asked] = time.process_time() - begun
     everybody = [k for k in range(len(refused)) if all(len(each[k]) for each in found.values())]
-    near = np.mean([found["one model"][k][0].distance for k in everybody])
+    near = np.mean([found[ONE][k][0].distance for k in everybody])
     for asked, answers in found.items():
         table = data.space.frame_of([data.space.point(answer[0].values) for answer in answers if answer])
         survived = np.array([model.predict(table) == wanted for model in later])
@@ -186,22 +187,19 @@ def draw(records: list[dict[str, Any]]) -> None:
         for colour, model in zip(
             ("#0072b2", "#d55e00"), dict.fromkeys(record["model"] for record in mine), strict=False
         ):
-            for style, label, kinds in (("o-", "sets", ("one", "models")), ("s--", "margin", ("one", "P >="))):
+            for style, label, kind, place in (
+                ("o-", "sets of", "models", (-3, 5)),
+                ("s--", "P at least", "P >=", (2, -9)),
+            ):
                 line = [
-                    record
-                    for record in mine
-                    if record["model"] == model and any(kind in record["asked"] for kind in kinds)
+                    each for each in mine if each["model"] == model and (kind in each["asked"] or each["asked"] == ONE)
                 ]
                 xs, ys = [record["cost"] for record in line], [record["survival"] for record in line]
-                axis.plot(xs, ys, style, color=colour, ms=4, label=f"{model}: {label}")
-                for record in line:
-                    axis.annotate(
-                        record["asked"],
-                        (record["cost"], record["survival"]),
-                        (4, -9),
-                        textcoords="offset points",
-                        fontsize=6,
-                    )
+                axis.plot(xs, ys, style, color=colour, ms=4, label=f"{model}: {label} ...")
+                for record in line[1:]:
+                    number = record["asked"].removesuffix(" models").removeprefix("P >= ")
+                    at = record["cost"], record["survival"]
+                    axis.annotate(number, at, place, textcoords="offset points", fontsize=7, color=colour)
         axis.set_title(f"{data}, {refits}", fontsize=9)
         axis.set_xlabel("distance, nearest of one model = 1")
         axis.grid(alpha=0.3)
