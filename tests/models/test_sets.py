@@ -290,8 +290,8 @@ def test_every_class_is_drawn() -> None:
 
 
 def test_networks_of_other_depths_beside_each_other_keep_their_scores() -> None:
-    from mace.forms.sets import as_set
     from mace.models import read
+    from mace.models.ensembles.beside import as_set
 
     recipes = [
         LogisticRegression(),
