@@ -130,7 +130,7 @@ def _of_members(members: Sequence[Member], goals: Sequence[Goal]) -> list[Altern
     return [
         tuple(
             tuple(replace(margin.moved(begin), slack=margin.slack + goal.slack) for margin in margins)
-            for margins in goal.alternatives(outputs_of(member), ties_last=getattr(member, "ties_last", False))
+            for margins in member.alternatives(goal)
         )
         for member, goal, begin in zip(members, goals, begins, strict=False)
     ]
