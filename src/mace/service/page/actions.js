@@ -58,7 +58,7 @@ export async function pick(number) {
   state.asking?.controller.abort();
   try {
     const person = await api.readPerson(number);
-    const fresh = { rules: startingRules(), open: new Set(), answer: null, asked: "", asking: null, tab: "ways", way: 0, atLeast: null };
+    const fresh = { rules: startingRules(), open: new Set(), answer: null, asked: "", added: "", refused: "", asking: null, tab: "ways", way: 0, atLeast: null };
     update({ person, values: { ...person.row }, now: person, target: state.model.target, ...fresh, ...forgotten(), trouble: null, seconds: state.model.limits.default_time_limit });
     if (!person.error) await find();
   } catch (error) {
@@ -81,16 +81,28 @@ export async function find({ seconds = null } = {}) {
   try {
     const answer = await api.explain(question(), (heard) => hear(asking, heard), controller.signal);
     if (state.asking !== asking) return;
-    update({ answer, asked, asking: null, way: 0, ...forgotten() });
+    update({ answer, asked, added: "", asking: null, way: 0, ...forgotten() });
     remember(answer);
     say(spoken(answer));
     if (state.tab === "whatif") import("./parts/whatif.js").then((part) => part.tryWay(0));
   } catch (error) {
     if (state.asking === asking) update({ asking: null });
-    fail(error, find);
+    if (error.kind === "InvalidConstraint" && state.added) takeBack(error);
+    else fail(error, find);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** A rule that was just added cannot be read: it goes back to its field, with what is wrong with it. */
+function takeBack(error) {
+  const text = state.added;
+  state.rules.others = state.rules.others.filter((rule) => rule.text !== text);
+  update({ added: "", refused: error.message });
+  const field = document.querySelector("#add-rule");
+  if (field) field.value = text;
+  setTimeout(() => document.querySelector(".refused")?.scrollIntoView({ block: "nearest" }));
+  if (state.asked !== fingerprint()) find();
 }
 
 function hear(asking, { lower, upper, number = 1 }) {
@@ -116,10 +128,10 @@ function spoken(answer) {
 let resting = null;
 
 /** A rule or a value was changed: draw, and ask again at once where that is quick. */
-export function changed() {
-  update({ trouble: null });
+export function changed({ added = "" } = {}) {
+  update({ trouble: null, refused: "", added });
   clearTimeout(resting);
-  const isQuick = !state.answer || state.answer.seconds < PATIENCE;
+  const isQuick = !state.answer || state.answer.seconds < PATIENCE || added;
   if (isQuick) resting = setTimeout(() => state.asked !== fingerprint() && find(), REST);
 }
 

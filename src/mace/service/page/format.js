@@ -12,15 +12,21 @@ function named(kind) {
   return (names[language] ?? names.en ?? names)[kind] ?? {};
 }
 
+/** Return what the space says that people call something: outcomes, or the levels of a feature. */
+const wording = (kind) => state.model?.space?.wording?.[kind] ?? {};
+
 /** Return the feature of the model with that name. */
 export function featureOf(name) {
   return state.model.features.find((feature) => feature.name === name);
 }
 
-/** Return the name of a feature for people. */
-export function labelOf(name) {
+/** Return the name of a feature for people, with the places where a long word may break. */
+export function softLabelOf(name) {
   return named("features")[name]?.label ?? featureOf(name)?.title ?? capital(name.replaceAll("_", " "));
 }
+
+/** Return the name of a feature for people. */
+export const labelOf = (name) => softLabelOf(name).replaceAll("\u00ad", "");
 
 /** Return which group of features one belongs to: its key, for people its title. */
 export function groupOf(name) {
@@ -37,10 +43,11 @@ export function groupTitle(key) {
 /** Return the words of a class: its name, the name within a sentence, "to ..." and whether it is welcome. */
 export function classWords(label) {
   const given = named("classes")[label] ?? {};
-  const quoted = t("class.quoted", { label: String(label) });
+  const known = wording("outcomes")[String(label)];
+  const quoted = known ?? t("class.quoted", { label: String(label) });
   const isGoal = String(label) === String(state.model?.target);
   return {
-    name: given.name ?? String(label),
+    name: given.name ?? capital(known ?? String(label)),
     small: given.small ?? quoted,
     goal: given.goal ?? t("class.goal", { label: quoted }),
     tone: given.tone ?? (isGoal ? "yes" : "no"),
@@ -74,12 +81,15 @@ export function number(value, digits = null) {
 export function valueOf(name, value) {
   if (value === null || value === undefined) return t("missing");
   const feature = featureOf(name);
-  if (feature?.levels) return named("levels")[name]?.[value] ?? capital(String(value));
-  if (feature?.kind === "date") return dates.format(new Date(value));
+  if (feature?.levels) return named("levels")[name]?.[value] ?? capital(wording("levels")[name]?.[value] ?? String(value));
+  if (feature?.kind === "date") return dateOf(value);
   return withUnit(name, number(value));
 }
 
-function withUnit(name, text) {
+/** Return a day, written as in 2026-02-28, for people. */
+export const dateOf = (text) => dates.format(new Date(text));
+
+export function withUnit(name, text) {
   const { before = "", unit = featureOf(name)?.unit ?? "" } = named("features")[name] ?? {};
   return [before, text, unit].filter(Boolean).join("\u00a0");
 }

@@ -107,9 +107,14 @@ export function blamed(explanation) {
   const sent = rulesInForce();
   return explanation.conflict_rules.map(({ text, from, number }) => {
     if (from === "request" && sent[number]) return sent[number];
-    const simple = readSimple(text);
-    return { text, words: simple ? t(`rule.${simple.verb}`, { label: simple.names.map(labelOf).join(", "), count: simple.names.length }) : ruleName(text), loosen: null };
+    return { text, words: ruleWords(text), loosen: null };
   });
+}
+
+/** Return a rule of the service in words, where it is a simple one. */
+export function ruleWords(text) {
+  const simple = readSimple(text);
+  return simple ? t(`rule.${simple.verb}`, { label: simple.names.map(labelOf).join(", "), count: simple.names.length }) : ruleName(text);
 }
 
 /** Return the rules of single features that a row breaks, in words; `broken` are the texts that the service found, where it looked. */

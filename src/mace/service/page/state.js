@@ -19,6 +19,8 @@ export const state = {
   asking: null,
   answer: null,
   asked: "",
+  added: "",
+  refused: "",
   tab: "ways",
   way: 0,
   regions: new Map(),

@@ -89,7 +89,7 @@ function row(person) {
 
 function scoreBar(person) {
   const isShare = person.score >= 0 && person.score <= 1;
-  return [isShare && h("span.spark", { "aria-hidden": "true", vars: { "--score": person.score, "--line": state.model.threshold ?? 0 }, class: person.reached ? "yes" : "no" }), isShare ? points(person.score) : person.score.toPrecision(4)];
+  return [isShare && h("span.spark", { "aria-hidden": "true", vars: { "--score": person.score, "--line": state.model.threshold ?? 0 }, class: person.reached ? "yes" : "no" }), h("span.points", {}, isShare ? points(person.score) : person.score.toPrecision(4))];
 }
 
 /** The people as a table. */
