@@ -139,8 +139,7 @@ def _labels(frame: pd.DataFrame, group: str) -> list[str]:
         values[frame[group].notna()] = _bands(known.to_numpy(float))
     if values.nunique() > MOST_GROUPS:
         raise InvalidOption(
-            f"groups: {group!r} has {values.nunique()} values; at most {MOST_GROUPS}. "
-            "Put them into classes first."
+            f"groups: {group!r} has {values.nunique()} values; at most {MOST_GROUPS}. Put them into classes first."
         )
     return [str(value) for value in values]
 

@@ -16,7 +16,7 @@ const PEOPLE_AT_ONCE = 100;
 export async function start() {
   try {
     const model = await api.readModel();
-    update({ model, target: model.target, trouble: null });
+    update({ model, ...model.wish, trouble: null });
     document.title = `${modelName()} · MACE`;
     await readPeople();
     const first = state.people.list.find((person) => person.reached === false) ?? state.people.list[0];
@@ -58,8 +58,8 @@ export async function pick(number) {
   state.asking?.controller.abort();
   try {
     const person = await api.readPerson(number);
-    const fresh = { rules: startingRules(), open: new Set(), answer: null, asked: "", added: "", refused: "", asking: null, tab: "ways", way: 0, atLeast: null };
-    update({ person, values: { ...person.row }, now: person, target: state.model.target, ...fresh, ...forgotten(), trouble: null, seconds: state.model.limits.default_time_limit });
+    const fresh = { rules: startingRules(), open: new Set(), answer: null, asked: "", added: "", refused: "", asking: null, tab: "ways", way: 0 };
+    update({ person, values: { ...person.row }, now: person, ...state.model.wish, ...fresh, ...forgotten(), trouble: null, seconds: state.model.limits.default_time_limit });
     if (!person.error) await find();
   } catch (error) {
     fail(error, () => pick(number));

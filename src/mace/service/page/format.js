@@ -40,15 +40,39 @@ export function groupTitle(key) {
   return named("groups")[key] ?? (key ? capital(key) : t("person.all"));
 }
 
+/** Whether the model predicts numbers. */
+export const isNumeric = () => state.model.classes === null;
+
+/** Whether a score, or a number, is wanted rather than a decision alone. */
+export const hasBounds = () => state.atLeast !== null || state.atMost !== null;
+
+/** Return the bounds that are wanted, in words. */
+export function boundsWords() {
+  const { atLeast, atMost } = state;
+  const shown = (value) => (isNumeric() ? number(value) : points(value));
+  if (atMost === null) return t("bound.least", { low: shown(atLeast) });
+  if (atLeast === null) return t("bound.most", { high: shown(atMost) });
+  return t("range.chip", { low: shown(atLeast), high: shown(atMost) });
+}
+
+/** Return the words of a number that was predicted. */
+function numberWords(value) {
+  const isGoal = (state.atLeast === null || value >= state.atLeast) && (state.atMost === null || value <= state.atMost);
+  const name = number(Number(value.toPrecision(6)));
+  return { name, small: name, goal: goalWords(), tone: isGoal ? "yes" : "no" };
+}
+
 /** Return the words of a class: its name, the name within a sentence, "to ..." and whether it is welcome. */
 export function classWords(label) {
+  if (typeof label === "number" && isNumeric()) return numberWords(label);
+  if (label === null) return { name: t("class.any"), small: t("class.any"), goal: t("class.goal", { label: t("class.any") }), tone: "no" };
   const given = named("classes")[label] ?? {};
   const known = wording("outcomes")[String(label)];
-  const quoted = known ?? t("class.quoted", { label: String(label) });
-  const isGoal = String(label) === String(state.model?.target);
+  const quoted = t("class.quoted", { label: known ?? String(label) });
+  const isGoal = String(label) === String(state.model?.wish.target);
   return {
     name: given.name ?? capital(known ?? String(label)),
-    small: given.small ?? quoted,
+    small: given.small ?? known ?? quoted,
     goal: given.goal ?? t("class.goal", { label: quoted }),
     tone: given.tone ?? (isGoal ? "yes" : "no"),
   };
@@ -56,7 +80,7 @@ export function classWords(label) {
 
 /** Return what the goal is called: "to approval", or the score that was asked for. */
 export function goalWords() {
-  if (state.atLeast !== null) return t("goal.score", { score: points(state.atLeast) });
+  if (hasBounds()) return t(isNumeric() ? "goal.number" : "goal.score", { score: boundsWords() });
   return classWords(state.target).goal;
 }
 

@@ -1,6 +1,6 @@
 /* From what may change to a question of the service, and back from its rules to words and buttons. */
 
-import { featureOf, labelOf, ruleName, valueOf } from "./format.js";
+import { featureOf, hasBounds, isNumeric, labelOf, ruleName, valueOf } from "./format.js";
 import { t } from "./i18n.js";
 import { state } from "./state.js";
 
@@ -82,7 +82,13 @@ export function weights() {
   return Object.fromEntries(Object.entries(state.rules.efforts).filter(([name, weight]) => weight !== 1 && !isLocked(name)));
 }
 
-export const target = () => (state.atLeast === null ? state.target : { label: state.target, at_least: state.atLeast });
+/** Return what is wanted as the service takes it: a label, or bounds on its score or on the prediction. */
+export function target() {
+  if (!hasBounds()) return state.target;
+  const bounds = { at_least: state.atLeast, at_most: state.atMost };
+  const given = Object.entries(bounds).filter(([, value]) => value !== null);
+  return { ...(isNumeric() ? {} : { label: state.target }), ...Object.fromEntries(given) };
+}
 export const constraints = () => rulesInForce().map((rule) => rule.text);
 
 /** Return the question as the service wants it. */

@@ -15,6 +15,7 @@ export const state = {
   open: new Set(),
   target: null,
   atLeast: null,
+  atMost: null,
   seconds: 10,
   asking: null,
   answer: null,

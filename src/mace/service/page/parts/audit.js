@@ -2,7 +2,7 @@
 
 import * as api from "../api.js";
 import { h } from "../dom.js";
-import { classWords, dateOf, labelOf, modelName, number, percent, sumOfWeights, valueOf, withUnit } from "../format.js";
+import { boundsWords, classWords, dateOf, hasBounds, labelOf, modelName, number, percent, sumOfWeights, valueOf, withUnit } from "../format.js";
 import { t } from "../i18n.js";
 import { follow } from "../jobs.js";
 import { ruleWords } from "../question.js";
@@ -123,13 +123,15 @@ function price({ everyone, protected: held }) {
   return h("section.card.pad", {}, h("h2", {}, t("audit.price.head")), h("p", {}, t("audit.price.first", { count: number(touching), all: number(recourse), names })), touching > 0 && h("p", {}, t("audit.price.second", { count: number(everyone.held.recourse ?? 0), share: everyone.relative_price === null ? "–" : percent(everyone.relative_price) })), note("accent", "info", t("audit.price.note")), h("div.acts", {}, h("button", { on: { click: () => print() } }, t("audit.print")), h("button", { on: { click: () => api.download(JSON.stringify(state.audit.report, null, 1), "audit.json") } }, t("audit.save"))));
 }
 
+const wanted = () => [state.model.wish.target !== null && classWords(state.model.wish.target).name, hasBounds() && boundsWords()].filter(Boolean).join(", ");
+
 /** What the report is about: on paper, too, it says so itself. */
 function about({ setting, everyone, resamples }) {
   const rules = state.model.rules.map(({ text }) => ruleWords(text)).join("; ");
   const facts = [
     ["model", `${modelName()} (${setting.model})`],
     ["people", number(everyone.people)],
-    ["wanted", classWords(state.model.target).name],
+    ["wanted", wanted()],
     ["rules", rules || t("audit.about.norules")],
     ["resamples", t("audit.about.bootstrap", { count: number(resamples) })],
     ["date", `${dateOf(setting.date)}, MACE ${setting.version}`],
