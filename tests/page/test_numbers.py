@@ -20,6 +20,7 @@ def test_bounds_on_the_prediction_are_asked_for_and_proved(visit: Callable[..., 
     with page.expect_request("**/v1/explain/stream") as asked:
         page.fill("#atMost", "4400")
         page.press("#atMost", "Tab")
+        page.click("[data-find]")
     assert json.loads(asked.value.post_data)["target"] == {"at_least": 4000, "at_most": 4400}
     page.wait_for_selector("text=leads to a prediction of 4,000 to 4,400")
     page.click(".views [data-view=people]")

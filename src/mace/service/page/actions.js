@@ -1,7 +1,7 @@
 /* What the reader does, and what follows. */
 
 import * as api from "./api.js";
-import { classWords, goalWords, modelName } from "./format.js";
+import { classWords, goalWords, isNumeric, modelName } from "./format.js";
 import { t } from "./i18n.js";
 import { blamed, fingerprint, question, startingRules, target } from "./question.js";
 import { say, state, update } from "./state.js";
@@ -171,11 +171,15 @@ export function openTab(tab, way = state.way) {
   if (tab === "letter") import("./parts/letter.js").then((part) => part.open(way));
 }
 
-/** Read where every row is proved to have the answer's decision, once for each way. */
+/** Read where every row is proved to have the answer's decision, once for each way; numbers have no such region. */
 export async function readRegion(way) {
   const found = state.answer?.counterfactuals[way];
   if (!found || state.regions.has(way)) return;
   const { regions } = state;
+  if (isNumeric()) {
+    regions.set(way, { ends: {}, complete: false });
+    return update();
+  }
   regions.set(way, null);
   try {
     const features = found.changes.map((change) => change.feature);
