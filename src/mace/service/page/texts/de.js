@@ -325,6 +325,7 @@ export const de = {
   "audit.price.short": "Weiter, wenn diese festgehalten sind",
   "audit.differences": "Unterschiede zwischen Gruppen",
   "audit.differences.text": "„Deutlich“ heißt, dass der Zufall allein kaum einen solchen Unterschied macht; die Zahl der Vergleiche ({count}) ist berücksichtigt (Korrektur nach Holm, 5 %). Es sagt nicht, dass das Modell gerecht oder ungerecht ist.",
+  "audit.differences.few": ["{count} weiterer Vergleich hat zu wenige Personen in einer Gruppe; er ist weggelassen.", "{count} weitere Vergleiche haben zu wenige Personen in einer Gruppe; sie sind weggelassen."],
   "audit.head.compared": "Verglichen",
   "audit.head.what": "Was",
   "audit.head.difference": "Unterschied",

@@ -325,6 +325,7 @@ export const en = {
   "audit.price.short": "Farther when those are held",
   "audit.differences": "Differences between groups",
   "audit.differences.text": "“Clear” means that chance alone is unlikely to make such a difference, with the number of comparisons ({count}) taken into account (Holm’s correction, 5 %). It does not say that the model is fair or unfair.",
+  "audit.differences.few": ["{count} further comparison has too few people in a group; it is left out.", "{count} further comparisons have too few people in a group; they are left out."],
   "audit.head.compared": "Compared",
   "audit.head.what": "What",
   "audit.head.difference": "Difference",
