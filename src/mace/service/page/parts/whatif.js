@@ -108,7 +108,7 @@ function adding() {
 }
 
 function back() {
-  state.trial.values = {};
+  Object.assign(state.trial, { values: {}, result: null });
   update();
   ask();
   say(t("whatif.nothing"));
