@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import math
 import sys
@@ -174,7 +175,7 @@ def test_a_row_out_of_time_is_undecided_and_not_fixed() -> None:
         ({"date": "28.2.2026"}, "date='2026-02-28'"),
         ({"frame": [1]}, "data frame"),
         ({"frame": PEOPLE.drop(columns="income")}, "'income'"),
-        ({"frame": PEOPLE.assign(id=range(90)), "groups": ["id"]}, "at most 50"),
+        ({"frame": PEOPLE.assign(id=[f"p{row}" for row in range(90)]), "groups": ["id"]}, "at most 50"),
     ],
 )
 def test_a_wrong_audit_is_refused(options: dict[str, Any], message: str) -> None:
@@ -349,3 +350,18 @@ def test_without_matplotlib_the_page_says_how_to_go_without(monkeypatch: pytest.
         AUDIT.to_html()
     AUDIT.save(tmp_path / "audit.html", pictures=False)
     assert "<svg" not in (tmp_path / "audit.html").read_text()
+
+
+def test_a_column_of_many_numbers_is_compared_in_bands_of_about_as_many_people() -> None:
+    ages = PEOPLE["age"].astype(object)
+    people = PEOPLE.assign(years=[math.nan if row < 5 else age for row, age in enumerate(ages)])
+    made = make_audit(EXPLAINER, people, ["years"], target="yes", resamples=20, protected=["sex"])
+    counts = {group.value: group.people for group in made.groups}
+    *bands, missing = counts
+    assert (missing, counts["missing"], len(bands)) == ("missing", 5, 4)
+    assert min(counts[band] for band in bands) >= 10
+    ends = [tuple(map(int, band.split(" to "))) for band in bands]
+    assert ends == sorted(ends)
+    assert all(high < low for (_, high), (low, _) in itertools.pairwise(ends))
+    inside = {band: sum(low <= age <= high for age in ages[5:]) for band, (low, high) in zip(bands, ends, strict=True)}
+    assert inside == {band: counts[band] for band in bands}

@@ -17,6 +17,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
 from forged_files import (
@@ -82,6 +83,22 @@ def test_a_model_of_every_family_loads_without_trust(name: str, tmp_path: Path) 
     skops.io.dump(model, tmp_path / "model.skops")
     loaded = mace.load_model(tmp_path / "model.skops")
     assert (loaded.predict(X) == model.predict(X)).all()
+
+
+def test_an_encoder_of_a_space_with_every_dtype_and_with_names_loads_without_trust(tmp_path: Path) -> None:
+    frame = people()[0].assign(
+        school=lambda rows: pd.Categorical(rows["school"], ["low", "middle", "high"], ordered=True),
+        home=lambda rows: rows["home"].astype("category"),
+        since=pd.Timestamp("2020-01-01") + pd.to_timedelta(people()[0]["age"], "D"),
+        paid=lambda rows: rows["paid"].astype("Int64"),
+        debt=lambda rows: rows["debt"].astype("float32"),
+    )
+    space = mace.FeatureSpace.from_frame(frame).describe(names={"home": "Housing"}, levels={"home": {"own": "owned"}})
+    model = make_pipeline(mace.Encoder(space.protect("age")), clone(TREE)).fit(frame, people()[1])
+    skops.io.dump(model, tmp_path / "model.skops")
+    loaded = mace.load_model(tmp_path / "model.skops")
+    assert (loaded.predict(frame) == model.predict(frame)).all()
+    assert mace.Explainer(loaded, loaded[0].space).explain(frame.iloc[0]).status in ("optimal", "reached")
 
 
 def test_every_family_and_step_of_scikit_learn_is_among_them() -> None:

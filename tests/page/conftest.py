@@ -57,6 +57,41 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="session")
+def numbers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A model that predicts numbers, with a date, a long name, and a space that says what people call things."""
+    import numpy as np
+    import pandas as pd
+    import skops.io
+    from sklearn.pipeline import make_pipeline
+    from sklearn.tree import DecisionTreeRegressor
+
+    import mace
+
+    folder = tmp_path_factory.mktemp("numbers")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "member_since": pd.Timestamp("2015-01-01") + pd.to_timedelta(rng.integers(0, 3000, 80), "D"),
+            "income": rng.integers(10, 90, 80) * 1000,
+            "plan": pd.Categorical(rng.choice(["free", "basic", "pro"], 80), ["free", "basic", "pro"], ordered=True),
+        }
+    )
+    worth = frame["income"] / 20 + 500 * frame["plan"].cat.codes.astype(float)
+    space = mace.FeatureSpace.from_frame(frame)
+    model = make_pipeline(mace.Encoder(space), DecisionTreeRegressor(max_depth=5, random_state=0)).fit(frame, worth)
+    skops.io.dump(model, folder / "worth.skops")
+    named = space.describe(
+        names={"income": "Yearly income"}, units={"income": "EUR"}, levels={"plan": {"pro": "premium"}}
+    )
+    (folder / "space.json").write_text(named.to_json(), encoding="utf-8")
+    frame.to_csv(folder / "people.csv", index=False)
+    options = ["--model", "worth.skops", "--space", "space.json", "--data", "people.csv"]
+    files = [part if part.startswith("--") else str(folder / part) for part in options]
+    with serving(*files, "--target", ">= 4000", jobs=folder / "jobs") as address:
+        yield address
+
+
 @pytest.fixture
 def visit(browser: Any) -> Iterator[Callable[..., Any]]:
     """Open the page; errors in the console but those expected, and requests to another host, fail the test at its end."""

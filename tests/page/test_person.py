@@ -131,13 +131,35 @@ def test_what_is_known_of_a_person_stays_in_the_list(visit: Callable[..., Any], 
     assert "1 change, proved nearest" in page.inner_text(".rail [data-person='4']")
 
 
-def test_a_rule_that_cannot_be_read_is_told_and_the_page_goes_on(visit: Callable[..., Any], demo: str) -> None:
-    page = visit(demo, expected="422")
-    page.fill("#add-rule", "age >> 3")
+def test_the_answer_stays_in_sight_while_the_person_is_read(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo, width=1200, height=900)
+    page.evaluate("scrollTo(0, 1500)")
+    page.wait_for_timeout(100)
+    box = page.locator(".banner").bounding_box()
+    assert 0 < box["y"] < 300
+
+
+@pytest.mark.parametrize("width", [1200, 1280, 1920])
+def test_names_and_tags_do_not_run_into_widgets(visit: Callable[..., Any], demo: str, width: int) -> None:
+    page = visit(demo, width=width, query="?lang=de")
+    over = """() => [...document.querySelectorAll('.feature .head')].filter(head => {
+      const end = head.querySelector('.widget').getBoundingClientRect().left;
+      const isOver = each => each.getBoundingClientRect().right > end || each.scrollWidth > each.clientWidth + 1;
+      return [...head.querySelectorAll('.name, .value, .chip')].some(isOver);
+    }).map(head => head.textContent)"""
+    assert page.evaluate(over) == []
+
+
+def test_a_rule_that_cannot_be_read_goes_back_to_its_field(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo)
+    page.fill("#add-rule", "at mots 1 features change")
     page.press("#add-rule", "Enter")
-    page.wait_for_selector(".trouble")
-    assert "expected a feature" in page.inner_text(".trouble")
-    assert "age >> 3" in page.inner_text(".trouble")
-    page.click("text=Back to the usual rules")
-    page.wait_for_selector(".banner[data-status=optimal]")
+    page.wait_for_selector(".refused")
+    assert "expected a feature" in page.inner_text(".refused")
+    assert page.input_value("#add-rule") == "at mots 1 features change"
+    assert "at mots" not in page.inner_text(".rules")
     assert page.locator(".trouble").count() == 0
+    page.wait_for_selector(".banner[data-status=optimal]")
+    page.fill("#add-rule", "at most 1 features change")
+    page.press("#add-rule", "Enter")
+    page.wait_for_selector(".refused", state="detached")

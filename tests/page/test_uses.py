@@ -192,4 +192,11 @@ def test_an_audit_compares_groups_with_intervals(visit: Callable[..., Any], demo
     figures = [int(text) for text in page.locator(".figures strong").all_inner_texts()]
     assert sum(figures) == 100
     assert page.locator(".interval b").count() >= 6
-    assert "95 % interval" in page.inner_text(".grid")
+    said = page.inner_text(".grid")
+    assert "95 % interval" in said
+    assert "Age: " in said, "numbers are compared in bands"
+    assert "Holm" in said
+    about = page.inner_text(".grid > :last-child")
+    assert "RandomForestClassifier" in about
+    assert "Age, Sex and marital status, Foreign worker stay as they are" in about
+    assert page.locator(".grid .facts dd").count() == 6

@@ -16,6 +16,7 @@ from lender import EXPLAINER, EXPLANATION, NONE, ROW, SEVERAL, SPACE, decide
 from matplotlib.patches import FancyBboxPatch
 
 import mace
+from mace.answer.counterfactual import Change
 from mace.answer.explanation import Explanation
 from mace.batch import Batch
 from mace.plots import (
@@ -28,6 +29,7 @@ from mace.plots import (
     MenuDisplay,
     OutcomesDisplay,
 )
+from mace.plots.tracks import track_of
 
 matplotlib.use("Agg")
 
@@ -357,3 +359,12 @@ def test_without_matplotlib_the_command_that_installs_it_is_said(kind: str, monk
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(mace.MissingPackage, match=r"matplotlib is not installed.* pip install 'mace-xai\[plot\]'"):
         DRAWN[kind]()
+
+
+def test_long_decimals_are_shortened_unless_that_makes_them_the_same() -> None:
+    space = mace.FeatureSpace({"income": mace.real(0, 100)})
+    near, far = (Change("income", 77.75666371002445, after) for after in (77.75666371002447, 12.3456789012345))
+    answer = EXPLANATION[0]
+    assert track_of(far, answer, space).texts == ("77.7567", "12.3457")
+    assert track_of(near, answer, space).texts == ("77.75666371002445", "77.75666371002447")
+    assert track_of(Change("income", 20.1, 35.0), answer, space).texts == ("20.1", "35")

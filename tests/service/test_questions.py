@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import httpx
@@ -11,6 +12,7 @@ from running_service import ROW
 
 import mace
 from mace.cli.demo import PROTECTED, RISING, demo_model
+from mace.service.answers import throttled
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +107,13 @@ def test_a_stream_says_what_is_wrong_with_a_question(client: httpx.Client) -> No
     answer = client.post("/v1/explain/stream", json={"row": {"age": 1}})
     kind, data = _events(answer.text)[-1]
     assert (answer.status_code, kind, data["error"], data["status"]) == (200, "error", "InvalidRow", 422)
+
+
+def test_a_stream_whose_bound_is_infinite_is_json_all_the_same() -> None:
+    told: list[dict[str, Any]] = []
+    throttled(told.append)(math.inf, math.inf, 3)
+    assert (told[0]["lower"], told[0]["upper"], told[0]["calls"]) == (None, None, 3)
+    json.dumps(told, allow_nan=False)
 
 
 def _events(text: str) -> list[tuple[str, Any]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mace.answer.question import Question
-from mace.audits.people import NO_RECOURSE, Person, people_of, plain_fields
+from mace.audits.people import NO_RECOURSE, Person, in_order, people_of, plain_fields
 from mace.audits.summary import CORRECTION, EVERYONE, Disparity, GroupSummary, all_disparities, summary_of
 from mace.batch import Batch, OnProgress
 from mace.batch.stream import Stream
@@ -214,7 +214,8 @@ def audit(
     frame : data frame
         The people; further columns may make groups.
     groups : names
-        Columns of the frame whose values make groups, features or not.
+        Columns of the frame whose values make groups, features or not; more than ten numbers are put into four bands
+        of about as many people each.
     target : label or target
         The outcome that is wanted.
     distance, constraints, accuracy, time_limit, solver
@@ -325,4 +326,4 @@ def _grouped(people: Sequence[Person], column: str) -> dict[str, list[Person]]:
     made: dict[str, list[Person]] = {}
     for person in people:
         made.setdefault(person.groups[column], []).append(person)
-    return dict(sorted(made.items()))
+    return dict(sorted(made.items(), key=lambda pair: in_order(pair[0])))

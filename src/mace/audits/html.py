@@ -25,7 +25,7 @@ STYLE = """
 .mace-audit .lead { font-size: 1.1rem; }
 .mace-audit table { border-collapse: collapse; font-variant-numeric: tabular-nums; max-width: 100%; }
 .mace-audit th, .mace-audit td { padding: .25rem .6rem; text-align: right; vertical-align: top; border-bottom: 1px solid #ccc; }
-.mace-audit td { overflow-wrap: anywhere; }
+.mace-audit td.text { overflow-wrap: anywhere; }
 .mace-audit th { vertical-align: bottom; }
 .mace-audit .text { text-align: left; min-width: 7rem; }
 .mace-audit .about th { text-align: left; vertical-align: top; white-space: nowrap; }

@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from mace.answer.explanation import Explanation
 from mace.answer.question import Question
@@ -14,6 +18,7 @@ from mace.constraints import fixed
 from mace.errors import InvalidOption, did_you_mean
 from mace.explainer import Explainer
 from mace.problem import Status
+from mace.space.wording import MISSING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +28,8 @@ OUTCOMES = (GRANTED, RECOURSE, NO_RECOURSE, UNKNOWN, ERROR)
 """At the target already; a counterfactual is in hand; proved that there is none; neither; the row cannot be explained."""
 
 MOST_GROUPS = 50
+MOST_NUMBERS, BANDS = 10, 4
+"""A column of more numbers than this is compared in bands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +133,36 @@ def people_of(
 def _labels(frame: pd.DataFrame, group: str) -> list[str]:
     if group not in frame.columns:
         raise InvalidOption(f"groups: the frame has no column {group!r}.{did_you_mean(group, frame.columns)}")
-    values = frame[group].astype(object).where(frame[group].notna(), "missing")
+    values = frame[group].astype(object).where(frame[group].notna(), MISSING)
+    known = values[frame[group].notna()]
+    if known.nunique() > MOST_NUMBERS and all(isinstance(each, Real) and math.isfinite(each) for each in known):
+        values[frame[group].notna()] = _bands(known.to_numpy(float))
     if values.nunique() > MOST_GROUPS:
         raise InvalidOption(
-            f"groups: {group!r} has {values.nunique()} values; at most {MOST_GROUPS}. "
-            f"Put them into classes first, e.g. frame.assign(group=pandas.cut(frame[{group!r}], 4))."
+            f"groups: {group!r} has {values.nunique()} values; at most {MOST_GROUPS}. Put them into classes first."
         )
     return [str(value) for value in values]
+
+
+def _bands(numbers: npt.NDArray[np.float64]) -> list[str]:
+    """Return the band of each number, with about as many people each, called by its ends: "19 to 26"."""
+    edges = np.unique(np.quantile(numbers, np.arange(1, BANDS) / BANDS, method="inverted_cdf"))
+    places = np.searchsorted(edges, numbers)
+    members = {place: numbers[places == place] for place in set(places.tolist())}
+    names = {place: f"{_number(each.min())} to {_number(each.max())}" for place, each in members.items()}
+    return [names[place] for place in places.tolist()]
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value.is_integer() else str(float(value))
+
+
+def in_order(name: str) -> tuple[float, str]:
+    """Return what sorts the groups of a column: bands by their first number, then the rest by name."""
+    try:
+        return float(name.partition(" to ")[0]), name
+    except ValueError:
+        return math.inf, name
 
 
 def _outcome(explanation: Explanation) -> str:

@@ -46,7 +46,10 @@ def letter(
         ),
     ] = None,
 ) -> int:
-    """Write a letter about one row of a CSV file: what would have led to the target, in plain words."""
+    """Write a letter to one person of a CSV file.
+
+    It says in plain words what would have led to the target.
+    """
     from mace.cli.files import read_space
     from mace.cli.texts import pairs_of
     from mace.letters.catalogue import language_of

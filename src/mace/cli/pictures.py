@@ -33,7 +33,10 @@ def plot(
         bool, typer.Option("--menu", help="Draw the answers below each other, by distance, without scores.")
     ] = False,
 ) -> int:
-    """Draw what one row of a CSV file would have to change; several answers (--count) stand side by side."""
+    """Draw what one row of a CSV file would have to change.
+
+    Several answers (--count) stand side by side.
+    """
     from mace.models.package import optional
     from mace.plots import ChangesDisplay, MenuDisplay
     from mace.plots.display import Display, check_picture

@@ -18,6 +18,9 @@ from mace.space.features import Feature, is_missing
 
 Place = Callable[[Any], float]
 
+MOST_SIGNS = 10
+"""A number that is longer is shortened in a picture; the answer itself has all its digits."""
+
 NOWHERE: NDArray[np.float64] = np.empty(0)
 
 
@@ -75,7 +78,14 @@ def track_of(change: Change, answer: Counterfactual, space: FeatureSpace, popula
     place, ticks, levels = _line(feature)
     found = np.array([place(value) for value in values], dtype=float)
     others = found[(found >= 0) & (found <= 1)]
-    return Track(change, name, change.texts, place(change.before), place(change.after), others, ticks, levels)
+    return Track(change, name, _short(change), place(change.before), place(change.after), others, ticks, levels)
+
+
+def _short(change: Change) -> tuple[str, str]:
+    """Return the values as a picture shows them: long decimals with six digits, unless these would be the same."""
+    ends = zip((change.before, change.after), change.texts, strict=True)
+    before, after = (f"{end:.6g}" if isinstance(end, float) and len(text) > MOST_SIGNS else text for end, text in ends)
+    return change.texts if before == after else (before, after)
 
 
 def _line(feature: Feature) -> tuple[Place, tuple[tuple[float, str], ...], tuple[float, ...]]:

@@ -11,6 +11,7 @@ import mace
 from mace.answer.plain import plain
 from mace.constraints.fixed import Fixed
 from mace.constraints.monotone import Monotone
+from mace.service.asking import as_asked
 from mace.service.opened import Opened
 from mace.service.scores import RowScores
 from mace.space import Categorical, Date, Feature, FeatureSpace, Integer, Ordinal, Point
@@ -29,7 +30,7 @@ def about(opened: Opened, points: list[Point] | None, count: int) -> dict[str, A
         "family": explainer._reading.family,
         "mace": mace.__version__,
         "classes": None if explainer.classes is None else list(explainer.classes),
-        "target": target if target is None or isinstance(target, str | int | float | bool) else str(target),
+        "target": as_asked(target),
         **RowScores(explainer, target).head,
         "protected": list(explainer.space.protected),
         "rules": [{"text": text} for text, _ in opened.rules],

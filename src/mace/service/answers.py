@@ -196,6 +196,11 @@ def _at(row: dict[str, Any], said: Any) -> Counterfactual:
     )
 
 
+def _finite(bound: float) -> float | None:
+    """Return a bound for JSON, which has no infinity: a lower one is infinite where it is proved that there is no answer."""
+    return None if math.isinf(bound) else float(bound)
+
+
 def throttled(report: Report) -> Callable[[float, float, int], None]:
     """Return what ``on_progress`` takes: it reports the bounds, a few times a second."""
     begun, last = time.monotonic(), -math.inf
@@ -205,7 +210,7 @@ def throttled(report: Report) -> Callable[[float, float, int], None]:
         now = time.monotonic()
         if now - last >= BETWEEN_REPORTS:
             last = now
-            best = None if math.isinf(upper) else float(upper)
-            report({"lower": float(lower), "upper": best, "calls": calls, "seconds": now - begun})
+            ends = {"lower": _finite(lower), "upper": _finite(upper)}
+            report({**ends, "calls": calls, "seconds": now - begun})
 
     return progress

@@ -247,7 +247,9 @@ async def events(house: House, given: dict[str, Any]) -> AsyncIterator[bytes]:
     queue: asyncio.Queue[bytes] = asyncio.Queue()
     asked = asyncio.ensure_future(
         house.search(
-            "explain", given, lambda progress: queue.put_nowait(event("progress", json.dumps(progress).encode()))
+            "explain",
+            given,
+            lambda progress: queue.put_nowait(event("progress", json.dumps(progress, allow_nan=False).encode())),
         )
     )
     try:

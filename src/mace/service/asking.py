@@ -14,7 +14,7 @@ from mace.distances import Distance
 from mace.explainer import Explainer
 from mace.problem import Progress
 from mace.service.opened import Opened, Rules
-from mace.targets import at_least, at_most, between
+from mace.targets import Between, at_least, at_most, between
 
 OWN = "the service's own"
 """Stands for the target where a request names none."""
@@ -42,6 +42,14 @@ def target_of_request(opened: Opened, given: Any) -> object:
     if low is not None:
         return at_least(low, label)
     return label if high is None else at_most(high, label)
+
+
+def as_asked(target: object) -> object:
+    """Return a target as requests name it: a label, or bounds."""
+    if not isinstance(target, Between):
+        return target
+    bounds = {"label": target.label, "at_least": target.low, "at_most": target.high}
+    return {name: value for name, value in bounds.items() if value is not None}
 
 
 def distance_of(given: str | Mapping[str, float], weights: Mapping[str, float]) -> str | Distance:

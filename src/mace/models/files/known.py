@@ -16,6 +16,7 @@ def _names(text: str) -> frozenset[str]:
 _OBJECTS = """
     mace.space.columns: Column
     mace.space.dates: Date
+    mace.space.dtypes: Category
     mace.space.encoder: Encoder
     mace.space.features: Integer Ordinal Real
     mace.space.space: FeatureSpace

@@ -1,7 +1,7 @@
 /* What the reader does, and what follows. */
 
 import * as api from "./api.js";
-import { classWords, goalWords, modelName } from "./format.js";
+import { classWords, goalWords, isNumeric, modelName } from "./format.js";
 import { t } from "./i18n.js";
 import { blamed, fingerprint, question, startingRules, target } from "./question.js";
 import { say, state, update } from "./state.js";
@@ -16,7 +16,7 @@ const PEOPLE_AT_ONCE = 100;
 export async function start() {
   try {
     const model = await api.readModel();
-    update({ model, target: model.target, trouble: null });
+    update({ model, ...model.wish, trouble: null });
     document.title = `${modelName()} · MACE`;
     await readPeople();
     const first = state.people.list.find((person) => person.reached === false) ?? state.people.list[0];
@@ -58,8 +58,8 @@ export async function pick(number) {
   state.asking?.controller.abort();
   try {
     const person = await api.readPerson(number);
-    const fresh = { rules: startingRules(), open: new Set(), answer: null, asked: "", asking: null, tab: "ways", way: 0, atLeast: null };
-    update({ person, values: { ...person.row }, now: person, target: state.model.target, ...fresh, ...forgotten(), trouble: null, seconds: state.model.limits.default_time_limit });
+    const fresh = { rules: startingRules(), open: new Set(), answer: null, asked: "", added: "", refused: "", asking: null, tab: "ways", way: 0 };
+    update({ person, values: { ...person.row }, now: person, ...state.model.wish, ...fresh, ...forgotten(), trouble: null, seconds: state.model.limits.default_time_limit });
     if (!person.error) await find();
   } catch (error) {
     fail(error, () => pick(number));
@@ -81,16 +81,28 @@ export async function find({ seconds = null } = {}) {
   try {
     const answer = await api.explain(question(), (heard) => hear(asking, heard), controller.signal);
     if (state.asking !== asking) return;
-    update({ answer, asked, asking: null, way: 0, ...forgotten() });
+    update({ answer, asked, added: "", asking: null, way: 0, ...forgotten() });
     remember(answer);
     say(spoken(answer));
     if (state.tab === "whatif") import("./parts/whatif.js").then((part) => part.tryWay(0));
   } catch (error) {
     if (state.asking === asking) update({ asking: null });
-    fail(error, find);
+    if (error.kind === "InvalidConstraint" && state.added) takeBack(error);
+    else fail(error, find);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** A rule that was just added cannot be read: it goes back to its field, with what is wrong with it. */
+function takeBack(error) {
+  const text = state.added;
+  state.rules.others = state.rules.others.filter((rule) => rule.text !== text);
+  update({ added: "", refused: error.message });
+  const field = document.querySelector("#add-rule");
+  if (field) field.value = text;
+  setTimeout(() => document.querySelector(".refused")?.scrollIntoView({ block: "nearest" }));
+  if (state.asked !== fingerprint()) find();
 }
 
 function hear(asking, { lower, upper, number = 1 }) {
@@ -116,10 +128,10 @@ function spoken(answer) {
 let resting = null;
 
 /** A rule or a value was changed: draw, and ask again at once where that is quick. */
-export function changed() {
-  update({ trouble: null });
+export function changed({ added = "" } = {}) {
+  update({ trouble: null, refused: "", added });
   clearTimeout(resting);
-  const isQuick = !state.answer || state.answer.seconds < PATIENCE;
+  const isQuick = !state.answer || state.answer.seconds < PATIENCE || added;
   if (isQuick) resting = setTimeout(() => state.asked !== fingerprint() && find(), REST);
 }
 
@@ -159,11 +171,15 @@ export function openTab(tab, way = state.way) {
   if (tab === "letter") import("./parts/letter.js").then((part) => part.open(way));
 }
 
-/** Read where every row is proved to have the answer's decision, once for each way. */
+/** Read where every row is proved to have the answer's decision, once for each way; numbers have no such region. */
 export async function readRegion(way) {
   const found = state.answer?.counterfactuals[way];
   if (!found || state.regions.has(way)) return;
   const { regions } = state;
+  if (isNumeric()) {
+    regions.set(way, { ends: {}, complete: false });
+    return update();
+  }
   regions.set(way, null);
   try {
     const features = found.changes.map((change) => change.feature);

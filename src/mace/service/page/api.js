@@ -44,7 +44,13 @@ const NAMES = { "German credit (demo)": "names/german.json" };
 export async function readModel() {
   const model = await json("/v1/model");
   const names = model.name in NAMES ? await json(NAMES[model.name]) : null;
-  return { names, ...model };
+  return { names, ...model, wish: wishOf(model.target) };
+}
+
+/** Return the decision that is wanted, and the bounds on its score; a model that predicts numbers has bounds alone. */
+function wishOf(target) {
+  const isBound = target !== null && typeof target === "object";
+  return isBound ? { target: target.label ?? null, atLeast: target.at_least ?? null, atMost: target.at_most ?? null } : { target, atLeast: null, atMost: null };
 }
 
 export const readPeople = (question, signal) => post("/v1/people", question, signal);

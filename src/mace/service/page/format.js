@@ -12,15 +12,21 @@ function named(kind) {
   return (names[language] ?? names.en ?? names)[kind] ?? {};
 }
 
+/** Return what the space says that people call something: outcomes, or the levels of a feature. */
+const wording = (kind) => state.model?.space?.wording?.[kind] ?? {};
+
 /** Return the feature of the model with that name. */
 export function featureOf(name) {
   return state.model.features.find((feature) => feature.name === name);
 }
 
-/** Return the name of a feature for people. */
-export function labelOf(name) {
+/** Return the name of a feature for people, with the places where a long word may break. */
+export function softLabelOf(name) {
   return named("features")[name]?.label ?? featureOf(name)?.title ?? capital(name.replaceAll("_", " "));
 }
+
+/** Return the name of a feature for people. */
+export const labelOf = (name) => softLabelOf(name).replaceAll("\u00ad", "");
 
 /** Return which group of features one belongs to: its key, for people its title. */
 export function groupOf(name) {
@@ -34,14 +40,39 @@ export function groupTitle(key) {
   return named("groups")[key] ?? (key ? capital(key) : t("person.all"));
 }
 
+/** Whether the model predicts numbers. */
+export const isNumeric = () => state.model.classes === null;
+
+/** Whether a score, or a number, is wanted rather than a decision alone. */
+export const hasBounds = () => state.atLeast !== null || state.atMost !== null;
+
+/** Return the bounds that are wanted, in words. */
+export function boundsWords() {
+  const { atLeast, atMost } = state;
+  const shown = (value) => (isNumeric() ? number(value) : points(value));
+  if (atMost === null) return t("bound.least", { low: shown(atLeast) });
+  if (atLeast === null) return t("bound.most", { high: shown(atMost) });
+  return t("range.chip", { low: shown(atLeast), high: shown(atMost) });
+}
+
+/** Return the words of a number that was predicted. */
+function numberWords(value) {
+  const isGoal = (state.atLeast === null || value >= state.atLeast) && (state.atMost === null || value <= state.atMost);
+  const name = number(Number(value.toPrecision(6)));
+  return { name, small: name, goal: goalWords(), tone: isGoal ? "yes" : "no" };
+}
+
 /** Return the words of a class: its name, the name within a sentence, "to ..." and whether it is welcome. */
 export function classWords(label) {
+  if (typeof label === "number" && isNumeric()) return numberWords(label);
+  if (label === null) return { name: t("class.any"), small: t("class.any"), goal: t("class.goal", { label: t("class.any") }), tone: "no" };
   const given = named("classes")[label] ?? {};
-  const quoted = t("class.quoted", { label: String(label) });
-  const isGoal = String(label) === String(state.model?.target);
+  const known = wording("outcomes")[String(label)];
+  const quoted = t("class.quoted", { label: known ?? String(label) });
+  const isGoal = String(label) === String(state.model?.wish.target);
   return {
-    name: given.name ?? String(label),
-    small: given.small ?? quoted,
+    name: given.name ?? capital(known ?? String(label)),
+    small: given.small ?? known ?? quoted,
     goal: given.goal ?? t("class.goal", { label: quoted }),
     tone: given.tone ?? (isGoal ? "yes" : "no"),
   };
@@ -49,7 +80,7 @@ export function classWords(label) {
 
 /** Return what the goal is called: "to approval", or the score that was asked for. */
 export function goalWords() {
-  if (state.atLeast !== null) return t("goal.score", { score: points(state.atLeast) });
+  if (hasBounds()) return t(isNumeric() ? "goal.number" : "goal.score", { score: boundsWords() });
   return classWords(state.target).goal;
 }
 
@@ -74,12 +105,15 @@ export function number(value, digits = null) {
 export function valueOf(name, value) {
   if (value === null || value === undefined) return t("missing");
   const feature = featureOf(name);
-  if (feature?.levels) return named("levels")[name]?.[value] ?? capital(String(value));
-  if (feature?.kind === "date") return dates.format(new Date(value));
+  if (feature?.levels) return named("levels")[name]?.[value] ?? capital(wording("levels")[name]?.[value] ?? String(value));
+  if (feature?.kind === "date") return dateOf(value);
   return withUnit(name, number(value));
 }
 
-function withUnit(name, text) {
+/** Return a day, written as in 2026-02-28, for people. */
+export const dateOf = (text) => dates.format(new Date(text));
+
+export function withUnit(name, text) {
   const { before = "", unit = featureOf(name)?.unit ?? "" } = named("features")[name] ?? {};
   return [before, text, unit].filter(Boolean).join("\u00a0");
 }

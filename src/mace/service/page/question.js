@@ -1,6 +1,6 @@
 /* From what may change to a question of the service, and back from its rules to words and buttons. */
 
-import { featureOf, labelOf, ruleName, valueOf } from "./format.js";
+import { featureOf, hasBounds, isNumeric, labelOf, ruleName, valueOf } from "./format.js";
 import { t } from "./i18n.js";
 import { state } from "./state.js";
 
@@ -82,7 +82,13 @@ export function weights() {
   return Object.fromEntries(Object.entries(state.rules.efforts).filter(([name, weight]) => weight !== 1 && !isLocked(name)));
 }
 
-export const target = () => (state.atLeast === null ? state.target : { label: state.target, at_least: state.atLeast });
+/** Return what is wanted as the service takes it: a label, or bounds on its score or on the prediction. */
+export function target() {
+  if (!hasBounds()) return state.target;
+  const bounds = { at_least: state.atLeast, at_most: state.atMost };
+  const given = Object.entries(bounds).filter(([, value]) => value !== null);
+  return { ...(isNumeric() ? {} : { label: state.target }), ...Object.fromEntries(given) };
+}
 export const constraints = () => rulesInForce().map((rule) => rule.text);
 
 /** Return the question as the service wants it. */
@@ -107,9 +113,14 @@ export function blamed(explanation) {
   const sent = rulesInForce();
   return explanation.conflict_rules.map(({ text, from, number }) => {
     if (from === "request" && sent[number]) return sent[number];
-    const simple = readSimple(text);
-    return { text, words: simple ? t(`rule.${simple.verb}`, { label: simple.names.map(labelOf).join(", "), count: simple.names.length }) : ruleName(text), loosen: null };
+    return { text, words: ruleWords(text), loosen: null };
   });
+}
+
+/** Return a rule of the service in words, where it is a simple one. */
+export function ruleWords(text) {
+  const simple = readSimple(text);
+  return simple ? t(`rule.${simple.verb}`, { label: simple.names.map(labelOf).join(", "), count: simple.names.length }) : ruleName(text);
 }
 
 /** Return the rules of single features that a row breaks, in words; `broken` are the texts that the service found, where it looked. */

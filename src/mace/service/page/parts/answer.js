@@ -2,7 +2,7 @@
 
 import { changed, find, openTab } from "../actions.js";
 import { h } from "../dom.js";
-import { classWords, goalWords, number, size } from "../format.js";
+import { classWords, goalWords, hasBounds, number, size } from "../format.js";
 import { countWord, t } from "../i18n.js";
 import { icon } from "../icons.js";
 import { answer, blamed, isEdited, weights } from "../question.js";
@@ -29,7 +29,7 @@ function banner(status) {
   const [tone, sign] = LOOK[status];
   const { small, name } = classWords(state.target);
   const places = { goal: goalWords(), small, name };
-  const title = status === "reached" && state.atLeast !== null ? t("reached.title.score") : t(`${status}.title`, places);
+  const title = status === "reached" && hasBounds() ? t("reached.title.score") : t(`${status}.title`, places);
   return h("div.banner", { class: tone, "data-key": "banner", "data-status": status }, icon(sign), h("h2", { id: "answer-title" }, title), h("p", {}, sentence(status, places)), action(status));
 }
 
@@ -40,7 +40,7 @@ function sentence(status, places) {
   if (status === "unknown") return t(found.lower > 0 ? "unknown.text" : "unknown.text.nothing", { ...places, lower: size(found.lower, weights()) });
   if (status === "infeasible") return infeasible(found, places);
   if (status === "stale") return t(isEdited() ? "stale.text.edited" : "stale.text");
-  if (status === "reached") return t(state.atLeast === null ? "reached.text" : "reached.text.score");
+  if (status === "reached") return t(hasBounds() ? "reached.text.score" : "reached.text");
   return t("searching.text");
 }
 

@@ -2,9 +2,10 @@
 
 import * as api from "../api.js";
 import { h } from "../dom.js";
-import { labelOf, number, percent, sumOfWeights, valueOf } from "../format.js";
+import { boundsWords, classWords, dateOf, hasBounds, labelOf, modelName, number, percent, sumOfWeights, valueOf, withUnit } from "../format.js";
 import { t } from "../i18n.js";
 import { follow } from "../jobs.js";
+import { ruleWords } from "../question.js";
 import { say, state, update } from "../state.js";
 import { progress } from "./batch.js";
 import { chip, note } from "./common.js";
@@ -31,9 +32,9 @@ async function run() {
   }
 }
 
-/** Features by which people can be grouped: few levels, protected ones first. */
+/** Features by which people can be grouped: few levels, or numbers, which the service puts into bands; protected ones first. */
 function candidates() {
-  const few = state.model.features.filter((feature) => feature.levels && feature.levels.length <= MOST_LEVELS);
+  const few = state.model.features.filter((feature) => (feature.levels ? feature.levels.length <= MOST_LEVELS : feature.protected && feature.kind !== "date"));
   return few.sort((one, other) => Number(other.protected) - Number(one.protected));
 }
 
@@ -70,7 +71,14 @@ function difference(measure, value) {
   return sign + number(measure === "changes" ? size : size * sumOfWeights(), 2);
 }
 
-const groupName = (column, value) => (column ? valueOf(column, value) : t("audit.everyone"));
+/** Return what a group is called; a band of numbers comes as "19 to 26". */
+function groupName(column, value) {
+  if (!column) return t("audit.everyone");
+  if (state.model.features.find(({ name }) => name === column)?.levels) return valueOf(column, value);
+  const ends = value.split(" to ").map(Number);
+  if (ends.some(Number.isNaN)) return value === "missing" ? t("missing") : value;
+  return ends.length === 2 ? withUnit(column, t("range.chip", { low: number(ends[0]), high: number(ends[1]) })) : valueOf(column, ends[0]);
+}
 
 /** A measure of every group, with intervals on one axis. */
 function intervals(report, measure) {
@@ -95,11 +103,13 @@ function coverage({ everyone }) {
   return h("section.card.figures", { "aria-label": t("audit.coverage") }, one(granted, t("audit.outcome.granted")), one(recourse, t("audit.outcome.recourse", { count: number(everyone.proved_nearest) })), one(none, t("audit.outcome.none")), one(unknown, t("audit.outcome.unknown")));
 }
 
-function disparities({ disparities: all, everyone }) {
+function disparities({ disparities: all, everyone, comparisons }) {
   const isTouched = everyone.measures.touches.value > 0;
-  const line = ({ column, value, reference, measure, difference: { value: mean, low, high }, is_clear: isClear }) => h("tr", {}, h("th", { scope: "row" }, t("audit.against", { label: labelOf(column), one: groupName(column, value), other: groupName(column, reference) })), h("td", {}, t(`audit.${measure}.short`)), h("td.n", {}, difference(measure, mean)), h("td.n", {}, low === null ? "–" : t("range.chip", { low: difference(measure, low), high: difference(measure, high) })), h("td", {}, low === null ? chip("", null, t("audit.few")) : isClear ? chip("open", "info", t("audit.clear")) : chip("", null, t("audit.unclear"))));
-  const rows = all.filter(({ measure, difference: { value } }) => MEASURES.includes(measure) && value !== null && (isTouched || !HELD.has(measure)));
-  return h("section.card.wide", {}, h("div.pad.flush", {}, h("h2", {}, t("audit.differences")), h("p.small", {}, t("audit.differences.text"))), h("div.scroll", { tabindex: "0", role: "region", "aria-label": t("audit.differences") }, h("table", {}, h("thead", {}, h("tr", {}, ["compared", "what"].map((each) => h("th", { scope: "col" }, t(`audit.head.${each}`))), ["difference", "interval"].map((each) => h("th.n", { scope: "col" }, t(`audit.head.${each}`))), h("th", { scope: "col" }, t("audit.head.verdict")))), h("tbody", {}, rows.map(line)))));
+  const line = ({ column, value, reference, measure, difference: { value: mean, low, high }, is_clear: isClear }) => h("tr", {}, h("th", { scope: "row" }, t("audit.against", { label: labelOf(column), one: groupName(column, value), other: groupName(column, reference) })), h("td", {}, t(`audit.${measure}.short`)), h("td.n", {}, difference(measure, mean)), h("td.n", {}, t("range.chip", { low: difference(measure, low), high: difference(measure, high) })), h("td", {}, isClear ? chip("open", "info", t("audit.clear")) : chip("", null, t("audit.unclear"))));
+  const known = all.filter(({ measure, difference: { value } }) => MEASURES.includes(measure) && value !== null && (isTouched || !HELD.has(measure)));
+  const rows = known.filter(({ difference: { low } }) => low !== null);
+  const few = known.length - rows.length;
+  return h("section.card.wide", {}, h("div.pad.flush", {}, h("h2", {}, t("audit.differences")), h("p.small", {}, t("audit.differences.text", { count: number(comparisons) })), few > 0 && h("p.small", {}, t("audit.differences.few", { count: few }))), rows.length > 0 && h("div.scroll", { tabindex: "0", role: "region", "aria-label": t("audit.differences") }, h("table", {}, h("thead", {}, h("tr", {}, ["compared", "what"].map((each) => h("th", { scope: "col" }, t(`audit.head.${each}`))), ["difference", "interval"].map((each) => h("th.n", { scope: "col" }, t(`audit.head.${each}`))), h("th", { scope: "col" }, t("audit.head.verdict")))), h("tbody", {}, rows.map(line)))));
 }
 
 function levers({ everyone, protected: held }) {
@@ -115,6 +125,22 @@ function price({ everyone, protected: held }) {
   return h("section.card.pad", {}, h("h2", {}, t("audit.price.head")), h("p", {}, t("audit.price.first", { count: number(touching), all: number(recourse), names })), touching > 0 && h("p", {}, t("audit.price.second", { count: number(everyone.held.recourse ?? 0), share: everyone.relative_price === null ? "–" : percent(everyone.relative_price) })), note("accent", "info", t("audit.price.note")), h("div.acts", {}, h("button", { on: { click: () => print() } }, t("audit.print")), h("button", { on: { click: () => api.download(JSON.stringify(state.audit.report, null, 1), "audit.json") } }, t("audit.save"))));
 }
 
+const wanted = () => [state.model.wish.target !== null && classWords(state.model.wish.target).name, hasBounds() && boundsWords()].filter(Boolean).join(", ");
+
+/** What the report is about: on paper, too, it says so itself. */
+function about({ setting, everyone, resamples }) {
+  const rules = state.model.rules.map(({ text }) => ruleWords(text)).join("; ");
+  const facts = [
+    ["model", `${modelName()} (${setting.model})`],
+    ["people", number(everyone.people)],
+    ["wanted", wanted()],
+    ["rules", rules || t("audit.about.norules")],
+    ["resamples", t("audit.about.bootstrap", { count: number(resamples) })],
+    ["date", `${dateOf(setting.date)}, MACE ${setting.version}`],
+  ];
+  return h("section.card.pad.wide", {}, h("h2", {}, t("audit.about")), h("dl.facts", {}, facts.map(([kind, text]) => h("div", {}, h("dt", {}, t(`audit.about.${kind}`)), h("dd", {}, text)))));
+}
+
 /** The view. */
 export function auditView() {
   const { job, report, error } = state.audit;
@@ -125,6 +151,6 @@ export function auditView() {
     state.people.total > 0 ? form() : h("p.empty", {}, t("people.without")),
     error && note("no", "info", error),
     job && h("section.card.pad", { "aria-label": t("audit.running"), "data-key": "job" }, progress(job, cancel)),
-    report && [coverage(report), h("div.grid", { "data-key": "report" }, intervals(report, "granted"), intervals(report, "distance"), disparities(report), levers(report), price(report))],
+    report && [coverage(report), h("div.grid", { "data-key": "report" }, intervals(report, "granted"), intervals(report, "distance"), disparities(report), levers(report), price(report), about(report))],
   ];
 }

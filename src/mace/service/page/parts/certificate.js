@@ -2,7 +2,7 @@
 
 import * as api from "../api.js";
 import { h } from "../dom.js";
-import { bytes, classWords, labelOf, size, valueOf } from "../format.js";
+import { bytes, goalWords, labelOf, size, valueOf } from "../format.js";
 import { t } from "../i18n.js";
 import { say, state, update } from "../state.js";
 import { chip, dropzone, note } from "./common.js";
@@ -67,7 +67,7 @@ function verdictCard({ verdict, statement, file }) {
   const weights = statement?.distance?.weights ?? undefined;
   const facts = [
     [t("check.file"), file],
-    [t("check.claim"), t(`claim.${claim.status}`, { goal: classWords(state.model.target).goal })],
+    [t("check.claim"), t(`claim.${claim.status}`, { goal: goalWords() })],
     typeof claim.lower === "number" && claim.status !== "infeasible" && [t("check.lower"), size(claim.lower, weights)],
     typeof claim.upper === "number" && [t("check.upper"), size(claim.upper, weights)],
   ].filter(Boolean);

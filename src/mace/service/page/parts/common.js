@@ -1,7 +1,7 @@
 /* Small things that several parts show. */
 
 import { h } from "../dom.js";
-import { classWords, labelOf, points, valueOf } from "../format.js";
+import { boundsWords, classWords, hasBounds, isNumeric, labelOf, number, points, valueOf } from "../format.js";
 import { t } from "../i18n.js";
 import { icon } from "../icons.js";
 import { state } from "../state.js";
@@ -33,7 +33,7 @@ export function segments(name, label, options, chosen, choose) {
 export function meter(score, threshold, { wanted = null, target = state.target } = {}) {
   if (score === null || score === undefined) return null;
   const isProbability = score >= 0 && score <= 1 && (threshold === null || (threshold >= 0 && threshold <= 1));
-  if (!isProbability) return h("p.big.num", {}, t("meter.plain", { score: score.toPrecision(4) }));
+  if (!isProbability || isNumeric()) return h("p.num", {}, t("meter.plain", { score: number(Number(score.toPrecision(6))) }), hasBounds() && h("span.small.block", {}, t("meter.bounds", { bounds: boundsWords() })));
   const line = wanted ?? threshold;
   const isGood = line !== null && score >= line;
   const small = classWords(target).small;

@@ -2,7 +2,7 @@
 
 import { changed, editValue } from "../actions.js";
 import { h } from "../dom.js";
-import { labelOf, number, valueOf } from "../format.js";
+import { labelOf, number, softLabelOf, valueOf } from "../format.js";
 import { t } from "../i18n.js";
 import { icon } from "../icons.js";
 import { EFFORTS, isLocked, isRequired, policyDirection } from "../question.js";
@@ -50,7 +50,7 @@ export function featureRow(feature) {
     h(
       "div.head",
       {},
-      h("div", {}, h("div.name", {}, label), showsValue && h("div.value.num", {}, valueOf(name, value)), tags(name)),
+      h("div", {}, h("div.name", {}, softLabelOf(name)), showsValue && h("div.value.num", {}, valueOf(name, value)), tags(name)),
       h("div.widget", {}, widget(feature, value, { id: `v-${name}`, set: (next) => editValue(name, next) })),
       h(
         "div.tools",

@@ -2,7 +2,7 @@
 
 import { go, pick, readPeople } from "../actions.js";
 import { h } from "../dom.js";
-import { caseWord, classWords, points, size, valueOf } from "../format.js";
+import { caseWord, classWords, isNumeric, number, points, size, valueOf } from "../format.js";
 import { t } from "../i18n.js";
 import { icon } from "../icons.js";
 import { state, update } from "../state.js";
@@ -88,8 +88,8 @@ function row(person) {
 }
 
 function scoreBar(person) {
-  const isShare = person.score >= 0 && person.score <= 1;
-  return [isShare && h("span.spark", { "aria-hidden": "true", vars: { "--score": person.score, "--line": state.model.threshold ?? 0 }, class: person.reached ? "yes" : "no" }), isShare ? points(person.score) : person.score.toPrecision(4)];
+  const isShare = !isNumeric() && person.score >= 0 && person.score <= 1;
+  return [isShare && h("span.spark", { "aria-hidden": "true", vars: { "--score": person.score, "--line": state.model.threshold ?? -1 }, class: person.reached ? "yes" : "no" }), h("span.points", {}, isShare ? points(person.score) : number(Number(person.score.toPrecision(6))))];
 }
 
 /** The people as a table. */

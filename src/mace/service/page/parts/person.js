@@ -6,6 +6,7 @@ import { groupOf, groupOrder, groupTitle, ruleName } from "../format.js";
 import { t } from "../i18n.js";
 import { isEdited, mayChange, startingRules } from "../question.js";
 import { state, update } from "../state.js";
+import { note } from "./common.js";
 import { featureRow } from "./feature.js";
 
 function groups() {
@@ -35,7 +36,13 @@ function addRule(event) {
   if (!text) return;
   state.rules.others.push({ text, required: false, on: true });
   field.value = "";
-  changed();
+  changed({ added: text });
+}
+
+/** What the service says of a rule that it cannot read, where one was just added. */
+function refusedRule() {
+  const { refused } = state;
+  return refused && h("div.refused", { role: "alert", "data-key": "refused" }, note("no", "info", t("rules.refused"), h("code", {}, refused)));
 }
 
 function otherRules() {
@@ -44,7 +51,7 @@ function otherRules() {
     "div.group",
     { "data-key": "g-rules" },
     h("h3", {}, t("rules.title")),
-    h("div.card", {}, others.length > 0 && h("ul.rules", {}, others.map(ruleRow)), h("form.addrule", { on: { submit: addRule } }, h("label.label", { for: "add-rule" }, t("rules.add")), h("div.pair", {}, h("input.field", { id: "add-rule", name: "rule", autocomplete: "off", spellcheck: "false", "data-draft": "", placeholder: t("rules.example") }), h("button", {}, t("rules.use"))))),
+    h("div.card", {}, others.length > 0 && h("ul.rules", {}, others.map(ruleRow)), h("form.addrule", { on: { submit: addRule } }, h("label.label", { for: "add-rule" }, t("rules.add")), h("div.pair", {}, h("input.field", { id: "add-rule", name: "rule", autocomplete: "off", spellcheck: "false", "data-draft": "", "aria-invalid": state.refused ? "true" : null, placeholder: t("rules.example") }), h("button", {}, t("rules.use"))), refusedRule())),
   );
 }
 

@@ -3,7 +3,7 @@
 import { readRegion } from "../actions.js";
 import * as api from "../api.js";
 import { h } from "../dom.js";
-import { labelOf, size, valueOf } from "../format.js";
+import { hasBounds, labelOf, size, valueOf } from "../format.js";
 import { t } from "../i18n.js";
 import { answer, brokenBy, distanceTo, target, weights } from "../question.js";
 import { say, state, update } from "../state.js";
@@ -76,7 +76,7 @@ function verdict(distance) {
   if (distance === 0) return ["accent", "info", t("whatif.nothing")];
   const broken = brokenBy(row(), result.broken ?? null);
   const breaks = broken.length ? ` ${t("whatif.breaks", { rules: broken.join("; ") })}` : "";
-  if (state.atLeast !== null) return result.reached ? ["open", "info", t("whatif.score") + breaks] : ["no", "no", t("whatif.short") + breaks];
+  if (hasBounds()) return result.reached ? ["open", "info", t("whatif.score") + breaks] : ["no", "no", t("whatif.short") + breaks];
   if ([...state.regions.keys()].some(isInside)) return ["yes", "proof", t("whatif.inside") + breaks];
   if (result.reached) return ["open", "info", t("whatif.outside") + breaks];
   const isProved = found && distance < found.lower && !broken.length && !Object.keys(found.round_to ?? {}).length;
@@ -86,7 +86,7 @@ function verdict(distance) {
 function tried(name) {
   const feature = state.model.features.find((each) => each.name === name);
   const value = row()[name];
-  const zone = state.atLeast === null ? (state.regions.get(state.trial.base)?.ends[name] ?? null) : null;
+  const zone = !hasBounds() ? (state.regions.get(state.trial.base)?.ends[name] ?? null) : null;
   return h(
     "div.tried",
     { "data-key": `t-${name}`, "data-tried": name },
@@ -108,7 +108,7 @@ function adding() {
 }
 
 function back() {
-  state.trial.values = {};
+  Object.assign(state.trial, { values: {}, result: null });
   update();
   ask();
   say(t("whatif.nothing"));
