@@ -175,6 +175,23 @@ def test_robust_and_typical_answers_of_a_set() -> None:
     assert mace.verify(found.certificate, QUARTERS, forests=[usual]).outcome == "valid"
 
 
+@pytest.mark.parametrize(
+    "recipes", [(None, None), (LogisticRegression(max_iter=1000),) * 2, (None, LogisticRegression())]
+)
+def test_interventions_are_of_a_set_too(recipes: Any) -> None:
+    numbers = SPACE.replace(age=mace.real(18, 90), income=mace.real(0, 100))
+    models = []
+    for least, recipe in zip((40, 50), recipes, strict=True):
+        like = bank(least, recipe)
+        models.append(make_pipeline(mace.Encoder(numbers), clone(like[-1])).fit(PEOPLE, like.predict(PEOPLE)))
+    causes = mace.Causal({"income": "2 * age - 40"})
+    best = mace.Explainer(models, numbers, causes).explain(POOR, "yes", certify=True)[0]
+    assert best.actions == ("age",)
+    assert best.values["income"] == pytest.approx(2 * best.values["age"] - 40)
+    assert best.held_by == (0, 1)
+    assert mace.verify(best.certificate, models).outcome == "valid"
+
+
 def test_a_model_of_a_set_that_changes_is_noticed() -> None:
     for recipe in (DecisionTreeClassifier(random_state=0), LogisticRegression(max_iter=1000)):
         models = [bank(40, recipe), bank(60, recipe)]
