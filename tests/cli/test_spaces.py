@@ -109,7 +109,13 @@ def test_texts_that_are_all_dates_are_dates(tmp_path: Path, capsys: pytest.Captu
     said = capsys.readouterr().err
     assert "since, seen: read as dates" in said
     made = mace.FeatureSpace.from_json(space.read_text())
-    assert [type(feature).__name__ for feature in made.values()] == ["Date", "Date", "Categorical", "Ordinal", "Integer"]
+    assert [type(feature).__name__ for feature in made.values()] == [
+        "Date",
+        "Date",
+        "Categorical",
+        "Ordinal",
+        "Integer",
+    ]
     assert made["since"] == mace.date("2021-03-01", "2021-04-09")
     assert made["seen"].missing
     guess = mace.FeatureSpace.from_frame(frame).guesses
