@@ -471,7 +471,8 @@ class Explainer:
             None if each.prediction is None else Measure.to_reach(question.target, self._reading, each.prediction)
             for each in inside
         ]
-        made = iter(with_scores(inside, measures, self.space, self._live.question, at_once=at_once))
+        live = self._live
+        made = iter(with_scores(inside, measures, self.space, live.question, live.known_rates, at_once=at_once))
         return [each if each.outside else next(made) for each in explanations]
 
     def _driver(

@@ -180,8 +180,24 @@ class LiveModel:
             if code is not None:
                 expected[point] = code
                 return [code]
-        said[point, None] = self._ask_now(points)[0]
+        said[point, None] = self._ask_alone(point, said)
         return [said[point, None]]
+
+    def _ask_alone(self, point: Point, said: Said) -> Fraction:
+        """Return what the model says of a row, and keep the probabilities that it makes of it, where it makes its prediction of these."""
+        if self._asked.ask_rated is None:
+            return self._ask_now([point])[0]
+        ((outcome, rates),) = self._asked.ask_rated([point])
+        said.update(((point, code), rate) for code, rate in enumerate(rates))
+        if not agrees(self._asked.form, [point], [outcome]):
+            self._doubt()
+        return outcome
+
+    def known_rates(self, points: Sequence[Point], code: int) -> list[Fraction] | None:
+        """Return the probability of a class in rows that the model was asked about alone since the question began; ``None`` where one is
+        not known."""
+        said = self.memory.said or {}
+        return [said[point, code] for point in points] if all((point, code) in said for point in points) else None
 
     def _ask_now(self, points: Sequence[Point]) -> list[Fraction]:
         outcomes = self._asked.ask(points)
