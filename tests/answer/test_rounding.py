@@ -5,18 +5,23 @@ from __future__ import annotations
 import itertools
 import json
 import pickle
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import mace
+from mace.answer.counterfactual import show_value
 from mace.answer.rounding import rounded, steps_of
 
 
@@ -405,3 +410,55 @@ def test_the_ends_of_a_region_are_round_and_inside_what_is_proved(seed: int) -> 
         grid = [value for value in multiples(feature, step) if ends.low <= value <= ends.high]
         rows = pd.DataFrame([{**answer[0].values, name: value} for value in grid])
         assert set(model.predict(rows.astype({"amount": int}))) == {answer[0].prediction}
+
+
+WRITTEN = {"whole": 0, "tenths": 1, "hundredths": 2, "thousandths": 3, "single": 2, "hundreds": -2}
+"""How many digits behind the point the numbers of a column have."""
+
+FAMILIES: dict[str, Any] = {
+    "forest": lambda: RandomForestClassifier(5, max_depth=5, random_state=0),
+    "boosting": lambda: HistGradientBoostingClassifier(max_iter=6, random_state=0),
+    "linear": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000)),
+    "network": lambda: make_pipeline(StandardScaler(), MLPClassifier((5,), max_iter=300, random_state=0)),
+    "curves": lambda: make_pipeline(StandardScaler(), CalibratedClassifierCV(LogisticRegression(), cv=2)),
+    "several": lambda: VotingClassifier(
+        [
+            ("trees", RandomForestClassifier(3, max_depth=3, random_state=0)),
+            ("line", LogisticRegression(max_iter=9999)),
+        ],
+        voting="soft",
+    ),
+    "searched": lambda: KNeighborsClassifier(5),
+}
+
+
+def digits_of(text: str) -> int:
+    """Return how many digits behind the point a number is written with, below 0 for zeros at its end."""
+    return -int(Decimal(text).normalize().as_tuple().exponent)
+
+
+@pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_printed_number_has_more_digits_than_its_column(family: str, norm: str) -> None:
+    rng = np.random.default_rng(len(family))
+    frame = pd.DataFrame(
+        {name: np.round(rng.integers(0, 2000, 300) / 10.0**digits, 3) for name, digits in WRITTEN.items()}
+    ).astype({"whole": int, "hundreds": int, "single": "float32"})
+    score = sum(rng.normal() * frame[name] / frame[name].max() for name in frame)
+    labels = (score + np.sin(score) > score.median()).astype(int)
+    model = FAMILIES[family]().fit(frame, labels)
+    space = mace.FeatureSpace.from_frame(frame)
+    explainer = mace.Explainer(model, space, unread="search")
+    for _, row in frame.head(3).iterrows():
+        asked = row.to_dict() | {"tenths": row["tenths"] - 0.0375 if row["tenths"] > 1 else row["tenths"]}
+        answer = explainer.explain(asked, distance=norm, count=2, time_limit=20)
+        assert answer
+        if not answer.round_to:
+            # What is proved stays proved where no round row is proved in time.
+            assert answer.status == "optimal"
+            continue
+        for one in answer:
+            for change in one.changes:
+                after = show_value(change.after, change.dtype)
+                assert digits_of(after) <= WRITTEN[change.feature], str(one)
+                assert f" {after}" in str(answer)
