@@ -397,9 +397,9 @@ class Explainer:
             return None
         row, plain = self.space.values_of(factual), question.but(round_to=None, digits=None, count=1)
 
-        def ask(further: tuple[Constraint, ...]) -> Explanation | None:
+        def ask(further: tuple[Constraint, ...], lane: str | None = None) -> Explanation | None:
             explainer, asked, since = self._about_round_values(plain, steps, started)
-            asked = asked.but(constraints=(*asked.constraints, *further))
+            asked = asked.but(constraints=(*asked.constraints, *further), solver=lane or asked.solver)
             try:
                 return explainer._nearest(row, asked, since, is_last=False, current=current)
             except InvalidOption:

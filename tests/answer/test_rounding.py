@@ -257,10 +257,10 @@ def next_to(model: Any, space: mace.FeatureSpace, raw: mace.Counterfactual, row:
     """Return the least distance among the rows next to an answer whose changed numbers are tenths, by trying all."""
     around = {name: [value] for name, value in raw.values.items()}
     for change in raw.changes:
-        tens = Fraction(repr(change.after)) * 10
-        ends = {Fraction(tens.__floor__(), 10), Fraction(tens.__ceil__(), 10)}
         feature: Any = space[change.feature]
-        around[change.feature] = [float(end) for end in ends if feature.low <= end <= feature.high]
+        tens = Fraction(feature.text(change.after)) * 10
+        ends = {feature.nearest(at / 10) for at in (tens.__floor__(), tens.__ceil__())}
+        around[change.feature] = [end for end in ends if feature.low <= end <= feature.high]
     every = pd.DataFrame(list(itertools.product(*around.values())), columns=list(space))
     every = every[model.predict(every) != model.predict(pd.DataFrame([row]))[0]]
     parts = pd.DataFrame({name: abs(every[name] - row[name]) / space[name].range for name in space})  # type: ignore[union-attr]
@@ -462,3 +462,27 @@ def test_no_printed_number_has_more_digits_than_its_column(family: str, norm: st
                 after = show_value(change.after, change.dtype)
                 assert digits_of(after) <= WRITTEN[change.feature], str(one)
                 assert f" {after}" in str(answer)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_columns_of_float32_have_round_answers_in_time(norm: str) -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.integers(0, 1000, (200, 5)) / 10, columns=list("abcde")).astype({"c": "float32"})
+    scores = (frame * rng.normal(size=5)).sum(axis=1)
+    model = LogisticRegression(max_iter=5000).fit(frame, scores > scores.median())
+    space = mace.FeatureSpace.from_frame(frame)
+    explainer = mace.Explainer(model, space)
+    for number in range(2):
+        row = frame.iloc[number]
+        raw = explainer.explain(row, distance=norm, round_to=None)
+        answer = explainer.explain(row, distance=norm, certify=True, time_limit=60)
+        assert answer.status == "optimal"
+        assert answer.round_to
+        for change in answer[0].changes:
+            assert digits_of(show_value(change.after, change.dtype)) <= 1
+        if answer.rounds_next:
+            assert answer[0].distance == pytest.approx(next_to(model, space, raw[0], row, norm), abs=2e-6)
+        for certificate in (answer[0].certificate, answer.certificate):
+            assert certificate is not None
+            verdict = mace.verify(certificate, model)
+            assert verdict.valid, verdict.reason

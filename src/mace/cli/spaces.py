@@ -93,8 +93,8 @@ def space_of(
                 raise InvalidOption(f"{option}: {path.name} has no column {name!r:.80}.{did_you_mean(name, columns)}")
     rows = count_rows(path)
     frame = pd.read_csv(path, encoding="utf-8-sig").drop(columns=list(without))
-    for name in [name for name in frame if name not in levels and are_iso_dates(frame[name])]:
-        frame[name] = pd.to_datetime(frame[name], format="ISO8601")
+    for dated in [column for column in frame if column not in levels and are_iso_dates(frame[column])]:
+        frame[dated] = pd.to_datetime(frame[dated], format="ISO8601")
     given = {name: _ordinal(frame[name], name, listed(text)) for name, text in levels.items() if name in frame}
     return FeatureSpace.from_frame(frame, **given).protect(*protected), rows
 

@@ -298,7 +298,8 @@ def _lies_in(space: FeatureSpace, wide: FeatureSpace) -> bool:
         if not isinstance(feature, Real | Integer):
             return feature == other
         assert isinstance(other, Real | Integer)
-        same = replace(feature, low=other.low, high=other.high, step=None, observed=None)
+        ends: Any = {"low": other.low, "high": other.high}
+        same = replace(feature, **ends, step=None, observed=None)
         return other.step is None and other.low <= feature.low and feature.high <= other.high and same == other
 
     return space.names == wide.names and all(map(is_in, space.values(), wide.values()))
@@ -310,7 +311,7 @@ def _narrowed(form: Form, space: FeatureSpace) -> Form | None:
         return replace(form, space=space)
     if not isinstance(form, Composite):
         return None
-    inner = [_narrowed(part.form, space) for part in form.parts]
+    inner: list[Any] = [_narrowed(part.form, space) for part in form.parts]
     if any(each is None for each in inner):
         return None
     parts: Any = tuple(replace(part, form=each) for part, each in zip(form.parts, inner, strict=True))
