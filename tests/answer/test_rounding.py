@@ -449,9 +449,10 @@ def test_no_printed_number_has_more_digits_than_its_column(family: str, norm: st
     model = FAMILIES[family]().fit(frame, labels)
     space = mace.FeatureSpace.from_frame(frame)
     explainer = mace.Explainer(model, space, unread="search")
-    for _, row in frame.head(3).iterrows():
+    count = 2 if family in ("forest", "boosting", "linear") and norm in ("l0", "l1") else 1
+    for _, row in frame.head(2).iterrows():
         asked = row.to_dict() | {"tenths": row["tenths"] - 0.0375 if row["tenths"] > 1 else row["tenths"]}
-        answer = explainer.explain(asked, distance=norm, count=2, time_limit=20)
+        answer = explainer.explain(asked, distance=norm, count=count, time_limit=20)
         assert answer
         if not answer.round_to:
             # What is proved stays proved where no round row is proved in time.
