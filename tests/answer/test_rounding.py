@@ -454,15 +454,15 @@ def test_no_printed_number_has_more_digits_than_its_column(family: str, norm: st
         asked = row.to_dict() | {"tenths": row["tenths"] - 0.0375 if row["tenths"] > 1 else row["tenths"]}
         answer = explainer.explain(asked, distance=norm, count=count, time_limit=20)
         assert answer
-        if not answer.round_to:
-            # What is proved stays proved where no round row is proved in time.
-            assert answer.status == "optimal"
-            continue
-        for one in answer:
-            for change in one.changes:
-                after = show_value(change.after, change.dtype)
-                assert digits_of(after) <= WRITTEN[change.feature], str(one)
-                assert f" {after}" in str(answer)
+        longer = [
+            (change.feature, after)
+            for one in answer
+            for change in one.changes
+            if digits_of(after := show_value(change.after, change.dtype)) > WRITTEN[change.feature]
+        ]
+        # What is proved stays proved where no round row is found in time.
+        assert longer == [] or (answer.status == "optimal" and not answer.round_to and answer.seconds > 15), longer
+        assert all(f" {show_value(change.after, change.dtype)}" in str(answer) for change in answer[0].changes)
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
