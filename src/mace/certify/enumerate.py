@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 
 from mace.certify.verdict import Progress, Refuted, Unchecked
-from mace.constraints.condition import GuardCondition
-from mace.constraints.views import conjuncts
 from mace.distances import point_values
 from mace.distances.change import change
 from mace.language import holds, syntax
@@ -64,9 +62,7 @@ def _values(feature: Feature, own: Value, problem: Problem, j: int, lower: Fract
 
 def _guards_on(problem: Problem, j: int) -> list[syntax.Guard]:
     """Return what the conditions demand of one feature alone."""
-    formulas = [condition.guard for condition in problem.conditions if isinstance(condition, GuardCondition)]
-    parts = [part for formula in formulas for part in conjuncts(formula)]
-    return [part for part in parts if syntax.variables(part) == {problem.space.names[j]}]
+    return [part for part in problem.guards if syntax.variables(part) == {problem.space.names[j]}]
 
 
 def _with(problem: Problem, j: int, value: Value) -> dict[str, Any]:
