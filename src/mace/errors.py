@@ -9,7 +9,9 @@ That no counterfactual exists, or that time ran out, is a *result* (a status), n
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+from html import escape
 
 
 class MaceError(Exception):
@@ -101,6 +103,32 @@ def cut(text: str, most: int = 190) -> str:
     "fixed('ag..."
     """
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+_OBEYED = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Control characters but the line feed, and those that turn the direction of writing."""
+
+
+def legible(text: str) -> str:
+    """Return a text of others with question marks for what a terminal would obey, and for what turns the direction of writing.
+
+    Examples
+    --------
+    >>> legible("\x1b[2Jown")
+    '?[2Jown'
+    """
+    return _OBEYED.sub("?", text)
+
+
+def for_page(text: object) -> str:
+    """Return a text of others for a page: escaped, and :func:`legible`.
+
+    Examples
+    --------
+    >>> for_page("a < b")
+    'a &lt; b'
+    """
+    return escape(legible(str(text)))
 
 
 def in_a_line(error: BaseException) -> str:

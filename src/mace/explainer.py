@@ -42,6 +42,7 @@ from mace.problem import Problem, Progress, Status
 from mace.slips import METHODS, knows_its_options, no_attribute
 from mace.solvers import choose
 from mace.space import FeatureSpace, Point, Row, Scalar
+from mace.space.outside import roomy
 from mace.targets import of_label, reached
 
 if TYPE_CHECKING:
@@ -55,6 +56,14 @@ MOST_ROWS = 8
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
+
+
+def _keep(kept: OrderedDict[FeatureSpace, T], space: FeatureSpace, made: T) -> None:
+    """Keep what was made for a space, and forget what was used the longest ago."""
+    kept[space] = made
+    if len(kept) > MOST_ROWS:
+        kept.popitem(last=False)
 
 
 def _watched(method: Callable[Concatenate[Explainer, P], R]) -> Callable[Concatenate[Explainer, P], R]:
@@ -138,15 +147,29 @@ class Explainer:
                 f"The model was not fitted on {named}: left out of explainer.space. Rows may still have such columns.",
                 stacklevel=3,
             )
-        self.space = space
         self.unread, self.outside = unread, check_outside(outside)
         if causes is not None and not isinstance(causes, Causal):
             raise InvalidOption(f"causes={causes!r}; make it with mace.Causal({{effect: function}}).")
-        self.causes = causes
+        self._begin(space, causes)
+
+    def _begin(self, space: FeatureSpace, causes: Causal | None) -> None:
+        """Begin without what is kept between questions."""
+        self.space, self.causes = space, causes
         self._programs = {} if causes is None else causes.programs(space)
         self._whole: Explainer | None = None
         self._of_round_values: dict[tuple[tuple[str, float], ...], tuple[Explainer, tuple[Constraint, ...]]] = {}
         self._of_rows: OrderedDict[FeatureSpace, Explainer] = OrderedDict()
+        self._roomy: OrderedDict[FeatureSpace, LiveModel] = OrderedDict()
+
+    def _over(self, space: FeatureSpace, causes: Causal | None, wide: LiveModel | None) -> Explainer:
+        """Return an explainer over another space: of the model as read over a wider one, where that does, or as read anew."""
+        live = None if wide is None else wide.within(space)
+        if live is None:
+            return Explainer(self.model, space, causes, unread=self.unread)
+        made = object.__new__(Explainer)
+        made.model, made.unread, made.outside, made._live = self.model, self.unread, "error", live
+        made._begin(space, causes)
+        return made
 
     @property
     def classes(self) -> tuple[Scalar, ...] | None:
@@ -292,7 +315,7 @@ class Explainer:
         """Answer a question about a row; its clock started at a moment of ``time.monotonic``, or starts now."""
         started = time.monotonic() if started is None else started
         begun = time.monotonic()
-        own, let_in = self._at(row)
+        own, let_in = self._at(row, certify=question.certify)
         if let_in is not None:
             # Reading the model once more is not on the clock.
             started += time.monotonic() - begun
@@ -313,24 +336,41 @@ class Explainer:
         made = self._nearest(row, plain, started)
         return replace(made, reason=made.reason or "no answer has round values only") if made else made
 
-    def _at(self, row: Row) -> tuple[Explainer, Admitted | None]:
-        """Return the explainer over the space that a row lies in, and what was let in; this one and ``None`` for one that lies in it."""
+    def _at(self, row: Row, *, certify: bool = False) -> tuple[Explainer, Admitted | None]:
+        """Return the explainer over the space that a row lies in, and what was let in; this one and ``None`` for one that lies in it.
+
+        The model is read over a space that has room for other such rows; for certificates, which state it as read over that of the row,
+        over that one.
+        """
         let_in = admitted(self.space, row, self.outside)
         if let_in is None:
             return self, None
         made = self._of_rows.pop(let_in.space, None)
-        if made is None:
+        if made is None or (certify and made._live.is_narrowed):
             # What is read now must be what was read then.
             self._live.check()
             try:
-                made = Explainer(self.model, let_in.space, self.causes, unread=self.unread)
+                wide = None if certify else self._with_room(let_in.space)
+                made = self._over(let_in.space, self.causes, wide)
                 made._reading.ask([let_in.space.point(row)])
             except (UnsupportedModel, InvalidRow) as error:
                 raise InvalidRow(f"{let_in.said}; but the model does not take such a row: {error}") from error
-        self._of_rows[let_in.space] = made
-        if len(self._of_rows) > MOST_ROWS:
-            self._of_rows.popitem(last=False)
+        _keep(self._of_rows, let_in.space, made)
         return made, let_in
+
+    def _with_room(self, space: FeatureSpace) -> LiveModel | None:
+        """Return the model as read over a space around that of a row; ``None`` where it cannot be read there."""
+        around = roomy(self.space, space)
+        if around is None:
+            return None
+        made = self._roomy.pop(around, None)
+        if made is None:
+            try:
+                made = LiveModel(self.model, around, self.unread)
+            except UnsupportedModel:
+                return None
+        _keep(self._roomy, around, made)
+        return made
 
     def _space_of(self, row: Row) -> FeatureSpace:
         """Return the space that a row lies in."""
@@ -357,9 +397,9 @@ class Explainer:
             return None
         row, plain = self.space.values_of(factual), question.but(round_to=None, digits=None, count=1)
 
-        def ask(further: tuple[Constraint, ...]) -> Explanation | None:
+        def ask(further: tuple[Constraint, ...], lane: str | None = None) -> Explanation | None:
             explainer, asked, since = self._about_round_values(plain, steps, started)
-            asked = asked.but(constraints=(*asked.constraints, *further))
+            asked = asked.but(constraints=(*asked.constraints, *further), solver=lane or asked.solver)
             try:
                 return explainer._nearest(row, asked, since, is_last=False, current=current)
             except InvalidOption:
@@ -382,7 +422,7 @@ class Explainer:
             # What is read now must be what was read then.
             self._live.check()
             space, kept = rounded(self.space, steps)
-            made = Explainer(self.model, space, unread=self.unread)
+            made = self._over(space, None, self._live if self._live.is_narrowed else None)
             made._whole = self
             made._live.memory = self._live.memory
             self._of_round_values[key] = made, kept
@@ -431,7 +471,8 @@ class Explainer:
             None if each.prediction is None else Measure.to_reach(question.target, self._reading, each.prediction)
             for each in inside
         ]
-        made = iter(with_scores(inside, measures, self.space, self._live.question, at_once=at_once))
+        live = self._live
+        made = iter(with_scores(inside, measures, self.space, live.question, live.known_rates, at_once=at_once))
         return [each if each.outside else next(made) for each in explanations]
 
     def _driver(
@@ -674,7 +715,7 @@ class Explainer:
         )
         if any(isinstance(constraint, Robust) for constraint in question.constraints):
             raise InvalidOption("reasons: they are about rows as they are, without noise. Leave robust out.")
-        own, let_in = self._at(row)
+        own, let_in = self._at(row, certify=question.certify)
         if let_in is not None:
             question = question.over(own.space, let_in.kept)
         with without_pauses(time_limit), own._live.question():

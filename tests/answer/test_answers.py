@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
@@ -183,7 +184,7 @@ def test_a_score_close_to_the_threshold_is_told_from_it() -> None:
 
 
 def test_a_question_costs_no_further_call_and_its_scores_one() -> None:
-    explainer = mace.Explainer(MODEL, SPACE)
+    explainer = mace.Explainer(fitted(LogisticRegression(max_iter=5000)), SPACE)
     seen = counting(explainer)
     made = explainer.explain(PEOPLE.iloc[0], target="good", count=3)
     own = len(seen["predict"])
@@ -221,11 +222,17 @@ def test_scores_do_not_depend_on_the_processes_nor_on_a_checkpoint(tmp_path: Any
 
 
 def test_a_model_that_was_fitted_again_gives_no_score_of_the_old_answer() -> None:
-    model = fitted(RandomForestClassifier(10, max_depth=5, random_state=0))
+    others = np.where(np.asarray(LABELS) == "good", "bad", "good")
+    model = fitted(LogisticRegression(max_iter=5000))
     made = mace.Explainer(model, SPACE).explain(PEOPLE.iloc[0], target="good")
-    model.fit(FRAME, np.where(np.asarray(LABELS) == "good", "bad", "good"))
+    model.fit(FRAME, others)
     assert made.score is None
     assert str(made).startswith("Predicted bad. 1 way to good, proved nearest")
+    forest = fitted(RandomForestClassifier(10, max_depth=5, random_state=0))
+    made = mace.Explainer(forest, SPACE).explain(PEOPLE.iloc[0], target="good")
+    said = chance(forest, [PEOPLE.iloc[0]])
+    forest.fit(FRAME, others)
+    assert [made.score] == pytest.approx(said)
 
 
 # ---- in words
@@ -317,3 +324,62 @@ def test_a_pickle_of_an_earlier_version_has_the_defaults_of_what_it_did_not_know
     other = object.__new__(mace.Explanation)
     other.__setstate__(made.__getstate__()[:kept])  # type: ignore[attr-defined]
     assert old.round_to is not other.round_to
+
+
+@pytest.mark.parametrize("family", [RandomForestClassifier, ExtraTreesClassifier])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_forest_that_is_asked_once_says_what_predict_says_ties_included(family: Any, classes: int) -> None:
+    from mace.models import read
+
+    rng = np.random.default_rng(classes)
+    X = rng.integers(0, 4, (60, 3))
+    space = mace.FeatureSpace({name: mace.integer(0, 3) for name in "abc"})
+    labels = np.array(["u", "v", "w"])[rng.integers(0, classes, 60)]
+    ties = 0
+    for trees in (2, 4):
+        for model in (
+            family(trees, bootstrap=True, random_state=trees).fit(X, labels),
+            make_pipeline(mace.Encoder(space), family(trees, max_depth=2, random_state=1)).fit(
+                pd.DataFrame(X, columns=list("abc")), labels
+            ),
+        ):
+            reading = read(model, space)
+            assert reading.ask_rated is not None
+            points = [tuple(map(int, row)) for row in itertools.product(range(4), repeat=3)]
+            for point in points:
+                ((code, rates),) = reading.ask_rated([point])
+                assert [code] == reading.ask([point])
+                assert [float(rate) for rate in rates] == [float(reading.rate([point], k)[0]) for k in range(classes)]  # type: ignore[misc]
+                ties += sorted(rates)[-1] == sorted(rates)[-2]
+    assert ties
+
+
+def test_scores_come_from_the_call_that_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    labels = (X.sum(axis=1) > 0).astype(int)
+    space = mace.FeatureSpace({name: mace.real(-3, 3) for name in "abc"})
+    asked: list[int] = []
+
+    def counted(family: Any) -> None:
+        plain = family.predict_proba
+        monkeypatch.setattr(family, "predict_proba", lambda self, X: (asked.append(len(X)), plain(self, X))[1])
+
+    for family, target in (
+        (RandomForestClassifier, 1),
+        (RandomForestClassifier, mace.at_least(0.7)),
+        (LogisticRegression, mace.at_least(0.7)),
+    ):
+        model = family().set_params(random_state=0).fit(X, labels)
+        if target == 1 or family is LogisticRegression:
+            counted(family)
+        explainer = mace.Explainer(model, space)
+        answer = explainer.explain([-1.0, -0.5, 0.2], target, round_to=None)
+        asked.clear()
+        assert answer.score == pytest.approx(model.predict_proba([[-1.0, -0.5, 0.2]])[0, 1], rel=1e-8)
+        assert answer[0].score == pytest.approx(model.predict_proba([list(answer[0].values.values())])[0, 1], rel=1e-8)
+        assert len(asked) == 2, "only this test has asked"
+        reached = explainer.explain(answer[0].values, target)
+        asked.clear()
+        assert reached.score == answer[0].score
+        assert not asked

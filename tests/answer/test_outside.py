@@ -23,7 +23,8 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
-from mace.space.outside import admit
+from mace.models.unread import read_or_ask as READ_OR_ASK  # noqa: N812
+from mace.space.outside import admit, roomy
 
 SPACE = mace.FeatureSpace(
     {
@@ -185,6 +186,62 @@ def test_every_lane_finds_the_nearest_and_proves_it(family: str, outside: Any, s
         assert certificate is not None
         verdict = mace.verify(certificate, model)
         assert verdict.valid, (lane, verdict.reason)
+
+
+@pytest.mark.parametrize("outside", ["keep", "widen"])
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("seed", range(3))
+def test_an_answer_is_the_same_where_the_model_was_read_for_many_such_rows(
+    family: str, outside: Any, seed: int
+) -> None:
+    model = model_of(family, seed)
+    space = SPACE.replace(rate=mace.real(0.5, 2.5, dtype="float32"), age=mace.integer(2, 8, dtype="int8"))
+    rng, explainer = np.random.default_rng(seed), mace.Explainer(model, space, outside=outside)
+    for norm in ("l1", "l2"):
+        for age, rate in ((-40, 1.0), (9, 1.5), (11, 2.25), (4, 30.0), (60, -0.5)):
+            row = data(seed).iloc[int(rng.integers(60, 150))].to_dict() | {"age": age, "rate": rate}
+            asked: dict[str, Any] = {"distance": norm, "round_to": None, "time_limit": 30}
+            if family == "function" and norm == "l2":
+                continue
+            shared = explainer.explain(row, **asked)
+            anew = explainer.explain(row, **asked, certify=True)
+            assert shared.status == anew.status
+            assert (shared.score, shared.outside) == (anew.score, anew.outside)
+            assert [(each.values, each.distance) for each in shared] == [(each.values, each.distance) for each in anew]
+            certificate = anew[0].certificate if anew else anew.certificate
+            assert certificate is not None
+            assert mace.verify(certificate, model).valid
+
+
+@pytest.mark.parametrize("outside", ["keep", "widen"])
+def test_a_model_is_read_a_few_times_for_many_rows_outside(outside: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mace.models import live
+
+    space = mace.FeatureSpace({"x": mace.real(0, 1), "y": mace.real(-1, 1), "c": mace.categorical(["a", "b"])})
+    space.round_to = {"x": 0.1}
+    model, read = real_model("linear", 0), []
+    monkeypatch.setattr(live, "read_or_ask", lambda *given: (read.append(1), READ_OR_ASK(*given))[1])
+    explainer = mace.Explainer(model, space, outside=outside)
+    rows = [{"x": 1 + k / 100, "y": (-1) ** k * (1 + k / 50), "c": "ab"[k % 2]} for k in range(1, 41)]
+    batch = explainer.explain_many(rows)
+    assert all(answer.outside for answer in batch)
+    assert len(read) <= 4
+    fewer = [mace.Explainer(model, space, outside=outside).explain(row) for row in rows[::8]]
+    assert [answer.to_dict()["counterfactuals"][0]["values"] for answer in fewer] == [
+        batch[k][0].values for k in range(0, 40, 8)
+    ]
+    far = explainer.explain({"x": 1e30, "y": 0, "c": "a"})
+    assert "outside its range" in far.outside or "widened" in far.outside
+
+
+def test_a_model_that_changed_is_noticed_for_rows_outside_too() -> None:
+    model = LogisticRegression().fit([[0.0, 0.0], [1.0, 1.0], [3.0, 0.0], [0.0, 3.0]], [0, 0, 1, 1])
+    explainer = mace.Explainer(model, mace.FeatureSpace({"x": mace.real(0, 1), "y": mace.real(0, 1)}), outside="keep")
+    assert explainer.explain([2.0, 0.5])
+    model.coef_ = -model.coef_
+    for row in ([2.0, 0.5], [2.5, 0.5]):
+        with pytest.raises(mace.ModelChanged):
+            explainer.explain(row)
 
 
 REALS = mace.FeatureSpace({"x": mace.real(0, 1), "y": mace.real(-1, 1), "c": mace.categorical(["a", "b"])})
@@ -590,3 +647,32 @@ def test_admitted_spaces() -> None:
     assert [float(each.range) for each in wide.space.values()] == pytest.approx([3, 26, 0.3, 2], rel=1e-6)
     assert set(wide.ranges) == {"grid"}
     assert mace.FeatureSpace.from_json(made.space.to_json()) == made.space
+
+
+def test_room_beside_the_ranges_is_the_same_for_rows_alike() -> None:
+    space = mace.FeatureSpace(
+        {
+            "age": mace.integer(18, 90, dtype="int8"),
+            "income": mace.real(0, 1000, dtype="float32"),
+            "size": mace.real(-1, 1),
+            "same": mace.integer(3, 3),
+            "grid": mace.real(0, 1, step=0.5),
+        }
+    )
+    row = {"age": 50, "income": 10.0, "size": 0.0, "same": 3, "grid": 0.5}
+
+    def around(**values: Any) -> mace.FeatureSpace | None:
+        let_in = admit(space, {**row, **values}, widen=False)
+        assert let_in is not None
+        return roomy(space, let_in.space)
+
+    first = around(income=1001.0)
+    assert first is not None
+    assert first == around(income=1999.0, size=2.5) == around(age=95)
+    assert [(feature.low, feature.high) for feature in first.values()][:3] == [(0, 127), (0, 2000), (-3, 3)]  # type: ignore[union-attr]
+    assert first["grid"] == space["grid"]
+    below = around(income=-1500.0)
+    assert below is not None
+    assert (below["income"].low, below["income"].high) == (-2000, 3000)  # type: ignore[union-attr]
+    assert around(same=4) is None
+    assert around(size=1e30) is None

@@ -93,3 +93,36 @@ def test_a_tampered_kind_of_proof_is_unchecked_or_refused_but_never_a_crash() ->
         data = parts_of(made[1])
         data["evidence"] = {"lane": lane}
         assert outcome_of(data, made[0])[0] in (REFUTED, "unchecked", "valid")
+
+
+def test_a_large_space_is_enumerated_where_conditions_leave_few_rows() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 100, (200, 4))
+    model = LogisticRegression(max_iter=5000).fit(X, X @ [1, -2, 1.5, 0.3] > 40)
+    space = mace.FeatureSpace({name: mace.real(0, 100, step=0.01) for name in "abc"} | {"d": mace.integer(0, 100)})
+    explainer = mace.Explainer(model, space)
+    row = {"a": 20.01, "b": 50.0, "c": 30.0, "d": 3}
+    with pytest.raises(mace.InvalidOption, match="points"):
+        explainer.explain(row, solver="enumerate")
+    rules = [
+        "a between 20 and 99.99",
+        "b between 10.1 and 10.15",
+        mace.one_of("c", [30, 80.07, 80.08]),
+        "d between 3 and 4",
+        "a >= 99.9",
+    ]
+    asked: dict[str, Any] = {"constraints": rules, "certify": True}
+    answer = explainer.explain(row, solver="enumerate", **asked)
+    other = explainer.explain(row, solver="milp", **asked)
+    assert answer.status == other.status == "optimal"
+    assert answer[0].distance == pytest.approx(other[0].distance, abs=1e-6)
+    certificate = answer[0].certificate
+    assert certificate is not None
+    assert mace.verify(certificate, model).valid
+    data = parts_of(certificate)
+    data["claim"] = {"status": "unknown", "lower": answer[0].distance + 1e-6, "upper": None, "counterfactual": None}
+    assert outcome_of(data, model)[0] == REFUTED
+    none = explainer.explain(row, solver="enumerate", constraints=[*rules, "a <= 99.8"], certify=True)
+    assert none.status == "infeasible"
+    assert none.certificate is not None
+    assert mace.verify(none.certificate, model).valid

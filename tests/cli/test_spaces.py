@@ -89,3 +89,48 @@ def test_a_file_that_is_no_table_is_refused(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "bad.csv").write_text("a,b\n1,2,3\n")
     assert run(["space", str(tmp_path / "bad.csv")]) == 2
     assert "bad.csv, line 2: 3 cells" in capsys.readouterr().err
+
+
+def test_texts_that_are_all_dates_are_dates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    days = pd.Timestamp("2021-03-01") + pd.to_timedelta(range(40), unit="D")
+    frame = pd.DataFrame(
+        {
+            "since": days.strftime("%Y-%m-%d"),
+            "seen": (days + pd.to_timedelta(range(40), unit="h")).strftime("%Y-%m-%d %H:%M"),
+            "bent": ["2021-02-30", *["2021-02-20"] * 39],
+            "word": ["soon", *["2021-02-20"] * 39],
+            "size": [0, 1] * 20,
+        }
+    )
+    frame.loc[3, "seen"] = None
+    data, space, model = (tmp_path / name for name in ("people.csv", "space.json", "model.skops"))
+    frame.to_csv(data, index=False)
+    assert run(["space", str(data), "--ordered", "word=soon,2021-02-20", "--out", str(space)]) == 0
+    said = capsys.readouterr().err
+    assert "since, seen: read as dates" in said
+    made = mace.FeatureSpace.from_json(space.read_text())
+    assert [type(feature).__name__ for feature in made.values()] == [
+        "Date",
+        "Date",
+        "Categorical",
+        "Ordinal",
+        "Integer",
+    ]
+    assert made["since"] == mace.date("2021-03-01", "2021-04-09")
+    assert made["seen"].missing
+    guess = mace.FeatureSpace.from_frame(frame).guesses
+    assert "pd.to_datetime(frame['since'])" in guess["since"]
+    assert "to_datetime" not in guess["bent"]
+
+    kept = made.without("seen", "bent", "word")
+    space.write_text(kept.to_json())
+    rows = frame.assign(since=days)[["since", "size"]]
+    fitted = make_pipeline(mace.Encoder(kept), DecisionTreeClassifier(random_state=0)).fit(rows, rows.since > days[20])
+    skops.io.dump(fitted, model)
+    asked = ["--data", str(data), "--model", str(model), "--space", str(space)]
+    assert run(["explain", *asked, "--row", "3", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["factual"]["since"] == "2021-03-04"
+    assert answer["counterfactuals"][0]["values"]["since"] == "2021-03-22"
+    assert run(["batch", *asked, "--out", str(tmp_path / "answers.csv")]) == 0
+    assert "2021-03-22" in (tmp_path / "answers.csv").read_text()

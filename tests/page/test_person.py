@@ -163,3 +163,17 @@ def test_a_rule_that_cannot_be_read_goes_back_to_its_field(visit: Callable[..., 
     page.fill("#add-rule", "at most 1 features change")
     page.press("#add-rule", "Enter")
     page.wait_for_selector(".refused", state="detached")
+
+
+def test_texts_of_others_are_neither_markup_nor_turned(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo)
+    shown = page.evaluate(
+        """async () => {
+            const { h, show } = await import("/dom.js");
+            const place = h("div", {}, h("b", {}, "<script>1</script>\\u202eevil\\u202c\\u001b[2J\\u0000"), 5);
+            show(place, "\\u2066turned\\nline", h("i", {}, "\\u0645\\u0631\\u062d\\u0628\\u0627"));
+            const made = h("p", {}, "\\u202ex", 7);
+            return [place.innerHTML, made.textContent];
+        }"""
+    )
+    assert shown == ["?turned\nline<i>\u0645\u0631\u062d\u0628\u0627</i>", "?x7"]

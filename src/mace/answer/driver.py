@@ -24,6 +24,7 @@ from mace.certify.certificate import VERSION, Certificate
 from mace.certify.statement import Statement, row_of
 from mace.constraints import Condition, Constraint
 from mace.constraints.mentions import held
+from mace.errors import InvalidOption
 from mace.exact import float_down, float_up
 from mace.forms import Goal
 from mace.forms.sets import Agreement
@@ -259,7 +260,10 @@ class Driver:
 
         def is_conflict(chosen: Sequence[Constraint]) -> bool:
             conditions = (*(bound[id(constraint)] for constraint in chosen), *kept)
-            bounds = self.find(replace(self.problem, conditions=conditions), (), Limits(deadline)).bounds
+            try:
+                bounds = self.find(replace(self.problem, conditions=conditions), (), Limits(deadline)).bounds
+            except InvalidOption as error:  # a lane may be for few rows only, which all of the constraints leave
+                raise Undecided from error
             if not bounds.is_infeasible and bounds.point is None:
                 raise Undecided
             return bounds.is_infeasible

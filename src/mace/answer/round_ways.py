@@ -29,8 +29,12 @@ MOST_SQUARES = 12
 """Under l2 the nearest of the round rows next to an answer is asked for where it changes at most so many features: of more, too many cost
 about the same."""
 
-AskRound = Callable[[tuple[Constraint, ...]], Explanation | None]
-"""Asks for the nearest round row under further constraints; ``None`` where no lane can."""
+MOST_TO_TRY = 8
+"""Of so many numbers that go to the multiple below or above, all rows are asked about: at most 256."""
+
+AskRound = Callable[[tuple[Constraint, ...], str | None], Explanation | None]
+"""Asks for the nearest round row under further constraints, in a lane of this name or in that of the question; ``None`` where no lane
+can."""
 
 
 class Rounding(StrEnum):
@@ -78,8 +82,11 @@ class Rounds:
 
         ``None`` where there is none, where it is not found in time, or does not fulfil every condition of ``problem``.
         """
+        moved = sum(value != own for value, own in zip(point, problem.factual, strict=True))
         for constraints, rounding in self._questions(problem, point, lane):
-            asked = self.ask(constraints)
+            are_few = rounding is Rounding.NEXT and moved <= MOST_TO_TRY
+            asked = self.ask(constraints, "enumerate") if are_few else None
+            asked = asked if asked is not None and asked.status.is_final else self.ask(constraints, None)
             if asked is None or asked.status != Status.OPTIMAL:
                 continue
             if problem.is_plausible(self.space.point(asked[0].values)):

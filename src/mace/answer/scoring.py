@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from fractions import Fraction
 
 from mace.answer.explanation import Explanation
 from mace.answer.score import SCORE_DIGITS, AnswerScores, Threshold
@@ -29,11 +30,14 @@ class Measure:
         Where the target begins.
     ask : callable, optional
         Asks the real model about rows, in one call; ``None`` where the prediction itself is the score.
+    code : int, optional
+        Of the label whose probability is the score.
     """
 
     of: str
     threshold: Threshold
     ask: Callable[[Sequence[Point]], list[float]] | None
+    code: int | None = None
 
     @classmethod
     def to_reach(cls, target: object, reading: Reading, prediction: object) -> Measure | None:
@@ -54,7 +58,8 @@ class Measure:
         if not isinstance(target, Between) and len(reading.classes) == 2:
             threshold = _decides(target, reading, code)
         label = reading.classes[code]
-        return cls(f"P({label})" if reading.rate else f"score of {label}", threshold, _rounded(rate, code))
+        of = f"P({label})" if reading.rate else f"score of {label}"
+        return cls(of, threshold, _rounded(rate, code), code if reading.rate else None)
 
 
 def _of_set(target: object, reading: Reading, prediction: object) -> Measure | None:
@@ -87,7 +92,11 @@ def _number(reading: Reading) -> Callable[[Sequence[Point]], list[float]]:
 
 
 def _rounded(rate: Rate, code: int) -> Callable[[Sequence[Point]], list[float]]:
-    return lambda points: [float(f"{float(found):.{SCORE_DIGITS}g}") for found in rate(points, code)]
+    return lambda points: list(map(_shortened, rate(points, code)))
+
+
+def _shortened(score: Fraction) -> float:
+    return float(f"{float(score):.{SCORE_DIGITS}g}")
 
 
 def _code(target: object, reading: Reading, prediction: object) -> int:
@@ -126,6 +135,7 @@ def with_scores(
     measures: Sequence[Measure | None],
     space: FeatureSpace,
     watched: Callable[[], AbstractContextManager[None]],
+    known: Callable[[Sequence[Point], int], list[Fraction] | None],
     *,
     at_once: bool,
 ) -> list[Explanation]:
@@ -141,6 +151,8 @@ def with_scores(
         The features.
     watched : callable
         Gives the context in which the model is asked, which raises where it has changed.
+    known : callable
+        Gives the probabilities that the model has said already, so that it is not asked again; ``None`` where one is missing.
     at_once : bool
         Whether to ask now, about all rows in one call for each number that is scored, rather than when a score is first wanted.
     """
@@ -152,6 +164,8 @@ def with_scores(
         elif measure.ask is None:
             said = [each.prediction, *(one.prediction for one in each)]
             made.append(AnswerScores(measure.of, measure.threshold, [float(one) for one in said]))  # type: ignore[arg-type]
+        elif (rates := None if measure.code is None else known(_points(each, space), measure.code)) is not None:
+            made.append(AnswerScores(measure.of, measure.threshold, list(map(_shortened, rates))))
         else:
             made.append(AnswerScores(measure.of, measure.threshold, ask=_later(each, measure, space, watched)))
             pending.setdefault(measure.of, []).append(number)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from mace.audits.people import RECOURSE
 from mace.audits.report import Section, sections
 from mace.audits.summary import EVERYONE, LEAST_FOR_INTERVAL
-from mace.errors import MissingPackage
+from mace.errors import MissingPackage, for_page
 from mace.models.package import optional
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def as_html(audit: Audit, *, pictures: bool = True) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">'
-        f"<title>Audit of {escape(audit.setting.data)}, {escape(audit.setting.date)}</title>"
+        f"<title>Audit of {for_page(audit.setting.data)}, {for_page(audit.setting.date)}</title>"
         "<style>body { margin: 0; background: #fff; } @media (prefers-color-scheme: dark) { body { background: #16181c; } }</style></head>"
         f"<body>{body(audit, plots=pictures)}</body></html>\n"
     )
@@ -76,7 +75,7 @@ def as_html(audit: Audit, *, pictures: bool = True) -> str:
 def body(audit: Audit, *, plots: bool) -> str:
     """Return the report without the page around it."""
     figures = _figures(audit) if plots else {}
-    said = " ".join(map(escape, audit.summary))
+    said = " ".join(map(for_page, audit.summary))
     parts = [f"<style>{STYLE}</style>", f'<div class="mace-audit"><h1>Audit</h1><p class="lead">{said}</p>']
     about, *rest = sections(audit)
     parts.append(_about(about))
@@ -88,28 +87,28 @@ def body(audit: Audit, *, plots: bool) -> str:
 def _about(section: Section) -> str:
     """Return the table of what the report is about, whose rows have heads."""
     rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td class="text">{escape(said)}</td></tr>'
+        f'<tr><th scope="row">{for_page(name)}</th><td class="text">{for_page(said)}</td></tr>'
         for name, said in section.rows
     )
-    return f'<h2>{escape(section.title)}</h2><p>{escape(section.about)}</p><table class="about"><tbody>{rows}</tbody></table>'
+    return f'<h2>{for_page(section.title)}</h2><p>{for_page(section.about)}</p><table class="about"><tbody>{rows}</tbody></table>'
 
 
 def _section(section: Section) -> str:
     kinds = [' class="text"' if head in TEXTS else "" for head in section.heads]
     heads = "".join(
-        f'<th scope="col"{kind}>{escape(head)}</th>' for head, kind in zip(section.heads, kinds, strict=True)
+        f'<th scope="col"{kind}>{for_page(head)}</th>' for head, kind in zip(section.heads, kinds, strict=True)
     )
     rows = "".join(
         "<tr>"
         + "".join(
-            f'<td{kind} data-head="{escape(head)}">{escape(cell)}</td>'
+            f'<td{kind} data-head="{for_page(head)}">{for_page(cell)}</td>'
             for head, kind, cell in zip(section.heads, kinds, row, strict=True)
         )
         + "</tr>"
         for row in section.rows
     )
     return (
-        f"<h2>{escape(section.title)}</h2><p>{escape(section.about)}</p>"
+        f"<h2>{for_page(section.title)}</h2><p>{for_page(section.about)}</p>"
         f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
     )
 

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from mace.certify.verdict import Progress, Refuted, Unchecked
+from mace.distances import point_values
 from mace.distances.change import change
+from mace.language import holds, syntax
 from mace.problem import Problem
 from mace.space import Feature, Point, Value, grid_values
 
@@ -32,9 +34,9 @@ def rows_below(problem: Problem, lower: Fraction | None) -> Iterator[tuple[list[
     for name, feature in problem.space.items():
         if feature.size is None:
             raise Refuted(f"evidence.lane: {name!r} takes infinitely many values, which cannot be enumerated")
-    sizes = [(feature.size or 1) + 2 for feature in problem.space.values()]
-    if prod(sizes) > 8 * MOST_POINTS:
-        raise Unchecked(f"the space has about {prod(sizes):,} rows; at most {MOST_POINTS:,} are enumerated")
+    largest = max((feature.size or 1) for feature in problem.space.values())
+    if largest > MOST_POINTS:
+        raise Unchecked(f"a feature has {largest:,} values; at most {MOST_POINTS:,} rows are enumerated")
     measure = None if lower is None else lower**problem.metric.power
     domains = [
         _values(feature, own, problem, j, lower)
@@ -51,9 +53,21 @@ def rows_below(problem: Problem, lower: Fraction | None) -> Iterator[tuple[list[
 
 
 def _values(feature: Feature, own: Value, problem: Problem, j: int, lower: Fraction | None) -> list[Value]:
-    """Return the values of a feature that a row nearer than ``lower`` can have."""
+    """Return the values of a feature that a row nearer than ``lower`` can have, and that conditions on it alone allow."""
     reach = Fraction(1) if lower is None else problem.metric.reach(j, lower)
-    return [value for value in _domain(feature, own) if reach >= 1 or change(feature, value, own) <= reach]
+    near = [value for value in _domain(feature, own) if reach >= 1 or change(feature, value, own) <= reach]
+    guards = _guards_on(problem, j)
+    return [value for value in near if all(holds(guard, _with(problem, j, value)) for guard in guards)]
+
+
+def _guards_on(problem: Problem, j: int) -> list[syntax.Guard]:
+    """Return what the conditions demand of one feature alone."""
+    return [part for part in problem.guards if syntax.variables(part) == {problem.space.names[j]}]
+
+
+def _with(problem: Problem, j: int, value: Value) -> dict[str, Any]:
+    """Return the factual with another value of one feature, as conditions see it."""
+    return point_values(problem.space, (*problem.factual[:j], value, *problem.factual[j + 1 :]))
 
 
 def _domain(feature: Feature, own: Value) -> Iterator[Value]:

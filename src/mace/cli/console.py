@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console, ConsoleOptions
 from rich.segment import Segment
 
-_OBEYED = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Control characters but the line feed, and those that turn the direction of writing."""
-
+from mace.errors import legible
 
 MOST_SHOWN = 2000
 """Characters of an error or a note: a file can make one of any length."""
@@ -37,4 +34,4 @@ class PlainConsole(Console):
     def render(self, renderable: Any, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Yield what is printed."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(_OBEYED.sub("?", segment.text), segment.style)
+            yield segment if segment.control else Segment(legible(segment.text), segment.style)

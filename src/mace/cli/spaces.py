@@ -65,7 +65,7 @@ def space(
 def space_of(
     path: Path, without: Sequence[str], ordered: Iterable[str], protected: Sequence[str]
 ) -> tuple[FeatureSpace, int]:
-    """Return the space of a CSV file, as pandas reads it, and how many rows it has.
+    """Return the space of a CSV file, as pandas reads it but for texts that are all dates, and how many rows it has.
 
     Parameters
     ----------
@@ -83,6 +83,7 @@ def space_of(
     from mace.cli.files import count_rows
     from mace.cli.table import read_table
     from mace.space import FeatureSpace
+    from mace.space.inference import are_iso_dates
 
     columns = read_table(path).columns
     levels = dict(_pair(text, columns) for text in ordered)
@@ -92,6 +93,8 @@ def space_of(
                 raise InvalidOption(f"{option}: {path.name} has no column {name!r:.80}.{did_you_mean(name, columns)}")
     rows = count_rows(path)
     frame = pd.read_csv(path, encoding="utf-8-sig").drop(columns=list(without))
+    for dated in [column for column in frame if column not in levels and are_iso_dates(frame[column])]:
+        frame[dated] = pd.to_datetime(frame[dated], format="ISO8601")
     given = {name: _ordinal(frame[name], name, listed(text)) for name, text in levels.items() if name in frame}
     return FeatureSpace.from_frame(frame, **given).protect(*protected), rows
 
@@ -145,9 +148,12 @@ def _in_words(feature: Feature) -> str:
 
 def _checks(space: FeatureSpace) -> list[str]:
     """Return what strikes the eye about the guesses, and which features should perhaps be protected."""
+    from mace.space import Date
     from mace.space.sensitive import is_sensitive
 
-    found = [f"{name}: {said}." for name, guess in space.guesses.items() if (said := guess.partition(". Check: ")[2])]
+    dates = [name for name, feature in space.items() if isinstance(feature, Date)]
+    found = [f"{cut(', '.join(dates), 80)}: read as dates; the model must take them as dates too."] if dates else []
+    found += [f"{name}: {said}." for name, guess in space.guesses.items() if (said := guess.partition(". Check: ")[2])]
     free = [name for name in space if is_sensitive(name) and name not in space.protected]
     advice = f"{', '.join(free)}: should anybody be told to change these? If not, --protect {','.join(free)}."
     return [*found, *([advice] if free else [])]

@@ -10,7 +10,7 @@ from typing import Any
 from mace.answer.counterfactual import Change, Counterfactual
 from mace.answer.explanation import Explanation
 from mace.answer.score import AnswerScores
-from mace.errors import InvalidOption
+from mace.errors import InvalidOption, legible
 from mace.letters.rules import rule_texts, target_text
 from mace.letters.writer import Writer
 from mace.problem import Status
@@ -54,7 +54,7 @@ def facts_of(
     changed = {change.feature for answer in answers[:1] for change in answer.changes}
     kept = [name for name in explanation.fixed if name not in hidden]
     is_told = not any(name in explanation.reason or name in str(explanation.conflict) for name in hidden)
-    return {
+    facts = {
         "status": str(explanation.status),
         "language": writer.language.code,
         "decision": writer.outcome(explanation.prediction),
@@ -70,6 +70,17 @@ def facts_of(
         "perhaps_fewer": PERHAPS_FEWER in explanation.reason,
         "factual": {writer.name(name): text for name, text in explanation.factual_texts.items() if name not in hidden},
     }
+    made: dict[str, Any] = _legible(facts)
+    return made
+
+
+def _legible(fact: Any) -> Any:
+    """Return a fact whose texts, which come of files, hold nothing that a terminal would obey or that turns other text around."""
+    if isinstance(fact, str):
+        return legible(fact)
+    if isinstance(fact, dict):
+        return {_legible(key): _legible(each) for key, each in fact.items()}
+    return [_legible(each) for each in fact] if isinstance(fact, list) else fact
 
 
 def _way(

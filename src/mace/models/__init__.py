@@ -223,7 +223,7 @@ def deployed_of(model: Any, *, is_read: bool = True) -> Deployed:
 
 def _read_estimator(model: Any, space: FeatureSpace) -> Reading:
     from mace.models.deployed import bare_columns, rows_of
-    from mace.models.preprocessing.pipeline import encoder_columns, input_columns, pipeline_rows
+    from mace.models.preprocessing.pipeline import encoder_columns, input_columns, pipeline_rows, split_pipeline
 
     core = core_of(model)
     family = type(core).__name__
@@ -235,6 +235,7 @@ def _read_estimator(model: Any, space: FeatureSpace) -> Reading:
             probabilities=getattr(model, "predict_proba", None),
             decision=getattr(model, "decision_function", None),
             threshold=_threshold(model),
+            is_by_probability=deployed.is_by_probability and _is_pipeline(model) and split_pipeline(model)[1] is core,
         )
     encoder = _only_encoder(model)
     if encoder is not None:
@@ -349,7 +350,7 @@ def _read_wrapped(model: Wrapped, space: FeatureSpace) -> Reading:
 
 def _reading(family: str, form: Form, deployed: Deployed, rows: Any, *, is_probed: bool = False) -> Reading:
     from mace.forms import Composite, Network, TreeEnsemble
-    from mace.models.deployed import ask_deployed, on_own_floats, rate_deployed, score_deployed
+    from mace.models.deployed import ask_deployed, ask_rated_deployed, on_own_floats, rate_deployed, score_deployed
 
     form = on_own_floats(form)
     if isinstance(form, Composite):
@@ -367,6 +368,7 @@ def _reading(family: str, form: Form, deployed: Deployed, rows: Any, *, is_probe
         rate=rate_deployed(deployed, rows),
         score=score_deployed(deployed, rows),
         threshold=deployed.threshold,
+        ask_rated=ask_rated_deployed(deployed, rows),
     )
     return resolve("mace.models.probe:check_agrees")(reading) if deployed.is_probed or is_probed else reading
 

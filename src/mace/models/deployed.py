@@ -17,7 +17,7 @@ from mace.errors import MaceError, UnsupportedModel, in_a_line
 from mace.exact import rounded_in
 from mace.forms import Composite, Form, TreeEnsemble
 from mace.forms.scoring import column_values
-from mace.models.reading import Ask, Rate, check_features
+from mace.models.reading import Ask, AskRated, Rate, check_features
 from mace.space import Categorical, Column, Date, Feature, FeatureSpace, Ordinal, Point, Real, Scalar, numeric_columns
 from mace.space.features import Level, is_missing, plain_scalar
 
@@ -68,6 +68,8 @@ class Deployed:
         Takes rows, gives a score a class, or that of the second of two.
     threshold : float, optional
         Where the user chose one: from which probability (score, where there is none) on the second class is predicted.
+    is_by_probability : bool
+        Whether ``predict`` asks for the probabilities, and gives the first class with the greatest.
     """
 
     predict: Callable[[Matrix], Any]
@@ -80,6 +82,7 @@ class Deployed:
     written: Callable[[str], str] = str
     decision: Callable[[Matrix], Any] | None = None
     threshold: float | None = None
+    is_by_probability: bool = False
 
 
 def bare_columns(family: str, deployed: Deployed, space: FeatureSpace) -> tuple[Column, ...]:
@@ -293,6 +296,20 @@ def rate_deployed(deployed: Deployed, rows: Callable[[Sequence[Point]], Matrix])
             return _fractions(found[:, code])
 
     return rate
+
+
+def ask_rated_deployed(deployed: Deployed, rows: Callable[[Sequence[Point]], Matrix]) -> AskRated | None:
+    """Return a function that asks for probabilities and makes the prediction of them as the model does; ``None`` where it does not."""
+    probabilities, classes = deployed.probabilities, deployed.classes
+    if probabilities is None or classes is None or not deployed.is_by_probability or deployed.threshold is not None:
+        return None
+
+    def ask(points: Sequence[Point]) -> list[tuple[Fraction, tuple[Fraction, ...]]]:
+        with _failing("predict_proba"):
+            found = np.asarray(probabilities(rows(points)))
+        return [(Fraction(int(np.argmax(row))), tuple(_fractions(row))) for row in found]
+
+    return ask
 
 
 def score_deployed(deployed: Deployed, rows: Callable[[Sequence[Point]], Matrix]) -> Rate | None:

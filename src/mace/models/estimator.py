@@ -80,6 +80,10 @@ def check_no_missing(family: str, space: FeatureSpace) -> None:
         )
 
 
+BY_PROBABILITY = frozenset(f"sklearn:{name}Classifier" for name in ("RandomForest", "ExtraTrees"))
+"""Models whose ``predict`` is the first class with the greatest ``predict_proba``, by the source of every version that is supported."""
+
+
 def deployed(model: Any) -> Deployed:
     """Return how a scikit-learn estimator is asked."""
     names = getattr(model, "feature_names_in_", None)
@@ -89,6 +93,7 @@ def deployed(model: Any) -> Deployed:
         decision=getattr(model, "decision_function", None),
         classes=class_labels(model),
         names=None if names is None else tuple(map(str, names)),
+        is_by_probability=f"{type(model).__module__.partition('.')[0]}:{type(model).__name__}" in BY_PROBABILITY,
     )
 
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mace.errors import MaceError, ModelChanged, UnsupportedModel
-from mace.forms import UnreadForm
+from mace.forms import Composite, Form, Network, TreeEnsemble, UnreadForm
 from mace.models.agreement import agrees, agrees_on_probabilities
 from mace.models.contents import contents
 from mace.models.fingerprint import fingerprint
@@ -22,7 +23,7 @@ from mace.models.foresight import foreseen, is_row_by_row
 from mace.models.reading import Reading
 from mace.models.unread import read_or_ask
 from mace.models.watch import Watch
-from mace.space import FeatureSpace, Point
+from mace.space import Feature, FeatureSpace, Integer, Point, Real
 
 TRUSTED_FOR = 20
 """After the model was checked and found to be the same, so many times that time passes before a doubt makes it be checked again."""
@@ -76,21 +77,43 @@ class LiveModel:
         self._model, self._space, self._unread = model, space, unread
         self._watch, self._contents = Watch(model), contents(model)
         read_now = read_or_ask(model, space, unread)
-        self._asked = replace(read_now, form=_detached(read_now.form))
         self._trusted_until = 0.0
+        self._read: Reading = replace(read_now, form=_detached(read_now.form))
+        self._answer_for(self._read)
+
+    def _answer_for(self, reading: Reading) -> None:
+        """Be asked for a model as read."""
+        self._asked = reading
         self.memory = Memory()
-        rate = self._asked.rate
-        self.reading: Reading = replace(self._asked, ask=self._ask, rate=None if rate is None else self._rate)
+        rate = reading.rate
+        self.reading: Reading = replace(reading, ask=self._ask, rate=None if rate is None else self._rate)
+
+    def within(self, space: FeatureSpace) -> LiveModel | None:
+        """Return the model over a space of the same features with narrower ranges, or grids, without reading it once more.
+
+        ``None`` where that would not do. The :attr:`fingerprint` is that of the space over which it was read.
+        """
+        form = _narrowed(self._read.form, space) if _lies_in(space, self._space) else None
+        if form is None:
+            return None
+        made = copy(self)
+        made._answer_for(replace(self._read, form=form))
+        return made
 
     @cached_property
     def fingerprint(self) -> dict[str, str]:
         """The hashes of the model as it was read."""
-        return fingerprint(self.reading)
+        return fingerprint(self._read)
 
     @property
     def is_unread(self) -> bool:
         """Whether the model could not be read, and is only asked."""
         return isinstance(self._asked.form, UnreadForm)
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether it was read over a wider space."""
+        return self._asked is not self._read
 
     @contextmanager
     def question(self) -> Iterator[None]:
@@ -157,8 +180,24 @@ class LiveModel:
             if code is not None:
                 expected[point] = code
                 return [code]
-        said[point, None] = self._ask_now(points)[0]
+        said[point, None] = self._ask_alone(point, said)
         return [said[point, None]]
+
+    def _ask_alone(self, point: Point, said: Said) -> Fraction:
+        """Return what the model says of a row, and keep the probabilities that it makes of it, where it makes its prediction of these."""
+        if self._asked.ask_rated is None:
+            return self._ask_now([point])[0]
+        ((outcome, rates),) = self._asked.ask_rated([point])
+        said.update(((point, code), rate) for code, rate in enumerate(rates))
+        if not agrees(self._asked.form, [point], [outcome]):
+            self._doubt()
+        return outcome
+
+    def known_rates(self, points: Sequence[Point], code: int) -> list[Fraction] | None:
+        """Return the probability of a class in rows that the model was asked about alone since the question began; ``None`` where one is
+        not known."""
+        said = self.memory.said or {}
+        return [said[point, code] for point in points] if all((point, code) in said for point in points) else None
 
     def _ask_now(self, points: Sequence[Point]) -> list[Fraction]:
         outcomes = self._asked.ask(points)
@@ -248,6 +287,37 @@ class Block:
         points = list(dict.fromkeys(point for each in expected for point in each))
         said = dict(zip(points, self._live.said_of_all(points) or (), strict=False)) if points else {}
         return [all(said.get(point) == code for point, code in each.items()) for each in expected]
+
+
+def _lies_in(space: FeatureSpace, wide: FeatureSpace) -> bool:
+    """Return whether every row of a space is one of another, which is the same but for ranges and grids of numbers."""
+
+    def is_in(feature: Feature, other: Feature) -> bool:
+        if type(feature) is not type(other) or feature.missing != other.missing:
+            return False
+        if not isinstance(feature, Real | Integer):
+            return feature == other
+        assert isinstance(other, Real | Integer)
+        ends: Any = {"low": other.low, "high": other.high}
+        same = replace(feature, **ends, step=None, observed=None)
+        return other.step is None and other.low <= feature.low and feature.high <= other.high and same == other
+
+    return space.names == wide.names and all(map(is_in, space.values(), wide.values()))
+
+
+def _narrowed(form: Form, space: FeatureSpace) -> Form | None:
+    """Return a form over narrower ranges: what holds of every row holds of these. ``None`` where a form may count on its ranges."""
+    if isinstance(form, TreeEnsemble | Network):
+        return replace(form, space=space)
+    if not isinstance(form, Composite):
+        return None
+    inner: list[Any] = [_narrowed(part.form, space) for part in form.parts]
+    if any(each is None for each in inner):
+        return None
+    parts: Any = tuple(replace(part, form=each) for part, each in zip(form.parts, inner, strict=True))
+    made = replace(form, space=space, parts=parts)
+    made.prepare()
+    return made
 
 
 def _detached(part: Any) -> Any:

@@ -20,6 +20,9 @@ Ask = Callable[[Sequence[Point]], list[Fraction]]
 Rate = Callable[[Sequence[Point], int], list[Fraction]]
 """Asks the user's own object for the probability of the class with a code."""
 
+AskRated = Callable[[Sequence[Point]], list[tuple[Fraction, tuple[Fraction, ...]]]]
+"""Asks the user's own object, in one call, for the outcomes' codes and for the probability of every class."""
+
 
 class FurtherFeatures(UnsupportedModel):
     """The space has features that the model was not fitted on; without them it could be read."""
@@ -81,6 +84,8 @@ class Reading:
         How many of them must reach a target.
     base : int
         In which their outcomes are packed.
+    ask_rated : callable, optional
+        Where its ``predict`` is the class of the greatest probability and nothing else: asks for both at once.
     """
 
     family: str
@@ -95,6 +100,7 @@ class Reading:
     names: tuple[Scalar, ...] = ()
     at_least: int = 0
     base: int = 0
+    ask_rated: AskRated | None = None
 
     def said(self, code: Fraction) -> list[Fraction]:
         """Return the codes of the outcomes of a set's models."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from html import escape
+
+from mace.errors import for_page
 
 UNBROKEN = 30
 """Characters of a cell that are never broken into lines."""
@@ -92,18 +93,18 @@ def card(*parts: str) -> str:
 
 def paragraph(text: object, *, kind: str = "") -> str:
     """Return a text as a paragraph, its lines kept; ``kind`` is ``"title"`` or ``"quiet"``."""
-    inside = escape(str(text)).replace("\n", "<br>")
+    inside = for_page(text).replace("\n", "<br>")
     return f'<p class="mace-{kind}">{inside}</p>' if kind else f"<p>{inside}</p>"
 
 
 def badge(text: object, kind: str) -> str:
     """Return a short text in a frame; ``kind`` is ``"proved"``, ``"open"`` or ``"none"``."""
-    return f'<span class="mace-badge mace-{kind}">{escape(str(text))}</span>'
+    return f'<span class="mace-badge mace-{kind}">{for_page(text)}</span>'
 
 
 def marked(text: object, kind: str) -> str:
     """Return a text in the colour of its kind: ``"old"``, ``"new"``, ``"quiet"``."""
-    return f'<span class="mace-{kind}">{escape(str(text))}</span>'
+    return f'<span class="mace-{kind}">{for_page(text)}</span>'
 
 
 def table(heads: Sequence[object], rows: Iterable[Sequence[object]], *, numbers: Sequence[int] = ()) -> str:
@@ -120,7 +121,7 @@ def table(heads: Sequence[object], rows: Iterable[Sequence[object]], *, numbers:
     """
 
     def cells(tag: str, row: Sequence[object]) -> str:
-        shown = [cell if isinstance(cell, Html) else escape(str(cell)) for cell in row]
+        shown = [cell if isinstance(cell, Html) else for_page(cell) for cell in row]
         lengths = [len(re.sub(r"<[^>]*>", "", cell)) for cell in shown]
         kinds = [
             ' class="mace-number"' if place in numbers else ' class="mace-long"' if length > UNBROKEN else ""

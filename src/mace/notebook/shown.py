@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from html import escape
 from itertools import islice
 
 from mace.answer.counterfactual import Change, Counterfactual, real_dtype, shortened_list, show_value
 from mace.answer.explanation import Explanation
 from mace.batch import Batch
+from mace.errors import for_page
 from mace.notebook.look import Html, badge, card, marked, paragraph, table
 from mace.problem import Status
 from mace.space import Categorical, Date, FeatureSpace, Ordinal
@@ -84,7 +84,7 @@ def _meter(answer: Counterfactual) -> str:
         f'<span class="mace-{kind}" style="left:{100 * min(max(place, 0.0), 1.0):.2f}%"></span>'
         for kind, place in marks
     )
-    said = escape(answer.summary().partition("\n")[0])
+    said = for_page(answer.summary().partition("\n")[0])
     return f'<div class="mace-meter" role="img" aria-label="{said}">{spans}</div>'
 
 

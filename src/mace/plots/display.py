@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 
 from mace.disk import whole_file
-from mace.errors import InvalidOption
+from mace.errors import InvalidOption, legible
 from mace.models.package import optional
 from mace.space import FeatureSpace
 
@@ -24,8 +23,6 @@ PICTURES = (".svg", ".png", ".pdf")
 PAGE_WIDTH = 7.5
 """Inches: what fits a page."""
 
-_OBEYED = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-
 
 def name_of(feature: str, space: FeatureSpace | None = None) -> str:
     """Return what people call a feature: every plot asks here."""
@@ -34,7 +31,7 @@ def name_of(feature: str, space: FeatureSpace | None = None) -> str:
 
 def clean(text: object, most: int = 200) -> str:
     """Return a text in which control characters are question marks, cut where it is longer than ``most`` characters."""
-    shown = _OBEYED.sub("?", str(text))
+    shown = legible(str(text)).replace("\n", "?")
     return shown if len(shown) <= most else shown[: most - 1] + "\u2026"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -15,8 +16,9 @@ from mace.constraints.views import View
 from mace.distances import distance_down
 from mace.distances.change import change
 from mace.problem import LATE, Bounds, Limits, Problem, timed
+from mace.solvers.domains import Allowed, allowed_values, values_in, whole_domain
 from mace.solvers.incumbent import BAND
-from mace.space import Feature, Point, Value, grid_values
+from mace.space import Feature, Integer, Point, Real, Value, grid_values
 
 TAKES = (View.ROWS,)
 CUTS_BOXES = IS_AUTOMATIC = False
@@ -49,6 +51,8 @@ def solve(problem: Problem, limits: Limits) -> Bounds:
 
 def _solve(problem: Problem, limits: Limits) -> Bounds:
     domains = _domains(problem)
+    if not all(domains):
+        return Bounds(Fraction(0), is_infeasible=True)
     measures = _measures(problem, domains)
     best: tuple[Fraction, Point] | None = None
     undecided: Fraction | None = None
@@ -108,14 +112,42 @@ def _alone(problem: Problem, point: Point) -> bool | None:
 
 
 def _domains(problem: Problem) -> list[list[Value]]:
-    return [_domain(feature, own) for feature, own in zip(problem.space.values(), problem.factual, strict=True)]
+    """Return the values of each feature that conditions on it alone allow, its own among them."""
+    each = zip(problem.space.values(), problem.factual, allowed_values(problem), strict=True)
+    return [_domain(feature, own, allowed) for feature, own, allowed in each]
 
 
-def _domain(feature: Feature, own: Value) -> list[Value]:
-    values: list[Value] = list(grid_values(feature))
-    if own is not None and own not in values:
+def _domain(feature: Feature, own: Value, allowed: Allowed) -> list[Value]:
+    if allowed == whole_domain(feature):
+        values: list[Value] = [*grid_values(feature)]
+        is_own = True
+    else:
+        values = [value for span in allowed.spans for value in _between(feature, *span)]
+        is_own = own is not None and any(low <= own <= high for low, high in allowed.spans)
+    if own is not None and is_own and own not in values:
         values.append(own)
-    return [*values, None] if feature.missing else values
+    return [*values, None] if feature.missing and (allowed.missing or own is None) else values
+
+
+def _between(feature: Feature, low: float, high: float) -> Iterator[Value]:
+    """Yield the values of a feature in a span."""
+    if not isinstance(feature, Real | Integer):
+        yield from range(math.ceil(low), math.floor(high) + 1)
+        return
+    (first,), (last,) = values_in(feature, np.array([low]), np.array([high]))
+    if not (first <= last and math.isfinite(first) and math.isfinite(last)):
+        return
+    if isinstance(feature, Integer):
+        yield from range(int(first), int(last) + 1, feature.step or 1)
+        return
+    if feature.step is None:
+        yield float(first)
+        return
+    begin, step = feature.decimals
+    k = round((feature.decimal(float(first)) - begin) / step)
+    while k < (feature.size or 0) and (value := feature.value_at(k)) <= last:
+        yield value
+        k += 1
 
 
 def _measures(problem: Problem, domains: list[list[Value]]) -> NDArray[np.float64]:

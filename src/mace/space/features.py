@@ -111,22 +111,12 @@ class Real:
         """How many values there are (missing not counted); ``None`` when infinitely many."""
         if self.low == self.high:
             return 1
-        if self.step is None:
-            return None
-        return int((self.decimal(self.high) - self.decimal(self.low)) // decimal_fraction(self.step)) + 1
+        return None if self.step is None else _grid(self)[0]
 
     @property
     def is_exact_grid(self) -> bool:
         """Whether every ``low + k * step`` is a float, so that the grid is an arithmetic progression of floats."""
-        if self.step is None:
-            return False
-        low, step = self.decimals
-        last = low + step * ((self.size or 1) - 1)
-        if low != Fraction(self.low) or step != Fraction(self.step):
-            return False
-        quantum = math.lcm(low.denominator, step.denominator)
-        digits = 1 + int(np.finfo(self.floats).nmant)
-        return max(abs(low), abs(last)) * quantum <= 1 << digits
+        return self.step is not None and _grid(self)[1]
 
     @property
     def decimals(self) -> tuple[Fraction, Fraction]:
@@ -153,6 +143,19 @@ class Real:
 def _decimals(feature: Real) -> tuple[Fraction, Fraction]:
     assert feature.step is not None, "a grid needs a step"
     return feature.decimal(feature.low), decimal_fraction(feature.step)
+
+
+@lru_cache(maxsize=10_000)
+def _grid(feature: Real) -> tuple[int, bool]:
+    """Return how many values a grid has, and whether all are floats."""
+    low, step = _decimals(feature)
+    size = int((feature.decimal(feature.high) - low) // step) + 1
+    last = low + step * (size - 1)
+    if low != Fraction(feature.low) or step != Fraction(feature.step or 0):
+        return size, False
+    quantum = math.lcm(low.denominator, step.denominator)
+    digits = 1 + int(np.finfo(feature.floats).nmant)
+    return size, max(abs(low), abs(last)) * quantum <= 1 << digits
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,17 @@ def _is_of_dates(column: pd.Series[Any]) -> bool:
     return len(present) > 0 and all(isinstance(value, date) for value in present)
 
 
+def are_iso_dates(column: pd.Series[Any]) -> bool:
+    """Return whether a column holds texts, and every one is a date or a moment as :func:`microseconds` reads it."""
+    present = pd.unique(column.dropna())
+    if not len(present) or not all(isinstance(value, str) for value in present):
+        return False
+    try:
+        return bool(len(column_microseconds(present)))
+    except ValueError:
+        return False
+
+
 def _infer_dates(name: str, column: pd.Series[Any]) -> tuple[Feature, str]:
     refuse_zone(
         name, getattr(column.dtype, "tz", None) or getattr(getattr(column.dtype, "pyarrow_dtype", None), "tz", None)
@@ -126,6 +137,8 @@ def _suggestion(name: str, feature: Feature, column: pd.Series[Any]) -> str:
     """Return what to check about a guess; empty where nothing strikes the eye."""
     present = column.dropna()
     distinct = present.nunique()
+    if isinstance(feature, Categorical) and are_iso_dates(column):
+        return f". Check: its texts are dates; pd.to_datetime(frame[{name!r}]) makes a feature of dates of them"
     if distinct == 1:
         return ". Check: it has one value only, so no counterfactual changes it; drop it, or widen it"
     if distinct == len(present) >= MANY and not isinstance(feature, Real | Date):

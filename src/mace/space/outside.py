@@ -28,6 +28,9 @@ from mace.space.space import FeatureSpace, Row
 
 MOST_WHOLE = 2**53
 
+MOST_TIMES = 2**20
+"""A number is at most so many widths of its range outside of it for the model to be read over a space that other rows share."""
+
 
 @dataclass(frozen=True, slots=True)
 class Admission:
@@ -88,6 +91,52 @@ def admit(space: FeatureSpace, row: Row, *, widen: bool) -> Admission | None:
                 ranges[name] = within
             words[name] = _in_words(name, feature, made, value, widen)
     return Admission(space.with_features(features), ranges, words) if features else None
+
+
+def roomy(space: FeatureSpace, row: FeatureSpace) -> FeatureSpace | None:
+    """Return a space with the ranges of ``row`` and room beside them, which other rows outside of ``space`` have too.
+
+    Every range grows, on both sides, by as many of its widths as the number that lies farthest outside asks for: 1, 2, 4, ... It does not
+    grow below 0 where nothing is below, nor beyond what the column's dtype holds. ``None`` where there is no such space.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+        The features.
+    row : FeatureSpace
+        That of a row outside, see :func:`admit`.
+    """
+    numeric = [name for name, feature in row.items() if isinstance(feature, Real | Integer) and feature.step is None]
+    times = 1
+    for name in numeric:
+        old, new = space[name], row[name]
+        assert isinstance(old, Real | Integer)
+        assert isinstance(new, Real | Integer)
+        beyond = max(old.low - new.low, new.high - old.high)
+        if beyond > 0 and (old.high == old.low or beyond / (old.high - old.low) > MOST_TIMES):
+            return None
+        while beyond > times * (old.high - old.low):
+            times *= 2
+    try:
+        return row.with_features({name: _with_room(space[name], row[name], times) for name in numeric})
+    except (InvalidSpace, OverflowError):
+        return None
+
+
+def _with_room(old: Feature, new: Feature, times: int) -> Feature:
+    assert isinstance(old, Real | Integer)
+    assert isinstance(new, Real | Integer)
+    room = times * (old.high - old.low)
+    low, high = old.low - room, old.high + room
+    low = max(low, 0) if new.low >= 0 else low
+    if isinstance(new, Real):
+        most = float(np.finfo(new.floats).max)
+        low, high = (new.nearest(min(max(end, -most), most)) for end in (low, high))
+    elif new.dtype in INTEGER_DTYPES:
+        held = np.iinfo(new.dtype.lower())
+        low, high = max(low, int(held.min)), min(high, int(held.max))
+    ends: Any = {"low": min(low, new.low), "high": max(high, new.high)}
+    return replace(new, **ends, observed=None)
 
 
 def _with(name: str, feature: Feature, value: Any, widen: bool) -> tuple[Feature, tuple[Number, Number] | None]:

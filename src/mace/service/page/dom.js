@@ -3,6 +3,13 @@
 const SVG = "http://www.w3.org/2000/svg";
 const PROPERTIES = new Set(["value", "checked", "disabled", "selected"]);
 
+const OBEYED = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** A text of others with question marks for control characters and for what turns the direction of writing; anything else as it is. */
+export function legible(text) {
+  return typeof text === "string" ? text.replace(OBEYED, "?") : text;
+}
+
 /**
  * Make an element. `on` holds its listeners, `vars` its custom CSS properties; other keys are attributes.
  * Texts are never read as markup.
@@ -16,7 +23,7 @@ export function h(tag, given = {}, ...children) {
   node.vars = vars ?? {};
   node.wanted = {};
   for (const [key, value] of Object.entries(attributes)) setAttribute(node, key, value);
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false).map(legible));
   follow(node, node);
   return node;
 }
@@ -49,7 +56,7 @@ function follow(node, next) {
 /** Make the children of `place` look like `wanted`, keeping every element that is still there. */
 export function show(place, ...wanted) {
   const next = wanted.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
-  match(place, next.map((child) => (child instanceof Node ? child : document.createTextNode(child))));
+  match(place, next.map((child) => (child instanceof Node ? child : document.createTextNode(legible(child)))));
 }
 
 function match(place, next) {

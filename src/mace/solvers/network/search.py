@@ -622,4 +622,6 @@ def _spans(feature: Feature, allowed: Allowed, own: Value) -> list[Span]:
         return []
     if isinstance(feature, Integer) and feature.step is None:
         return [(math.ceil(a), math.floor(b)) for a, b in allowed.spans if math.ceil(a) <= math.floor(b)]
+    if allowed.spans == ((own, own),):
+        return [(float(own), float(own))]  # type: ignore[arg-type]
     return [span for a, b in allowed.spans if (span := values_between(feature, a, b, own)) is not None]
