@@ -114,7 +114,7 @@ def test_mending_never_makes_an_answer_worse_and_sometimes_better() -> None:
         if best[0] < 0:
             continue
         before = moves.sum_of(best, land)
-        kept = moves.mend(20, np.array([incumbents.SEED], np.uint64), best, land)
+        kept = moves.mend(20, np.array([incumbents.FIRST_WORD], np.uint64), best, land)
         after = moves.sum_of(best, land)
         assert (after < before) == (kept > 0)
         assert after <= before

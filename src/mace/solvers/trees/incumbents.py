@@ -18,7 +18,8 @@ RATIOS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 MENDS = 40
 """How often some changes of the best point are taken back, and what is left repaired."""
 
-SEED = 88172645463325252
+FIRST_WORD = 88172645463325252
+"""What the numbers that choose changes begin with."""
 
 LEAST_COST = 1e-6
 """The price of cost begins where the score that is lacking pays for the least change, or for this."""
@@ -88,7 +89,7 @@ def _fall(part: TreePart, best: Ints, land: moves.Landscape) -> None:
     for ratio in RATIOS:
         moves.fall(lacking / max(part.least_step, LEAST_COST), lacking / part.farthest, ratio, best, land)
     if best[0] >= 0 and not has_maximum(part):
-        moves.mend(MENDS, np.array([SEED], np.uint64), best, land)
+        moves.mend(MENDS, np.array([FIRST_WORD], np.uint64), best, land)
 
 
 def _slide(part: TreePart, best: Ints, land: moves.Landscape) -> None:

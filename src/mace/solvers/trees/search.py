@@ -43,7 +43,7 @@ PRICE = 16
 """How many plain nodes take about as long as one with prices."""
 
 LEAST_PAID, MOST_PAID = 0.8, 0.98
-"""What the ball and the budgets pay for at first, as shares of what the factual's own score lacks: with less the bound comes down slowly."""
+"""What ball and budgets pay for at first, as shares of what the factual's own score lacks: with less the bound comes down slowly."""
 
 LEAST_RACE = 2 * PRICE
 """So many plain nodes are what the engines take in turns at first, at least: the root of the one with prices is one."""
