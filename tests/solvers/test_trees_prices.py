@@ -55,14 +55,14 @@ def question(seed: int, most_features: int = 11) -> tuple[Explainer, pd.Series, 
     model = make_pipeline(encoder, kinds[seed % len(kinds)]).fit(frame, y)
     refused = np.flatnonzero(model.predict(frame) == 0)
     row = frame.iloc[int(rng.choice(refused))]
-    distances = ("l1", "l2", "l0", mace.Distance(l1=0.7, linf=0.3), mace.Distance(l0=0.2, l1=0.8))
+    distances = ("l1", "l2", "l0", mace.Distance(l1=0.7, linf=0.3), mace.Distance(l0=0.2, l1=0.8), "linf")
     asked: dict[str, Any] = {"distance": distances[seed // len(kinds) % len(distances)]}
     if seed % 3 == 0:
         asked |= {"count": 2, "diversity": differ(features=2)}
     return Explainer(model, space), row, asked
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(24))
 def test_both_engines_agree(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     explainer, row, asked = question(seed)
     found = []
@@ -172,6 +172,24 @@ def test_a_ball_just_large_enough_is_not_closed_empty(seed: int) -> None:
     while engine.registers[kernels.DEPTH] >= 0 and engine.status == kernels.RUNNING:
         engine.advance(100)
     assert engine.found
+
+
+def test_a_maximum_over_features_is_closed_by_prices_alone() -> None:
+    """Prices among the trees, and none of distance: many times fewer boxes, and the balls need no incumbent from the search."""
+    X, y = make_classification(3000, 30, n_informative=15, random_state=0)
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(30)])
+    model = HistGradientBoostingClassifier(max_iter=150, early_stopping=False, random_state=0).fit(frame, y)
+    explainer = Explainer(model, FeatureSpace.from_frame(frame))
+    score = model.predict_proba(frame)[:, 1]
+    refused = np.flatnonzero(model.predict(frame) == 0)
+    for number in refused[np.argsort(score[refused])][[0, len(refused) // 2]]:
+        explanation = explainer.explain(frame.iloc[int(number)], distance="linf", time_limit=60, certify=True)
+        assert explanation.status == "optimal"
+        assert explanation[0].calls < 1500
+        certificate = explanation[0].certificate
+        assert certificate is not None
+        assert len(certificate.to_json()) < 500_000
+        assert mace.verify(certificate, model) == mace.Verdict("valid")
 
 
 def test_a_question_that_the_plain_engine_does_not_finish() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 from mace.language import syntax
 from mace.language.roundings import DECIMALS, unit
@@ -10,6 +11,7 @@ from mace.space import Categorical, Feature, Integer, Real, Value
 from mace.space.decimals import decimal_of, dtype_of
 
 
+@lru_cache(maxsize=1 << 14)
 def change(feature: Feature, new: Value, old: Value) -> Fraction:
     """Return δ: |new - old| / range for numbers and ordered levels, 0 or 1 for categories and to or from missing."""
     if new is None or old is None:

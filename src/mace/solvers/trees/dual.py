@@ -17,7 +17,8 @@ feature) or the single levels (mask feature) between which its leaves distinguis
 pair p from ``segment[p]`` up to ``segment[p + 1]``, and ``price`` has one number for each. ``alive`` flags the cells that may still hold a
 counterfactual; a box is the smallest around them.
 
-The part of the cost that is a maximum over features is bounded from below by its mean, so ``cost`` is a plain sum here.
+The part of the cost that is a maximum over features is bounded from below by its mean, so ``cost`` is a plain sum here. Where the cost is
+nothing but a maximum, λ stays 0: the limit is in the box, and what is left for prices is that the trees agree.
 
 A budget, a second cost of at most ``most``, has a multiplier μ >= 0 of its own: it adds μ ``most`` to the total and -μ spend_j(c) to the
 cells. ``multiplier`` holds λ and then one μ for each budget.
@@ -94,8 +95,11 @@ GO_ON, CLOSED, BRANCH, OUT_OF_ROOM, CLOSED_BY_PRICES = 0, 1, 2, 3, 4
 SINGLE = 2.0**-22
 """Prices are recorded in single precision: that changes the total by at most this share of the largest number, for each pair."""
 
-ROOT_SWEEPS, MOST_SWEEPS, LEAST_GAIN = 20, 8, 0.2
-"""A box is swept until it is pruned, at most so often (root, others), and as long as a sweep gains this share of what is missing."""
+MOST_SWEEPS, LEAST_GAIN = 8, 0.2
+"""A box is swept until it is pruned, at most so often, and as long as a sweep gains this share of what is missing."""
+
+ROOT_SWEEPS, MOST_ROOT_SWEEPS, LEAST_ROOT_GAIN = 20, 300, 0.01
+"""As to the root: it is swept so often in any case, at most so often, and from then on as long as a sweep gains this share."""
 
 
 class Pairs(NamedTuple):
@@ -992,8 +996,11 @@ def tighten(d, records, state, ball, boxes, work, scores):
         return CLOSED_BY_PRICES
     gained = reals[BEFORE] - total
     is_slow = d > 0 and sweeps > 0 and registers[MOVED] == 0 and gained < LEAST_GAIN * (total - need)
-    is_stuck = d == 0 and sweeps > 1 and gained < 1e-4 * multiplier[0] * limit
-    if is_slow or is_stuck or sweeps >= (ROOT_SWEEPS if d == 0 else MOST_SWEEPS):
+    is_stuck = False
+    if d == 0 and sweeps > 1 and registers[MOVED] == 0:
+        enough = LEAST_ROOT_GAIN * (total - need) if sweeps >= ROOT_SWEEPS else 0.0
+        is_stuck = gained < max(enough, 1e-4 * multiplier[0] * limit)
+    if is_slow or is_stuck or sweeps >= (MOST_ROOT_SWEEPS if d == 0 else MOST_SWEEPS):
         return BRANCH
     reals[BEFORE] = total
     threshold = DualThreshold(need, goal.pad, factor, not records)

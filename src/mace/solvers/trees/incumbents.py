@@ -12,8 +12,14 @@ from mace.solvers.trees.prepared import kernel_goal
 EVALUATIONS = 4e6
 """How many steps down a tree random points may take: some tens of milliseconds."""
 
-RATIOS = (0.5, 0.7, 0.85)
+RATIOS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """How the price of cost falls from one ascent to the next, for a sum over features."""
+
+MENDS = 40
+"""How often some changes of the best point are taken back, and what is left repaired."""
+
+FIRST_WORD = 88172645463325252
+"""What the numbers that choose changes begin with."""
 
 LEAST_COST = 1e-6
 """The price of cost begins where the score that is lacking pays for the least change, or for this."""
@@ -48,6 +54,11 @@ def has_sum(part: TreePart) -> bool:
     return bool(((part.cells.add > 0) & (part.cells.add < kernels.FAR)).any())
 
 
+def has_maximum(part: TreePart) -> bool:
+    """Return whether the cost is at least partly a maximum over features."""
+    return bool(((part.cells.top > 0) & (part.cells.top < kernels.FAR)).any())
+
+
 def lacking_score(part: TreePart, radius: float) -> tuple[float, Floats]:
     """Return what the factual's own score lacks, and what its own cells leave of the radius and of each budget."""
     most, least, cells = np.empty(1), np.empty(1), part.cells
@@ -77,18 +88,17 @@ def _fall(part: TreePart, best: Ints, land: moves.Landscape) -> None:
     lacking = lacking_score(part, part.farthest)[0]
     for ratio in RATIOS:
         moves.fall(lacking / max(part.least_step, LEAST_COST), lacking / part.farthest, ratio, best, land)
+    if best[0] >= 0 and not has_maximum(part):
+        moves.mend(MENDS, np.array([FIRST_WORD], np.uint64), best, land)
 
 
 def _slide(part: TreePart, best: Ints, land: moves.Landscape) -> None:
     radius, found = FIRST_BALL, kernels.FAR
     while radius < 2 * part.farthest and found == kernels.FAR:
-        found = float(moves.slide(radius, best, land))
+        found = float(moves.slide(radius, kernels.FAR, best, land))
         radius *= 2
-    other = best.copy()
     for factor in WIDER_BALLS if found < kernels.FAR else ():
-        nearer = float(moves.slide(factor * found, other, land))
-        if nearer < found:
-            found, best[:] = nearer, other
+        found = min(found, float(moves.slide(factor * found, found, best, land)))
 
 
 def _by_chance(tables: Tables, part: TreePart, best: Ints) -> None:

@@ -35,8 +35,18 @@ PRICED_GROWTH = ((1, 1.5), (30, 1.2), (300, 1.12), (float("inf"), 1.06))
 NODES_BEFORE_PRICES = 300
 """Nodes in one ball after which the plain engine is joined by the one with prices."""
 
+MANY_LEAVES = 1000
+LEAST_PATIENCE = 10
+"""In a ball of more leaves than these the plain engine is joined sooner, in proportion, but not before so many nodes."""
+
 PRICE = 16
 """How many plain nodes take about as long as one with prices."""
+
+LEAST_PAID, MOST_PAID = 0.8, 0.98
+"""What ball and budgets pay for at first, as shares of what the factual's own score lacks: with less the bound comes down slowly."""
+
+LEAST_RACE = 2 * PRICE
+"""So many plain nodes are what the engines take in turns at first, at least: the root of the one with prices is one."""
 
 MORE_PATIENCE = 4
 """How many times the nodes of the ball before a ball may take."""
@@ -174,7 +184,7 @@ class TreeSearch:
 
     def _start(self, part: TreePart) -> Climb:
         radius = part.nearest + max(FIRST_RADIUS, 1.01 * part.least_step)
-        multipliers = None if self.patience > 0 or not can_price(part) else 0.8 * first_multipliers(part, radius)
+        multipliers = None if self.patience > 0 or not can_price(part) else LEAST_PAID * first_multipliers(part, radius)
         return Climb(part, part.nearest, radius, part.farthest, multipliers, max(self.patience, 1))
 
     def _climb(self, climb: Climb) -> None:
@@ -230,14 +240,15 @@ class TreeSearch:
         """Search a ball; return the engine that did, and whether it came to its end."""
         part = climb.part
         arena = max(1 << 16, 16 * local.count)
-        patience = climb.patience if can_price(part) else None
+        patience = min(climb.patience, max(LEAST_PATIENCE, climb.patience * MANY_LEAVES // local.count))
         while True:
             engine: Engine
             if climb.multipliers is None:
                 engine = Plain(local, part.trees, part.values, radius, arena, record=self.limits.record)
             else:
                 engine = self._priced(local, climb, radius, arena, climb.multipliers)
-            ended = self._run(engine, part, patience)
+                patience = climb.patience
+            ended = self._run(engine, part, patience if can_price(part) else None)
             is_stuck = not ended and not self.reason and engine.status == kernels.RUNNING
             if is_stuck and climb.multipliers is None:
                 engine, ended = self._race(engine, local, climb, arena)
@@ -255,8 +266,14 @@ class TreeSearch:
             self._find_some(climb)
             if climb.is_done or self.reason:
                 return plain, False
-        priced = self._priced(local, climb, radius, arena, 0.8 * first_multipliers(part, radius))
-        nodes = plain.nodes
+        multipliers = LEAST_PAID * first_multipliers(part, radius)
+        if not has_sum(part) and self.best.cost < NEARLY_ALL * radius:
+            # Where distance has no price, the size of the ball is all that keeps its points near.
+            climb.multipliers = multipliers
+            plain.registers[kernels.STATUS] = kernels.RESTART
+            return plain, False
+        priced = self._priced(local, climb, radius, arena, multipliers)
+        nodes = max(plain.nodes, LEAST_RACE)
         while plain.status != kernels.FULL or priced.status != kernels.FULL:
             for engine, more in ((priced, nodes // PRICE), (plain, nodes)):
                 engine.reals[kernels.LIMIT] = min(engine.reals[kernels.LIMIT], self.best.cost)
@@ -269,7 +286,8 @@ class TreeSearch:
 
     def _priced(self, local: Local, climb: Climb, radius: float, arena: int, multipliers: Floats) -> Priced:
         lacking, rooms = lacking_score(climb.part, radius)
-        share = min(1.0, 0.98 * lacking / max(float(multipliers @ rooms), 1e-300))
+        paid = float(multipliers @ rooms)
+        share = min(max(1.0, LEAST_PAID * lacking / paid), MOST_PAID * lacking / paid) if paid > 0 else 1.0
         return Priced(local, climb.part.trees, climb.part.values, radius, arena, share * multipliers)
 
     def _run(self, engine: Engine, part: TreePart, most_nodes: int | None) -> bool:
@@ -348,7 +366,7 @@ class TreeSearch:
             (Plain(local, part.trees, part.values, climb.farthest, arena, record=self.limits.record), climb.to_reach)
         ]
         if can_price(part):
-            multipliers = 0.8 * first_multipliers(part, climb.farthest)
+            multipliers = LEAST_PAID * first_multipliers(part, climb.farthest)
             priced = self._priced(local, climb, climb.farthest, arena, multipliers)
             engines.append((priced, climb.to_reach // PRICE))
         for engine, nodes in engines:
@@ -472,7 +490,7 @@ class TreeSearch:
         while arena <= MOST_ARENA:
             engine: Engine
             if by_prices:
-                first = 0.8 * first_multipliers(part, radius)
+                first = LEAST_PAID * first_multipliers(part, radius)
                 engine = Priced(local, part.trees, part.values, radius, arena, first, record=True)
             else:
                 engine = Plain(local, part.trees, part.values, radius, max(arena, 16 * local.count), record=True)
@@ -496,17 +514,18 @@ class TreeSearch:
 
 
 def can_price(part: TreePart) -> bool:
-    """Return whether the dual bound applies: one margin, and a cost that is at least partly a sum over features."""
-    return len(part.values.base) == 1 and has_sum(part)
+    """Return whether the dual bound applies: it is about one margin."""
+    return len(part.values.base) == 1
 
 
 def first_multipliers(part: TreePart, radius: float) -> Floats:
     """Return λ and μ of each budget at which these rooms, in equal shares, pay for what the factual's own score lacks.
 
-    Where the radius is no limit, only budgets pay.
+    Where the radius is no limit, only budgets pay; nor does distance pay where it is a maximum over features: the ball itself
+    says all that it has to say, and what is left is for the trees to agree.
     """
     lacking, rooms = lacking_score(part, radius)
     pays = rooms > 0
-    pays[0] = radius < part.farthest or not pays[1:].any()
-    shares: Floats = np.where(pays, lacking / np.maximum(rooms, 1e-300) / pays.sum(), 0.0)
+    pays[0] = has_sum(part) and (radius < part.farthest or not pays[1:].any())
+    shares: Floats = np.where(pays, lacking / np.maximum(rooms, 1e-300) / max(pays.sum(), 1), 0.0)
     return shares
