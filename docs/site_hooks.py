@@ -90,12 +90,3 @@ ROLE = re.compile(r":(?:func|meth|class|mod|attr|exc|data):(?=<code)")
 def on_page_content(html: str, **_: Any) -> str:
     """Take the roles of reStructuredText, which docstrings have, away from names."""
     return ROLE.sub("", html).replace("<code>~", "<code>")
-
-
-def _without_foreign_script(output: str, **_: Any) -> str:
-    """Take out the script that the theme's plugin ``offline`` would load from another host."""
-    return re.sub(r'<script src="https://unpkg\.com/iframe-worker/shim"></script>', "", output)
-
-
-on_post_page = _without_foreign_script
-on_post_template = _without_foreign_script
