@@ -70,7 +70,7 @@ def documents() -> str:
 
 
 def _title(page: Path) -> str:
-    return page.read_text().split("\n", 1)[0].removeprefix("# ")
+    return page.read_text().split("\n", 1)[0].lstrip("# ")
 
 
 def layers() -> str:
