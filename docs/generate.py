@@ -65,7 +65,9 @@ def supported() -> str:
 def documents() -> str:
     """Return a list of the documents by their titles."""
     pages = [page.relative_to(ROOT / "docs") for page in sorted((ROOT / "docs").rglob("*.md"))]
-    shown = [page for page in pages if page.parts[:2] != ("reference", "api") and page.stem not in ("index", "documents")]
+    shown = [
+        page for page in pages if page.parts[:2] != ("reference", "api") and page.stem not in ("index", "documents")
+    ]
     return "\n".join(f"- [{page.with_suffix('')}](../{page}): {_title(ROOT / 'docs' / page)}" for page in shown)
 
 
