@@ -146,9 +146,10 @@ dist: $(VENV)/.test  ## sdist and wheel into dist/, dated by the last commit so 
 	$(BIN)/python -m twine check --strict dist/*
 	$(BIN)/python tests/support/distribution.py dist
 
-sbom: $(VENV)/.test  ## what is installed, as CycloneDX, into dist/sbom.json
-	@mkdir -p dist
-	$(BIN)/cyclonedx-py environment $(BIN)/python --output-file dist/sbom.json
+sbom: dist  ## what a default install of the wheel brings, as CycloneDX, into dist/sbom.json
+	$(BIN)/python -m venv --clear --without-pip $(VENV)-sbom
+	$(BIN)/python -m pip --python $(VENV)-sbom/bin/python install --quiet --disable-pip-version-check dist/*.whl
+	$(BIN)/cyclonedx-py environment $(VENV)-sbom/bin/python --pyproject pyproject.toml --output-reproducible --output-file dist/sbom.json
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-sbom $(PEERS) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis

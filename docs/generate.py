@@ -64,12 +64,15 @@ def supported() -> str:
 
 def documents() -> str:
     """Return a list of the documents by their titles."""
-    pages = sorted((ROOT / "docs").glob("*.md"))
-    return "\n".join(f"- [{page.stem}](../{page.name}): {_title(page)}" for page in pages)
+    pages = [page.relative_to(ROOT / "docs") for page in sorted((ROOT / "docs").rglob("*.md"))]
+    shown = [
+        page for page in pages if page.parts[:2] != ("reference", "api") and page.stem not in ("index", "documents")
+    ]
+    return "\n".join(f"- [{page.with_suffix('')}](../{page}): {_title(ROOT / 'docs' / page)}" for page in shown)
 
 
 def _title(page: Path) -> str:
-    return page.read_text().split("\n", 1)[0].removeprefix("# ")
+    return page.read_text().split("\n", 1)[0].lstrip("# ")
 
 
 def layers() -> str:

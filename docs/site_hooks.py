@@ -85,17 +85,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 ROLE = re.compile(r":(?:func|meth|class|mod|attr|exc|data):(?=<code)")
+PRIVATE = re.compile(r'^ *<span class="n">_\w+</span>(?:<span class="o">=</span>.*)?<span class="p">,</span>\n', re.M)
 
 
-def on_page_content(html: str, **_: Any) -> str:
-    """Take the roles of reStructuredText, which docstrings have, away from names."""
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """Take the roles of reStructuredText, which docstrings have, away from names, and private fields from signatures."""
+    if page.file.src_uri.startswith("reference/api/"):
+        html = PRIVATE.sub("", html)
     return ROLE.sub("", html).replace("<code>~", "<code>")
-
-
-def _without_foreign_script(output: str, **_: Any) -> str:
-    """Take out the script that the theme's plugin ``offline`` would load from another host."""
-    return re.sub(r'<script src="https://unpkg\.com/iframe-worker/shim"></script>', "", output)
-
-
-on_post_page = _without_foreign_script
-on_post_template = _without_foreign_script

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from page_browser import ARGUMENTS, PATIENCE, browser_path, until, why_no_browser
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -86,3 +87,22 @@ def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(tm
     foreign = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//""")
     for page in tmp_path.rglob("*.html"):
         assert not foreign.search(page.read_text()), page
+    if not why_no_browser():
+        assert "matching documents" in _search(tmp_path / "index.html", "missing values")
+
+
+def _search(page: Path, words: str) -> str:
+    """Return what the site's search says of words, read from a folder."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=ARGUMENTS.split())
+        try:
+            opened = browser.new_page(viewport={"width": 1200, "height": 800})
+            opened.goto(page.as_uri())
+            opened.locator(".md-search__input").click(timeout=PATIENCE)
+            opened.keyboard.type(words)
+            until(opened, "/[0-9]/.test(document.querySelector('.md-search-result__meta').innerText)")
+            return str(opened.locator(".md-search-result__meta").inner_text())
+        finally:
+            browser.close()

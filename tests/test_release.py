@@ -106,6 +106,23 @@ def test_versions_of_the_site_are_listed_newest_first_and_replaced_in_place(tmp_
     assert "0.10/index.html" in (tmp_path / "all" / "index.html").read_text()
 
 
+def test_the_site_of_every_release_is_built_from_its_tag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false"]
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    (tmp_path / "docs").mkdir()
+    for tag in ("v0.1.0", "v0.2.9", "v0.2.10"):
+        (tmp_path / "docs" / "index.md").write_text(f"# This is {tag}\n")
+        if tag != "v0.1.0":
+            (tmp_path / "mkdocs.yml").write_text("site_name: x\n")
+        subprocess.run([*git, "add", "-A"], check=True)
+        subprocess.run([*git, "commit", "--quiet", "-m", tag], check=True)
+        subprocess.run([*git, "tag", tag], check=True)
+    runpy.run_path(str(ROOT / "docs" / "versions.py"))["add_releases"](tmp_path / "all")
+    assert [each["version"] for each in json.loads((tmp_path / "all" / "versions.json").read_text())] == ["0.2"]
+    assert "This is v0.2.10" in (tmp_path / "all" / "0.2" / "index.html").read_text()
+
+
 def build(folder: Path) -> list[Path]:
     around = os.environ | {"SOURCE_DATE_EPOCH": "1700000000"}
     command = [sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mace.moved import OldModules
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from mace import datasets

@@ -218,6 +218,13 @@ def test_that_none_exists_is_verified(folder: Path, capsys: pytest.CaptureFixtur
     assert "no counterfactual exists" in capsys.readouterr().out
 
 
+def test_that_no_certificate_is_written_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = folder / "granted.json"
+    assert explain(folder, "--target", "good", "--certificate", str(file), data="granted.csv") == 0
+    assert f"Note: {file} is not written" in capsys.readouterr().err
+    assert not file.exists()
+
+
 def test_verdicts_are_exit_codes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert explain(folder, "--row", "2", "--certificate", str(folder / "d.json")) == 0
     data = json.loads((folder / "d.json").read_text())

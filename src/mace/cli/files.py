@@ -13,6 +13,7 @@ import pandas as pd
 
 from mace.batch.sinks import escaped, is_number
 from mace.certify.certificate import Certificate
+from mace.cli.console import note
 from mace.cli.table import CsvTable, read_table
 from mace.constraints.causal import Causal
 from mace.disk import read_bytes, said
@@ -192,7 +193,10 @@ def _number(text: str) -> Scalar:
 
 
 def save_certificates(certificates: Iterable[Certificate | None], path: Path) -> None:
-    """Write the first certificate to a file, and further ones beside it; those that were not made are passed over."""
-    for number, certificate in enumerate((each for each in certificates if each is not None), start=1):
+    """Write the first certificate to a file, and further ones beside it; where there is none, that is said."""
+    made = [each for each in certificates if each is not None]
+    if not made:
+        note("Note", [f"{path} is not written: there is nothing that a certificate would prove."])
+    for number, certificate in enumerate(made, start=1):
         name = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
         certificate.save(name)
