@@ -21,7 +21,8 @@ from mace.answer.levers import Levers, menu, round_levers
 from mace.answer.nearest import NearestRows
 from mace.answer.outside import Admitted, Outside, admitted, check_outside
 from mace.answer.question import Question
-from mace.answer.reasons import Reasons, reasons_of
+from mace.answer.reason_search import reasons_of
+from mace.answer.reasons import Reasons
 from mace.answer.region import RecourseRegion, Widening
 from mace.answer.round_ways import Rounds
 from mace.answer.rounding import RoundTo, Unrounded, rounded
@@ -695,7 +696,10 @@ class Explainer:
             asked = question.but(constraints=[*question.constraints, *kept], count=1)
             return self._nearest(factual, asked, started, is_last=False, current=current).certificate
 
-        return made.certified(proof)
+        self._live.check()
+        statement = self._statement(problem.factual, question)
+        check_can_state(statement)
+        return made.certified(statement, proof)
 
     @_watched
     def region(
