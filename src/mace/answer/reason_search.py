@@ -18,7 +18,7 @@ from mace.answer.nearest import Found
 from mace.answer.reasons import Reason, Reasons, as_long_as
 from mace.answer.region import RecourseRegion, Widening
 from mace.constraints import Constraint, fixed
-from mace.forms import Outcomes
+from mace.forms import Anything
 from mace.problem import LATE
 from mace.space import Point
 
@@ -28,9 +28,6 @@ Row = TypeVar("Row")
 Escape = Callable[[Names], tuple[Names, Row] | None]
 """Finds a row of the target that keeps the values of some features, and returns what it changes; ``None`` where there is proved to be none,
 or raises :class:`Undecided`."""
-
-ANYTHING = Outcomes(frozenset(), negated=True)
-"""The goal that every row reaches."""
 
 BREAKS_A_RULE = "the row itself breaks a rule, which rows beside it must keep"
 NO_OTHER_ROW = "no other row that the rules allow keeps these values"
@@ -104,7 +101,7 @@ def _note(driver: Driver, features: tuple[str, ...]) -> str:
     if (features and not problem.conditions) or len(features) == len(space):
         return ""
     others = [name for name in space if name not in features]
-    anything = replace(driver, problem=replace(problem, goal=ANYTHING))
+    anything = replace(driver, problem=replace(problem, goal=Anything()))
     asked: list[Constraint] = [~fixed(*others), *([fixed(*features)] if features else [])]
     try:
         if anything.some(tuple(each.bind(space, factual) for each in asked)) is not None:

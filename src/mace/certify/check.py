@@ -11,11 +11,12 @@ from functools import partial
 from typing import Any
 
 from mace.certify.certificate import Certificate
+from mace.certify import reasons
 from mace.certify.effects import checker as actions
 from mace.certify.robust import checker as robust
 from mace.certify.statement import Statement
 from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict, silent
-from mace.constraints import Condition, fixed
+from mace.constraints import Condition
 from mace.constraints.numbers import in_binary
 from mace.constraints.robust import RobustCondition
 from mace.errors import InvalidRow, MaceError
@@ -127,10 +128,14 @@ def _checked(
             check_lane = _check_lane if sturdy is None else partial(robust.check, sturdy, check_lane=_check_lane)
             _check_claim(rest, certificate.claim, _check_counterfactual)
             if "reason" in certificate.claim:
-                _check_reason(problem, statement, certificate.claim)
+                reasons.check_reason(problem, statement, certificate.claim, _check_counterfactual)
+            if "reasons" in certificate.claim:
+                reasons.check_all(problem, statement, certificate.claim, _check_counterfactual)
             if sturdy is not None:
                 _check_noise(rest, sturdy, certificate)
             _check_proof(rest, certificate, progress, check_lane)
+        elif {"reason", "reasons"} & set(certificate.claim):
+            raise Unchecked("claim: reasons are not checked where there are causes")
         else:
             causal = actions.CausalQuestion(problem, statement, certificate.claim["actions"])
             _check_claim(problem, certificate.claim, causal.check_counterfactual)
@@ -183,29 +188,6 @@ def _check_counterfactual(problem: Problem, row: dict[str, Any]) -> Fraction:
     if not problem.form.is_settled(point, problem.goal):
         raise Refuted("claim.counterfactual: the model does not give it the same outcome in every order of summation")
     return problem.distance(point)
-
-
-def _check_reason(problem: Problem, statement: Statement, claim: dict[str, Any]) -> None:
-    """Be convinced that a constraint of the statement keeps the features of a reason, and that none of them can be left out.
-
-    That their values force the decision is the claim that no counterfactual exists.
-    """
-    names, conditions = set(claim["reason"]), list(problem.conditions)
-    if names:
-        try:
-            conditions.remove(fixed(*sorted(names, key=statement.space.index)).bind(statement.space, statement.factual))
-        except (ValueError, MaceError) as error:
-            raise Refuted("claim.reason: no constraint of the statement keeps its features") from error
-    if claim["status"] != "infeasible":
-        raise Refuted(f"claim.reason: with status {claim['status']} its features do not force the decision")
-    free = replace(problem, conditions=tuple(conditions))
-    for name, row in claim["reason"].items():
-        _check_counterfactual(free, row)
-        point = zip(problem.space, problem.space.point(row), problem.factual, strict=True)
-        if {each for each, new, own in point if new != own} & names != {name}:
-            raise Refuted(
-                f"claim.reason: the row that shows that {name!r} is needed changes other features of the reason, or not this one"
-            )
 
 
 def _why_implausible(problem: Problem, row: dict[str, Any]) -> str:
