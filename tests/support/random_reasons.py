@@ -42,13 +42,17 @@ def fault_of(case: Case, *, smallest: bool) -> str | None:
     if set(reasons.necessary) != set(case.space).intersection(*truth):
         return f"necessary {reasons.necessary}"
     reach = [{name: row[name] for name in case.space} for row in rows]
-    strange = [way.values for way in reasons.ways if way.values not in reach and not any(map(is_missing, way.values.values()))]
+    strange = [
+        way.values for way in reasons.ways if way.values not in reach and not any(map(is_missing, way.values.values()))
+    ]
     if strange:
         return f"{strange[0]} is said to reach the target"
     again = Reasons.from_json(reasons.to_json())
     if again.to_dict() != reasons.to_dict() or str(again) != str(reasons) or again.levers != reasons.levers:
         return "written and read it is another"
-    return fault_of_whole(reasons, case) or next(filter(None, (_fault(each, rows, case) or _fault_of_note(each, allowed, case) for each in reasons)), None)
+    return fault_of_whole(reasons, case) or next(
+        filter(None, (_fault(each, rows, case) or _fault_of_note(each, allowed, case) for each in reasons)), None
+    )
 
 
 def fault_of_whole(reasons: Reasons, case: Case) -> str | None:

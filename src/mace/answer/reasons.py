@@ -190,7 +190,7 @@ class Reasons(Sequence[Reason]):
     def __str__(self) -> str:
         if self.complete and self.reason:
             return f"Nothing holds the row back: {self.reason}."
-        lines = [f"Why {self._decision()}:"] + ([f"Note: {self.note}."] if self.note else [])
+        lines = [f"Why {self.decision}:"] + ([f"Note: {self.note}."] if self.note else [])
         for number, each in enumerate(self, 1):
             lines.append(f"{number}. {each}")
             lines += [f"   as long as {each.as_long_as}"] if each.features else []
@@ -205,7 +205,9 @@ class Reasons(Sequence[Reason]):
             lines.append(f"In every reason: {', '.join(self.necessary)}.")
         return "\n".join(lines)
 
-    def _decision(self) -> str:
+    @property
+    def decision(self) -> str:
+        """What is explained, in words: what the model says of the row, and what it does not."""
         return f"not {self.target}" if self.prediction is None else f"{show_value(self.prediction)}, not {self.target}"
 
     def plot(self, number: int | None = None, *, space: FeatureSpace | None = None, ax: Any = None) -> Any:
@@ -258,9 +260,7 @@ class Reasons(Sequence[Reason]):
         )
         return made
 
-    def certified(
-        self, statement: Statement, proof: Callable[[tuple[str, ...]], Certificate | None]
-    ) -> Reasons:
+    def certified(self, statement: Statement, proof: Callable[[tuple[str, ...]], Certificate | None]) -> Reasons:
         """Return the reasons with certificates; ``proof`` gives that of no row of the target keeping some features."""
         each = tuple(replace(one, certificate=_certificate(one, proof)) for one in self)
         return replace(self, reasons=each, certificate=self._whole(statement) if self.complete and each else None)
@@ -305,7 +305,9 @@ class Reasons(Sequence[Reason]):
         """
         get = partial(part, data, "reasons")
         if get("version", int) != SCHEMA:
-            raise InvalidOption(f"from_dict: version {data['version']!r:.40} of reasons is not known; this MACE reads {SCHEMA}.")
+            raise InvalidOption(
+                f"from_dict: version {data['version']!r:.40} of reasons is not known; this MACE reads {SCHEMA}."
+            )
         made = get("certificate", dict | None)
         return cls(
             reasons=tuple(Reason.from_dict(each) for each in get("reasons", list)),

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from mace.certify.certificate import Certificate
 from mace.certify import reasons
+from mace.certify.certificate import Certificate
 from mace.certify.effects import checker as actions
 from mace.certify.robust import checker as robust
 from mace.certify.statement import Statement

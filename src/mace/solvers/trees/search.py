@@ -381,9 +381,7 @@ class TreeSearch:
             self.recorder.keep_empty(climb.part, climb.farthest)
         climb.floor, climb.is_done = climb.farthest, True
 
-    def _find_incumbent(
-        self, part: TreePart, find: Callable[[Tables, TreePart, Ints], None] = find_incumbent
-    ) -> None:
+    def _find_incumbent(self, part: TreePart, find: Callable[[Tables, TreePart, Ints], None] = find_incumbent) -> None:
         """Look for any valid point: a search that is not easy needs an incumbent."""
         self.has_tried = self.has_tried or find is find_incumbent
         best = np.full(len(part.cells.own), -1)
