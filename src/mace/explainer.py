@@ -20,7 +20,7 @@ from mace.answer.interventions import NearestInterventions
 from mace.answer.levers import Levers, menu, round_levers
 from mace.answer.nearest import NearestRows
 from mace.answer.outside import Admitted, Outside, admitted, check_outside
-from mace.answer.question import Question
+from mace.answer.question import Question, is_seconds
 from mace.answer.reason_search import reasons_of
 from mace.answer.reasons import Reasons
 from mace.answer.region import RecourseRegion, Widening
@@ -41,7 +41,7 @@ from mace.models import Reading
 from mace.models.live import Block, LiveModel
 from mace.models.reading import FurtherFeatures
 from mace.problem import Problem, Progress, Status
-from mace.slips import METHODS, knows_its_options, no_attribute
+from mace.slips import METHODS, check_options, knows_its_options, no_attribute
 from mace.solvers import choose
 from mace.space import FeatureSpace, Point, Row, Scalar
 from mace.targets import of_label, reached
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
     from mace.batch import Batch
     from mace.batch.protocol import BatchOptions
+    from mace.batch.reasons import ReasonsBatch, ReasonsOptions
 
 MOST_ROWS = 8
 """For so many rows outside the space the model is kept as read over their spaces."""
@@ -611,6 +612,7 @@ class Explainer:
         rounds = self._rounds(question, problem.factual, started, current)
         return made if rounds is None else round_levers(made, rounds, problem)
 
+    @knows_its_options
     def reasons(
         self,
         row: Row,
@@ -681,6 +683,44 @@ class Explainer:
             question = question.over(own.space, let_in.kept)
         with without_pauses(time_limit), own._live.question():
             return own._reasons(row, question, started, smallest=smallest, ranges=ranges)
+
+    def reasons_many(
+        self,
+        frame: Any,
+        *,
+        id: str | None = None,  # noqa: A002
+        total_time_limit: float | None = None,
+        n_jobs: int | None = None,
+        **options: Unpack[ReasonsOptions],
+    ) -> ReasonsBatch:
+        """Return the reasons of every row of a frame, in order; a row that cannot be asked about has an ``error``.
+
+        Parameters
+        ----------
+        frame : data frame, or iterable of data frames or rows
+            The rows; columns that are no feature are left out. Equal rows are asked about once.
+        id : str, optional
+            A column of the frame that identifies the rows.
+        total_time_limit : float, optional
+            Seconds for all of them.
+        n_jobs : int, optional
+            Processes, -1 for one a core; ``None`` is 1. The answers are the same with any number.
+        options
+            As for :meth:`reasons`: ``time_limit`` is that of each row.
+
+        Returns
+        -------
+        ReasonsBatch
+            A sequence of :class:`~mace.Reasons`, with ``to_frame()`` and ``to_json()``.
+        """
+        from mace.batch.reasons import ReasonsBatch, ReasonsOptions
+
+        check_options("reasons_many", options, ReasonsOptions.__annotations__)
+        if not is_seconds(total_time_limit):
+            raise InvalidOption(
+                f"total_time_limit={total_time_limit!r}; it must be a positive number of seconds, or None."
+            )
+        return ReasonsBatch.of(self, frame, options, id=id, total_time_limit=total_time_limit, n_jobs=n_jobs)
 
     def _reasons(self, row: Row, question: Question, started: float, *, smallest: bool, ranges: bool) -> Reasons:
         problem, current = self._problem(row, question)

@@ -115,6 +115,8 @@ class Reasons(Sequence[Reason]):
         Rows of the target: one for each of the :attr:`levers`.
     note : str
         What is odd about the question: the row itself breaks a rule.
+    error : str
+        In a batch: why the row was not asked about; empty otherwise.
     certificate : Certificate, optional
         Where certificates were asked for and the list is complete: a proof that every reason holds one of these, so that, with their own
         certificates, there is no other.
@@ -131,6 +133,7 @@ class Reasons(Sequence[Reason]):
     factual: dict[str, Scalar]
     ways: tuple[Counterfactual, ...] = field(default=(), repr=False)
     note: str = ""
+    error: str = ""
     certificate: Certificate | None = field(default=None, repr=False)
     space: FeatureSpace | None = field(default=None, repr=False, compare=False)
 
@@ -190,6 +193,8 @@ class Reasons(Sequence[Reason]):
     def __str__(self) -> str:
         if self.complete and self.reason:
             return f"Nothing holds the row back: {self.reason}."
+        if self.error:
+            return f"Not asked about: {self.error}"
         lines = [f"Why {self.decision}:"] + ([f"Note: {self.note}."] if self.note else [])
         for number, each in enumerate(self, 1):
             lines.append(f"{number}. {each}")
@@ -291,6 +296,7 @@ class Reasons(Sequence[Reason]):
             "target": self.target,
             "factual": {name: plain(value) for name, value in self.factual.items()},
             "note": self.note,
+            "error": self.error,
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
         }
 
@@ -319,6 +325,7 @@ class Reasons(Sequence[Reason]):
             factual=scalars(get("factual", dict)),
             ways=tuple(Counterfactual.from_dict(each) for each in get("ways", list)),
             note=get("note", str),
+            error=get("error", str),
             certificate=None if made is None else Certificate.from_dict(made),
         )
 
@@ -371,13 +378,14 @@ def open_ends(name: str, ends: Ends, space: FeatureSpace) -> tuple[bool, bool]:
 def _plain_ends(ends: Ends) -> Any:
     if ends.levels is not None:
         return [plain(level) for level in ends.levels]
-    return {"low": plain(ends.low), "high": plain(ends.high)}
+    return {name: None if end is None else plain(end) for name, end in (("low", ends.low), ("high", ends.high))}
 
 
 def _read_ends(ends: object) -> Ends:
     if isinstance(ends, list):
         return Ends(levels=tuple(scalar(level) for level in ends))
-    return Ends(*(scalar(part(ends, "a range", name, Scalar | None)) for name in ("low", "high")))
+    low, high = (scalar(part(ends, "a range", name, Scalar | None)) for name in ("low", "high"))
+    return Ends(low, high)
 
 
 def _certificate(reason: Reason, proof: Callable[[tuple[str, ...]], Certificate | None]) -> Certificate | None:
