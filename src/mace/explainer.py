@@ -830,7 +830,8 @@ class Explainer:
         >>> space = FeatureSpace({"age": integer(18, 90), "income": integer(0, 100)})
         >>> model = DecisionTreeClassifier().fit([[30, 10], [50, 39], [40, 41], [20, 70]], [0, 0, 1, 1])
         >>> print(Explainer(model, space).margin({"age": 35, "income": 25}, {"age": 35, "income": 60}))
-        Noise of up to 19.9999 % of each feature's range never takes the answer out of the target: proved. Noise of 20 % of each feature's range can.
+        Noise of up to 19.99 % of each feature's range never takes the answer out of the target: proved.
+        Noise of 20 % of each feature's range can: it leads to a row that is not in it.
         """
         values = answer.values if isinstance(answer, Counterfactual) else answer
         asked = noise if isinstance(noise, Robust) else robust(noise)

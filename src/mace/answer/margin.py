@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal
 from fractions import Fraction
 
 from mace.answer.plain import plain
@@ -63,9 +64,11 @@ class Margin:
         return self.share
 
     def __str__(self) -> str:
-        text = f"Noise of up to {_times(self.share, self.noise)} never takes the answer out of the target: proved."
+        text = f"Noise of up to {_times(self.share, self.noise, ROUND_DOWN)} never takes the answer out of the target: proved."
         if self.undone_by is not None and self.undone_at is not None:
-            text += f" Noise of {_times(self.undone_at, self.noise)} can."
+            text += (
+                f"\nNoise of {_times(self.undone_at, self.noise, ROUND_UP)} can: it leads to a row that is not in it."
+            )
         return text + (f" Not known more exactly: {self.reason}." if self.reason else "")
 
     def to_dict(self) -> dict[str, object]:
@@ -156,5 +159,9 @@ def _written_down(value: Fraction) -> float:
     return made
 
 
-def _times(share: float, noise: str) -> str:
-    return f"{100 * share:.6g} % of {noise}" if noise == RANGES else f"{share:.6g} times {noise}"
+def _times(share: float, noise: str, rounding: str) -> str:
+    """Return a share in four digits, rounded to the side on which what is said of it holds."""
+    digits = Context(prec=4, rounding=rounding)
+    if noise == RANGES:
+        return f"{digits.create_decimal(Decimal(share) * 100).normalize():f} % of {noise}"
+    return f"{digits.create_decimal(Decimal(share)).normalize():f} times {noise}"
