@@ -11,7 +11,6 @@ from fractions import Fraction
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, Unpack
 
-from mace.answer.conflicts import Undecided
 from mace.answer.costs import costs
 from mace.answer.counterfactual import Counterfactual
 from mace.answer.driver import Driver
@@ -25,7 +24,7 @@ from mace.answer.outside import Admitted, Outside, admitted, check_outside
 from mace.answer.question import Question, is_seconds
 from mace.answer.reason_search import reasons_of
 from mace.answer.reasons import Reasons
-from mace.answer.region import RecourseRegion, Widening
+from mace.answer.region import RecourseRegion, widened
 from mace.answer.round_ways import Rounds
 from mace.answer.rounding import RoundTo, rounded
 from mace.answer.scoring import Measure, with_scores
@@ -780,26 +779,11 @@ class Explainer:
         own, _ = self._at(answer.values)
         if own is not self:
             return own.region(answer, names, time_limit=time_limit, solver=solver)
-        point = self.space.point(answer.values)
-        at = dict(zip(self.space, point, strict=True))
         question = Question(self.space, distance="linf", time_limit=time_limit, solver=solver)
         problem, _ = self._problem(answer.values, question)
         lane = choose(solver, problem)
-        rows, limits = NearestRows(solver, problem, lane), question.limits(started + lane.preparing)
-
-        def is_safe(constraints: list[Constraint]) -> bool:
-            conditions = tuple(constraint.bind(self.space, point) for constraint in constraints)
-            found = rows(problem, conditions, limits).bounds
-            if not found.is_infeasible and found.point is None and limits.remaining() <= 0:
-                raise Undecided
-            return found.is_infeasible
-
-        widening = Widening(self.space, point, [name for name in names if at[name] is not None], is_safe)
-        try:
-            widening.run()
-        except Undecided:
-            return widening.region(complete=False)
-        return widening.region(complete=True)
+        limits = question.limits(started + lane.preparing)
+        return widened(problem, names, NearestRows(solver, problem, lane), limits)
 
     @knows_its_options
     def margin(

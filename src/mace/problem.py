@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from mace.clock import OutOfTime, until
 from mace.constraints import Condition
@@ -20,6 +20,8 @@ from mace.space import Categorical, Feature, FeatureSpace, Integer, Ordinal, Poi
 
 Progress = Callable[[float, float, int], None]
 """Receives (lower, upper, oracle calls); upper is infinite while nothing valid is in hand."""
+
+C = TypeVar("C", bound=Condition)
 
 Evidence = dict[str, Any]
 """A solver's proof of its lower bound: values of JSON and numpy arrays of integers and floats; ``"lane"`` names its checker."""
@@ -81,6 +83,22 @@ class Problem:
         values = point_values(self.space, point)
         return all(condition.holds(values) for condition in self.conditions)
 
+    @property
+    def quick(self) -> Problem:
+        """The problem without the conditions that are slower to ask than the model."""
+        return replace(self, conditions=tuple(each for each in self.conditions if not each.is_slow))
+
+    def apart(self, kind: type[C]) -> tuple[list[C], Problem]:
+        """Return the conditions of one kind, and the problem without them."""
+        found = [each for each in self.conditions if isinstance(each, kind)]
+        rest = tuple(each for each in self.conditions if not isinstance(each, kind))
+        return found, replace(self, conditions=rest)
+
+    def reaching(self, points: Sequence[Point]) -> list[Point]:
+        """Return the points that the real model, asked about all of them at once, puts in the goal."""
+        said = self.ask(points) if points else []
+        return [point for point, outcome in zip(points, said, strict=True) if self.goal.accepts(outcome)]
+
     def is_reached(self, point: Point) -> bool:
         """Ask the real model about this row alone; a point whose outcome is not fixed does not count."""
         return self.goal.accepts(self.ask([point])[0]) and self.form.is_settled(point, self.goal)
@@ -90,9 +108,8 @@ class Problem:
         slow = [condition for condition in self.conditions if condition.is_slow]
         if not slow:
             return self.is_plausible(point) and self.is_reached(point)
-        quick = replace(self, conditions=tuple(each for each in self.conditions if not each.is_slow))
         values = point_values(self.space, point)
-        return quick.is_valid(point) and all(condition.holds(values) for condition in slow)
+        return self.quick.is_valid(point) and all(condition.holds(values) for condition in slow)
 
     def distance(self, point: Point) -> Fraction:
         """Return the distance of a point, exactly (l2: rounded up)."""

@@ -306,3 +306,14 @@ def test_everything_public_is_shown_in_a_short_line() -> None:
     assert repr(mace.fixed("age")) == "fixed('age')"
     assert repr(mace.FeatureSpace({"a": mace.integer(0, 9)})) == "FeatureSpace({'a': integer(0, 9)})"
     assert eval(str(SPACE), vars(mace) | {name: getattr(mace, name) for name in mace.__all__}) == SPACE
+
+
+@pytest.mark.parametrize("kept", [7, 12, 17])
+def test_a_pickle_of_an_earlier_version_has_the_defaults_of_what_it_did_not_know(kept: int) -> None:
+    made = EXPLAINER.explain(PEOPLE.iloc[REFUSED], "good", round_to=None)
+    old = object.__new__(mace.Explanation)
+    old.__setstate__(made.__getstate__()[:kept])  # type: ignore[attr-defined]
+    assert (old.round_to, old.among, old.fixed, old.status) == ({}, "", (), made.status)
+    other = object.__new__(mace.Explanation)
+    other.__setstate__(made.__getstate__()[:kept])  # type: ignore[attr-defined]
+    assert old.round_to is not other.round_to

@@ -251,3 +251,29 @@ def in_piece(point: Point, piece: dict[str, Span]) -> bool:
         else (value in span.levels if span.levels is not None else span.low <= value <= span.high)
         for value, span in zip(point, piece.values(), strict=True)
     )
+
+
+def _evidence_of_boxes() -> tuple[mace.Explainer, dict[str, Any]]:
+    for seed in range(20):
+        explainer, row, text = finite_case(seed)
+        data = parts_of(proof_of(explainer.explain(row, constraints=[text], certify=True)))
+        if data["evidence"]["lane"] == "boxes" and data["evidence"]["boxes"]:
+            return explainer, data
+    raise AssertionError("no case is proved by boxes")
+
+
+def test_the_proof_of_a_box_may_be_of_any_kind_that_is_not_a_whole_question_by_itself() -> None:
+    """A box may be proved by boxes in turn; not by kinds of proof one of which takes as long as a certificate may."""
+    explainer, data = _evidence_of_boxes()
+    own = data["evidence"]["boxes"][0]
+    inner = dict(own)
+    own["proof"] = {"lane": "boxes", "boxes": [inner]}
+    assert outcome_of(data, explainer.model) == ("valid", "")
+    own["proof"] = {"lane": "boxes", "boxes": []}
+    assert outcome_of(data, explainer.model)[0] == "refuted"
+    for lane in ("smt", "milp", "enumerate", "curves"):
+        own["proof"] = {"lane": lane, "solver": "z3"}
+        outcome, reason = outcome_of(data, explainer.model)
+        assert (outcome, "proves no boxes" in reason) == ("unchecked", True)
+    own["proof"] = {"lane": "unheard of"}
+    assert outcome_of(data, explainer.model)[0] == "unchecked"

@@ -92,3 +92,16 @@ def test_a_false_bound_of_the_new_kind_is_refuted() -> None:
     data["claim"] |= {"lower": distance, "upper": distance, "counterfactual": dict(zip(SPACE, worst, strict=True))}
     verdict = mace.verify(mace.Certificate.from_dict(data), explainer.model)
     assert verdict.outcome == "refuted"
+
+
+def test_a_box_may_be_proved_by_the_new_kind_of_proof() -> None:
+    explainer = explainer_of(1, "forest")
+    found = explainer.explain({"a": 1, "b": 2, "c": 1}, distance="l1", constraints=[even("a")], certify=True)
+    data = found[0].certificate.to_dict()
+    assert data["evidence"]["lane"] == "boxes"
+    for box in data["evidence"]["boxes"]:
+        box["proof"] = {"lane": "parity"}
+    assert mace.verify(mace.Certificate.from_dict(data), explainer.model).valid
+    data["evidence"]["boxes"][0]["proof"] = {"lane": "nobody's"}
+    verdict = mace.verify(mace.Certificate.from_dict(data), explainer.model)
+    assert (verdict.outcome, "no checker" in verdict.reason) == ("unchecked", True)

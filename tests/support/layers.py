@@ -42,7 +42,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("ready",),
     ),
     "certify": (
-        ("trusted", "verdict", "arrays", "certificate", "entries", "statement", "enumerate"),
+        ("trusted", "verdict", "proofs", "arrays", "certificate", "entries", "statement", "enumerate"),
         ("trees", "network", "smt"),
         ("boxes",),
         ("curves",),

@@ -89,6 +89,14 @@ def real_network(seed: int) -> NetworkCase:
     return NetworkCase(family, Problem(space, form, ask, goal, factual, metric))
 
 
+def mixture_network(seed: int) -> NetworkCase:
+    """Return a random problem over 7 to 12 features, most of them real, under a mixture of norms, for which units are not split."""
+    case = real_network(seed)
+    metric = as_distance(mace.Distance(l0=0.3, l1=0.3, linf=0.4))
+    problem = replace(case.problem, metric=metric.from_factual(case.problem.space, case.problem.factual))
+    return replace(case, problem=problem)
+
+
 def asked(form: Network) -> Any:
     """Return a function that evaluates a network in the arithmetic that it names, as a library would."""
     single = form.unit != UNIT

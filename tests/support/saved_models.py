@@ -295,6 +295,8 @@ def unfitted() -> dict[str, tuple[Any, Any, Any]]:
     X, classes, score = numbers()
     frame, labels = people()
     category = frame.astype({"school": "category", "home": "category"})
+    dated = frame[["age"]].assign(since=pd.to_datetime("2020-01-01") + pd.to_timedelta(frame["age"], unit="D"))
+    days = (preprocessing.FunctionTransformer(mace.days), ["since"])
     hist = ensemble.HistGradientBoostingClassifier
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -305,6 +307,7 @@ def unfitted() -> dict[str, tuple[Any, Any, Any]]:
         **{f"regression: {name}": (model, X, score) for name, model in _regressions().items()},
         **{f"step: {name}": (pipeline.make_pipeline(step, LOGISTIC), *_two()) for name, step in _steps().items()},
         **{f"people: {name}": (model, frame, labels) for name, model in _on_people().items()},
+        "people: dates": (pipeline.make_pipeline(compose.make_column_transformer(days), LOGISTIC), dated, labels),
         "people: hist of categories": (hist(categorical_features="from_dtype", max_iter=3), category, labels),
         "people: hist of named": (hist(categorical_features=["school", "home"], max_iter=3), category, labels),
     }

@@ -15,14 +15,8 @@ from mace.certify.certificate import Certificate
 from mace.errors import InvalidOption
 from mace.problem import Status
 from mace.space import Feature, FeatureSpace, Point, Real, Scalar
+from mace.space.features import restore
 from mace.space.wording import show_value as show_value
-
-
-def restore(made: Any, state: Sequence[Any]) -> None:
-    """Give a frozen data class its fields back; those that it got since it was pickled have their defaults."""
-    own = fields(made)
-    for each, value in zip(own, [*state, *(each.default for each in own[len(state) :])], strict=True):
-        object.__setattr__(made, each.name, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +41,7 @@ class Change:
     dtype: str | None = field(default=None, repr=False, compare=False)
     weight: float | None = field(default=None, repr=False, compare=False)
 
-    def __setstate__(self, state: list[Any]) -> None:
-        restore(self, state)
+    __setstate__ = restore
 
     @classmethod
     def of(cls, space: FeatureSpace, name: str, before: Scalar, after: Scalar, weight: float | None = None) -> Change:
@@ -179,8 +172,7 @@ class Counterfactual:
     def __getstate__(self) -> list[Any]:
         return [None if each.name == "_widen" else getattr(self, each.name) for each in fields(self)]
 
-    def __setstate__(self, state: list[Any]) -> None:
-        restore(self, state)
+    __setstate__ = restore
 
     def region(
         self, features: Iterable[str] | None = None, *, time_limit: float | None = None, solver: str = "auto"

@@ -200,15 +200,13 @@ class Driver:
         if self.question.diversity.sets is None or found.effects is not None or self.limits.remaining() <= 0:
             return None
         problem, own = self.problem, self.problem.factual
-        quick = replace(problem, conditions=tuple(each for each in problem.conditions if not each.is_slow))
         bare = [
             tuple(new if before != old else old for new, before, old in zip(point, each, own, strict=True))
             for each in earlier
         ]
+        quick = problem.quick
         fewer = [each for each in bare if each != own and quick.is_plausible(each)]
-        said = problem.ask(fewer) if fewer else []
-        reached = [each for each, outcome in zip(fewer, said, strict=True) if problem.goal.accepts(outcome)]
-        return next((each for each in reached if problem.is_valid(each)), None)
+        return next(filter(problem.is_valid, problem.reaching(fewer)), None)
 
     def nearest(self, further: tuple[Condition, ...]) -> tuple[frozenset[str], Counterfactual] | None:
         """Return the nearest answer under further conditions with what it changes; ``None`` where there is proved to be none.

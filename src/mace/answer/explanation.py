@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
-from mace.answer.counterfactual import Counterfactual, real_dtype, restore, show_value
+from mace.answer.counterfactual import Counterfactual, real_dtype, show_value
 from mace.answer.later import Later
 from mace.answer.margin import Margin
 from mace.answer.plain import part, plain, scalars, status_of, texts
@@ -23,6 +23,7 @@ from mace.problem import NOT_PROVED, Status
 from mace.registry import resolve
 from mace.slips import ANSWERS, no_attribute
 from mace.space import FeatureSpace, Scalar
+from mace.space.features import restore
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -112,15 +113,14 @@ class Explanation(Sequence[Counterfactual]):
     fixed: tuple[str, ...] = ()
     _margin: Later[Margin] | None = field(default=None, repr=False, compare=False)
 
-    def __setstate__(self, state: list[Any]) -> None:
-        restore(self, state)
+    __setstate__ = restore
 
     @property
     def lower_unrounded(self) -> float | None:
         """Proved: no row nearer than this reaches the target, round or not.
 
         Where answers are round this is another question, which is asked when it is first wanted, under the same time limit; ``None``
-        where that was in another process, or before the explanation was written down.
+        where the explanation comes from another process or from a file.
         """
         return self.lower if self._unrounded is None else self._unrounded.get()
 
@@ -163,7 +163,7 @@ class Explanation(Sequence[Counterfactual]):
     def with_round_values(
         self, steps: Mapping[str, float], *, changes: bool, next_to: bool, certificate: Certificate | None
     ) -> Explanation:
-        """Return the explanation whose answers were made round one by one: their bounds are about such rows, its own was about all.
+        """Return the explanation of answers that were made round one by one: its bound becomes theirs, which is about round rows only.
 
         ``certificate`` is that of its own bound, if there is any.
         """
@@ -182,7 +182,7 @@ class Explanation(Sequence[Counterfactual]):
     def of_outside(
         self, said: str, widen: Callable[..., RecourseRegion], unrounded: Callable[[], float]
     ) -> Explanation:
-        """Return the explanation of a row that was let into the space, which says so.
+        """Return the explanation of a row from outside the space, with ``said`` as its note.
 
         What it asks for later is asked through ``widen`` and ``unrounded``, so that the model as read for this row alone need not be kept.
         """

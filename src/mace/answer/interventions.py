@@ -152,7 +152,7 @@ class _Asked:
         return Found(Bounds(Fraction(0), reason=LATE), self.through(effects), (), effects=effects)
 
     def in_time(self, solve: Callable[[Effects], Found | None], effects: Effects) -> Found | None:
-        """Return what a lane answers before the deadline, steps that know of no limits included."""
+        """Return a lane's answer; the deadline also ends steps that know of no limits."""
         try:
             with until(self.limits.deadline):
                 return solve(effects)

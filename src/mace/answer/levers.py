@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar, overload
+from typing import TypeVar
 
 from mace.answer.conflicts import Undecided
 from mace.answer.counterfactual import Counterfactual
 from mace.answer.driver import Driver
+from mace.answer.listed import Listed
 from mace.answer.round_ways import Rounds
 from mace.constraints import changes, fixed
 from mace.errors import cut
@@ -31,7 +32,7 @@ class Lever:
 
 
 @dataclass(frozen=True, slots=True)
-class Levers(Sequence[Lever]):
+class Levers(Listed[Lever]):
     """The menu, nearest first.
 
     Attributes
@@ -54,18 +55,9 @@ class Levers(Sequence[Lever]):
     reason: str = ""
     round_to: dict[str, float] = field(default_factory=dict)
 
-    def __len__(self) -> int:
-        return len(self.levers)
-
-    @overload
-    def __getitem__(self, index: int) -> Lever: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Lever, ...]: ...
-    def __getitem__(self, index: int | slice) -> Lever | tuple[Lever, ...]:
-        return self.levers[index]
-
-    def __iter__(self) -> Iterator[Lever]:
-        return iter(self.levers)
+    @property
+    def _entries(self) -> tuple[Lever, ...]:
+        return self.levers
 
     def __repr__(self) -> str:
         sets = cut("; ".join("+".join(lever.features) for lever in self), 120)

@@ -16,10 +16,9 @@ from mace.answer.driver import Driver
 from mace.answer.explanation import Explanation
 from mace.answer.nearest import Found
 from mace.answer.reasons import Reason, Reasons, as_long_as
-from mace.answer.region import RecourseRegion, Widening
+from mace.answer.region import widened
 from mace.constraints import Constraint, fixed
 from mace.forms import Anything
-from mace.problem import LATE
 from mace.space import Point
 
 Names = frozenset[str]
@@ -74,9 +73,12 @@ def _reason(driver: Driver, features: tuple[str, ...], *, ranges: bool) -> Reaso
     space, factual = driver.problem.space, driver.problem.factual
     at = space.values_of(factual)
     values = {name: at[name] for name in features}
-    widened = _widened(driver, features) if ranges and features else None
+    around = None
+    if ranges and features:
+        free = [name for name in space if name not in features]
+        around = widened(driver.problem, features, driver.find, replace(driver.limits, any_point=True), free)
     note = _note(driver, features)
-    return Reason(features, values, widened, as_long_as=as_long_as(values, widened, space), note=note)
+    return Reason(features, values, around, as_long_as=as_long_as(values, around, space), note=note)
 
 
 def _point(found: Found) -> Point:
@@ -109,28 +111,6 @@ def _note(driver: Driver, features: tuple[str, ...]) -> str:
     except Undecided:
         return ""
     return NO_OTHER_ROW if problem.is_plausible(factual) else NO_ROW
-
-
-def _widened(driver: Driver, features: tuple[str, ...]) -> RecourseRegion:
-    """Return ranges around the values of a reason that force the decision as they do."""
-    space, factual = driver.problem.space, driver.problem.factual
-
-    def is_forced(constraints: list[Constraint]) -> bool:
-        try:
-            return driver.some(tuple(constraint.bind(space, factual) for constraint in constraints)) is None
-        except Undecided as stopped:
-            if str(stopped) == LATE:
-                raise
-            return False
-
-    names = [name for name in features if factual[space.index(name)] is not None]
-    free = [name for name in space if name not in features]
-    widening = Widening(space, factual, names, is_forced, free)
-    try:
-        widening.run()
-    except Undecided:
-        return widening.region(complete=False)
-    return widening.region(complete=True)
 
 
 class ReasonSearch(Generic[Row]):

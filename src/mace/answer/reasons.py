@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 from mace.answer.counterfactual import Counterfactual, show_value
+from mace.answer.listed import Listed
 from mace.answer.plain import part, plain, scalar, scalars, texts
 from mace.answer.region import Ends, RecourseRegion
 from mace.certify.certificate import VERSION, Certificate
@@ -91,7 +92,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Reasons(Sequence[Reason]):
+class Reasons(Listed[Reason]):
     """The reasons of a decision.
 
     Attributes
@@ -137,18 +138,9 @@ class Reasons(Sequence[Reason]):
     certificate: Certificate | None = field(default=None, repr=False)
     space: FeatureSpace | None = field(default=None, repr=False, compare=False)
 
-    def __len__(self) -> int:
-        return len(self.reasons)
-
-    @overload
-    def __getitem__(self, index: int) -> Reason: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Reason, ...]: ...
-    def __getitem__(self, index: int | slice) -> Reason | tuple[Reason, ...]:
-        return self.reasons[index]
-
-    def __iter__(self) -> Iterator[Reason]:
-        return iter(self.reasons)
+    @property
+    def _entries(self) -> tuple[Reason, ...]:
+        return self.reasons
 
     def __repr__(self) -> str:
         sets = cut("; ".join("+".join(each.features) or "none needed" for each in self), 120)

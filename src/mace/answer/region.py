@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mace.answer.conflicts import Undecided
 from mace.constraints import Constraint, fixed, one_of, within
 from mace.errors import cut
 from mace.exact import decimal_fraction, rounded_in
 from mace.space import Categorical, Date, Feature, FeatureSpace, Integer, Ordinal, Point, Real, Scalar, Value
 from mace.space.features import shown_level
+
+if TYPE_CHECKING:
+    from mace.answer.nearest import Find
+    from mace.problem import Limits, Problem
 
 END_PRECISION = 2.0**-20
 """A real end is found to this share of the feature's range."""
@@ -154,6 +160,29 @@ class Widening:
                     low, high = _rounded_in(feature, self.space.round_to[name], (low, at[name], high))
                 ends[name] = Ends(_shown(feature, low), _shown(feature, high))
         return RecourseRegion(ends, complete)
+
+
+def widened(
+    problem: Problem, names: Iterable[str], find: Find, limits: Limits, free: Collection[str] = ()
+) -> RecourseRegion:
+    """Return the region around the row of a problem in which no row of its goal lies, as far as is proved in time.
+
+    Of the features ``names`` vary, in this order, those that are missing left out; the ``free`` ones may be anything; others stay.
+    """
+    space, point = problem.space, problem.factual
+
+    def is_safe(constraints: list[Constraint]) -> bool:
+        found = find(problem, tuple(each.bind(space, point) for each in constraints), limits).bounds
+        if not found.is_infeasible and found.point is None and limits.remaining() <= 0:
+            raise Undecided
+        return found.is_infeasible
+
+    widening = Widening(space, point, [name for name in names if point[space.index(name)] is not None], is_safe, free)
+    try:
+        widening.run()
+    except Undecided:
+        return widening.region(complete=False)
+    return widening.region(complete=True)
 
 
 def _rounded_in(

@@ -22,11 +22,12 @@ from mace.space.decimals import decimal_of
 from mace.space.features import is_missing
 
 MOST_CHANGES = {"trees": math.inf, "network": 4}
-"""How many features an answer of a lane may change for all their round values to be looked at, not only those next to its own: on a grid
-of many features the nearest row is hard to find."""
+"""By lane: where an answer changes at most so many features, the nearest of all rows that are round in them is asked for, not only of those
+next to the answer. On a grid of many features the nearest row is hard to find."""
 
 MOST_SQUARES = 12
-"""How many features an answer may change for the nearest round row next to it to be asked for under l2: of more, too many are alike."""
+"""Under l2 the nearest of the round rows next to an answer is asked for where it changes at most so many features: of more, too many cost
+about the same."""
 
 AskRound = Callable[[tuple[Constraint, ...]], Explanation | None]
 """Asks for the nearest round row under further constraints; ``None`` where no lane can."""

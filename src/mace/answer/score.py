@@ -69,6 +69,12 @@ class AnswerScores:
             self._ask = None
         return self._values
 
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """Where the target begins and ends on the scale of the score, as far as there are such numbers."""
+        known = self.threshold if isinstance(self.threshold, tuple) else (self.threshold,)
+        return tuple(end for end in known if end is not None)
+
     def at(self, place: int) -> float | None:
         """Return the score of the row (0) or of an answer, counted from 1."""
         return self.values[place] if place < len(self.values) else None
@@ -88,8 +94,7 @@ class AnswerScores:
             return ""
         if place == 0:
             return f"{self.of} {self.shown(before)}"
-        ends = self.threshold if isinstance(self.threshold, tuple) else (self.threshold,)
-        beyond = " to ".join(f"{end:.6g}" for end in ends if end is not None)
+        beyond = " to ".join(f"{end:.6g}" for end in self.ends)
         threshold = f", threshold {beyond}" if beyond else ""
         return f"{self.of} {self.shown(before)} -> {self.shown(after)}{threshold}"
 
@@ -97,9 +102,8 @@ class AnswerScores:
         """Return a score in as many digits as tell it from the threshold, at least four; a probability next to 0 or 1 by a bound."""
         if self.of.startswith("P(") and (0 < score < NEAR_SURE or 1 - NEAR_SURE < score < 1):
             return f"under {NEAR_SURE:g}" if score < 0.5 else f"over {1 - NEAR_SURE:g}"
-        ends = self.threshold if isinstance(self.threshold, tuple) else (self.threshold,)
         for digits in range(4, SCORE_DIGITS):
             text = f"{score:.{digits}g}"
-            if not any(end is not None and float(text) == end != score for end in ends):
+            if not any(float(text) == end != score for end in self.ends):
                 return text
         return f"{score:.{SCORE_DIGITS}g}"

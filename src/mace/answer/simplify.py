@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from fractions import Fraction
 
 from mace.distances import PartsMetric
@@ -122,7 +121,7 @@ def _is_free(problem: Problem, point: Point, j: int) -> bool:
 
 
 BALANCES = (0.0, *(0.05 * 1.35**k for k in range(24)))
-"""By how many times the least difference between two multiples rows may be farther than the nearest one."""
+"""How much farther than the nearest row a round one may be, in units of the least difference between two neighbouring multiples."""
 
 
 def is_round(space: FeatureSpace, steps: Mapping[str, float], factual: Point, point: Point) -> bool:
@@ -144,12 +143,10 @@ def made_round(problem: Problem, point: Point, steps: Mapping[str, float], limit
     if not units:
         return point
     near = {j: _multiples(problem, point, j, unit) for j, unit in units.items()}
-    quick = replace(problem, conditions=tuple(each for each in problem.conditions if not each.is_slow))
     tried = dict.fromkeys([*_some_outward(problem, point, near), *_balanced(problem, point, near)])
+    quick = problem.quick
     rows = [row for row in tried if row != problem.factual and quick.is_plausible(row)]
-    said = problem.ask(rows) if rows else []
-    reached = [row for row, outcome in zip(rows, said, strict=True) if problem.goal.accepts(outcome)]
-    found = next((row for row in sorted(reached, key=problem.distance) if problem.is_valid(row)), None)
+    found = next(filter(problem.is_valid, sorted(problem.reaching(rows), key=problem.distance)), None)
     return shortened(problem, point, steps, limits) if found is None else found
 
 
@@ -166,8 +163,8 @@ def _some_outward(problem: Problem, point: Point, near: Mapping[int, list[Value]
 def _balanced(problem: Problem, point: Point, near: Mapping[int, list[Value]]) -> Iterator[Point]:
     """Yield rows of which some numbers cost a little more than those of a point and others a little less, so that the sums are alike.
 
-    At the nearest row of a smooth distance, such as l2, all that is as far as it lies about as far in the goal. Numbers whose multiples
-    cost the most come first; those after them make up for what is left.
+    Around the nearest row of a smooth distance, such as l2, rows that are equally far reach about equally far into the goal. Numbers whose
+    multiples cost the most come first; those after them make up for what is left.
     """
     if problem.metric.power != 2 or not near:
         return

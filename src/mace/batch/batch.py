@@ -6,11 +6,11 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any
 
 from mace.answer.explanation import Explanation
+from mace.answer.listed import Listed
 from mace.answer.plain import plain
 from mace.batch.rows import RowLabels, check_batch, mapping_of, point_of, rows_of
 from mace.batch.sinks import save
@@ -23,7 +23,7 @@ from mace.registry import resolve
 
 
 @dataclass(frozen=True, slots=True)
-class Batch(Sequence[Explanation]):
+class Batch(Listed[Explanation]):
     """The explanations of many rows, in their order.
 
     Attributes
@@ -65,15 +65,9 @@ class Batch(Sequence[Explanation]):
             found += missed
         return cls(tuple(found), table, time.monotonic() - started, interrupted, labels)
 
-    def __len__(self) -> int:
-        return len(self.explanations)
-
-    @overload
-    def __getitem__(self, index: int) -> Explanation: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Explanation, ...]: ...
-    def __getitem__(self, index: int | slice) -> Explanation | tuple[Explanation, ...]:
-        return self.explanations[index]
+    @property
+    def _entries(self) -> tuple[Explanation, ...]:
+        return self.explanations
 
     @property
     def counts(self) -> dict[str, int]:

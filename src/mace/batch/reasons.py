@@ -6,10 +6,11 @@ import itertools
 import json
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypedDict, Unpack, overload
+from typing import Any, Protocol, TypedDict, Unpack
 
+from mace.answer.listed import Listed
 from mace.answer.plain import plain
 from mace.answer.reasons import Reasons
 from mace.batch.protocol import Explains
@@ -47,7 +48,7 @@ class SaysWhy(Explains, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ReasonsBatch(Sequence[Reasons]):
+class ReasonsBatch(Listed[Reasons]):
     """The reasons of many rows, in their order; a row that could not be asked about has an ``error``.
 
     Attributes
@@ -61,15 +62,9 @@ class ReasonsBatch(Sequence[Reasons]):
     answers: tuple[Reasons, ...]
     labels: RowLabels = field(default_factory=RowLabels)
 
-    def __len__(self) -> int:
-        return len(self.answers)
-
-    @overload
-    def __getitem__(self, index: int) -> Reasons: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Reasons, ...]: ...
-    def __getitem__(self, index: int | slice) -> Reasons | tuple[Reasons, ...]:
-        return self.answers[index]
+    @property
+    def _entries(self) -> tuple[Reasons, ...]:
+        return self.answers
 
     def __str__(self) -> str:
         complete, found = sum(each.complete for each in self), sum(bool(each) for each in self)

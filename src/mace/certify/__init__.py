@@ -4,7 +4,8 @@ This package imports what :mod:`mace.certify.trusted` lists and nothing of the s
 """
 
 from mace.certify.certificate import Certificate
-from mace.certify.check import CHECKERS, verify
+from mace.certify.check import verify
+from mace.certify.proofs import CHECKERS
 from mace.certify.verdict import Refuted, Unchecked, Verdict
 
 __all__ = ["CHECKERS", "Certificate", "Refuted", "Unchecked", "Verdict", "verify"]

@@ -12,6 +12,7 @@ from typing import Any
 from mace.certify import reasons
 from mace.certify.certificate import Certificate
 from mace.certify.effects import checker as actions
+from mace.certify.proofs import check_lane
 from mace.certify.robust import checker as robust
 from mace.certify.statement import Statement
 from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict, silent
@@ -21,25 +22,6 @@ from mace.constraints.robust import RobustCondition
 from mace.errors import InvalidRow, MaceError
 from mace.exact import float_up
 from mace.problem import Problem
-from mace.registry import Registry
-
-CHECKERS = Registry(
-    "proofs",
-    {
-        "trees": "mace.certify.trees.checker:check",
-        "network": "mace.certify.network.checker:check",
-        "boxes": "mace.certify.boxes.checker:check",
-        "curves": "mace.certify.curves.checker:check",
-        "enumerate": "mace.certify.enumerate:check",
-        "smt": "mace.certify.smt.checker:check",
-        "milp": "mace.certify.smt.milp:check",
-    },
-)
-"""The kinds of proof and their checkers: functions ``(problem, lower, evidence, progress)``.
-
-Each must be convinced that no plausible point at a distance below ``lower`` (at any distance, where it is ``None``) is predicted as the
-target by the real model, or raise :class:`Refuted` or :class:`Unchecked`.
-"""
 
 
 def verify(
@@ -124,7 +106,7 @@ def _checked(
             raise Refuted("claim.actions: there are actions where the statement has causes, and only there")
         rest, sturdy = robust.without_noise(problem)
         if statement.causes is None:
-            check_lane = _check_lane if sturdy is None else partial(robust.check, sturdy, check_lane=_check_lane)
+            check = check_lane if sturdy is None else partial(robust.check, sturdy)
             _check_claim(rest, certificate.claim, _check_counterfactual)
             if "reason" in certificate.claim:
                 reasons.check_reason(problem, statement, certificate.claim, _check_counterfactual)
@@ -132,13 +114,13 @@ def _checked(
                 reasons.check_all(problem, statement, certificate.claim, _check_counterfactual)
             if sturdy is not None:
                 _check_noise(rest, sturdy, certificate)
-            _check_proof(rest, certificate, progress, check_lane)
+            _check_proof(rest, certificate, progress, check)
         elif {"reason", "reasons"} & set(certificate.claim):
             raise Unchecked("claim: reasons are not checked where there are causes")
         else:
             causal = actions.CausalQuestion(problem, statement, certificate.claim["actions"])
             _check_claim(problem, certificate.claim, causal.check_counterfactual)
-            _check_proof(problem, certificate, progress, partial(causal.check_proof, check_lane=_check_lane))
+            _check_proof(problem, certificate, progress, causal.check_proof)
     except Refuted as verdict:
         return Verdict("refuted", str(verdict))
     except Unchecked as verdict:
@@ -218,7 +200,7 @@ def _check_noise(problem: Problem, sturdy: RobustCondition, certificate: Certifi
     if row is None:
         return
     with _errors_refute():
-        robust.check_around(sturdy, problem, problem.space.point(row), certificate.evidence, _check_lane)
+        robust.check_around(sturdy, problem, problem.space.point(row), certificate.evidence)
 
 
 @contextmanager
@@ -230,13 +212,3 @@ def _errors_refute() -> Iterator[None]:
         raise
     except Exception as error:
         raise Refuted(f"evidence: it cannot be followed ({type(error).__name__}: {str(error)[:200]})") from error
-
-
-def _check_lane(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
-    """Have a proof checked by the checker of its lane."""
-    lane = evidence["lane"]
-    if "missing" in evidence:
-        raise Unchecked(f"the {lane!s:.40} lane gave no proof of lower: {evidence['missing']!s:.300}")
-    if lane not in CHECKERS:
-        raise Unchecked(f"no checker for proofs of the lane {lane!r:.60}; known: {', '.join(CHECKERS)}")
-    CHECKERS.load(lane)(problem, lower, evidence, progress)

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-    from typing import Any
-
-    from mace.problem import Problem
+from typing import Literal
 
 Outcome = Literal["valid", "refuted", "unchecked"]
 
 Progress = Callable[[float], None]
 """Receives the share of the evidence that is checked, from 0 to 1."""
-
-CheckLane: TypeAlias = "Callable[[Problem, Fraction | None, dict[str, Any], Progress], None]"
-"""The checker of a kind of proof: it raises unless the evidence shows that no answer of a problem is nearer than a bound."""
 
 
 def silent(share: float) -> None:

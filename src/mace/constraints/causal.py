@@ -18,7 +18,7 @@ from mace.forms import Effects, Equation
 from mace.language import Symbol, characteristic, divides_by_variable, parse, run, syntax, variables
 from mace.language.partial import given
 from mace.language.source import find_source
-from mace.space import RESERVED, FeatureSpace, Integer, Ordinal, Point, Real
+from mace.space import RESERVED, FeatureSpace, Integer, Point, Real
 
 MOST_EFFECTS = 8
 """Every choice of the effects that are acted upon is tried."""
@@ -116,7 +116,7 @@ class Causal:
                 f"Causal: the effect {name!r} is {feature.dtype}, and what an equation gives is known to float64. Cast the column before "
                 'fitting: frame.astype({"' + name + '": "float64"}).'
             )
-        symbols = {each: _symbol(space, each) for each in space}
+        symbols = {each: Symbol.of(space[each], syntax.Variable(each)) for each in space}
         try:
             parsed = parse(_as_function(self.equations[name], space), records=[symbols])
         except InvalidProgram as error:
@@ -168,11 +168,6 @@ def _text_of(equation: Callable[..., object] | str) -> str:
 def inputs_of(program: syntax.Program) -> frozenset[str]:
     """Return the features that a program reads."""
     return variables(characteristic(program, result=f"{RESERVED}result", prefix=f"{RESERVED}result."))
-
-
-def _symbol(space: FeatureSpace, name: str) -> Symbol:
-    feature = space[name]
-    return Symbol(syntax.Variable(name), levels=getattr(feature, "levels", None), ordered=isinstance(feature, Ordinal))
 
 
 def effects_of(programs: Mapping[str, syntax.Program], space: FeatureSpace, factual: Point) -> Iterator[Effects]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from mace.constraints.condition import Condition, Constraint, GuardCondition, changed, feature_of
 from mace.constraints.words import in_parentheses, name_text, named, names_text
@@ -81,35 +81,35 @@ def text_of(constraint: Constraint) -> str:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AllOf(Combinable):
+class _Junction(Combinable):
+    """Parts joined by a word of the text form."""
+
+    parts: tuple[Constraint, ...]
+    word: ClassVar[str]
+    join: ClassVar[Callable[[Iterable[syntax.Guard]], syntax.Guard]]
+
+    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
+        """Return the parts' guards, joined."""
+        return GuardCondition(type(self).join(guard_of(part, space, factual) for part in self.parts))
+
+    @property
+    def text(self) -> str:
+        """The parts joined by the word."""
+        return f" {self.word} ".join(in_parentheses(text_of(part), part) for part in self.parts)
+
+
+class AllOf(_Junction):
     """Every part holds."""
 
-    parts: tuple[Constraint, ...]
-
-    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
-        """Return the conjunction."""
-        return GuardCondition(syntax.conjunction(guard_of(part, space, factual) for part in self.parts))
-
-    @property
-    def text(self) -> str:
-        """The parts joined by ``and``."""
-        return " and ".join(in_parentheses(text_of(part), part) for part in self.parts)
+    __slots__ = ()
+    word, join = "and", syntax.conjunction
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Either(Combinable):
+class Either(_Junction):
     """Some part holds."""
 
-    parts: tuple[Constraint, ...]
-
-    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
-        """Return the disjunction."""
-        return GuardCondition(syntax.disjunction(guard_of(part, space, factual) for part in self.parts))
-
-    @property
-    def text(self) -> str:
-        """The parts joined by ``or``."""
-        return " or ".join(in_parentheses(text_of(part), part) for part in self.parts)
+    __slots__ = ()
+    word, join = "or", syntax.disjunction
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -150,15 +150,28 @@ class Implies(Combinable):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Together(Combinable):
-    """All of the features change, or none does."""
+class OnFeatures(Combinable):
+    """A constraint on features that are named one by one."""
 
     features: tuple[str, ...]
 
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
-        """Return "all or none"."""
+        """Return what it says of the features, all of which the space must have."""
         for name in self.features:
             feature_of(space, name, str(self))
+        return self._bound(space, factual)
+
+    @abstractmethod
+    def _bound(self, space: FeatureSpace, factual: Point) -> Condition:
+        """Return the condition for one factual."""
+
+
+class Together(OnFeatures):
+    """All of the features change, or none does."""
+
+    __slots__ = ()
+
+    def _bound(self, space: FeatureSpace, factual: Point) -> Condition:
         each = [changed(space, name, factual) for name in self.features]
         return GuardCondition(
             syntax.disjunction([syntax.conjunction(each), syntax.conjunction(map(syntax.negation, each))])
@@ -170,24 +183,18 @@ class Together(Combinable):
         return f"{names_text(self.features)} change together"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Changes(Combinable):
+class Changes(OnFeatures):
     """Each of the features changes."""
 
-    features: tuple[str, ...]
+    __slots__ = ()
 
-    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
-        """Return that every one differs from the factual."""
-        for name in self.features:
-            feature_of(space, name, str(self))
+    def _bound(self, space: FeatureSpace, factual: Point) -> Condition:
         return GuardCondition(syntax.conjunction(changed(space, name, factual) for name in self.features))
 
     @property
     def text(self) -> str:
         """``a changes``."""
-        if len(self.features) == 1:
-            return f"{name_text(self.features[0])} changes"
-        return f"{names_text(self.features)} change"
+        return f"{names_text(self.features)} {'changes' if len(self.features) == 1 else 'change'}"
 
 
 def implies(condition: object, consequence: object) -> Implies:

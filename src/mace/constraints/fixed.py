@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from mace.constraints.combine import Combinable
-from mace.constraints.condition import Condition, GuardCondition, compare, feature_of
+from mace.constraints.combine import OnFeatures
+from mace.constraints.condition import Condition, GuardCondition, compare
 from mace.constraints.words import named, names_text
 from mace.language import syntax
 from mace.space import FeatureSpace, Point
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Fixed(Combinable):
+class Fixed(OnFeatures):
     """The features keep the factual's value."""
 
-    features: tuple[str, ...]
+    __slots__ = ()
 
-    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
-        """Return the equalities."""
-        for name in self.features:
-            feature_of(space, name, str(self))
+    def _bound(self, space: FeatureSpace, factual: Point) -> Condition:
         return GuardCondition(
             syntax.conjunction(compare(space, name, "==", factual[space.index(name)]) for name in self.features)
         )

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from mace.constraints.combine import Combinable
-from mace.constraints.condition import Condition, feature_of
+from mace.constraints.combine import OnFeatures
+from mace.constraints.condition import Condition
 from mace.constraints.fixed import Fixed
 from mace.constraints.words import named, names_text
 from mace.space import FeatureSpace, Point
 
 
-@dataclass(frozen=True, slots=True)
-class Only(Combinable):
+class Only(OnFeatures):
     """Every feature but these keeps the factual's value."""
 
-    features: tuple[str, ...]
+    __slots__ = ()
 
-    def bind(self, space: FeatureSpace, factual: Point) -> Condition:
-        """Return the equalities of all others."""
-        for name in self.features:
-            feature_of(space, name, str(self))
+    def _bound(self, space: FeatureSpace, factual: Point) -> Condition:
         return Fixed(tuple(name for name in space if name not in self.features)).bind(space, factual)
 
     @property

@@ -23,6 +23,7 @@ feature      a plain name, or any name between back quotes; level: 'between quot
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from mace.constraints.budget import changes_at_most
@@ -94,16 +95,14 @@ class _Grammar(TokenReader):
         return AllOf((Implies(condition, consequence), Implies(Negation(condition), self._choice())))
 
     def _choice(self) -> Constraint:
-        parts = [self._both()]
-        while self._take("or"):
-            parts.append(self._both())
-        return parts[0] if len(parts) == 1 else Either(tuple(parts))
+        return self._joined(Either, lambda: self._joined(AllOf, self._single))
 
-    def _both(self) -> Constraint:
-        parts = [self._single()]
-        while self._take("and"):
-            parts.append(self._single())
-        return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
+    def _joined(self, kind: type[AllOf] | type[Either], read: Callable[[], Constraint]) -> Constraint:
+        """Return one part, or several with the word of a kind between them."""
+        parts = [read()]
+        while self._take(kind.word):
+            parts.append(read())
+        return parts[0] if len(parts) == 1 else kind(tuple(parts))
 
     def _single(self) -> Constraint:
         self._go_down()
@@ -300,19 +299,15 @@ class _Grammar(TokenReader):
     # ---- terms
 
     def _term(self) -> Term:
-        made = self._product()
-        while self._is("+", "-"):
-            sign = cast(syntax.BinaryName, self._token.text)
-            self.position += 1
-            made = Operation(sign, made, self._product())
-        return made
+        return self._operations(("+", "-"), lambda: self._operations(("*", "/"), self._factor))
 
-    def _product(self) -> Term:
-        made = self._factor()
-        while self._is("*", "/"):
+    def _operations(self, signs: tuple[str, ...], read: Callable[[], Term]) -> Term:
+        """Return terms with some signs between them, joined from the left."""
+        made = read()
+        while self._is(*signs):
             sign = cast(syntax.BinaryName, self._token.text)
             self.position += 1
-            made = Operation(sign, made, self._factor())
+            made = Operation(sign, made, read())
         return made
 
     def _factor(self) -> Term:

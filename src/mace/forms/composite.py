@@ -13,9 +13,9 @@ import numpy as np
 from mace.errors import UnsupportedModel
 from mace.exact import gamma
 from mace.forms.decision import Alternatives, Goal, Interval, Outcomes, clearance, grain_of, reaches, separated, winner
-from mace.forms.form import RESULT, RESULT_PREFIX, Box
+from mace.forms.form import RESULT, RESULT_PREFIX, Box, box_at
 from mace.forms.parts import Curved, Floats, Part, Scored, Voting
-from mace.forms.scoring import pick_class
+from mace.forms.scoring import outcome_command, score_names
 from mace.forms.trees import TreeEnsemble
 from mace.language import characteristic, syntax
 from mace.language.naming import assigned
@@ -119,18 +119,13 @@ class Composite:
             command, added = part.commands(self._computed[number][1], f"{RESERVED}{number}")
             commands.append(command)
             terms.append(added)
-        names = _output_names(self.outputs)
+        names = score_names(self.outputs)
         for k, name in enumerate(names):
             start: list[syntax.Expression] = [syntax.constant(float(self.base[k]))]
             commands.append(syntax.Assign(name, syntax.total([*start, *(added[k] for added in terms)])))
-        return syntax.Program(self.space.names, syntax.sequence([*commands, self._outcome(names)]))
-
-    def _outcome(self, names: tuple[str, ...]) -> syntax.Command:
-        if self.is_regressor:
-            return syntax.Return(syntax.Variable(names[0]))
-        if self.outputs == 1:
-            return syntax.Return(syntax.Indicator(syntax.Compare(">", syntax.Variable(names[0]), syntax.ZERO)))
-        return pick_class(names)
+        return syntax.Program(
+            self.space.names, syntax.sequence([*commands, outcome_command(names, is_regressor=self.is_regressor)])
+        )
 
     def definitions(self, goal: Goal) -> syntax.Guard:
         """Return the characteristic formulas of every model's scores."""
@@ -201,8 +196,7 @@ class Composite:
 
     def predicted(self, point: Point) -> int:
         """Return the class of a point, rounding aside."""
-        scores = self.exact_scores(point)
-        return winner(scores) if self.outputs > 1 else int(scores[0] > 0)
+        return winner(self.exact_scores(point))
 
     def cell(self, point: Point) -> syntax.Guard | None:
         """Return the box of the point's leaves, where all models are trees; otherwise ``None``."""
@@ -218,7 +212,7 @@ class Composite:
     def is_settled(self, point: Point, goal: Goal) -> bool:
         """Return whether one row alone is always computed in the same way, or rounding cannot matter at this point."""
         in_order = self.fixed_order and all(getattr(part.form, "fixed_order", True) for part in self.parts)
-        return in_order or self.is_beyond_rounding(point, goal, _around(point))
+        return in_order or self.is_beyond_rounding(point, goal, box_at(point))
 
     def is_beyond_rounding(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return whether every vote, and the goal, are farther from changing than rounding can move them."""
@@ -227,10 +221,6 @@ class Composite:
             return False
         band = self.rounding(box) + goal.slack
         return abs(clearance(self.exact_scores(point), self._alternatives(goal))) > band or (band == 0)
-
-
-def _output_names(outputs: int) -> tuple[str, ...]:
-    return (f"{RESERVED}score",) if outputs == 1 else tuple(f"{RESERVED}score_{k}" for k in range(outputs))
 
 
 def _asked(is_folded: bool) -> Goal:
@@ -253,7 +243,3 @@ def _formula(form: Scored, number: int, is_folded: bool) -> tuple[syntax.Guard, 
             ),
         )
     return made[number, is_folded]
-
-
-def _around(point: Point) -> Box:
-    return tuple((Fraction(value or 0), Fraction(value or 0)) for value in point)

@@ -301,8 +301,10 @@ def innermost(goal: Goal) -> Goal:
     return goal
 
 
-def winner(scores: Sequence[Fraction]) -> int:
-    """Return the position of the greatest score, the first of equals."""
+def winner(scores: Sequence[Fraction], *, ties_last: bool = False) -> int:
+    """Return the class of the greatest score, the first of equals; the second one of a score above 0, or at 0 where ``ties_last``."""
+    if len(scores) == 1:
+        return int(scores[0] > 0 or (ties_last and scores[0] == 0))
     return max(range(len(scores)), key=lambda k: (scores[k], -k))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from mace.clock import check
 from mace.exact import UNIT, gamma
 from mace.forms.decision import Alternatives, Goal, clearance, reaches
 from mace.forms.form import RESULT, RESULT_PREFIX, Box
-from mace.forms.scoring import column_values, pick_class, positions_guard
+from mace.forms.scoring import column_values, outcome_command, positions_guard, score_names
 from mace.language import characteristic, syntax
 from mace.space import RESERVED, Column, FeatureSpace, Filled, Point
 
@@ -79,6 +80,23 @@ class Network:
         """Whether a single score decides."""
         return len(self.biases[-1]) == 1
 
+    @property
+    def magnitudes(self) -> tuple[NDArray[np.float64], ...]:
+        """The ``sizes``; without them, those of the biases."""
+        return self.sizes if self.sizes is not None else tuple(np.abs(bias) for bias in self.biases)
+
+    def rescaled(self, factor: Any, shift: Any, *, steps: int, **settings: Any) -> Network:
+        """Return the network whose scores are factor·score + shift, by so many roundings more; ``settings`` are its other fields."""
+        factor, shift = np.asarray(factor), np.asarray(shift)
+        return replace(
+            self,
+            weights=(*self.weights[:-1], self.weights[-1] * factor.reshape(-1, 1)),
+            biases=(*self.biases[:-1], self.biases[-1] * factor + shift),
+            sizes=(*self.magnitudes[:-1], self.magnitudes[-1] * np.abs(factor) + np.abs(shift)),
+            steps=self.steps + steps,
+            **settings,
+        )
+
     def rounding(self, box: Box) -> Fraction:
         """Return the most by which rounding may change the difference of two scores for inputs in ``box``.
 
@@ -102,9 +120,8 @@ class Network:
     def _errors(self, largest: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the errors of columns of which these are the absolute values, a row a column."""
         error = np.zeros_like(largest) if self.unit == UNIT else float(self.unit) * largest
-        sizes = self.sizes if self.sizes is not None else tuple(np.abs(bias) for bias in self.biases)
         tiny = UNDERFLOW if self.unit == UNIT else UNDERFLOW_SINGLE
-        for weight, size in zip(self.weights, sizes, strict=True):
+        for weight, size in zip(self.weights, self.magnitudes, strict=True):
             relative = float(gamma(weight.shape[1] + 3 + self.steps, self.unit))
             through = np.abs(weight) @ error
             largest = np.abs(weight) @ largest + size[:, None]
@@ -143,18 +160,7 @@ class Network:
 
     def program(self) -> syntax.Program:
         """Return the network as assignments, one a unit, and the choice of the class."""
-        names = self._score_names()
-        outcome: syntax.Command
-        if self.is_regressor:
-            outcome = syntax.Return(syntax.Variable(names[0]))
-        elif self.is_binary:
-            outcome = syntax.Return(
-                syntax.Indicator(
-                    syntax.Compare(">=" if self.ties_last else ">", syntax.Variable(names[0]), syntax.ZERO)
-                )
-            )
-        else:
-            outcome = pick_class(names)
+        outcome = outcome_command(self._names, is_regressor=self.is_regressor, ties_last=self.ties_last)
         return syntax.Program(self.space.names, syntax.sequence([self._layers(), outcome]))
 
     def possible(self, goal: Goal, box: Box) -> syntax.Guard:
@@ -194,29 +200,22 @@ class Network:
 
     def scores(self, goal: Goal) -> tuple[syntax.Expression, ...]:
         """Return the scores as variables of the definitions."""
-        return tuple(syntax.Variable(RESULT_PREFIX + name) for name in self._score_names())
+        return tuple(syntax.Variable(RESULT_PREFIX + name) for name in self._names)
 
     def computed(self, goal: Goal) -> tuple[syntax.Command, tuple[syntax.Expression, ...]]:
         """Return the commands that compute the scores, and the scores in their variables."""
-        return self._layers(), tuple(syntax.Variable(name) for name in self._score_names())
+        return self._layers(), tuple(syntax.Variable(name) for name in self._names)
 
-    def _score_names(self) -> tuple[str, ...]:
-        return (
-            (f"{RESERVED}score",)
-            if self.is_binary
-            else tuple(f"{RESERVED}score_{k}" for k in range(len(self.biases[-1])))
-        )
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return score_names(len(self.biases[-1]))
 
     def _layers(self) -> syntax.Command:
         commands = [_fill(self.space, k, column) for k, column in enumerate(self.columns) if isinstance(column, Filled)]
         inputs = [self._column_expression(k, column) for k, column in enumerate(self.columns)]
         last = len(self.weights) - 1
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            names = (
-                [f"{RESERVED}z_{layer}_{unit}" for unit in range(len(bias))]
-                if layer < last
-                else list(self._score_names())
-            )
+            names = [f"{RESERVED}z_{layer}_{unit}" for unit in range(len(bias))] if layer < last else list(self._names)
             commands += [
                 syntax.Assign(name, affine(row, inputs, float(shift)))
                 for name, row, shift in zip(names, weight, bias, strict=True)

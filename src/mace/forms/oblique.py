@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.forms.decision import Alternatives, Goal, Interval, Margin, clearance, grain_of, reaches, separated, winner
-from mace.forms.form import RESULT_PREFIX, Box
+from mace.forms.form import RESULT_PREFIX, Box, box_at
 from mace.forms.network import Network
-from mace.forms.scoring import pick_class
+from mace.forms.scoring import outcome_command
 from mace.forms.trees import TreeEnsemble
 from mace.language import syntax
 from mace.space import RESERVED, FeatureSpace, Point
@@ -52,18 +52,9 @@ class ObliqueTrees:
         grown = [self._command(int(root), number, columns) for number, root in enumerate(self.trees.roots)]
         names = tuple(f"{RESERVED}sum_{k}" for k in range(self.trees.outputs))
         sums = [syntax.Assign(name, self._sum(k, "")) for k, name in enumerate(names)]
-        return syntax.Program(self.space.names, syntax.sequence([commands, *grown, *sums, self._outcome(names)]))
-
-    def _outcome(self, names: tuple[str, ...]) -> syntax.Command:
-        if self.trees.is_regressor:
-            return syntax.Return(syntax.Variable(names[0]))
-        if len(names) == 1:
-            return syntax.Return(
-                syntax.Indicator(
-                    syntax.Compare(">=" if self.trees.ties_last else ">", syntax.Variable(names[0]), syntax.ZERO)
-                )
-            )
-        return pick_class(names)
+        trees = self.trees
+        outcome = outcome_command(names, is_regressor=trees.is_regressor, ties_last=trees.ties_last)
+        return syntax.Program(self.space.names, syntax.sequence([commands, *grown, *sums, outcome]))
 
     def _command(self, node: int, number: int, columns: Sequence[syntax.Expression]) -> syntax.Command:
         trees = self.trees
@@ -153,10 +144,7 @@ class ObliqueTrees:
 
     def predicted(self, point: Point) -> int:
         """Return the class of a point, rounding aside."""
-        scores = self.exact_scores(point)
-        if len(scores) > 1:
-            return winner(scores)
-        return int(scores[0] > 0 or (self.trees.ties_last and scores[0] == 0))
+        return winner(self.exact_scores(point), ties_last=self.trees.ties_last)
 
     def _walked(self, point: Point) -> tuple[tuple[Fraction, ...], dict[int, Fraction]]:
         """Return the sums of a point, and for each column the least distance to an edge that it is compared with on the way."""
@@ -179,7 +167,7 @@ class ObliqueTrees:
 
     def is_settled(self, point: Point, goal: Goal) -> bool:
         """Return whether the order of summation is fixed, or cannot matter at this point."""
-        return self.trees.fixed_order or self.is_beyond_rounding(point, goal, _around(point))
+        return self.trees.fixed_order or self.is_beyond_rounding(point, goal, box_at(point))
 
     def is_beyond_rounding(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return whether every edge on the way, and the goal, are farther off than rounding can move the row."""
@@ -206,7 +194,3 @@ def _leaf(tree: int, output: int) -> str:
 
 def _number(edge: float) -> syntax.Constant:
     return syntax.Constant(Fraction(float(edge)))
-
-
-def _around(point: Point) -> Box:
-    return tuple((Fraction(value or 0), Fraction(value or 0)) for value in point)

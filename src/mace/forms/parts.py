@@ -119,9 +119,7 @@ class Voting:
         return Outcomes(frozenset([Fraction(c)])).alternatives(_outputs(self.form), ties_last=self.form.ties_last)
 
     def _predicted(self, scores: tuple[Fraction, ...]) -> int:
-        if len(scores) > 1:
-            return winner(scores)
-        return int(scores[0] > 0 or (self.form.ties_last and scores[0] == 0))
+        return winner(scores, ties_last=self.form.ties_last)
 
     def _own_rounding(self, box: Box) -> Fraction:
         form = self.form

@@ -59,7 +59,22 @@ def _differs(name: str, position: int) -> syntax.Guard:
     return syntax.Compare("!=", syntax.Variable(name), syntax.constant(position))
 
 
-def pick_class(names: Sequence[str]) -> syntax.Command:
+def score_names(count: int) -> tuple[str, ...]:
+    """Return the variables of so many scores."""
+    return (f"{RESERVED}score",) if count == 1 else tuple(f"{RESERVED}score_{k}" for k in range(count))
+
+
+def outcome_command(names: Sequence[str], *, is_regressor: bool, ties_last: bool = False) -> syntax.Command:
+    """Return the command that returns the outcome of scores: the only one itself, or the class that they choose."""
+    if is_regressor:
+        return syntax.Return(syntax.Variable(names[0]))
+    if len(names) > 1:
+        return _pick_class(names)
+    sign: syntax.CompareName = ">=" if ties_last else ">"
+    return syntax.Return(syntax.Indicator(syntax.Compare(sign, syntax.Variable(names[0]), syntax.ZERO)))
+
+
+def _pick_class(names: Sequence[str]) -> syntax.Command:
     """Return the command that returns the position of the greatest score, the first of equals."""
     best, greatest = f"{RESERVED}best", f"{RESERVED}greatest"
     steps: list[syntax.Command] = [syntax.Assign(best, syntax.ZERO), syntax.Assign(greatest, syntax.Variable(names[0]))]

@@ -15,9 +15,9 @@ from mace.clock import check
 from mace.exact import UNIT, gamma
 from mace.forms.decision import Alternatives, Goal, Interval, clearance, innermost, reaches
 from mace.forms.form import RESULT, RESULT_PREFIX, Box
-from mace.forms.scoring import column_values, pick_class, positions_guard, split_guard
+from mace.forms.scoring import column_values, outcome_command, positions_guard, score_names, split_guard
 from mace.language import characteristic, syntax
-from mace.space import RESERVED, Column, FeatureSpace, Point
+from mace.space import Column, FeatureSpace, Point
 
 Link = Literal["identity", "mean", "logistic", "clip", "none"]
 """How a score becomes the number that the model reports; "clip" is (clip(score, -1, 1) + 1) / 2, "none" where no single score does."""
@@ -158,29 +158,23 @@ class TreeEnsemble:
 
     def program(self) -> syntax.Program:
         """Return the ensemble as nested conditionals, the sums of the leaves, and the outcome."""
-        return syntax.Program(self.space.names, syntax.sequence([self._sums(self._as_difference), self._outcome()]))
+        names = self._score_names(self._as_difference)
+        outcome = outcome_command(names, is_regressor=self.is_regressor, ties_last=self.ties_last)
+        return syntax.Program(self.space.names, syntax.sequence([self._sums(self._as_difference), outcome]))
 
     @property
     def _as_difference(self) -> bool:
         """Whether a class is decided by one difference: two outputs, of which only the difference matters."""
         return self.outputs == 2 and not self.is_regressor
 
-    def _outcome(self) -> syntax.Command:
-        names = self._score_names(self._as_difference)
-        if self.is_regressor:
-            score: syntax.Expression = syntax.Variable(names[0])
-            return syntax.Return(score)
-        if len(names) == 1:
-            return syntax.Return(
-                syntax.Indicator(
-                    syntax.Compare(">=" if self.ties_last else ">", syntax.Variable(names[0]), syntax.ZERO)
-                )
-            )
-        return pick_class(names)
-
     def definitions(self, goal: Goal) -> syntax.Guard:
         """Return the characteristic formula of the sums."""
-        return self._formulas[self._needs_difference(goal)]
+        as_difference = self._needs_difference(goal)
+        if as_difference not in self._formulas:
+            sums = syntax.sequence([self._sums(as_difference), syntax.Return(syntax.ZERO)])
+            program = syntax.Program(self.space.names, sums)
+            self._formulas[as_difference] = characteristic(program, result=RESULT, prefix=RESULT_PREFIX)
+        return self._formulas[as_difference]
 
     def possible(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the sums, widened by their rounding."""
@@ -212,8 +206,9 @@ class TreeEnsemble:
         return self._as_difference and not isinstance(innermost(goal), Interval)
 
     @cached_property
-    def _formulas(self) -> _Formulas:
-        return _Formulas(self)
+    def _formulas(self) -> dict[bool, syntax.Guard]:
+        """The characteristic formula of the sums, by whether two outputs are folded into their difference; made on first use."""
+        return {}
 
     def scores(self, goal: Goal) -> tuple[syntax.Expression, ...]:
         """Return the sums as variables of the definitions; of two that are folded into their difference, 0 and that."""
@@ -228,9 +223,7 @@ class TreeEnsemble:
         return self._sums(as_difference), (syntax.ZERO, *variables) if as_difference else variables
 
     def _score_names(self, as_difference: bool) -> tuple[str, ...]:
-        if self.outputs == 1 or as_difference:
-            return (f"{RESERVED}score",)
-        return tuple(f"{RESERVED}score_{k}" for k in range(self.outputs))
+        return score_names(1 if as_difference else self.outputs)
 
     def _sums(self, as_difference: bool) -> syntax.Command:
         names = self._score_names(as_difference)
@@ -335,20 +328,6 @@ class TreeEnsemble:
         for row, subset in zip(table, self.subsets, strict=True):
             row[: len(subset)] = subset
         return table
-
-
-class _Formulas(dict[bool, syntax.Guard]):
-    """The characteristic formula of the sums, by whether two outputs are folded into their difference; made on first use."""
-
-    def __init__(self, form: TreeEnsemble) -> None:
-        self._form = form
-
-    def __missing__(self, as_difference: bool) -> syntax.Guard:
-        program = syntax.Program(
-            self._form.space.names, syntax.sequence([self._form._sums(as_difference), syntax.Return(syntax.ZERO)])
-        )
-        self[as_difference] = characteristic(program, result=RESULT, prefix=RESULT_PREFIX)
-        return self[as_difference]
 
 
 def _leaf_name(score: str, tree: int) -> str:

@@ -229,6 +229,15 @@ def total(terms: Iterable[Expression]) -> Expression:
     return ZERO if result is None else result
 
 
+def summands(expression: Expression) -> list[Expression]:
+    """Return the terms of a sum that leans left, in order; walked without recursion."""
+    terms: list[Expression] = []
+    while isinstance(expression, Binary) and expression.name == "+":
+        terms.append(expression.right)
+        expression = expression.left
+    return [expression, *reversed(terms)]
+
+
 OPPOSITE: dict[CompareName, CompareName] = {"<": ">=", "<=": ">", "==": "!=", "!=": "==", ">": "<=", ">=": "<"}
 """``a OPPOSITE b`` holds where ``a sign b`` does not."""
 

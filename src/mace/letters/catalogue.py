@@ -34,7 +34,7 @@ class Language:
     is_currency_first : bool
         Whether the sign of a currency stands before its number.
     least_plural : float
-        From which number on the plural is used, beside that of all but 1 itself.
+        From which number on a noun is plural: 2 in French, where 0 and 1.5 are singular; 0 where only 1 is singular.
     sentences : mapping of str to str or pair of str
         Every sentence by its name.
     """
@@ -52,7 +52,7 @@ class Language:
     sentences: Mapping[str, str | tuple[str, str]]
 
     def say(self, key: str, count: int = 1) -> str:
-        """Return a sentence; of two forms, that for so many. In French there is a space before a colon; no line ends at it."""
+        """Return a sentence; of two forms, that for so many. The space that French has before a colon is one at which no line ends."""
         found = self.sentences[key]
         text = found if isinstance(found, str) else found[self.is_plural(count)]
         return text.replace(" :", f"{NO_BREAK_SPACE}:").replace(" ;", f"{NARROW_SPACE};")

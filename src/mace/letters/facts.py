@@ -126,8 +126,7 @@ def _score(explanation: Explanation, writer: Writer, answer: Counterfactual) -> 
     kind = "probability" if of.startswith("P(") else "score" if of.startswith("score of ") else "prediction"
     label = of[2:-1] if kind == "probability" else of.removeprefix("score of ")
     what = writer.language.say(f"score_{kind}").format(outcome=writer.language.quoted(writer.outcome(label)))
-    ends = scores.threshold if isinstance(scores.threshold, tuple) else (scores.threshold,)
-    shown = [_number(writer, f"{end:.6g}", kind) for end in ends if end is not None]
+    shown = [_number(writer, f"{end:.6g}", kind) for end in scores.ends]
     between = writer.language.say("range").format(low=shown[0], high=shown[-1]) if len(shown) == 2 else ""
     before, after = (_shown(writer, scores, each, kind) for each in (answer.score_before, answer.score))
     return {"what": what, "before": before, "after": after, "threshold": between or "".join(shown)}

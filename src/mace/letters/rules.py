@@ -95,7 +95,7 @@ def _parts(constraint: object) -> Iterator[object]:
 
 
 def _read(constraint: object) -> object:
-    """Return the constraint of the text that an explanation keeps in its JSON; the text itself where it says no such."""
+    """Return the constraint of the text that an explanation keeps in its JSON; the text itself where it is none of ours."""
     found = _CALL.fullmatch(constraint) if isinstance(constraint, str) else None
     if found is None or found[1] not in CONSTRAINTS:
         return constraint

@@ -78,7 +78,7 @@ def over_actions(problem: Problem) -> Problem | None:
 
 @dataclass(frozen=True, slots=True)
 class ActionSum:
-    """A feature as a linear form over actions, and by how much its computed value may differ from that inside of its range."""
+    """A feature as a linear form over actions, and by how much its value as computed may differ from the form inside of its range."""
 
     form: Linear
     rounding: Fraction = Fraction(0)

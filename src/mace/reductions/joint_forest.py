@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from mace.constraints.typical import USUAL, Usual
 from mace.forms import Goal, Margin, Stated, TreeEnsemble
+from mace.models.trees.pack import side_by_side
 from mace.problem import Problem
 from mace.space import Point
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 DEPTH_SCALE = 2.0**24
 """Depths are rounded to multiples of 1 / DEPTH_SCALE, which add up exactly, so that an ensemble with exact sums keeps them."""
@@ -45,11 +45,9 @@ class Joined(TreeEnsemble):
 
 def joined(problem: Problem) -> Problem:
     """Return a problem over tree ensembles with its isolation forests in the ensemble rather than among the conditions."""
-    usual = [condition for condition in problem.conditions if isinstance(condition, Usual)]
+    usual, made = problem.apart(Usual)
     if not usual or not isinstance(problem.form, TreeEnsemble):
         return problem
-    rest = tuple(condition for condition in problem.conditions if not isinstance(condition, Usual))
-    made = replace(problem, conditions=rest)
     for condition in usual:
         made = _with(made, condition)
     return made
@@ -85,38 +83,16 @@ def _on_grains(values: Floats) -> Floats:
 
 def beside(each: Sequence[TreeEnsemble], first: TreeEnsemble) -> Joined:
     """Return ensembles beside each other as one, each with outputs of its own; what is no array is as in the first."""
-    nodes, columns, outputs = (
-        list(itertools.accumulate(sizes, initial=0))
-        for sizes in (
-            [len(one.left) for one in each],
-            [len(one.columns) for one in each],
-            [one.outputs for one in each],
-        )
-    )
-    value = np.zeros((nodes[-1], outputs[-1]))
-    for k, one in enumerate(each):
-        value[nodes[k] : nodes[k + 1], outputs[k] : outputs[k + 1]] = one.value
-    # Copies of one ensemble share its subsets.
-    kinds = list({id(one.subsets): one.subsets for one in each}.values())
-    begins = dict(zip(map(id, kinds), itertools.accumulate(map(len, kinds), initial=0), strict=False))
-
-    def moved(arrays: Sequence[Ints], begins: Sequence[int]) -> Ints:
-        pairs = zip(arrays, begins, strict=True)
-        return np.concatenate([np.where(own < 0, -1, own + begin) for own, begin in pairs])
-
+    outputs = sum(one.outputs for one in each)
+    values, begin = [], 0
+    for one in each:
+        values.append(np.pad(one.value, ((0, 0), (begin, outputs - begin - one.outputs))))
+        begin += one.outputs
     return Joined(
         space=first.space,
         columns=tuple(itertools.chain(*(one.columns for one in each))),
-        roots=moved([one.roots for one in each], nodes[:-1]),
-        column=moved([one.column for one in each], columns[:-1]),
-        edge=np.concatenate([one.edge for one in each]),
-        left=moved([one.left for one in each], nodes[:-1]),
-        right=moved([one.right for one in each], nodes[:-1]),
-        missing_left=np.concatenate([one.missing_left for one in each]),
-        value=value,
+        **side_by_side(each, values),
         base=np.concatenate([one.base for one in each]),
-        subset=moved([one.subset for one in each], [begins[id(one.subsets)] for one in each]),
-        subsets=tuple(itertools.chain(*kinds)),
         fixed_order=all(one.fixed_order for one in each),
         is_blockwise=first.is_blockwise,
         unit=first.unit,

@@ -39,8 +39,7 @@ def shifted(problem: Problem, moves: Sequence[Moves], room: Fraction = Fraction(
 
     A goal of several alternatives makes one of each choice of them for the copies: few copies only then.
 
-    A value is moved in floats: the result is off by a rounding, and the network with it by what its weights make of that, which widens
-    the goal.
+    A value is moved in floats and so rounded; what the network's weights make of that rounding widens the goal.
     """
     every = list(dict.fromkeys(moves))
     if not room and all(move == STAY for each in every for move in each):
@@ -101,17 +100,16 @@ def _beside(form: Network, every: Sequence[Moves]) -> Network:
     biases: list[Floats] = []
     slopes: list[Floats] = []
     sizes: list[Floats] = []
-    own_sizes = form.sizes if form.sizes is not None else tuple(np.abs(bias) for bias in form.biases)
     for layer, (weight, bias) in enumerate(zip(form.weights, form.biases, strict=True)):
         if layer == 0:
             columns = [_columns(form, moves) for moves in every]
             weights.append(np.vstack([weight * stays for _, stays in columns]))
             biases.append(np.concatenate([bias + weight @ add for add, _ in columns]))
-            sizes.append(np.concatenate([own_sizes[0] + np.abs(weight) @ np.abs(add) for add, _ in columns]))
+            sizes.append(np.concatenate([form.magnitudes[0] + np.abs(weight) @ np.abs(add) for add, _ in columns]))
         else:
             weights.append(np.asarray(np.kron(np.eye(len(every)), weight), dtype=np.float64))
             biases.append(np.tile(bias, len(every)))
-            sizes.append(np.tile(own_sizes[layer], len(every)))
+            sizes.append(np.tile(form.magnitudes[layer], len(every)))
         if layer < len(form.slopes):
             slopes.append(np.tile(form.slopes[layer], len(every)))
     return replace(
@@ -126,7 +124,7 @@ def _columns(form: Network, moves: Moves) -> tuple[Floats, Floats]:
 
 
 def _shift_rounding(form: Network, wide: tuple[tuple[Fraction, Fraction], ...]) -> Fraction:
-    """Bound how far a margin may be off because inputs and biases were shifted in floats: two scores, and a safety factor of 2."""
+    """Bound how far a margin, of two scores, may be off because inputs and biases were shifted in floats; with a safety factor of 2."""
     ends = [(Fraction(0), Fraction(0)) if column.table is not None else wide[column.feature] for column in form.columns]
     largest = np.array([float(max(abs(low), abs(high))) for low, high in ends])
     features = list(form.space.values())

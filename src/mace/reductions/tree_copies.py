@@ -306,7 +306,7 @@ def _nodes(form: TreeEnsemble, place: Place, gate: Sequence[tuple[Fraction, Frac
 
 
 def _leaves_in_goal(form: TreeEnsemble, goal: Goal, alternatives: Alternatives) -> NDArray[np.float64]:
-    """Return a leaf for each tree such that their sum fulfils every margin beyond rounding; raise :class:`NoCopies` where there is none."""
+    """Return a leaf for each tree, whose sum fulfils every margin beyond rounding; raise :class:`NoCopies` where there are none."""
     large, _ = _sides(alternatives)
     leaf = (form.left < 0)[:, None]
     most = np.maximum.reduceat(np.where(leaf, form.value, -np.inf), form.roots, axis=0)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import mace
+from mace.answer.plain import plain
 from mace.constraints.fixed import Fixed
 from mace.constraints.monotone import Monotone
 from mace.service.opened import Opened
@@ -46,7 +47,11 @@ def _features(opened: Opened, points: list[Point] | None) -> list[dict[str, Any]
     moves = {name: rule for _, rule in opened.rules if isinstance(rule, Monotone) for name in rule.features}
     made = []
     for place, (name, feature) in enumerate(space.items()):
-        levels = [shown_level(each) for each in feature.levels] if isinstance(feature, Ordinal | Categorical) else None
+        levels = (
+            [plain(shown_level(each)) for each in feature.levels]
+            if isinstance(feature, Ordinal | Categorical)
+            else None
+        )
         made.append(
             {
                 "name": name,

@@ -10,6 +10,7 @@ from typing import Any
 
 from mace.answer.counterfactual import Counterfactual
 from mace.answer.explanation import Explanation
+from mace.answer.plain import plain
 from mace.answer.reasons import Reasons
 from mace.certify import Certificate, verify
 from mace.errors import MaceError
@@ -147,7 +148,9 @@ class Desk:
         said = explainer.predict(row)
         found = explainer.region(_at(row, said), given["features"], time_limit=given["time_limit"])
         ends = {
-            name: {"levels": list(each.levels)} if each.levels is not None else {"low": each.low, "high": each.high}
+            name: {"levels": [plain(level) for level in each.levels]}
+            if each.levels is not None
+            else {"low": each.low, "high": each.high}
             for name, each in found.items()
         }
         return {"prediction": said, "ends": ends, "complete": found.complete, "text": str(found)}

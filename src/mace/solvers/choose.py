@@ -13,7 +13,7 @@ from mace.constraints.robust import RobustCondition
 from mace.errors import InvalidOption, did_you_mean
 from mace.forms import is_unread
 from mace.problem import Bounds, Limits, Problem
-from mace.registry import Registry
+from mace.registry import Registry, resolve
 from mace.solvers.abilities import obstacle
 from mace.solvers.boxes import search as boxes
 from mace.solvers.robust import search as robust
@@ -96,10 +96,10 @@ def _robust_lane(solver: str, problem: Problem) -> Lane:
         raise InvalidOption(
             "robust() is proved of every row around an answer, and a search that only asks the model proves nothing. Leave robust() out."
         )
-    if sum(isinstance(each, RobustCondition) for each in problem.conditions) > 1:
+    noisy, rest = problem.apart(RobustCondition)
+    if len(noisy) > 1:
         raise InvalidOption("robust() is given twice; put all noise into one.")
-    others = tuple(condition for condition in problem.conditions if not isinstance(condition, RobustCondition))
-    lane = choose(solver, replace(problem, conditions=others))
+    lane = choose(solver, rest)
     solve = partial(robust.solve, choose=lambda asked: choose(solver, asked).solve, lane=lane.name)
     return Lane(lane.name, solve, f"{lane.why}; the box around each answer proved by the same", lane.preparing)
 
@@ -112,11 +112,25 @@ def _first_that_can(problem: Problem) -> Lane:
             continue
         reason, lane = _lane(name, problem, f"the first lane that can{''.join(passed)}")
         if not reason:
-            return lane
+            return _beside_its_rival(lane)
         passed.append(f"; not {name}: {reason}")
     raise InvalidOption(
         f"no solver can take this problem{''.join(passed)}. Leave a constraint out, or explain a part of the model."
     )
+
+
+def _beside_its_rival(lane: Lane) -> Lane:
+    """Return a lane that takes turns with the one that it names as its rival, if it names one and searches by itself."""
+    module = _module(lane.name)
+    searches_itself = lane.solve == module.solve
+    if not searches_itself or not hasattr(module, "RIVAL"):
+        return lane
+    return replace(lane, solve=partial(module.solve, rival=partial(_asked, module.RIVAL)))
+
+
+def _asked(rival: str, problem: Problem, limits: Limits) -> Any:
+    """Return a rival's search, which is loaded only now."""
+    return resolve(rival)(problem, limits)
 
 
 def _lane(name: str, problem: Problem, why: str) -> tuple[str, Lane]:

@@ -183,7 +183,7 @@ def on_grid(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, 
         return np.where(k < 0, -math.inf, np.where(k > last, math.inf, values))
 
     def about(values: Floats) -> NDArray[np.int64]:
-        """Return about where values lie; off by one or two, for it is computed in floats."""
+        """Return the places where values lie, by floats: off by one or two."""
         return np.clip(np.rint((values - float(low)) / float(step)), 0, last).astype(np.int64)
 
     k = about(lows)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
+from typing import Concatenate
 
 from mace.distances import NormMetric
-from mace.problem import Bounds, Limits, Problem
+from mace.problem import Bounds, Limits, Options, Problem
 
 
 def up_to_one(problem: Problem) -> tuple[Problem, int]:
@@ -18,18 +19,20 @@ def up_to_one(problem: Problem) -> tuple[Problem, int]:
     return (problem if unit == 1 else replace(problem, metric=metric, accuracy=problem.accuracy / unit)), unit
 
 
-def in_units(solve: Callable[[Problem, Limits], Bounds]) -> Callable[[Problem, Limits], Bounds]:
+def in_units(
+    solve: Callable[Concatenate[Problem, Limits, Options], Bounds],
+) -> Callable[Concatenate[Problem, Limits, Options], Bounds]:
     """Have a lane asked in units in which no distance is above 1."""
 
     @wraps(solve)
-    def solved(problem: Problem, limits: Limits) -> Bounds:
+    def solved(problem: Problem, limits: Limits, /, *args: Options.args, **options: Options.kwargs) -> Bounds:
         asked, unit = up_to_one(problem)
         if unit == 1:
-            return solve(problem, limits)
+            return solve(problem, limits, *args, **options)
         report = limits.on_progress
         if report is not None:
             limits = replace(limits, on_progress=lambda low, high, calls: report(low * unit, high * unit, calls))
-        found = solve(asked, limits)
+        found = solve(asked, limits, *args, **options)
         upper = None if found.point is None else problem.distance(found.point)
         return replace(found, lower=found.lower * unit, upper=upper)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -37,8 +36,7 @@ class Column:
     table: tuple[float, ...] | None
     handed: str = field(default="float64", kw_only=True)
 
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state, handed="float64")
+    __setstate__ = restore
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,8 +67,7 @@ class Date(Integer):
         for end in (self.low, self.high):
             self.text(end)
 
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state, unit="day")
+    __setstate__ = restore
 
     def _end(self, name: str, value: object) -> object:
         if isinstance(value, int | float) and not isinstance(value, bool):

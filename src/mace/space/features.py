@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -29,12 +29,12 @@ MOST_LEVELS = 10_000
 """Levels of one feature: more are an identifier, not something that could have been different."""
 
 
-def restore(record: Any, state: Sequence[object], **later: object) -> None:
-    """Fill a frozen record from a pickle's state; ``later`` are the last fields, which earlier versions did not write, and their values."""
-    names = [field.name for field in fields(record)]
-    absent = names[len(state) :]
-    for name, value in zip(names, [*state, *(later[name] for name in absent)], strict=True):
-        object.__setattr__(record, name, value)
+def restore(record: Any, state: Sequence[object]) -> None:
+    """Fill a frozen record from a pickle's state; the last fields, which earlier versions did not write, have their defaults."""
+    own = fields(record)
+    later = [each.default if each.default_factory is MISSING else each.default_factory() for each in own[len(state) :]]
+    for each, value in zip(own, [*state, *later], strict=True):
+        object.__setattr__(record, each.name, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,7 @@ class Real:
                 f"real: step is {self.step}, finer than {self.dtype or 'floats'} are near {self.high}. Leave the step out."
             )
 
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state, dtype=None, observed=None)
+    __setstate__ = restore
 
     @property
     def floats(self) -> FloatType:
@@ -190,8 +189,7 @@ class Integer:
     def _checked_dtype(self) -> str | None:
         return check_integer(self.dtype, self.low, self.high, self.missing)
 
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state, dtype=None, observed=None)
+    __setstate__ = restore
 
     @property
     def range(self) -> Fraction:
@@ -228,8 +226,7 @@ class Ordinal:
         object.__setattr__(self, "levels", _check_levels(self.levels, "ordinal"))
         object.__setattr__(self, "dtype", check_category(self.dtype, self.levels, ordered=True))
 
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state, dtype=None)
+    __setstate__ = restore
 
     @property
     def range(self) -> Fraction:

@@ -136,7 +136,8 @@ def _suggestion(name: str, feature: Feature, column: pd.Series[Any]) -> str:
         low, high = feature.low, feature.high
         return f". Check: it has two values only; if they are kinds, not amounts, use categorical([{low}, {high}])"
     if isinstance(feature, Real) and bool((present == present.round()).all()):
-        return f". Check: it holds whole numbers only; if it must, use integer({feature.low:g}, {feature.high:g})"
+        gaps = ", missing=True" if feature.missing else ""
+        return f". Check: it holds whole numbers only; if it must, use integer({feature.low:g}, {feature.high:g}{gaps})"
     return ""
 
 

@@ -14,21 +14,14 @@ from typing import Any
 
 from mace.certify.boxes.cover import Box, check_cover, span_of_levels
 from mace.certify.boxes.ranges import Span
-from mace.certify.network import checker as network
-from mace.certify.trees import checker as trees
-from mace.certify.verdict import CheckLane, Progress, Refuted, Unchecked, silent
+from mace.certify.proofs import check_box
+from mace.certify.verdict import Progress, Refuted
 from mace.constraints.condition import GuardCondition
 from mace.constraints.typical import USUAL, Usual
 from mace.distances import PartsMetric
 from mace.language import syntax
 from mace.problem import Problem
 from mace.space import Feature, Integer, Ordinal
-
-PROVE_BOXES: dict[str, CheckLane] = {
-    "trees": trees.check,
-    "network": network.check,
-}
-"""The lanes that may prove a box."""
 
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
@@ -38,24 +31,18 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
     boxes = [read_box(problem, entry["ranges"]) for entry in evidence["boxes"]]
     check_cover(problem, lower, boxes)
     for number, (box, entry) in enumerate(zip(boxes, evidence["boxes"], strict=True)):
-        proof = entry["proof"]
-        if "missing" in proof:
-            raise Unchecked(f"box {number} has no proof: {proof['missing']!s:.300}")
-        if proof["lane"] not in PROVE_BOXES:
-            raise Unchecked(f"no checker for boxes of the lane {proof['lane']!r:.60}; known: {', '.join(PROVE_BOXES)}")
         about = problem if entry.get("forest") is None else _about_forest(problem, entry["forest"])
-        PROVE_BOXES[proof["lane"]](inside(about, box), lower, proof, silent)
+        check_box(number, inside(about, box), lower, entry["proof"])
         progress((number + 1) / len(boxes))
 
 
 def _about_forest(problem: Problem, number: object) -> Problem:
     """Return the question for the nearest row that one of the isolation forests calls usual: there is no nearer counterfactual."""
-    forests = [condition for condition in problem.conditions if isinstance(condition, Usual)]
+    forests, rest = problem.apart(Usual)
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(forests):
         raise Refuted(f"evidence.boxes: there is no isolation forest {number!r:.40}")
     reading = forests[number].reading
-    rest = tuple(condition for condition in problem.conditions if not isinstance(condition, Usual))
-    return replace(problem, form=reading.form, ask=reading.ask, goal=USUAL, conditions=rest)
+    return replace(rest, form=reading.form, ask=reading.ask, goal=USUAL)
 
 
 # ---- boxes

@@ -134,7 +134,7 @@ class DataRows:
     # ---- narrowing
 
     def _within(self, j: int, span: Span, own: Floats, budget: Ints) -> Span:
-        """Return what is left of a span within what some of the rows may spend on the feature; all of it where a change of 1 is."""
+        """Return what is left of a span within what some rows may spend on the feature; all of it where that allows a change of 1."""
         reach = _reach(self.parts[j], budget)
         if (reach >= 1).any():
             return span

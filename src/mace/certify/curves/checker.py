@@ -12,19 +12,16 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mace.certify.boxes import checker as boxes
 from mace.certify.curves.polylines import as_network
 from mace.certify.curves.sigmoid import ExactLine, is_above, is_below
-from mace.certify.enumerate import check as check_every_row
 from mace.certify.network import checker as network
-from mace.certify.smt import checker as smt
-from mace.certify.smt import milp
-from mace.certify.verdict import CheckLane, Progress, Refuted, Unchecked
+from mace.certify.proofs import CHECKERS, check_lane
+from mace.certify.smt.checker import as_point
+from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.constraints.differ import CountDifferent
 from mace.forms import Alternatives, Box, Composite, Curved, Margin, Part, Polyline, Stated, Voting, Weighted
 from mace.problem import Problem
@@ -34,12 +31,10 @@ MOST_KNOTS = 20_000
 MOST_CUTS_OF_CURVES = 4096
 """How many boxes of a network the checker cuts itself: many hinges of one score are bounded less well than other units."""
 
-OF_NETWORKS: dict[str, CheckLane] = {
-    "network": partial(network.check, most_cuts=MOST_CUTS_OF_CURVES),
-    "boxes": boxes.check,
-}
-OTHERS: dict[str, CheckLane] = {"milp": milp.check, "smt": smt.check, "enumerate": check_every_row}
-"""The lanes that may prove what the polylines make: of one network, or of the models as they are."""
+OF_NETWORKS = ("network", "boxes")
+"""The kinds of proof that are about one network; others are about the models with polylines as they are."""
+
+OF_OTHER_MODELS = ("trees", "curves")
 
 MOST_POINTS_EXCLUDED = 10_000
 
@@ -53,10 +48,8 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
         raise Unchecked("a proof with polylines is about a single sum, and this model has several")
     proof = evidence.get("proof")
     lane = proof.get("lane") if isinstance(proof, dict) else None
-    if not isinstance(proof, dict) or lane not in OF_NETWORKS | OTHERS:
-        raise Unchecked(
-            f"no checker for polylines of the lane {lane!r:.60}; known: {', '.join((*OF_NETWORKS, *OTHERS))}"
-        )
+    if not isinstance(proof, dict) or lane not in CHECKERS or lane in OF_OTHER_MODELS:
+        raise Unchecked(f"the lane {lane!r:.60} proves nothing about polylines")
     box = problem.box(lower)
     stated, sides = _stated(problem, form, box)
     whole = _with_polylines(form, sides, _polylines(form, sides, box, evidence.get("curves")))
@@ -67,7 +60,10 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
         goal=Stated(stated),
         conditions=(*problem.conditions, *_excluded(problem, evidence.get("excluded", []))),
     )
-    (OF_NETWORKS | OTHERS)[lane](asked, lower, proof, progress)
+    if lane == "network":
+        network.check(asked, lower, proof, progress, most_cuts=MOST_CUTS_OF_CURVES)
+    else:
+        check_lane(asked, lower, proof, progress)
 
 
 def _asked_alone(problem: Problem) -> Callable[[Sequence[Point]], list[Fraction]]:
@@ -90,7 +86,7 @@ def _excluded(problem: Problem, rows: object) -> list[CountDifferent]:
     found = []
     for number, row in enumerate(rows):
         where = f"evidence.excluded[{number}]"
-        point = smt.as_point(problem, row, where)
+        point = as_point(problem, row, where)
         if problem.is_plausible(point) and _may_count(problem, point):
             raise Refuted(f"{where}: the model may put this row in the target")
         found.append(CountDifferent(problem.space, point, 1, Fraction(0)))

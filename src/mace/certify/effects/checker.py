@@ -12,8 +12,9 @@ from typing import Any
 
 from mace.certify.effects.actions import about_actions, cases, few_values, linear_pieces
 from mace.certify.effects.models import over_actions
+from mace.certify.proofs import check_lane
 from mace.certify.statement import Statement
-from mace.certify.verdict import CheckLane, Progress, Refuted, Unchecked
+from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.constraints import Condition
 from mace.constraints.causal import effects_of
 from mace.errors import InvalidRow, MaceError
@@ -86,8 +87,6 @@ class CausalQuestion:
         lower: Fraction | None,
         evidence: dict[str, Any],
         progress: Progress,
-        *,
-        check_lane: CheckLane,
     ) -> None:
         """Raise unless it is shown that no actions nearer than ``lower`` lead to the target, whatever they act upon."""
         if evidence["lane"] != "causes" or "missing" in evidence:

@@ -12,10 +12,11 @@ from fractions import Fraction
 from typing import Any
 
 from mace.certify.enumerate import MOST_POINTS, rows_below
+from mace.certify.proofs import check_lane
 from mace.certify.robust import network as moved
 from mace.certify.robust.copies import read_cell, with_copies
 from mace.certify.robust.noise import around, noisy_rows
-from mace.certify.verdict import CheckLane, Progress, Refuted, Unchecked, silent
+from mace.certify.verdict import Progress, Refuted, Unchecked, silent
 from mace.constraints.condition import GuardCondition
 from mace.constraints.robust import RobustCondition
 from mace.distances import as_distance
@@ -28,19 +29,16 @@ from mace.space import Categorical, Point, Real, Value
 
 def without_noise(problem: Problem) -> tuple[Problem, RobustCondition | None]:
     """Return a problem without its condition on noise, and that; raise where there are several."""
-    noisy = [condition for condition in problem.conditions if isinstance(condition, RobustCondition)]
+    noisy, rest = problem.apart(RobustCondition)
     if len(noisy) > 1:
         raise Unchecked("robust() is given twice")
-    rest = tuple(condition for condition in problem.conditions if not isinstance(condition, RobustCondition))
-    return replace(problem, conditions=rest), noisy[0] if noisy else None
+    return rest, noisy[0] if noisy else None
 
 
 # ---- the box around an answer
 
 
-def check_around(
-    sturdy: RobustCondition, problem: Problem, point: Point, evidence: dict[str, Any], check_lane: CheckLane
-) -> None:
+def check_around(sturdy: RobustCondition, problem: Problem, point: Point, evidence: dict[str, Any]) -> None:
     """Raise unless it is shown that every row within the noise of a point is in the target."""
     proof = evidence.get("around")
     if not isinstance(proof, dict):
@@ -92,7 +90,6 @@ def check(
     lower: Fraction | None,
     evidence: dict[str, Any],
     progress: Progress,
-    check_lane: CheckLane,
 ) -> None:
     """Raise unless it is shown that no plausible point nearer than ``lower`` is in the target with all rows within its noise."""
     proof = evidence.get("proof")

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from mace.certify.boxes import checker as boxes
 from mace.certify.boxes.cover import Box, check_cover
 from mace.certify.boxes.ranges import Span
-from mace.certify.network import checker as network
-from mace.certify.verdict import Progress, Refuted, Unchecked, silent
+from mace.certify.proofs import check_box
+from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.constraints.robust import RobustCondition
 from mace.distances import NormMetric
 from mace.exact import UNIT, decimal_fraction, float_up
@@ -35,9 +35,6 @@ from mace.space import Feature, Filled, Integer, Point, Real, Value
 from mace.space.decimals import decimal_of, is_exact
 
 Floats = NDArray[np.float64]
-
-PROVE_COPIES = {"network": network.check, "boxes": boxes.check}
-"""The lanes that may prove a box."""
 
 MOST_COPIED_WEIGHTS = 4_000_000
 """How many weights the copies of a layer may have together."""
@@ -73,13 +70,8 @@ def check(
     spans = [boxes.read_box(problem, entry["ranges"]) for entry in entries]
     check_cover(problem, lower, spans)
     for number, (box, entry) in enumerate(zip(spans, entries, strict=True)):
-        proof = entry["proof"]
-        if "missing" in proof:
-            raise Unchecked(f"box {number} has no proof: {proof['missing']!s:.300}")
-        if proof["lane"] not in PROVE_COPIES:
-            raise Unchecked(f"no checker for boxes of the lane {proof['lane']!r:.60}; known: {', '.join(PROVE_COPIES)}")
         moves = [_read_moves(problem, sturdy, box, each) for each in entry["moves"]]
-        PROVE_COPIES[proof["lane"]](boxes.inside(with_moves(problem, moves), box), lower, proof, silent)
+        check_box(number, boxes.inside(with_moves(problem, moves), box), lower, entry["proof"])
         progress((number + 1) / len(spans))
 
 
@@ -217,7 +209,6 @@ def _moved(point: Point, moves: Moves, features: Sequence[object]) -> Point:
 def _stacked(form: Network, every: Sequence[Moves], problem: Problem) -> tuple[Network, Fraction]:
     """Return the copies of a network as one; and by how much a margin of a copy may differ from that of the network at the moved row."""
     count = len(every)
-    sizes = form.sizes if form.sizes is not None else tuple(np.abs(bias) for bias in form.biases)
     copies = [_first_layer(form, moves, problem) for moves in every]
     weights = [np.vstack([copy.weight for copy in copies])]
     weights += [np.asarray(np.kron(np.eye(count), weight), dtype=np.float64) for weight in form.weights[1:]]
@@ -227,8 +218,8 @@ def _stacked(form: Network, every: Sequence[Moves], problem: Problem) -> tuple[N
         biases=(np.concatenate([copy.bias for copy in copies]), *(np.tile(bias, count) for bias in form.biases[1:])),
         slopes=tuple(np.tile(slope, count) for slope in form.slopes),
         sizes=(
-            np.concatenate([sizes[0] + copy.size for copy in copies]),
-            *(np.tile(size, count) for size in sizes[1:]),
+            np.concatenate([form.magnitudes[0] + copy.size for copy in copies]),
+            *(np.tile(size, count) for size in form.magnitudes[1:]),
         ),
         link="none",
     )

@@ -181,7 +181,7 @@ class Script:
             case syntax.Unary(name, operand):
                 return self._rounding(name, operand)
             case syntax.Binary("+", _, _):
-                return f"(+ {' '.join(self._term(part) for part in _summands(expression))})"
+                return f"(+ {' '.join(self._term(part) for part in syntax.summands(expression))})"
             case syntax.Binary("-", left, right):
                 return f"(- {self._term(left)} {self._term(right)})"
             case syntax.Binary("*", left, right):
@@ -217,15 +217,6 @@ class Script:
             self._defined[term] = f"t{len(self._defined)}"
             self.lines.append(f"(define-fun {self._defined[term]} () Real {term})")
         return self._defined[term]
-
-
-def _summands(expression: syntax.Expression) -> list[syntax.Expression]:
-    """Return the terms of a sum that leans left."""
-    terms: list[syntax.Expression] = []
-    while isinstance(expression, syntax.Binary) and expression.name == "+":
-        terms.append(expression.right)
-        expression = expression.left
-    return [expression, *reversed(terms)]
 
 
 def _real(value: Fraction | float) -> str:

@@ -33,7 +33,7 @@ from mace.exact import UNIT, gamma
 from mace.forms import Composite, Curved, Form, Network, Polyline, TreeEnsemble
 from mace.forms.network import SQUASH_UNITS
 from mace.models.ensembles.calibrated_classes import greatest_polyline, greatest_score, of_classes
-from mace.models.ensembles.threshold import CHANCE, SCORE, Threshold, response, thresholded
+from mace.models.ensembles.threshold import CHANCE, SCORE, Threshold, logit, response, thresholded
 from mace.models.estimator import check_width
 from mace.space import Column, FeatureSpace
 
@@ -224,15 +224,7 @@ def _scaled(form: Network, factor: float, shift: float) -> Network:
     """Return the form whose score is factor·score + shift, before a sigmoid."""
     if factor == 0 or not math.isfinite(factor) or not math.isfinite(shift):
         raise _not_fitted()
-    return replace(
-        form,
-        weights=(*form.weights[:-1], form.weights[-1] * factor),
-        biases=(*form.biases[:-1], form.biases[-1] * factor + shift),
-        sizes=(*_sizes(form)[:-1], _sizes(form)[-1] * abs(factor) + abs(shift)),
-        steps=form.steps + 5,
-        squash=SQUASH_UNITS * form.unit,
-        link="sigmoid",
-    )
+    return form.rescaled(factor, shift, steps=5, squash=SQUASH_UNITS * form.unit, link="sigmoid")
 
 
 def _threshold(form: Network, slope: float, shift: float) -> Network:
@@ -244,24 +236,7 @@ def _threshold(form: Network, slope: float, shift: float) -> Network:
         raise UnsupportedModel(
             "the calibration takes every probability of the model to the same side: every row has the same class. Fit it again."
         )
-    at = _logit(middle)
-    wrong = max(_logit(middle + radius) - at, at - _logit(middle - radius)) + 16 * unit * (1 + abs(at))
+    at = logit(middle)
+    wrong = max(logit(middle + radius) - at, at - logit(middle - radius)) + 16 * unit * (1 + abs(at))
     sign = -1.0 if slope > 0 else 1.0
-    return replace(
-        form,
-        weights=(*form.weights[:-1], sign * form.weights[-1]),
-        biases=(*form.biases[:-1], sign * (form.biases[-1] - at)),
-        sizes=(*_sizes(form)[:-1], _sizes(form)[-1] + abs(at)),
-        steps=form.steps + 2,
-        squash=Fraction(wrong),
-        ties_last=False,
-        link="none",
-    )
-
-
-def _sizes(form: Network) -> tuple[Any, ...]:
-    return form.sizes if form.sizes is not None else tuple(np.abs(bias) for bias in form.biases)
-
-
-def _logit(chance: float) -> float:
-    return math.log(chance / (1 - chance))
+    return form.rescaled(sign, -sign * at, steps=2, squash=Fraction(wrong), ties_last=False, link="none")

@@ -61,14 +61,7 @@ def greatest_score(
         raise UnsupportedModel("the calibration is not fitted: a parameter of it is no finite number. Fit it again.")
     steepest = float(np.abs(slopes).max())
     if isinstance(form, Network):
-        sizes = form.sizes if form.sizes is not None else tuple(np.abs(bias) for bias in form.biases)
-        made: TreeEnsemble | Network = replace(
-            form,
-            weights=(*form.weights[:-1], form.weights[-1] * slopes[:, None]),
-            biases=(*form.biases[:-1], form.biases[-1] * slopes + shifts),
-            sizes=(*sizes[:-1], sizes[-1] * np.abs(slopes) + np.abs(shifts)),
-            steps=form.steps + 5,
-        )
+        made: TreeEnsemble | Network = form.rescaled(slopes, shifts, steps=5)
     else:
         rounded = 16 * form.unit * Fraction(float(form.magnitude.max()) * steepest + float(np.abs(shifts).max()))
         made = replace(

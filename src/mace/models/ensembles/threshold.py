@@ -95,8 +95,8 @@ def as_score(form: Form, family: str, threshold: Threshold) -> Threshold:
     reach = threshold.slack + 16 * unit
     if not 2 * reach < threshold.at < 1 - 2 * reach:
         raise _rounded_off(family, threshold.at)
-    at = _logit(threshold.at)
-    wrong = max(_logit(threshold.at + reach) - at, at - _logit(threshold.at - reach)) + 1e-14 * (1 + abs(at))
+    at = logit(threshold.at)
+    wrong = max(logit(threshold.at + reach) - at, at - logit(threshold.at - reach)) + 1e-14 * (1 + abs(at))
     return replace(threshold, at=at, slack=wrong)
 
 
@@ -106,7 +106,8 @@ def _rounded_off(family: str, at: float) -> UnsupportedModel:
     )
 
 
-def _logit(chance: float) -> float:
+def logit(chance: float) -> float:
+    """Return the score whose sigmoid is a probability."""
     return math.log(chance / (1 - chance))
 
 
@@ -152,14 +153,7 @@ def _sum(form: TreeEnsemble, threshold: Threshold) -> TreeEnsemble:
 
 def _last_layer(form: Network, threshold: Threshold) -> Network:
     sign = 1.0 if threshold.is_above else -1.0
-    sizes = form.sizes if form.sizes is not None else tuple(np.abs(bias) for bias in form.biases)
-    return replace(
-        form,
-        weights=(*form.weights[:-1], sign * form.weights[-1]),
-        biases=(*form.biases[:-1], sign * (form.biases[-1] - threshold.at)),
-        sizes=(*sizes[:-1], sizes[-1] + abs(threshold.at)),
-        steps=form.steps + 2,
-        squash=Fraction(threshold.slack),
-        ties_last=threshold.ties_second,
-        link="none",
+    slack = Fraction(threshold.slack)
+    return form.rescaled(
+        sign, -sign * threshold.at, steps=2, squash=slack, ties_last=threshold.ties_second, link="none"
     )

@@ -23,6 +23,7 @@ from mace.models.ensembles.threshold import CHANCE, SCORE, Threshold, response, 
 from mace.models.networks.piecewise import Lowering, largest_values
 from mace.models.networks.rows import Tensor
 from mace.models.preprocessing.traced import Traced
+from mace.models.trees.pack import side_by_side
 from mace.space import Column, FeatureSpace
 
 TIE = Fraction(1, 2**60)
@@ -145,28 +146,11 @@ def join_forms(
     forms: Sequence[TreeEnsemble], values: Sequence[NDArray[np.float64]], base: NDArray[np.float64]
 ) -> TreeEnsemble:
     """Return several ensembles as one, with these values of their leaves."""
-    nodes = np.concatenate([[0], np.cumsum([len(form.left) for form in forms])])
-    columns = np.concatenate([[0], np.cumsum([len(form.columns) for form in forms])])
-    subsets = np.concatenate([[0], np.cumsum([len(form.subsets) for form in forms])])
-
-    def moved(arrays: Sequence[NDArray[np.int64]], shifts: NDArray[Any]) -> NDArray[np.int64]:
-        return np.concatenate(
-            [np.where(array >= 0, array + shift, -1) for array, shift in zip(arrays, shifts[:-1], strict=True)]
-        ).astype(np.int64)
-
     return TreeEnsemble(
         space=forms[0].space,
         columns=tuple(column for form in forms for column in form.columns),
-        roots=moved([form.roots for form in forms], nodes),
-        column=moved([form.column for form in forms], columns),
-        edge=np.concatenate([form.edge for form in forms]),
-        left=moved([form.left for form in forms], nodes),
-        right=moved([form.right for form in forms], nodes),
-        missing_left=np.concatenate([form.missing_left for form in forms]),
-        value=np.concatenate(values),
+        **side_by_side(forms, values),
         base=base,
-        subset=moved([form.subset for form in forms], subsets),
-        subsets=tuple(subset for form in forms for subset in form.subsets),
         fixed_order=all(form.fixed_order for form in forms),
         unit=max(form.unit for form in forms),
     )

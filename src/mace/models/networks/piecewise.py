@@ -198,8 +198,7 @@ class Lowering:
 
     def run(self, tensor: Tensor, form: Network) -> Tensor:
         """Return the scores of a form that was read already, applied to a tensor."""
-        sizes = form.sizes if form.sizes is not None else tuple(np.abs(bias) for bias in form.biases)
-        for layer, (weights, bias, size) in enumerate(zip(form.weights, form.biases, sizes, strict=True)):
+        for layer, (weights, bias, size) in enumerate(zip(form.weights, form.biases, form.magnitudes, strict=True)):
             made = self.dense(tensor, weights.T, bias, steps=form.steps)
             tensor = Tensor(made.shape, made.weights, made.shift, made.size + size, made.steps)
             if layer < len(form.slopes):

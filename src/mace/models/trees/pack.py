@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
+from mace.forms import TreeEnsemble
 
 OUTSIDE = "the tree is damaged: a node's child lies outside the tree or above it, or has two parents."
 NO_NUMBER = "the tree is damaged: a node's threshold is no number."
@@ -106,6 +108,33 @@ def join(trees: Sequence[Tree], *, outputs: int, columns: int) -> Arrays:
         subset=subset,
         subsets=tuple(np.array(levels) for levels in subsets),
     )
+
+
+def side_by_side(forms: Sequence[TreeEnsemble], values: Sequence[NDArray[np.float64]]) -> Arrays:
+    """Return the nodes of several ensembles in one set of arrays, with these values of their leaves; columns lie behind each other."""
+    nodes, columns = _begins(len(form.left) for form in forms), _begins(len(form.columns) for form in forms)
+    # Copies of one ensemble share its subsets.
+    kinds = {id(form.subsets): form.subsets for form in forms}
+    subsets = dict(zip(kinds, _begins(map(len, kinds.values())), strict=True))
+
+    def moved(arrays: Iterable[NDArray[np.int64]], begins: Sequence[int]) -> NDArray[np.int64]:
+        return np.concatenate([np.where(own < 0, -1, own + at) for own, at in zip(arrays, begins, strict=True)])
+
+    return Arrays(
+        roots=moved((form.roots for form in forms), nodes),
+        column=moved((form.column for form in forms), columns),
+        edge=np.concatenate([form.edge for form in forms]),
+        left=moved((form.left for form in forms), nodes),
+        right=moved((form.right for form in forms), nodes),
+        missing_left=np.concatenate([form.missing_left for form in forms]),
+        value=np.concatenate(values),
+        subset=moved((form.subset for form in forms), [subsets[id(form.subsets)] for form in forms]),
+        subsets=tuple(itertools.chain(*kinds.values())),
+    )
+
+
+def _begins(sizes: Iterable[int]) -> list[int]:
+    return list(itertools.accumulate(sizes, initial=0))[:-1]
 
 
 def check_nodes(left: NDArray[np.int64], right: NDArray[np.int64], column: NDArray[np.int64], *, columns: int) -> None:

@@ -71,7 +71,10 @@ function rangeRule(feature, code, label) {
 function levelsRule(feature, code, label) {
   const left = feature.levels.filter((level) => !state.rules.barred[feature.name].has(level));
   const listed = left.map((level) => valueOf(feature.name, level)).join(", ");
-  return { text: `${code} in [${left.map((level) => literal(level)).join(", ")}]`, words: t("rule.levels", { label, levels: listed }) };
+  const named = left.filter((level) => level !== null).map((level) => literal(level));
+  const known = named.length ? [`${code} in [${named.join(", ")}]`] : [];
+  const gap = left.includes(null) ? [`${code} is missing`] : [];
+  return { text: [...known, ...gap].join(" or "), words: t("rule.levels", { label, levels: listed }) };
 }
 
 /** Return the weights that are not 1. */

@@ -48,7 +48,7 @@ class BestFirst(Generic[Node]):
         self.closed = lower if self.closed is None else min(self.closed, lower)
 
     def is_beaten(self, lower: Fraction) -> bool:
-        """Return whether a box with this bound can be pruned: on a finite space where it is no nearer than the incumbent, else nearly."""
+        """Return whether a box with this bound can be pruned: it is no nearer than the incumbent, or on an infinite space hardly nearer."""
         limit = self.incumbent.upper if self._is_finite else self.incumbent.cutoff()
         return limit is not None and lower >= limit
 
@@ -81,12 +81,12 @@ class BestFirst(Generic[Node]):
         self.incumbent.report()
 
     def _prove(self, *lowers: Fraction) -> None:
-        """Set the lower bound: no valid point is nearer than all closed boxes, the incumbent and some further bounds."""
+        """Set the lower bound: the least of some bounds, that of the closed boxes, and the incumbent's distance."""
         known = (each for each in (*lowers, self.closed, self.incumbent.upper) if each is not None)
         self.incumbent.lower = min(known, default=Fraction(0))
 
     def bounds(self, doubt: str, notes: dict[str, int] | None = None) -> Bounds:
-        """Return what is proved: where no box was closed with a point in it, that there is none."""
+        """Return what is proved: that there is no valid point, where none was found and no closed box may hold one; else the bounds."""
         is_empty = self.incumbent.upper is None and self.closed is None
         return self.incumbent.infeasible(notes=notes) if is_empty else self.incumbent.bounds(doubt=doubt, notes=notes)
 

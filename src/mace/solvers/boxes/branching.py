@@ -19,7 +19,10 @@ NARROWEST_CUT = Fraction(1, 10**13)
 
 
 def cut_range(left: Range, at: Fraction, *, above: bool) -> list[Range]:
-    """Cut a range of numbers in two at a value; the value itself belongs to the side ``above`` says, both where numbers are real."""
+    """Cut a range of numbers in two at a value.
+
+    Of whole numbers the value belongs to the upper part where ``above``, else to the lower one; of real numbers it belongs to both.
+    """
     if left.missing or left.levels is not None:
         return [left]
     if left.is_whole:
@@ -31,7 +34,7 @@ def cut_range(left: Range, at: Fraction, *, above: bool) -> list[Range]:
 
 
 def cut_at(left: Range, at: Fraction) -> list[Range]:
-    """Cut a range into a value and what lies on either side of it; floats only count."""
+    """Cut a range into a value and what lies on either side of it; of real numbers only floats count."""
     if left.missing:
         return [left]
     if left.levels is not None:
@@ -60,7 +63,7 @@ def by_value(left: Range, value: Value, *, is_own: bool) -> list[Range]:
 def branch_at(
     problem: Problem, region: Region, point: Point, steps: Iterable[tuple[str, Fraction, bool]]
 ) -> list[Region] | None:
-    """Cut a box at the first of some values that lies in it, or somewhere; ``None`` where it is too narrow.
+    """Cut a box at the first of some values that lies in it, anywhere where none does; ``None`` where it is too narrow.
 
     Each step is a feature, a number (or a level, which is cut off), and whether the number itself belongs to the upper part.
     """

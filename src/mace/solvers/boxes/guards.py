@@ -213,7 +213,7 @@ def _tests(expression: syntax.Expression) -> list[syntax.Guard] | None:
 
 
 def is_false(guard: syntax.Guard, values: dict[str, Fraction | None]) -> bool:
-    """Return whether a part of a guard, taken alone, can be asked of a row and fails: not where it compares what is missing."""
+    """Return whether a part of a guard, taken alone, fails at a row; a part that compares what is missing does not."""
     try:
         return not holds(guard, values)
     except InvalidProgram:

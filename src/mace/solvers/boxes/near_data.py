@@ -52,7 +52,7 @@ class NeighboursCut:
 
     @property
     def slope(self) -> Floats:
-        """What a whole change of each feature adds to the distance at least."""
+        """The least that a change of 1 in each feature adds to the distance."""
         return self.condition.metric.costs.slope
 
     def narrow(self, region: Region) -> Left:
@@ -118,7 +118,7 @@ class NeighboursCut:
         return np.array(least)
 
     def _within(self, j: int, left: Range, own: Floats, reach: Floats) -> Range:
-        """Return what is left of one feature where some row is near enough; all of it where a change of 1 is."""
+        """Return what is left of one feature where some row is near enough; all of it where even a change of 1 is near enough."""
         if (reach >= 1).any():
             return left
         if not np.isnan(own).any():

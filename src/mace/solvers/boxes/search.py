@@ -30,7 +30,7 @@ from mace.solvers.incumbent import BAND, Incumbent
 from mace.space import Point
 
 FAR_OFF = Fraction(1, 1000)
-"""A score that lies this far outside of the goal is not there by rounding."""
+"""A score this far outside of the goal is outside whatever the rounding."""
 
 MOST_COMPARED = 500
 """The most boxes of a proof that are compared with each other."""
@@ -206,7 +206,7 @@ class ConditionSearch:
         return next((cut for cut in cuts if not cut.may_hold(point, values)), None)
 
     def _offer(self, point: Point) -> None:
-        """Offer a point to the incumbent, unless the scores of a network tell that there is no need to ask."""
+        """Offer a point to the incumbent, unless a network's scores are far off."""
         if self.incumbent.is_nearer(point) and not _is_far_off(self.problem, point):
             self.incumbent.offer(point)
 
@@ -234,7 +234,7 @@ class ConditionSearch:
 
 
 def _is_far_off(problem: Problem, point: Point) -> bool:
-    """Return whether a network's scores, in floats, are so far from the goal that there is no need to ask."""
+    """Return whether a network's scores, in floats, are so far from the goal that the model need not be asked."""
     form = problem.form
     if not isinstance(form, Network):
         return False

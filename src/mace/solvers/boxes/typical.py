@@ -73,7 +73,7 @@ class UsualCut:
     def _steps(self, point: Point) -> Iterator[tuple[str, Fraction, bool]]:
         """Yield where ``branch_at`` may cut a box: edges of the forest between the point and the nearest usual row.
 
-        Those come first that deepen the leaves much, of features that lie far apart.
+        First come edges that deepen the leaves much, of features in which the two rows lie far apart.
         """
         if self.nearest is None:
             return

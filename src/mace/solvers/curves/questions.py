@@ -9,6 +9,7 @@ from fractions import Fraction
 from mace.clock import check
 from mace.constraints.differ import CountDifferent
 from mace.forms import Alternatives, Composite, Network, Stated, clearance
+from mace.forms.form import box_at
 from mace.problem import Bounds, Limits, Problem
 from mace.solvers.incumbent import Incumbent
 from mace.solvers.witness import is_finite
@@ -78,5 +79,4 @@ class Questions:
 
 def _may_reach(form: Composite | Network, point: Point, stated: Alternatives) -> bool:
     """Return whether a form fulfils margins at a point, or would but for the rounding of its own numbers."""
-    own = tuple((Fraction(value or 0), Fraction(value or 0)) for value in point)
-    return clearance(form.exact_scores(point), stated) + form.rounding(own) >= 0
+    return clearance(form.exact_scores(point), stated) + form.rounding(box_at(point)) >= 0

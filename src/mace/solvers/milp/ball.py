@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from collections.abc import Generator
 from dataclasses import dataclass
 from enum import Enum, auto
 from fractions import Fraction
@@ -103,8 +104,8 @@ class BallSearch:
         self._gains = PseudoCosts()
         self._next_glance = 0
 
-    def search(self) -> Ending:
-        """Search the ball."""
+    def steps(self) -> Generator[bool, None, Ending]:
+        """Search the ball, node after node; what is yielded is always false."""
         incumbent = self.incumbent
         model = build(self.problem, lower=incumbent.lower, radius=self.radius, certain=self.certain)
         incumbent.programs += 1
@@ -122,7 +123,7 @@ class BallSearch:
                 self._close(bound)
                 continue
             self._prove(min(bound, self._closed, self.undecided))
-            outcome = self._dive(node)
+            outcome = yield from self._dive(node)
             if outcome is not None:
                 return outcome
         self._prove(min(self._closed, self.undecided))
@@ -132,7 +133,7 @@ class BallSearch:
         if not self.certain:
             self.incumbent.prove_float(bound)
 
-    def _dive(self, node: SearchNode) -> Ending | None:
+    def _dive(self, node: SearchNode) -> Generator[bool, None, Ending | None]:
         """Go from a node down to where it ends, the other children left open."""
         current: SearchNode | None = node
         while current is not None:
@@ -153,6 +154,7 @@ class BallSearch:
                 return Ending.DONE
             if self._is_smaller():
                 return Ending.SMALLER
+            yield False
         return None
 
     def _is_smaller(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from mace.clock import OutOfTime
 from mace.forms import FunctionForm
@@ -19,46 +20,52 @@ FIRST_NODES = 200
 def search(problem: Problem, limits: Limits) -> Bounds:
     """Search until lower and upper are within ε, or time or memory runs out."""
     incumbent = MilpIncumbent(problem, limits)
+    return incumbent.finished(is_infeasible=any(steps(incumbent)))
+
+
+def steps(incumbent: MilpIncumbent) -> Iterator[bool]:
+    """Search node after node for as long as the caller goes on; a true one, the last, says that no point is proved to exist."""
     try:
-        return _search(incumbent)
+        yield from _steps(incumbent)
     except OutOfTime:
         incumbent.reason = LATE
     except KeyboardInterrupt:
         incumbent.reason = INTERRUPTED
     except OverflowError:
         incumbent.reason = "numbers are too large for a linear program"
-    return incumbent.finished()
 
 
-def _search(incumbent: MilpIncumbent) -> Bounds:
+def _steps(incumbent: MilpIncumbent) -> Iterator[bool]:
     if incumbent.limits.remaining() <= 0:
         raise OutOfTime
-    first = seek(incumbent.problem, incumbent.limits)
-    if first is not None:
-        incumbent.offer_rounded(first)
-    else:
-        BallSearch(incumbent, None, certain=True, most=FIRST_NODES).search()
+    if incumbent.upper is None:
+        first = seek(incumbent.problem, incumbent.limits)
+        if first is not None:
+            incumbent.offer_rounded(first)
+        else:
+            yield from BallSearch(incumbent, None, certain=True, most=FIRST_NODES).steps()
     while True:
         ball = BallSearch(incumbent, incumbent.upper)
-        match ball.search():
+        match (yield from ball.steps()):
             case Ending.SMALLER:
                 continue
             case Ending.STOPPED:
-                return incumbent.finished()
+                return
             case Ending.DONE:
                 if incumbent.upper is None and ball.undecided == math.inf:
-                    return incumbent.finished(is_infeasible=True)
-                if incumbent.is_closed():
+                    yield True
+                elif incumbent.is_closed():
                     _settle(incumbent)
                 else:
-                    _come_nearer(incumbent)
-                return incumbent.finished()
+                    yield from _come_nearer(incumbent)
+                return
 
 
-def _come_nearer(incumbent: MilpIncumbent) -> None:
+def _come_nearer(incumbent: MilpIncumbent) -> Iterator[bool]:
     """Where rounding leaves a region undecided, look for the nearest point that it cannot disturb."""
-    while BallSearch(incumbent, incumbent.upper, certain=True).search() is Ending.SMALLER:
-        pass
+    ending = Ending.SMALLER
+    while ending is Ending.SMALLER:
+        ending = yield from BallSearch(incumbent, incumbent.upper, certain=True).steps()
 
 
 def _settle(incumbent: MilpIncumbent) -> None:

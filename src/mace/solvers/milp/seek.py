@@ -28,12 +28,7 @@ def seek(problem: Problem, limits: Limits) -> Point | None:
 
 def hopeful(problem: Problem, points: list[Point]) -> list[Point]:
     """Return the points that are plausible and that the real model, asked about all at once, puts in the goal; nearest first."""
-    plausible = [point for point in points if problem.is_plausible(point)]
-    if not plausible:
-        return []
-    outcomes = problem.ask(plausible)
-    reached = [point for point, code in zip(plausible, outcomes, strict=True) if problem.goal.accepts(code)]
-    return sorted(reached, key=problem.distance)
+    return sorted(problem.reaching(list(filter(problem.is_plausible, points))), key=problem.distance)
 
 
 def pull(problem: Problem, point: Point, limits: Limits) -> Point:

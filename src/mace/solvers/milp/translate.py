@@ -243,12 +243,8 @@ class MilpTranslator:
 
     def _sum(self, expression: syntax.Expression, sense: int) -> Affine:
         """Return a sum; one that leans left is walked without recursion."""
-        parts: list[syntax.Expression] = []
-        while isinstance(expression, syntax.Binary) and expression.name == "+":
-            parts.append(expression.right)
-            expression = expression.left
-        whole = self.affine(expression, sense)
-        for part in reversed(parts):
+        whole = Affine()
+        for part in syntax.summands(expression):
             whole = whole.plus(self.affine(part, sense))
         return whole
 

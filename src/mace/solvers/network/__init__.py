@@ -20,13 +20,16 @@ from mace.solvers.abilities import why_not_taken
 from mace.solvers.network import kernels
 from mace.solvers.network import missing as gaps
 from mace.solvers.network.prepared import grid_error
-from mace.solvers.network.search import NetworkSearch
+from mace.solvers.network.search import MakeRival, NetworkSearch
 from mace.solvers.network.warmup import tiny_problem
 from mace.solvers.scale import in_units, up_to_one
 from mace.space import Integer, Real
 
 TAKES = (View.INEQUALITIES, View.DIFFERENT)
 CUTS_BOXES = IS_AUTOMATIC = True
+
+RIVAL = "mace.solvers.milp.rival:Rival"
+"""What takes turns with the lane where it was chosen by itself, not by its name."""
 
 NEAR_A_GRID = 1e-3
 OFF_THE_GRID = 5e-7
@@ -74,9 +77,11 @@ def supports(problem: Problem) -> str:
 
 @in_units
 @timed
-def solve(problem: Problem, limits: Limits) -> Bounds:
-    """Find the nearest counterfactual."""
-    return gaps.solve(problem, limits) if gaps.may_miss(problem) else NetworkSearch(problem, limits).run()
+def solve(problem: Problem, limits: Limits, rival: MakeRival | None = None) -> Bounds:
+    """Find the nearest counterfactual; a ``rival`` takes turns with a search of boxes that does not end."""
+    if gaps.may_miss(problem):
+        return gaps.solve(problem, limits)
+    return NetworkSearch(problem, limits, rival=rival).run()
 
 
 def prove(problem: Problem, lower: Fraction | None, upper: Fraction | None, limits: Limits) -> Evidence | None:

@@ -227,10 +227,9 @@ def net_arrays(form: Network, layout: Layout) -> dict[str, Any]:
     deepest, widest = len(widths), max(widths)
     offset, size, bend = (np.zeros((deepest, widest)) for _ in range(3))
     weight = np.zeros((deepest, widest, widest))
-    sizes = form.sizes if form.sizes is not None else tuple(np.abs(bias) for bias in form.biases)
     for k, bias in enumerate(form.biases):
         offset[k, : widths[k]] = bias
-        size[k, : widths[k]] = np.maximum(sizes[k], np.abs(bias))
+        size[k, : widths[k]] = np.maximum(form.magnitudes[k], np.abs(bias))
         if k:
             weight[k, : widths[k], : widths[k - 1]] = form.weights[k]
         if k < deepest - 1:

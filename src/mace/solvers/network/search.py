@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,13 +44,54 @@ GRID_TOLERANCE = 1e-4
 NODES_OF_A_PROOF = 10_000
 """The number of boxes of a search that may take as long as a proof without a search."""
 
+WORK_BEFORE_RACE, WORK_OF_FEW_NUMBERS = 2**20, 2**25
+"""From how much work on a rival takes turns: where many numbers are free, which is where boxes stall, and elsewhere.
+
+The work of a box is the number of weights, and a little more.
+"""
+
+WORK_OF_A_TURN, WORK_OF_A_NODE, WORK_BESIDE_WEIGHTS = 2**18, 2**14, 64
+"""Turns are counted, so that no answer depends on the clock: a rival's node takes about as long as boxes of so much work."""
+
 MODEL_REFUSED = "the real model refused a point that its reading puts in the goal"
+
+
+class Beaten(Exception):
+    """The rival has decided the question."""
+
+
+class RivalSearch(Protocol):
+    """Another search for the answer to the same question, which takes turns with this one."""
+
+    is_over: bool
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it has proved the nearest point, or that there is none."""
+        ...
+
+    @property
+    def lower(self) -> Fraction:
+        """What it has proved so far."""
+        ...
+
+    def run(self, nodes: int) -> None:
+        """Go on until so many nodes are done in all."""
+        ...
+
+    def bounds(self) -> Bounds:
+        """Return what it has proved."""
+        ...
+
+
+MakeRival = Callable[[Problem, Limits], RivalSearch]
 
 
 class NetworkSearch:
     """One question, or one part of it; what an ``earlier`` part found is kept.
 
-    With ``splits_first`` units are split from the start on wherever that is possible, not only where it pays.
+    With ``splits_first`` units are split from the start on wherever that is possible, not only where it pays. A ``rival`` takes turns with
+    a search of boxes that does not end.
     """
 
     def __init__(
@@ -60,6 +102,7 @@ class NetworkSearch:
         earlier: NetworkSearch | None = None,
         *,
         splits_first: bool = False,
+        rival: MakeRival | None = None,
     ) -> None:
         assert isinstance(problem.form, Network)
         assert isinstance(problem.metric, NormMetric)
@@ -84,6 +127,8 @@ class NetworkSearch:
         self.is_single = len(self.alternatives) == 1
         self.is_plain = self.part.is_plain and not any(self._is_off_grid(j) for j in self.made.stepped)
         self.splits_first = splits_first
+        self._make_rival = rival
+        self.rival: RivalSearch | None = None
         self.reason = ""
 
     def run(self) -> Bounds:
@@ -91,8 +136,21 @@ class NetworkSearch:
         whole = self.limits
         if whole.record:
             self.limits = whole.first_half()
-        bounds = self.bounds(complete=self.search_all())
+        try:
+            bounds = self.bounds(complete=self.search_all())
+        except Beaten:
+            assert self.rival is not None
+            return self.rival.bounds()
+        if self.rival is not None and bounds.reason and self.rival.lower > bounds.lower:
+            return self._with_their_lower(bounds, self.rival.bounds())
         return replace(bounds, evidence=self._proof(bounds, whole)) if whole.record else bounds
+
+    def _with_their_lower(self, bounds: Bounds, theirs: Bounds) -> Bounds:
+        """Return the bounds with the better lower one of the rival, and its evidence."""
+        lower = theirs.lower if bounds.upper is None else min(theirs.lower, bounds.upper)
+        is_closed = bounds.upper is not None and bounds.upper - lower <= self.problem.accuracy
+        reason = "" if is_closed and bounds.reason != INTERRUPTED else bounds.reason
+        return replace(bounds, lower=lower, reason=reason, evidence=theirs.evidence)
 
     def _proof(self, bounds: Bounds, limits: Limits) -> Evidence | None:
         """Return the cuts that prove the bound, or why there are none."""
@@ -345,14 +403,15 @@ class NetworkSearch:
         """Search by boxes, and by splitting units where that pays; return a lower bound on the cost of every point that may be left."""
         domain = workspace.lo.copy(), workspace.hi.copy()
         may_split = handover.may_split(self.made, workspace, self.costs)
-        if not (may_split and self.splits_first):
-            self._advance(workspace, handover.BOXES_BEFORE_SPLITS if may_split else math.inf)
+        if may_split and not self.splits_first:
+            self._advance(workspace, handover.BOXES_BEFORE_SPLITS)
         if self.reason or not workspace.state.registers[kernels.HEAP]:
             return self._floor(workspace)
         radius = float(kernels.search_radius(workspace.state.reals, workspace.task))
         may_split &= not workspace.state.registers[kernels.CERTAIN]
-        if not (may_split and (self.splits_first or handover.has_many_numbers(workspace, domain, radius))):
-            self._advance(workspace, math.inf)
+        is_wide = handover.has_many_numbers(workspace, domain, radius)
+        if not (may_split and (self.splits_first or is_wide)):
+            self._race(workspace, WORK_BEFORE_RACE if is_wide else WORK_OF_FEW_NUMBERS)
             return self._floor(workspace)
         search = splits.SignSearch(
             self.made, workspace, domain, self.limits, lambda: self._take(workspace, search.proved)
@@ -404,6 +463,40 @@ class NetworkSearch:
             if registers[kernels.STATUS] == kernels.FULL and not self._make_room(workspace):
                 return
             change_over(__package__, self.limits.deadline)
+
+    def _race(self, workspace: Workspace, work: int) -> None:
+        """Search boxes until all are done; after so much work, take turns with the rival, if there is one."""
+        registers = workspace.state.registers
+        work_of_box = WORK_BESIDE_WEIGHTS + sum(weight.size for weight in self.form.weights)
+        most: float = math.inf if self._make_rival is None else math.ceil(work / work_of_box)
+        while True:
+            self._advance(workspace, most)
+            if registers[kernels.HEAP] == 0 or self.reason:
+                return
+            try:
+                goes_on = self._rival_goes_on(workspace, work_of_box)
+                most = most + math.ceil(WORK_OF_A_TURN / work_of_box) if goes_on else math.inf
+            except (KeyboardInterrupt, OutOfTime) as error:
+                self.reason = LATE if isinstance(error, OutOfTime) else INTERRUPTED
+
+    def _rival_goes_on(self, workspace: Workspace, work_of_box: int) -> bool:
+        """Let the rival search for as long as this search has, and take over its point; return whether it has more to do."""
+        if self.rival is None:
+            assert self._make_rival is not None
+            self.rival = self._make_rival(self.problem, self.limits)
+        boxes = self.nodes + int(workspace.state.registers[kernels.NODES])
+        self.rival.run(boxes * work_of_box // WORK_OF_A_NODE)
+        if self.rival.is_decided:
+            raise Beaten
+        theirs = self.rival.bounds()
+        if theirs.reason == INTERRUPTED:
+            raise KeyboardInterrupt
+        if theirs.point is not None:
+            cost = float_up(self.metric.measure(theirs.point))
+            if cost < self.best_cost:
+                self.best, self.best_cost = theirs.point, cost
+                workspace.state.reals[kernels.BEST] = cost
+        return not self.rival.is_over
 
     def _forget_half_points(self, workspace: Workspace) -> None:
         """Take what holds of arrays that a kernel was stopped in the middle of: a point may have its cost, and not yet all its values."""

@@ -43,7 +43,7 @@ class ShiftedCopies:
             self.goals = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
 
     def has_room(self, pinned: int = 0) -> bool:
-        """Return whether another copy may be made, of a network only: each may take another alternative of the goal."""
+        """Return whether another copy of a network may be made: each may reach the goal by any alternative, and the choices multiply."""
         copies = 2 + len(self.offsets) + pinned
         return bool(self.goals) and len(self.goals) ** copies <= MOST_CHOICES
 
@@ -70,15 +70,16 @@ class ShiftedCopies:
         return True
 
     def _steps(self) -> tuple[Fraction, ...]:
-        """Return how far noise may move each feature at most so that it is a value again: whole steps, or a little less than the radius.
+        """Return for each feature the largest offset within the noise that leads from values to values.
 
-        Nothing where it may be missing, where the factual is off its grid, or where floats cannot hold that grid.
+        That is a number of whole steps, or a little less than the radius; 0 where it may be missing, where the factual is off its grid, or
+        where floats cannot hold that grid.
         """
         radii = (self.noise.radii.get(name, Fraction(0)) for name in self.problem.space)
         return tuple(map(_farthest, self.features, self.problem.factual, radii))
 
     def _fitting(self, offset: Offset, region: Region) -> Moves:
-        """Return how the rows of a box are moved by an offset: by as much, or to the end of the domain where that is nearer."""
+        """Return how an offset moves the rows of a box: by as much as it says, or to the end of the domain where that is nearer."""
         moves: list[Move] = []
         for left, feature, each in zip(region.values(), self.features, offset, strict=True):
             if not each:
@@ -118,7 +119,7 @@ class ShiftedCopies:
 
 
 def _farthest(feature: Feature, own: int | float | None, radius: Fraction) -> Fraction:
-    """Return how far noise may move a feature at most so that it is a value again."""
+    """Return the largest offset within the noise that leads from values of a feature to values of it."""
     if not isinstance(feature, Real | Integer) or feature.missing or own is None:
         return Fraction(0)
     largest = max(abs(feature.low), abs(feature.high))

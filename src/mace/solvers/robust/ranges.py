@@ -67,7 +67,7 @@ def as_values(feature: Feature, left: Range, value: Value) -> Range:
 
 
 def turn_of(feature: object, offset: Fraction) -> Fraction:
-    """Return the value from which on an offset leads out of the range of a feature."""
+    """Return the value beyond which an offset leads out of a feature's range."""
     assert isinstance(feature, Real | Integer)
     return span(feature)[offset > 0] - offset
 
@@ -91,7 +91,7 @@ def only(whole: Range, value: Value) -> Range:
 
 
 def value_between(feature: object, first: Fraction, last: Fraction) -> Fraction | None:
-    """Return a value of a feature about half way between two; ``None`` where there is none, or hardly."""
+    """Return a value of a feature about half way between two; ``None`` where there is none, or the two are nearly equal."""
     middle = (first + last) / 2
     if isinstance(feature, Real) and feature.step is None:
         found = Fraction(feature.nearest(float(middle)))
@@ -113,10 +113,10 @@ def _values_between(feature: Real | Integer, low: Fraction, high: Fraction) -> t
 
 
 def _before(low: Fraction, left: Range) -> Fraction:
-    """Return the last number below another that a float, or a whole number, can be."""
+    """Return the greatest float below a number; of whole numbers the greatest one."""
     return Fraction(math.ceil(low) - 1 if left.is_whole else float_below(low))
 
 
 def _after(high: Fraction, left: Range) -> Fraction:
-    """Return the first number above another that a float, or a whole number, can be."""
+    """Return the least float above a number; of whole numbers the least one."""
     return Fraction(math.floor(high) + 1 if left.is_whole else float_above(high))

@@ -56,8 +56,7 @@ NO_PROOF = "the search rests on boxes of refused rows or on a target that is rea
 @timed
 def solve(problem: Problem, limits: Limits, choose: Choose, lane: str) -> Bounds:
     """Find the nearest robust counterfactual, with a lane that takes the problem without noise."""
-    noise = next(each for each in problem.conditions if isinstance(each, RobustCondition))
-    rest = replace(problem, conditions=tuple(each for each in problem.conditions if each is not noise))
+    (noise,), rest = problem.apart(RobustCondition)
     if isinstance(problem.form, TreeEnsemble):
         with suppress(NoCopies):
             return RobustTreeSearch(rest, noise, limits, choose, narrows=lane == "trees").run()
@@ -243,13 +242,13 @@ class RobustSearch:
     def _repair_with_margin(
         self, region: Region, copies: tuple[Moves, ...], point: Point, worst: Point, patience: float
     ) -> None:
-        """Ask for the nearest point that all copies bring to the goal by a margin, that which a point lacks; take it where it is robust."""
+        """Ask for the nearest point that all copies bring to the goal by more than ``worst`` lacks; take it where it is robust."""
         form, problem = self.problem.form, self.problem
         assert isinstance(form, Network)
         lacking = -margin_of(problem, form, worst)
         if lacking > ALMOST * (1 + float(np.abs(form.biases[-1]).max())):
             return
-        # What the scores gain on the way from the factual says what a little more of them costs.
+        # At the rate of the way from the factual, so much margin costs a twentieth of the accuracy.
         gained = abs(margin_of(problem, form, problem.factual)) / max(float(problem.distance(point)), 1e-12)
         margin = max(2 * lacking, float(problem.accuracy) * gained / 20) + grain(form)
         found = self._ask_while_nearer(shifted(inside(self.rest, region), copies, Fraction(margin)), patience)
@@ -262,7 +261,7 @@ class RobustSearch:
     def _ask_while_nearer(self, problem: Problem, patience: float) -> Bounds | None:
         """Ask for the nearest point; ``None`` as soon as it is clear that none is nearer than the incumbent.
 
-        A point may be found robust or not long before it is proved nearest: a question is given little time at first.
+        Whether a point is robust is often seen long before it is proved nearest: a question is given little time at first.
         """
         until = time.monotonic() + min(patience, MOST_OF_THE_TIME * self.incumbent.limits.remaining())
         if self.first is None:

@@ -30,13 +30,14 @@ from mace.solvers.robust.incumbent import RobustIncumbent
 from mace.space import Integer, Point, Real, Value
 
 FIRST_REACH, LEAST_REACH, REACH_GROWTH = 4, Fraction(1, 512), 8
-"""How far points are asked for at first, in distances of the nearest point without noise, and at least; then how many times as far."""
+"""How far points are asked for: at first so many times the distance of the nearest point without noise, and at least so far; then each time
+so many times farther."""
 
 WHOLE_RANGE = 1
 """From this distance on all points are asked for."""
 
 REPAIRS = (6, 12, 24, 48, 96, math.inf)
-"""Numbers of places after which points just outside of the last gate are tried, for some robust point as an incumbent."""
+"""After so many places points just outside of the last gate are tried, so that there is a robust point as an incumbent."""
 
 MOST_TRIED = 4096
 """The most rows within the noise of a point that are scored before a lane is asked."""
@@ -226,7 +227,7 @@ def _past(feature: object, end: Fraction, *, up: bool) -> Value:
 
 
 def likely_refused(asked: Problem, point: Point, varies: dict[int, Ends]) -> list[Point]:
-    """Return the nearest and the farthest row within the noise of a point that an ensemble seems to refuse, of one row a cell.
+    """Return the nearest and the farthest row within the noise of a point that an ensemble seems to refuse; of each cell one row is tried.
 
     Sums are in floats, which proves nothing; but nothing need be proved: the ensemble must reach the goal at these rows in any case.
     """

@@ -272,7 +272,7 @@ class SmtTranslator:
             case syntax.Unary(name, operand):
                 return self._rounding(name, operand)
             case syntax.Binary("+", _, _):
-                return m.Plus([self.term(part) for part in _addends(expression)])
+                return m.Plus([self.term(part) for part in syntax.summands(expression)])
             case syntax.Binary("-", left, right):
                 return m.Minus(self.term(left), self.term(right))
             case syntax.Binary("*", left, right):
@@ -340,12 +340,3 @@ def compare_terms(manager: Any, sign: syntax.CompareName, left: Term, right: Ter
             return manager.GT(left, right)
         case ">=":
             return manager.GE(left, right)
-
-
-def _addends(expression: syntax.Expression) -> list[syntax.Expression]:
-    """Return the terms of a sum that leans left, in order."""
-    terms: list[syntax.Expression] = []
-    while isinstance(expression, syntax.Binary) and expression.name == "+":
-        terms.append(expression.right)
-        expression = expression.left
-    return [expression, *reversed(terms)]

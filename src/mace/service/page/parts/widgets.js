@@ -9,7 +9,8 @@ const MANY = 7;
 
 /** The widget of a feature; `set` is called with the new value, `zone` is where it is proved. */
 export function widget(feature, value, { id, set, zone = null }) {
-  const shown = value === null ? h("p.small", { id }, t("missing")) : kinds(feature)(feature, value, { id, set, zone });
+  const isGap = value === null && !feature.levels?.includes(null);
+  const shown = isGap ? h("p.small", { id }, t("missing")) : kinds(feature)(feature, value, { id, set, zone });
   return feature.missing ? [shown, missing(feature, value, id, set)] : shown;
 }
 

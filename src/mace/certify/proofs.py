@@ -1,0 +1,51 @@
+"""The kinds of proof and their checkers, and how a proof, or one that is part of another, is handed to the checker of its kind."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from mace.certify.verdict import Progress, Unchecked, silent
+from mace.problem import Problem
+from mace.registry import Registry
+
+CHECKERS = Registry(
+    "proofs",
+    {
+        "trees": "mace.certify.trees.checker:check",
+        "network": "mace.certify.network.checker:check",
+        "boxes": "mace.certify.boxes.checker:check",
+        "curves": "mace.certify.curves.checker:check",
+        "enumerate": "mace.certify.enumerate:check",
+        "smt": "mace.certify.smt.checker:check",
+        "milp": "mace.certify.smt.milp:check",
+    },
+)
+"""The kinds of proof and their checkers: functions ``(problem, lower, evidence, progress)``.
+
+Each must be convinced that no plausible point at a distance below ``lower`` (at any distance, where it is ``None``) is predicted as the
+target by the real model, or raise :class:`Refuted` or :class:`Unchecked`.
+"""
+
+NOT_OF_BOXES = ("curves", "enumerate", "smt", "milp")
+"""Kinds of ours that prove no box of many: checking one of them may take as long as a whole certificate may."""
+
+
+def check_lane(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
+    """Have a proof checked by the checker of its kind."""
+    lane = evidence["lane"]
+    if "missing" in evidence:
+        raise Unchecked(f"the {lane!s:.40} lane gave no proof of lower: {evidence['missing']!s:.300}")
+    if lane not in CHECKERS:
+        raise Unchecked(f"no checker for proofs of the lane {lane!r:.60}; known: {', '.join(CHECKERS)}")
+    CHECKERS.load(lane)(problem, lower, evidence, progress)
+
+
+def check_box(number: int, problem: Problem, lower: Fraction | None, proof: dict[str, Any]) -> None:
+    """Have the proof of one of many boxes checked, by its number; ``problem`` is about the rows of that box."""
+    if proof["lane"] in NOT_OF_BOXES:
+        raise Unchecked(f"box {number} has a proof of the lane {proof['lane']!r}, which proves no boxes")
+    try:
+        check_lane(problem, lower, proof, silent)
+    except Unchecked as error:
+        raise Unchecked(f"box {number}: {error}") from error
