@@ -716,7 +716,7 @@ class Explainer:
         Returns
         -------
         ReasonsBatch
-            A sequence of :class:`~mace.Reasons`, with ``to_frame()`` and ``to_json()``.
+            A sequence of reasons, with ``to_frame()`` and ``to_json()``.
         """
         from mace.batch.reasons import ReasonsBatch, ReasonsOptions
 

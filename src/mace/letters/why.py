@@ -32,7 +32,7 @@ def letter_why(
     number: int,
     fields: Mapping[str, object],
 ) -> str:
-    """Return the letter of reasons; see :meth:`mace.Reasons.letter`."""
+    """Return the letter of reasons; see :meth:`mace.answer.reasons.Reasons.letter`."""
     writer, hidden = writer_of(
         reasons.space, reasons.factual, language, names=names, units=units, outcomes=outcomes, levels=levels
     )
