@@ -18,7 +18,7 @@ from mace.answer.explanation import Explanation
 from mace.answer.interventions import NearestInterventions
 from mace.answer.later import Later
 from mace.answer.levers import Levers, menu, round_levers
-from mace.answer.margin import Margin, margin_of
+from mace.answer.margin import NoiseMargin, margin_of
 from mace.answer.nearest import NearestRows
 from mace.answer.outside import Admitted, Outside, admitted, check_outside
 from mace.answer.question import Question, is_seconds
@@ -795,7 +795,7 @@ class Explainer:
         *,
         time_limit: float | None = None,
         solver: str = "auto",
-    ) -> Margin:
+    ) -> NoiseMargin:
         """Return how much noise an answer stands: the greatest share of a noise that never takes it out of the target, proved.
 
         Parameters
@@ -825,7 +825,7 @@ class Explainer:
         return self._margin(row, values, question)
 
     @_watched
-    def _margin(self, row: Row, answer: Counterfactual | Row, question: Question) -> Margin:
+    def _margin(self, row: Row, answer: Counterfactual | Row, question: Question) -> NoiseMargin:
         """Return how much of the noise of a question an answer stands, or of the ranges where the question has none."""
         started = time.monotonic()
         self._must_prove("margin", question.solver, "Ask the model about the rows around an answer.")
@@ -839,7 +839,7 @@ class Explainer:
         )
         return own._stands(row, values, asked, noise, started)
 
-    def _stands(self, row: Row, values: Row, question: Question, noise: Robust, started: float) -> Margin:
+    def _stands(self, row: Row, values: Row, question: Question, noise: Robust, started: float) -> NoiseMargin:
         problem, _ = self._problem(row, question)
         point = self.space.point(values)
         if not problem.is_reached(point):

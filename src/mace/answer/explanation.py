@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from mace.answer.counterfactual import Counterfactual, real_dtype, show_value
 from mace.answer.later import Later
-from mace.answer.margin import Margin
+from mace.answer.margin import NoiseMargin
 from mace.answer.plain import part, plain, scalars, status_of, texts
 from mace.answer.region import RecourseRegion
 from mace.answer.score import AnswerScores, Threshold, read_scores
@@ -111,7 +111,7 @@ class Explanation(Sequence[Counterfactual]):
     _unrounded: Later[float] | None = field(default=None, repr=False, compare=False)
     outside: str = ""
     fixed: tuple[str, ...] = ()
-    _margin: Later[Margin] | None = field(default=None, repr=False, compare=False)
+    _margin: Later[NoiseMargin] | None = field(default=None, repr=False, compare=False)
 
     __setstate__ = restore
 
@@ -125,7 +125,7 @@ class Explanation(Sequence[Counterfactual]):
         return self.lower if self._unrounded is None else self._unrounded.get()
 
     @property
-    def margin(self) -> Margin | None:
+    def margin(self) -> NoiseMargin | None:
         """How much noise the nearest answer stands, proved: as a share of each feature's range, or of the noise of ``robust``.
 
         It is asked when it is first wanted, under the same time limit; ``None`` where there is no answer, or where that was in another

@@ -34,7 +34,7 @@ Ask = Callable[[Fraction], Bounds]
 
 
 @dataclass(frozen=True, slots=True)
-class Margin:
+class NoiseMargin:
     """How much noise an answer stands.
 
     Attributes
@@ -84,7 +84,7 @@ class Margin:
         }
 
 
-def margin_of(problem: Problem, point: Point, noise: Robust, solver: str, limits: Limits) -> Margin:
+def margin_of(problem: Problem, point: Point, noise: Robust, solver: str, limits: Limits) -> NoiseMargin:
     """Return how much of a noise a point of the goal stands; ``problem`` is that of the row, without the noise."""
     whole, space = noise.radii(problem.space), problem.space
 
@@ -107,7 +107,7 @@ def margin_of(problem: Problem, point: Point, noise: Robust, solver: str, limits
     )
     proved, undone, row, reason = _bisected(ask, share_of, everything)
     share = _written_down(proved)
-    return Margin(
+    return NoiseMargin(
         share=share,
         undone_at=None if undone is None else float_up(undone),
         undone_by=None if row is None else space.values_of(row),

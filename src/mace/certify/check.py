@@ -9,10 +9,10 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from mace.certify import reasons
 from mace.certify.certificate import Certificate
 from mace.certify.effects import checker as actions
 from mace.certify.proofs import check_lane
+from mace.certify.reasons import check_all_reasons, check_reason
 from mace.certify.robust import checker as robust
 from mace.certify.statement import Statement
 from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict, silent
@@ -109,9 +109,9 @@ def _checked(
             check = check_lane if sturdy is None else partial(robust.check, sturdy)
             _check_claim(rest, certificate.claim, _check_counterfactual)
             if "reason" in certificate.claim:
-                reasons.check_reason(problem, statement, certificate.claim, _check_counterfactual)
+                check_reason(problem, statement, certificate.claim, _check_counterfactual)
             if "reasons" in certificate.claim:
-                reasons.check_all(problem, statement, certificate.claim, _check_counterfactual)
+                check_all_reasons(problem, statement, certificate.claim, _check_counterfactual)
             if sturdy is not None:
                 _check_noise(rest, sturdy, certificate)
             _check_proof(rest, certificate, progress, check)

@@ -44,7 +44,7 @@ def check_reason(problem: Problem, statement: Statement, claim: dict[str, Any], 
             )
 
 
-def check_all(problem: Problem, statement: Statement, claim: dict[str, Any], check_row: CheckRow) -> None:
+def check_all_reasons(problem: Problem, statement: Statement, claim: dict[str, Any], check_row: CheckRow) -> None:
     """Be convinced that every reason holds one of the listed sets, none of which holds another.
 
     A reason has a feature of everything that a row of the target changes. The sets are all smallest ones that have so of the listed rows.
