@@ -57,8 +57,12 @@ COUNTERFACTUAL = record(
         "calls": said({"type": "integer", "minimum": 0}, "questions that the lane asked"),
         "score": said({"type": ["number", "null"]}, "what the model reports of this row; from version 2"),
         "actions": said(TEXTS, "with causes: what is acted upon"),
+        "held_by": said(
+            {"type": "array", "items": {"type": ["string", "integer"]}},
+            "of a set of models: those in which the row reaches the target",
+        ),
     },
-    optional=("score", "actions"),
+    optional=("score", "actions", "held_by"),
 )
 
 EXPLANATION = record(

@@ -165,12 +165,14 @@ def test_the_top_level_has_at_most_ten_modules() -> None:
 def test_exported_names_are_exactly_those_meant() -> None:
     meant = {
         "__version__",
+        "agree",
         "any_of",
         "at_least",
         "at_most",
         "at_most_change",
         "becomes",
         "between",
+        "bootstrap",
         "categorical",
         "Causal",
         "Certificate",

@@ -59,7 +59,9 @@ if TYPE_CHECKING:
         UnsupportedModel,
     )
     from mace.explainer import Explainer
+    from mace.models.bootstrap import bootstrap
     from mace.models.files.load import load_model
+    from mace.models.sets import agree
     from mace.models.wrapped import wrap
     from mace.problem import Status
     from mace.solvers.ready import warm_up
@@ -110,7 +112,9 @@ _HOMES = {
     "mace.explainer": ("Explainer",),
     "mace.answer.counterfactual": ("Counterfactual",),
     "mace.answer.explanation": ("Explanation",),
+    "mace.models.bootstrap": ("bootstrap",),
     "mace.models.files.load": ("load_model",),
+    "mace.models.sets": ("agree",),
     "mace.models.wrapped": ("wrap",),
     "mace.constraints.near_data": ("near_data",),
     "mace.constraints.robust": ("robust",),
@@ -170,12 +174,14 @@ __all__ = [
     "UnsupportedModel",
     "Verdict",
     "__version__",
+    "agree",
     "any_of",
     "at_least",
     "at_most",
     "at_most_change",
     "becomes",
     "between",
+    "bootstrap",
     "categorical",
     "changes",
     "changes_at_most",

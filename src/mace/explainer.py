@@ -37,7 +37,7 @@ from mace.constraints.differ import Differ
 from mace.constraints.robust import Robust, robust
 from mace.distances import as_distance
 from mace.errors import InvalidOption, InvalidRow, InvalidSpace, UnsupportedModel, cut, did_you_mean
-from mace.forms import TreeEnsemble
+from mace.forms import TreeEnsemble, negated
 from mace.models import Reading
 from mace.models.live import Block, LiveModel
 from mace.models.reading import FurtherFeatures
@@ -779,8 +779,15 @@ class Explainer:
         own, _ = self._at(answer.values)
         if own is not self:
             return own.region(answer, names, time_limit=time_limit, solver=solver)
-        question = Question(self.space, distance="linf", time_limit=time_limit, solver=solver)
+        question = Question(
+            self.space, answer.prediction, "linf", time_limit=time_limit, solver=solver, classes=self.classes
+        )
         problem, _ = self._problem(answer.values, question)
+        if not problem.goal.accepts(problem.ask([problem.factual])[0]):
+            raise InvalidOption(
+                f"region: too few models of the set predict {answer.prediction!r} for the answer itself."
+            )
+        problem = replace(problem, goal=negated(problem.goal))
         lane = choose(solver, problem)
         limits = question.limits(started + lane.preparing)
         return widened(problem, names, NearestRows(solver, problem, lane), limits)

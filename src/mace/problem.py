@@ -13,8 +13,10 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from mace.clock import OutOfTime, until
 from mace.constraints import Condition
+from mace.constraints.condition import GuardCondition
 from mace.distances import Metric, distance_up, point_values
 from mace.forms import Box, Form, Goal
+from mace.language import syntax
 from mace.models.reading import Ask
 from mace.space import Categorical, Feature, FeatureSpace, Integer, Ordinal, Point, Real
 
@@ -99,9 +101,19 @@ class Problem:
         said = self.ask(points) if points else []
         return [point for point, outcome in zip(points, said, strict=True) if self.goal.accepts(outcome)]
 
+    @property
+    def guards(self) -> list[syntax.Guard]:
+        """The guards that must all hold: those of the conditions that are guards, one by one."""
+        own = [condition.guard for condition in self.conditions if isinstance(condition, GuardCondition)]
+        return [part for guard in own for part in syntax.conjuncts(guard)]
+
+    def accepts(self, point: Point) -> bool:
+        """Return whether the real model, asked about this row alone, puts it in the goal."""
+        return self.goal.accepts(self.ask([point])[0])
+
     def is_reached(self, point: Point) -> bool:
         """Ask the real model about this row alone; a point whose outcome is not fixed does not count."""
-        return self.goal.accepts(self.ask([point])[0]) and self.form.is_settled(point, self.goal)
+        return self.accepts(point) and self.form.is_settled(point, self.goal)
 
     def is_valid(self, point: Point) -> bool:
         """Return whether a point is plausible and the real model puts it in the goal; slow conditions come last."""

@@ -10,6 +10,7 @@ from fractions import Fraction
 from mace.errors import InvalidTarget
 from mace.exact import UNIT
 from mace.forms import (
+    Alternatives,
     Composite,
     FunctionForm,
     Goal,
@@ -20,11 +21,18 @@ from mace.forms import (
     Outcomes,
     TreeEnsemble,
     UnreadForm,
+    divisor,
+    is_unread,
 )
+from mace.forms.sets import Agreement, agreement, packed, plurality, ways
 from mace.models.reading import Ask, Reading
+from mace.models.sets import how_many
 from mace.slips import about_target
 from mace.space import Point
 from mace.space.features import plain_scalar
+
+MOST_WAYS = 2000
+"""In so many ways the models of a set may reach a target: each is a search of its own."""
 
 MOST_CALLS = 5
 """Of how many labels an error writes the call that is meant."""
@@ -228,6 +236,8 @@ def goal_of(target: object, reading: Reading, current: Fraction) -> tuple[Goal, 
     InvalidTarget
         A label is unknown, or the model reports no such number.
     """
+    if reading.members:
+        return _agreed(target, reading, current)
     if target is None:
         return _any_other(reading, current), reading.ask
     if isinstance(reading.form, ObliqueTrees):
@@ -246,9 +256,11 @@ def goal_of(target: object, reading: Reading, current: Fraction) -> tuple[Goal, 
 def reached(target: object, reading: Reading, factual: Point, current: Fraction) -> str:
     """Return what the model says of a row that is at its target already, in the words of the target; empty where it is not."""
     goal, ask = goal_of(target, reading, current)
-    if target is None:
+    if target is None and not reading.members:
         return ""
     outcome = current if ask is reading.ask else ask([factual])[0]
+    if isinstance(goal, Agreement) and goal.accepts(outcome):
+        return _held(goal, reading, outcome)
     return _shown(target, goal, reading, current, outcome) if goal.accepts(outcome) else ""
 
 
@@ -265,6 +277,42 @@ def _shown(target: object, goal: Goal, reading: Reading, current: Fraction, outc
         if isinstance(goal, Lead)
         else f"{label} with probability {float(outcome):.6g}"
     )
+
+
+def _agreed(target: object, reading: Reading, current: Fraction) -> tuple[Goal, Ask]:
+    """Return that at least so many models of a set reach the target, and how to ask them.
+
+    Without a target, that they predict another label than most of them do of the row itself.
+    """
+    row = plurality(reading.said(current)) if target is None else None
+    each = [
+        goal_of(target, member, own) if row is None else (_any_other(member, row), member.ask)
+        for member, own in zip(reading.members, reading.said(current), strict=True)
+    ]
+    goals, asks = tuple(goal for goal, _ in each), [ask for _, ask in each]
+    if is_unread(reading.form):
+        stated: Alternatives = ()
+    elif ways(reading.form, goals, reading.at_least) > MOST_WAYS:
+        raise InvalidTarget(
+            f"{reading.family} reach this target in more than {MOST_WAYS:,} ways. Ask for one label, or of all models."
+        )
+    else:
+        stated = agreement(reading.form, goals, reading.at_least)
+    slack = max(goal.slack for goal in goals)
+    if all(ask is member.ask for ask, member in zip(asks, reading.members, strict=True)):
+        return Agreement(goals, reading.at_least, reading.base, stated, slack), reading.ask
+
+    def ask_whether(points: Sequence[Point]) -> list[Fraction]:
+        said = [[Fraction(goal.accepts(outcome)) for outcome in ask(points)] for goal, ask in each]
+        return [packed(own, 2) for own in zip(*said, strict=True)]
+
+    return Agreement((Outcomes(frozenset([Fraction(1)])),) * len(each), reading.at_least, 2, stated, slack), ask_whether
+
+
+def _held(goal: Agreement, reading: Reading, outcome: Fraction) -> str:
+    """Return which models of a set have a row at the target already, in words."""
+    held = goal.holders(outcome)
+    return f"so by {how_many(len(held), len(reading.members))} models"
 
 
 def _any_other(reading: Reading, current: Fraction) -> Goal:
@@ -321,7 +369,7 @@ def _interval(target: Between, reading: Reading) -> tuple[Goal, Ask]:
             f"{reading.family} reports no number that a bound can be put on here. Ask for a label, or None for any other outcome."
         )
     if form.is_regressor:
-        scale = Fraction(len(form.roots)) if isinstance(form, TreeEnsemble) and form.link == "mean" else Fraction(1)
+        scale = Fraction(divisor(form))
         return Interval(
             low, high, 0, _times(low, scale), _times(high, scale), slack=_division_slack(form, high, low)
         ), reading.ask

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mace.errors import InvalidOption
-from mace.forms import Composite, Interval, Network, ObliqueTrees, Outcomes, TreeEnsemble, clearance
+from mace.forms import Composite, Interval, Network, ObliqueTrees, Outcomes, TreeEnsemble, clearance, divisor
 from mace.forms.form import box_at
 from mace.models import Reading, read
 from mace.space import FeatureSpace, Integer, Point, Real, Value
@@ -87,10 +87,17 @@ def check_model(
     """
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise InvalidOption(f"count={count!r}; it must be a whole number of at least 1.")
-    reading = read(model, space)
+    reading, given = read(model, space), [space.point(row) for row in _each(rows)]
+    each = [_checked(one, space, given, count, seed) for one in reading.members or [reading]]
+    sums = [sum(numbers) for numbers in zip(*((one.rows, one.decided, one.thresholds) for one in each), strict=True)]
+    return Conformance(reading.family, *sums)
+
+
+def _checked(reading: Reading, space: FeatureSpace, given: Sequence[Point], count: int, seed: int) -> Conformance:
+    """Compare one model with its form."""
     form = reading.form
     rng = np.random.default_rng(seed)
-    points = [space.point(row) for row in _each(rows)]
+    points = list(given)
     points += [_random(space, rng, corner=False) for _ in range(count)]
     points += [_random(space, rng, corner=True) for _ in range(count // 3)]
     if isinstance(form, TreeEnsemble):
@@ -132,7 +139,7 @@ def _agrees(
     form = form.trees if isinstance(form, ObliqueTrees) else form
     row = form.space.values_of(point)
     if form.is_regressor:
-        scale = len(form.roots) if isinstance(form, TreeEnsemble) and form.link == "mean" else 1
+        scale = divisor(form)
         slack = _rounding(form, point) + 4 * form.unit * abs(scores[0])
         assert abs(scores[0] - outcome * scale) <= slack, (
             f"{reading.family} predicts {float(outcome)!r} for {row}, the form {float(scores[0] / scale)!r}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -294,11 +295,28 @@ def test_a_model_that_fails_on_a_block_is_asked_row_by_row() -> None:
 
 def test_slow_rows_are_given_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "SECONDS_A_BLOCK", 0.0)
+    monkeypatch.setattr(worker, "TIMES_AS_LONG", 0)
     explainer = CASES["forest"][0]()
     seen: list[int] = []
     with counted(explainer) as asked:
         explainer.explain_many(PEOPLE.head(6), round_to=None, on_progress=lambda _: seen.append(len(asked)))
     assert seen == sorted(set(seen)), "the model confirms each answer before the next row is answered"
+
+
+def test_a_slow_model_is_asked_about_more_people_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "SECONDS_A_BLOCK", 0.0)
+    explainer = CASES["forest"][0]()
+    live = explainer._live
+    before, calls = live._asked, []
+
+    def ask(points: Any) -> Any:
+        calls.append(len(points))
+        time.sleep(0.1)
+        return before.ask(points)
+
+    live._asked = replace(before, ask=ask)
+    explainer.explain_many(PEOPLE.head(16), round_to=None)
+    assert max(calls[2:]) > 1, "the second block waits for as long as twenty calls of the model, not for each row"
 
 
 def test_nothing_is_foreseen_where_a_number_is_predicted_or_nothing_is_known() -> None:

@@ -20,7 +20,7 @@ from tampering import outcome_of, parts_of
 
 import mace
 from mace.certify.arrays import pack
-from mace.certify.certificate import DEEPEST_CERTIFICATE, Certificate, fraction_text, read_fraction
+from mace.certify.certificate import DEEPEST_CERTIFICATE, Certificate
 from mace.certify.statement import Statement
 from mace.models import read
 from mace.models.fingerprint import fingerprint
@@ -176,14 +176,6 @@ def test_a_certificate_about_narrow_floats_is_read_back(tmp_path: Path) -> None:
     assert made is not None
     made.save(tmp_path / "made.json")
     assert mace.verify(mace.Certificate.load(tmp_path / "made.json"), model).valid
-
-
-def test_fractions_are_text() -> None:
-    value = Fraction(-7, 3**200)
-    assert read_fraction(fraction_text(value), "here") == value
-    for odd in ("1/0", "one", "1" * 5000, 7, None, "1/2/3"):
-        with pytest.raises(mace.InvalidCertificate, match="here"):
-            read_fraction(odd, "here")
 
 
 def test_nesting_has_a_limit(certificate: Certificate) -> None:

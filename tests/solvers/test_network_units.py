@@ -238,6 +238,22 @@ def test_the_deadline_is_honoured_with_bounds_that_hold() -> None:
     assert [bounds[0] for bounds in told] == sorted(bounds[0] for bounds in told)
 
 
+def test_an_ascent_takes_as_many_steps_as_there_is_time_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = next(found for seed in range(20) if (found := node(seed, 0.5)) is not None)
+    _, _, search, box = made
+    taken: list[int] = []
+    ascend = dual.ascend
+    monkeypatch.setattr(dual, "ascend", lambda steps, *given: taken.append(steps) or ascend(steps, *given))
+    search._ascend(60, 0.1, box)
+    search.limits = Limits.of(60)
+    search._slowest_step = 0.0
+    search._ascend(60, 0.1, box)
+    search._slowest_step = 10.0
+    search._ascend(60, 0.1, box)
+    assert taken[:2] == [60, 1], "without a limit all at once; with one, the first step is timed"
+    assert taken[-1] <= 6
+
+
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     model, space, X = breast((30, 30))
     monkeypatch.setattr("mace.solvers.network.units.search.MOST_MEMORY", 2**16)

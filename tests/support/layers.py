@@ -42,7 +42,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("ready",),
     ),
     "certify": (
-        ("trusted", "verdict", "proofs", "arrays", "certificate", "entries", "statement", "enumerate"),
+        ("trusted", "verdict", "reached", "proofs", "arrays", "certificate", "entries", "statement", "enumerate"),
         ("reasons",),
         ("trees", "network", "smt"),
         ("boxes",),

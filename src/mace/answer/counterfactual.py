@@ -108,6 +108,8 @@ class Counterfactual:
         The answer with its proof, for :func:`~mace.verify`; only with ``certify=True``.
     actions : tuple of str, optional
         With causes: the features that are acted upon; the other changes are effects of these.
+    held_by : tuple of str or int, optional
+        Of a set of models: those in which the row reaches the target, by their names or places; see :func:`~mace.agree`.
     """
 
     values: dict[str, Scalar]
@@ -124,6 +126,7 @@ class Counterfactual:
     _widen: Callable[..., RecourseRegion] | None = field(default=None, repr=False, compare=False)
     _scores: AnswerScores | None = field(default=None, repr=False, compare=False)
     _place: int = field(default=0, repr=False, compare=False)
+    held_by: tuple[Scalar, ...] | None = None
 
     @property
     def score(self) -> float | None:
@@ -208,7 +211,8 @@ class Counterfactual:
         scored = "" if self._scores is None else self._scores.text(self._place)
         predicted = f"predicted {show_value(self.prediction)}" + (f": {scored}\n" if scored else "; ")
         proved = "not proved nearest" if self.solver == "search" else f"proved at least {self.lower:.6g}"
-        return f"{predicted}distance {self.distance:.6g}, {proved} ({self.status})"
+        held = "" if self.held_by is None else f"; held by {', '.join(map(str, self.held_by))}"
+        return f"{predicted}distance {self.distance:.6g}, {proved} ({self.status}){held}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counterfactual as plain data for JSON; a missing value is ``None``."""
@@ -224,6 +228,7 @@ class Counterfactual:
             "calls": self.calls,
             "score": self.score,
             **({} if self.actions is None else {"actions": list(self.actions)}),
+            **({} if self.held_by is None else {"held_by": list(self.held_by)}),
         }
 
     @classmethod
@@ -243,6 +248,7 @@ class Counterfactual:
             seconds=get("seconds", float),
             calls=get("calls", int),
             actions=None if actions is None else tuple(map(str, actions)),
+            held_by=None if data.get("held_by") is None else tuple(map(scalar, get("held_by", list))),
         )
 
 

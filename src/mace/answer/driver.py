@@ -25,10 +25,12 @@ from mace.certify.statement import Statement, row_of
 from mace.constraints import Condition, Constraint
 from mace.constraints.mentions import held
 from mace.exact import float_down, float_up
+from mace.forms import Goal
+from mace.forms.sets import Agreement
 from mace.models import Reading
 from mace.problem import LATE, Bounds, Limits, Problem, Status
 from mace.solvers import Lane
-from mace.space import Point
+from mace.space import Point, Scalar
 
 MOST_SECONDS_FOR_A_CONFLICT = 10.0
 """How long to look, where no counterfactual exists, for the constraints that are to blame."""
@@ -266,6 +268,7 @@ class Driver:
             calls=found.bounds.calls,
             weights=weights_of(problem.space, problem.metric, problem.factual, point),
             _widen=self.widen,
+            held_by=holders(self.reading, problem.goal, outcome),
         )
         return replace(made, actions=found.actions([change.feature for change in made.changes]))
 
@@ -291,6 +294,13 @@ class Driver:
         return conflict, f"no counterfactual fulfils all of: {named}" + (
             "" if is_smallest else " (perhaps fewer would do)"
         )
+
+
+def holders(reading: Reading, goal: Goal, outcome: Fraction) -> tuple[Scalar, ...] | None:
+    """Return the names of the models of a set that reach the goal; ``None`` of one model."""
+    if not isinstance(goal, Agreement):
+        return None
+    return tuple(reading.names[k] for k in goal.holders(outcome))
 
 
 def _overall(found: list[Counterfactual], exhausted: bool, count: int) -> Status:

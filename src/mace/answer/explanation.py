@@ -191,6 +191,11 @@ class Explanation(Sequence[Counterfactual]):
         reason = "; ".join(filter(None, [self.reason, said]))
         return replace(self, counterfactuals=each, reason=reason, outside=said, _unrounded=later)
 
+    @property
+    def held_by(self) -> tuple[Scalar, ...]:
+        """Of a set of models: those in which the nearest answer reaches the target; empty of one model, and without an answer."""
+        return (self.counterfactuals[0].held_by or ()) if self.counterfactuals else ()
+
     def __len__(self) -> int:
         return len(self.counterfactuals)
 

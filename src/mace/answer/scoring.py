@@ -12,6 +12,7 @@ from mace.errors import MaceError
 from mace.forms import ObliqueTrees
 from mace.models import Reading
 from mace.models.reading import Rate
+from mace.models.sets import how_many
 from mace.space import FeatureSpace, Point
 from mace.targets import AnyOf, Between
 
@@ -41,6 +42,8 @@ class Measure:
         The label that is asked for is scored; of two labels the other one; where several would do, the row's own, which must be left.
         """
         threshold = _ends(target) if isinstance(target, Between) else None
+        if reading.members:
+            return _of_set(target, reading, prediction)
         if reading.classes is None:
             is_number = reading.is_regressor or isinstance(target, Between)
             return cls("prediction", threshold, None) if is_number else None
@@ -52,6 +55,35 @@ class Measure:
             threshold = _decides(target, reading, code)
         label = reading.classes[code]
         return cls(f"P({label})" if reading.rate else f"score of {label}", threshold, _rounded(rate, code))
+
+
+def _of_set(target: object, reading: Reading, prediction: object) -> Measure | None:
+    """Return what to score for a set of models: of the numbers that they give, the one that decides whether enough reach the target."""
+    each = [Measure.to_reach(target, member, prediction) for member in reading.members]
+    measures = [measure for measure in each if measure is not None]
+    if len(measures) < len(each):
+        return None
+    asks = [
+        _number(member) if measure.ask is None else measure.ask
+        for member, measure in zip(reading.members, measures, strict=True)
+    ]
+    is_least = isinstance(target, Between) and target.low is None
+    place = reading.at_least - 1 if is_least else -reading.at_least
+
+    def ask(points: Sequence[Point]) -> list[float]:
+        said = zip(*(one(points) for one in asks), strict=True)
+        return [sorted(numbers)[place] for numbers in said]
+
+    first, thresholds = measures[0], {measure.threshold for measure in measures}
+    names = {measure.of for measure in measures}
+    if len(names) > 1:
+        return None
+    of = f"{first.of} of {how_many(reading.at_least, len(measures))} models"
+    return Measure(of, thresholds.pop() if len(thresholds) == 1 else None, ask)
+
+
+def _number(reading: Reading) -> Callable[[Sequence[Point]], list[float]]:
+    return lambda points: [float(f"{float(found):.{SCORE_DIGITS}g}") for found in reading.ask(points)]
 
 
 def _rounded(rate: Rate, code: int) -> Callable[[Sequence[Point]], list[float]]:

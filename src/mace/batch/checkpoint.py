@@ -49,7 +49,7 @@ class Checkpoint:
         self.path = Path(path)
         self._starts = array("q")
         head = {"kind": KIND, "version": VERSION, "question": digest(question)}
-        # Answers that were given all the time they took do for any limit.
+        # Answers that were made without a time limit are good under any.
         self._unlimited = digest({**question, "time_limit": None})
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, OWNER_ONLY)

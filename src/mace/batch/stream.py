@@ -24,7 +24,7 @@ from mace.batch.workers import Workers
 from mace.errors import InvalidOption, MaceError
 from mace.problem import INTERRUPTED, Status
 from mace.slips import check_options
-from mace.space import FeatureSpace, Integer, Point, Real
+from mace.space import Point
 
 ROWS_READ_AHEAD = 1024
 """Rows that are read before any is answered."""
@@ -98,7 +98,7 @@ class Stream:
         total = size_of(data) if total is None else total
         known = [point for point in rows.read()[1] if not isinstance(point, MaceError)]
         inside = (point for point in known if not isinstance(point, OutsideRow))
-        sample = next(inside, _corner(self.explainer.space))
+        sample = next(inside, self.explainer.space.some_point())
         if known:
             self.explainer._check(sample, self.question)
         with ExitStack() as stack:
@@ -264,11 +264,6 @@ def _processes(n_jobs: int | None) -> int:
     from joblib import effective_n_jobs
 
     return int(effective_n_jobs(n_jobs))
-
-
-def _corner(space: FeatureSpace) -> Point:
-    """Return some point of a space."""
-    return tuple(feature.low if isinstance(feature, Real | Integer) else 0 for feature in space.values())
 
 
 def collected(answers: Iterable[Explanation]) -> tuple[list[Explanation], bool]:

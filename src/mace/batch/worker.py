@@ -27,8 +27,8 @@ from mace.space import FeatureSpace, Scalar
 FIRST_PEOPLE, MOST_PEOPLE = 16, 1024
 """Rows that the model is asked about in one call: few at first, so that the first answers come soon."""
 
-SECONDS_A_BLOCK = 0.5
-"""After so many seconds the answers in hand are confirmed by the model, and given."""
+SECONDS_A_BLOCK, TIMES_AS_LONG = 0.5, 20
+"""After so many seconds the answers in hand are confirmed by the model, and given; or after so many times as long as that took last."""
 
 TOO_LATE = "the time limit of the whole batch was reached before"
 
@@ -91,7 +91,7 @@ def answers(
     ``interrupts`` holds the signals that came meanwhile: the answers so far are given then, and KeyboardInterrupt is raised. Soon after
     the moment ``stop`` of ``time.monotonic`` no further row is answered.
     """
-    start = 0
+    start, seconds = 0, SECONDS_A_BLOCK
     while start < len(part):
         waiting = deque(part[start : start + size])
         start, size = start + size, min(4 * size, MOST_PEOPLE)
@@ -101,8 +101,10 @@ def answers(
             yield from (answer(explainer, question, number, point, until) for number, point in waiting)
             continue
         while waiting:
-            made, is_interrupted = _some(explainer, question, waiting, until, block, interrupts)
+            made, is_interrupted, asking = _some(explainer, question, waiting, until, block, interrupts, seconds)
+            begun = time.monotonic()
             scores = explainer._scored([each.explanation for each in made], question)
+            seconds = max(SECONDS_A_BLOCK, TIMES_AS_LONG * (time.monotonic() - begun + asking))
             yield from (replace(each, explanation=scored) for each, scored in zip(made, scores, strict=True))
             if is_interrupted:
                 raise KeyboardInterrupt
@@ -117,13 +119,16 @@ def _some(
     until: float,
     block: Block,
     interrupts: Collection[int],
-) -> tuple[list[Answered], bool]:
-    """Answer rows that wait for some time, and have the model confirm what was foreseen of it; return whether an interrupt came.
+    seconds: float,
+) -> tuple[list[Answered], bool, float]:
+    """Answer rows that wait for some seconds, and have the model confirm what was foreseen of it.
+
+    Returned are the answers, whether an interrupt came, and how long the model took.
 
     Where the model says something else, the row is asked about once more, with the model asked at every step.
     """
     made: list[tuple[Answered, BatchRow, Expected]] = []
-    is_interrupted, stop = False, time.monotonic() + SECONDS_A_BLOCK
+    is_interrupted, stop = False, time.monotonic() + seconds
     try:
         with block:
             while waiting and not is_interrupted and (not made or time.monotonic() < stop):
@@ -134,15 +139,17 @@ def _some(
                 is_interrupted = bool(interrupts) or INTERRUPTED in answered.explanation.reason
     except KeyboardInterrupt:
         is_interrupted = True
+    begun = time.monotonic()
     try:
         confirmed = block.are_confirmed([expected for *_, expected in made])
     except MaceError:
         confirmed = [False] * len(made)
+    asking = time.monotonic() - begun
     kept = [
         answered if is_so else None if is_interrupted else answer(explainer, question, answered.number, point, until)
         for (answered, point, _), is_so in zip(made, confirmed, strict=True)
     ]
-    return [each for each in kept if each is not None], is_interrupted
+    return [each for each in kept if each is not None], is_interrupted, asking
 
 
 def one_thread() -> Any:

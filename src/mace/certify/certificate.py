@@ -7,7 +7,6 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -27,9 +26,6 @@ LARGEST_CERTIFICATE = 2**28
 
 DEEPEST_CERTIFICATE = 12
 """Objects and lists inside each other."""
-
-MOST_FRACTION = 4_000
-"""Characters of a fraction in text."""
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown")
 CLAIM_KEYS = {"status", "lower", "upper", "counterfactual"}
@@ -140,22 +136,6 @@ class Certificate:
             {"version": self.version, "statement": self.statement, "claim": self.claim, "evidence": self.evidence}
         )
         yield "\n"
-
-
-def fraction_text(value: Fraction) -> str:
-    """Return a fraction as text, ``"p/q"``."""
-    return f"{value.numerator}/{value.denominator}"
-
-
-def read_fraction(value: object, place: str) -> Fraction:
-    """Return the fraction of a text ``"p/q"``; anything else is an :class:`InvalidCertificate`."""
-    if isinstance(value, str) and len(value) <= MOST_FRACTION:
-        top, _, bottom = value.partition("/")
-        try:
-            return Fraction(int(top), int(bottom or "1"))
-        except (ValueError, ZeroDivisionError):
-            pass
-    raise InvalidCertificate(f"{place}: {value!r:.60} is not a fraction; it is written as text, 'p/q'.")
 
 
 def expect(value: object, kind: type | tuple[type, ...], place: str) -> Any:

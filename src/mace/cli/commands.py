@@ -16,6 +16,7 @@ from mace.cli.options import (
     MOST_SECONDS_A_ROW,
     Answers,
     Asked,
+    AtLeast,
     Data,
     IdOfRow,
     Jobs,
@@ -26,6 +27,7 @@ from mace.cli.options import (
     asks,
     check_folder,
     listed,
+    model_files,
 )
 from mace.errors import InvalidOption
 
@@ -351,7 +353,10 @@ def reproduce(
 @app.command()
 def verify(
     certificate: Annotated[Path, typer.Argument(help="The certificate, as `mace explain --certificate` wrote it.")],
-    model: Annotated[Path, typer.Option(help="The model file that the certificate is about.")],
+    model: Annotated[
+        Path,
+        typer.Option(help="The model file that the certificate is about; several are comma-separated, in their order."),
+    ],
     forest: Annotated[
         list[Path] | None,
         typer.Option(
@@ -359,6 +364,7 @@ def verify(
             help="The file of an isolation forest that a constraint `typical` is about; may be given again.",
         ),
     ] = None,
+    at_least: AtLeast = None,
     trust: Trust = False,
 ) -> int:
     """Check a certificate.
@@ -367,13 +373,16 @@ def verify(
     """
     from mace.certify import Certificate
     from mace.certify import verify as check
+    from mace.cli.files import read_models
     from mace.cli.waiting import progress_bar
     from mace.models.files.load import load_model
 
     read = Certificate.load(certificate)
     forests = [load_model(path, trust=trust) for path in forest or ()]
     with progress_bar("checking") as progress:
-        verdict = check(read, load_model(model, trust=trust), forests=forests, progress=progress)
+        verdict = check(
+            read, read_models(model_files(model), at_least, trust=trust), forests=forests, progress=progress
+        )
     PlainConsole(soft_wrap=True).print(_claimed(read.claim, verdict))
     return {"valid": ANSWERED, "refuted": PROVED_NO}.get(verdict.outcome, UNDECIDED)
 

@@ -34,6 +34,19 @@ def read_space(path: Path) -> FeatureSpace:
         raise InvalidSpace(f"cannot read {path}: it is not UTF-8 ({error.reason}).") from error
 
 
+def read_models(paths: Sequence[Path], at_least: int | None, *, trust: bool) -> Any:
+    """Return the model of a file, or those of several files as a set, called by their names."""
+    from mace.models.files.load import load_model
+    from mace.models.sets import agree
+
+    loaded = [load_model(path, trust=trust) for path in paths]
+    if len(paths) == 1 and at_least is None:
+        return loaded[0]
+    stems = [path.stem for path in paths]
+    called = stems if len(set(stems)) == len(stems) else list(map(str, paths))
+    return agree(dict(zip(called, loaded, strict=True)), at_least)
+
+
 def read_causes(equations: Sequence[str] | None, path: Path | None) -> Causal | None:
     """Return the equations of the command line, ``effect = expression``, and of the table [causes] of a file; ``None`` without any."""
     loaded = None if path is None else Causal.load(path)

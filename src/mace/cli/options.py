@@ -49,6 +49,10 @@ IdOfRow = Annotated[
 ]
 Jobs = Annotated[int, typer.Option(help="Processes; -1 for one a core.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Unpickle the model: runs whatever code the file holds.")]
+AtLeast = Annotated[
+    int | None,
+    typer.Option(help="Of several models: in how many an answer must reach the target. All where not given."),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,10 @@ class Asked:
 
     model: Annotated[
         Path,
-        typer.Option(help="The model file: .skops, .onnx, a booster's own file, or .joblib and .pkl with --trust."),
+        typer.Option(
+            help="The model file: .skops, .onnx, a booster's own file, or .joblib and .pkl with --trust. Of several, comma-separated, all "
+            "must agree, or so many as --at-least says."
+        ),
     ]
     space: Annotated[Path, typer.Option(help="The feature space, as `mace space` or FeatureSpace.to_json() wrote it.")]
     distance: Annotated[str, typer.Option(help="l0, l1, l2 or linf.", autocompletion=choices("distance"))] = "l1"
@@ -101,6 +108,7 @@ class Asked:
     solver: Annotated[
         str, typer.Option(help="auto, or a name from `mace list solvers`.", autocompletion=choices("solver"))
     ] = "auto"
+    at_least: AtLeast = None
     unread: Annotated[
         str | None,
         typer.Option(
@@ -113,12 +121,11 @@ class Asked:
     def explainer(self, causes: Causal | None = None) -> Explainer:
         """Return the explainer of the model."""
         from mace.cli.console import note
-        from mace.cli.files import read_space
+        from mace.cli.files import read_models, read_space
         from mace.explainer import Explainer
-        from mace.models.files.load import load_model
 
         features = read_space(self.space)
-        model = load_model(self.model, trust=self.trust)
+        model = read_models(model_files(self.model), self.at_least, trust=self.trust)
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always", category=UserWarning)
             explainer = Explainer(model, features, causes, unread=self.unread, outside=self.outside)  # type: ignore[arg-type]
@@ -230,7 +237,8 @@ def asks(command: Callable[..., int]) -> Callable[..., int]:
     @wraps(command)
     def run(**given: Any) -> int:
         for name in _READ:
-            check_file(f"--{name}", given.get(name))
+            for path in model_files(given["model"]) if name == "model" and name in given else [given.get(name)]:
+                check_file(f"--{name}", path)
         made = {key: _SHARED[key](**{name: given.pop(name) for name in names}) for key, names in shared.items()}
         return command(**made, **given)
 
@@ -268,6 +276,11 @@ def check_file(option: str, path: Path | None) -> None:
         raise InvalidOption(f"{option}: {path} is a folder; give a file.")
     beside = sorted(each.name for each in path.parent.iterdir()) if path.parent.is_dir() else []
     raise InvalidOption(f"{option}: there is no file {path}.{did_you_mean(path.name, beside)}")
+
+
+def model_files(path: Path) -> list[Path]:
+    """Return the files that an option names: one, or several, comma-separated."""
+    return [path] if path.exists() else [Path(name.strip()) for name in str(path).split(",")]
 
 
 def check_folder(option: str, path: Path | None) -> None:

@@ -28,7 +28,7 @@ class ChangeBudget(GuardCondition):
     most: Fraction
 
     def whole(self, space: FeatureSpace) -> tuple[tuple[int, ...], int]:
-        """Return the weight of each feature of a space, and the most that they may add up to, as whole numbers: multiplied alike."""
+        """Return the weight of each feature of a space, and the most that they may add up to; one factor makes all of them whole."""
         unit = math.lcm(*(weight.denominator for _, weight in self.weights))
         weights = {name: int(weight * unit) for name, weight in self.weights}
         return tuple(weights.get(name, 0) for name in space), math.floor(self.most * unit)

@@ -10,7 +10,7 @@ from mace.constraints.condition import Constraint
 from mace.constraints.rule import rule
 from mace.disk import read_bytes, said
 from mace.errors import InvalidConstraint
-from mace.space import FeatureSpace, Integer, Point, Real
+from mace.space import FeatureSpace
 
 LARGEST_FILE = 2**24
 
@@ -39,7 +39,7 @@ def load_rules(path: str | Path, space: FeatureSpace | None = None) -> list[tupl
         try:
             constraint = rule(text)
             if space is not None:
-                constraint.bind(space, _some_point(space))
+                constraint.bind(space, space.some_point())
         except InvalidConstraint as error:
             raise InvalidConstraint(f"{path}, {place}: {error}") from error
         made.append((text, constraint))
@@ -73,8 +73,3 @@ def _entries(data: dict[str, Any], path: str | Path) -> list[tuple[str, str]]:
         if not isinstance(text, str):
             raise InvalidConstraint(f"{path}, {place}: a value of type {type(text).__name__} is not a text. {_FORM}")
     return entries
-
-
-def _some_point(space: FeatureSpace) -> Point:
-    """Return a point of the space, to see whether a constraint fits its features."""
-    return tuple(feature.low if isinstance(feature, Real | Integer) else 0 for feature in space.values())

@@ -49,11 +49,6 @@ class View(StrEnum):
     ROWS = "a condition cannot be asked about one row"
 
 
-def conjuncts(guard: syntax.Guard) -> tuple[syntax.Guard, ...]:
-    """Return the guards that must all hold."""
-    return guard.parts if isinstance(guard, syntax.And) else (guard,)
-
-
 def compared_with(guard: syntax.Guard) -> list[Fraction] | None:
     """Return the numbers that a guard compares its feature with; ``None`` where it does more than compare."""
     found: list[Fraction] = []
@@ -77,7 +72,7 @@ def compared_with(guard: syntax.Guard) -> list[Fraction] | None:
 
 def why_not_domains(guard: syntax.Guard) -> str:
     """Return why a guard is not about single features; empty where it is."""
-    for part in conjuncts(guard):
+    for part in syntax.conjuncts(guard):
         if len(syntax.variables(part)) > 1:
             return "a condition joins several features"
         if compared_with(part) is None:
@@ -87,7 +82,7 @@ def why_not_domains(guard: syntax.Guard) -> str:
 
 def why_not_inequalities(guard: syntax.Guard, space: FeatureSpace) -> str:
     """Return why a guard is not made of comparisons of single features and linear inequalities; empty where it is."""
-    for part in conjuncts(guard):
+    for part in syntax.conjuncts(guard):
         names = syntax.variables(part)
         if len(names) <= 1:
             if compared_with(part) is None:

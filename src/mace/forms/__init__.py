@@ -23,7 +23,7 @@ from mace.forms.network import Network
 from mace.forms.oblique import ObliqueTrees
 from mace.forms.parts import Curved, Part, Scored, Voting, Weighted
 from mace.forms.polyline import Polyline
-from mace.forms.trees import TreeEnsemble
+from mace.forms.trees import TreeEnsemble, divisor
 from mace.forms.unread import UnreadForm, is_unread
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "Voting",
     "Weighted",
     "clearance",
+    "divisor",
     "innermost",
     "is_unread",
     "negated",

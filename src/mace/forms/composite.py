@@ -162,13 +162,13 @@ class Composite:
         """Return ``goal`` over the sums of what the models may add, widened by the rounding of the sums over ``box``."""
         parts, outputs = self._sums(box, 1)
         slack = self.rounding(box) + goal.slack
-        return syntax.conjunction([*parts, reaches(outputs, separated(self._alternatives(goal), self._grain), slack)])
+        return syntax.conjunction([*parts, reaches(outputs, separated(self.alternatives(goal), self._grain), slack)])
 
     def certain(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the sums of what the models surely add, narrowed by four times the rounding over ``box``."""
         parts, outputs = self._sums(box, -4)
         slack = -4 * (self.rounding(box) + goal.slack)
-        return syntax.conjunction([*parts, reaches(outputs, separated(self._alternatives(goal), self._grain), slack)])
+        return syntax.conjunction([*parts, reaches(outputs, separated(self.alternatives(goal), self._grain), slack)])
 
     def _sums(self, box: Box, widen: int) -> tuple[list[syntax.Guard], list[syntax.Expression]]:
         """Return guards on what the parts add, and the outputs; a vote may differ by ``widen`` times its model's rounding."""
@@ -181,7 +181,8 @@ class Composite:
                 each.append(term)
         return guards, [syntax.total(each) for each in terms]
 
-    def _alternatives(self, goal: Goal) -> Alternatives:
+    def alternatives(self, goal: Goal) -> Alternatives:
+        """Return a goal as alternatives, of each of which all margins must be reached."""
         return goal.alternatives(self.outputs, ties_last=False)
 
     # ---- evaluation
@@ -220,7 +221,7 @@ class Composite:
         if not all(part.is_sure(point, box) for part in votes):
             return False
         band = self.rounding(box) + goal.slack
-        return abs(clearance(self.exact_scores(point), self._alternatives(goal))) > band or (band == 0)
+        return abs(clearance(self.exact_scores(point), self.alternatives(goal))) > band or (band == 0)
 
 
 def _asked(is_folded: bool) -> Goal:

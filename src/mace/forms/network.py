@@ -165,14 +165,14 @@ class Network:
 
     def possible(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the scores, widened by the rounding over ``box``."""
-        return reaches(self.scores(goal), self._alternatives(goal), self.rounding(box) + goal.slack)
+        return reaches(self.scores(goal), self.alternatives(goal), self.rounding(box) + goal.slack)
 
     def certain(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the scores, narrowed by four times the rounding over ``box``.
 
         Four times, so that a point stays inside when its exact coordinates are rounded to floats.
         """
-        return reaches(self.scores(goal), self._alternatives(goal), -4 * (self.rounding(box) + goal.slack))
+        return reaches(self.scores(goal), self.alternatives(goal), -4 * (self.rounding(box) + goal.slack))
 
     def cell(self, point: Point) -> syntax.Guard | None:
         """Return ``None``: no two points surely share their rounding."""
@@ -184,9 +184,10 @@ class Network:
 
     def is_beyond_rounding(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return whether the exact scores are farther apart than rounding can move them."""
-        return abs(clearance(self.exact_scores(point), self._alternatives(goal))) > self.rounding(box) + goal.slack
+        return abs(clearance(self.exact_scores(point), self.alternatives(goal))) > self.rounding(box) + goal.slack
 
-    def _alternatives(self, goal: Goal) -> Alternatives:
+    def alternatives(self, goal: Goal) -> Alternatives:
+        """Return a goal as alternatives, of each of which all margins must be reached."""
         return goal.alternatives(len(self.biases[-1]), ties_last=self.ties_last)
 
     def definitions(self, goal: Goal) -> syntax.Guard:

@@ -81,7 +81,7 @@ class ObliqueTrees:
 
     def _reaches(self, goal: Goal, room: NDArray[np.float64], slack: Fraction) -> syntax.Guard:
         columns = self.inputs.scores(goal)
-        alternatives = goal.alternatives(self.trees.outputs, ties_last=self.trees.ties_last)
+        alternatives = self.trees.alternatives(goal)
         if slack == 0 and len(self.trees.roots) == 1:
             return self._path(int(self.trees.roots[0]), 0, columns, room, alternatives)
         paths = [self._path(int(root), number, columns, room) for number, root in enumerate(self.trees.roots)]
@@ -176,7 +176,7 @@ class ObliqueTrees:
         if any(distance <= Fraction(float(errors[column])) for column, distance in nearest.items()):
             return False
         band = self.trees.band(goal)
-        alternatives = goal.alternatives(self.trees.outputs, ties_last=self.trees.ties_last)
+        alternatives = self.trees.alternatives(goal)
         return band == 0 or abs(clearance(scores, alternatives)) > band
 
 

@@ -178,11 +178,11 @@ class TreeEnsemble:
 
     def possible(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the sums, widened by their rounding."""
-        return reaches(self.scores(goal), self._alternatives(goal), self.band(goal))
+        return reaches(self.scores(goal), self.alternatives(goal), self.band(goal))
 
     def certain(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the sums, narrowed by their rounding."""
-        return reaches(self.scores(goal), self._alternatives(goal), -self.band(goal))
+        return reaches(self.scores(goal), self.alternatives(goal), -self.band(goal))
 
     def cell(self, point: Point) -> syntax.Guard | None:
         """Return the box of the point's leaves: every point in it takes the same leaves, in the same order."""
@@ -197,9 +197,10 @@ class TreeEnsemble:
     def is_beyond_rounding(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return whether the sums are exact, or too far from the goal's boundary to be confused."""
         band = self.band(goal)
-        return band == 0 or abs(clearance(self.exact_scores(point), self._alternatives(goal))) > band
+        return band == 0 or abs(clearance(self.exact_scores(point), self.alternatives(goal))) > band
 
-    def _alternatives(self, goal: Goal) -> Alternatives:
+    def alternatives(self, goal: Goal) -> Alternatives:
+        """Return a goal as alternatives, of each of which all margins must be reached."""
         return goal.alternatives(self.outputs, ties_last=self.ties_last)
 
     def _needs_difference(self, goal: Goal) -> bool:
@@ -328,6 +329,11 @@ class TreeEnsemble:
         for row, subset in zip(table, self.subsets, strict=True):
             row[: len(subset)] = subset
         return table
+
+
+def divisor(form: object) -> int:
+    """Return what the sums of a form are divided by for the number that it reports: of a mean the number of trees, else 1."""
+    return len(form.roots) if isinstance(form, TreeEnsemble) and form.link == "mean" else 1
 
 
 def _leaf_name(score: str, tree: int) -> str:

@@ -183,14 +183,14 @@ def _defined(
 ) -> tuple[syntax.Guard, frozenset[str]]:
     """Return the condition of ``node``, without the presences already known; and what is known after it."""
     condition = semantics.defined(node)
-    parts = condition.parts if isinstance(condition, syntax.And) else (condition,)
+    parts = syntax.conjuncts(condition)
     new = [part for part in parts if not (_presence(part) & known)]
     return syntax.conjunction(new), known | _present(condition)
 
 
 def _present(guard: syntax.Guard) -> frozenset[str]:
     """Return the inputs that ``guard`` says are not missing."""
-    parts = guard.parts if isinstance(guard, syntax.And) else (guard,)
+    parts = syntax.conjuncts(guard)
     return frozenset(name for part in parts for name in _presence(part))
 
 

@@ -45,7 +45,7 @@ def divides_by_variable(program: syntax.Program) -> bool:
 def _without_repeats(guard: syntax.Guard) -> Iterable[syntax.Guard]:
     """Yield the conjuncts, each presence once; divisors are not compared, for they may be deep."""
     seen: set[syntax.Guard] = set()
-    for part in guard.parts if isinstance(guard, syntax.And) else (guard,):
+    for part in syntax.conjuncts(guard):
         if isinstance(part, syntax.Not):
             if part in seen:
                 continue

@@ -189,6 +189,11 @@ def conjunction(parts: Iterable[Guard]) -> Guard:
     return _junction(And, parts, neutral=TRUE)
 
 
+def conjuncts(guard: Guard) -> tuple[Guard, ...]:
+    """Return the guards that must all hold."""
+    return guard.parts if isinstance(guard, And) else (guard,)
+
+
 def disjunction(parts: Iterable[Guard]) -> Guard:
     """Return the disjunction of ``parts``, flattened, without trivial parts."""
     return _junction(Or, parts, neutral=FALSE)

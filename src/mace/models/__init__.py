@@ -16,6 +16,7 @@ import numpy as np
 from mace.errors import MaceError, UnsupportedModel, in_a_line
 from mace.forms import Form
 from mace.models.reading import Ask, Reading
+from mace.models.sets import is_set, read_set
 from mace.registry import Registry, resolve
 from mace.space import Column, FeatureSpace
 
@@ -187,6 +188,8 @@ def read(model: Any, space: FeatureSpace) -> Reading:
     UnsupportedModel
         It cannot be read exactly; the message says why and what to do.
     """
+    if is_set(model):
+        return read_set(model, space, read)
     if isinstance(model, type):
         raise UnsupportedModel(
             f"{model.__name__} is a class, not a fitted model. Pass an object: {model.__name__}().fit(X, y)."

@@ -9,9 +9,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.forms import Composite, Curved, Form, Network, ObliqueTrees, Scored, TreeEnsemble, Voting, Weighted
+from mace.forms import Composite, Curved, Form, Network, ObliqueTrees, Scored, TreeEnsemble, Voting, Weighted, divisor
 from mace.forms.polyline import sigmoid
 from mace.forms.scoring import column_values
+from mace.forms.sets import base_of, members_of, unpacked
 from mace.space import Point
 
 WITHIN_ROUNDING = 1e-4
@@ -26,6 +27,9 @@ def agrees(form: Form, points: Sequence[Point], outcomes: Sequence[Fraction]) ->
 
     True is a strong hint and no proof. False may be a matter of rounding, at a boundary between two outcomes.
     """
+    if members := members_of(form):
+        said = zip(*(unpacked(outcome, base_of(form), len(members)) for outcome in outcomes), strict=True)
+        return all(agrees(member, points, own) for member, own in zip(members, said, strict=False))
     if isinstance(form, Network | TreeEnsemble):
         return all(map(_fits, [form] * len(points), float_scores(form, points), outcomes))
     if isinstance(form, Composite):
@@ -60,7 +64,7 @@ def float_scores(form: Network | TreeEnsemble, points: Sequence[Point]) -> NDArr
 
 def _fits(form: Network | TreeEnsemble, score: NDArray[np.float64], outcome: Fraction) -> bool:
     if form.is_regressor:
-        number = score[0] / len(form.roots) if isinstance(form, TreeEnsemble) and form.link == "mean" else score[0]
+        number = score[0] / divisor(form)
         return bool(abs(number - outcome) <= WITHIN_ROUNDING * (1 + abs(number)))
     return predicted(form, score) == outcome
 
@@ -95,8 +99,7 @@ def _fits_about(form: Composite, sums: NDArray[np.float64], outcome: Fraction) -
 def _fits_exactly(form: Composite | ObliqueTrees, point: Point, outcome: Fraction) -> bool:
     if not form.is_regressor:
         return form.predicted(point) == outcome
-    trees = form.trees if isinstance(form, ObliqueTrees) else None
-    number = form.exact_scores(point)[0] / (len(trees.roots) if trees is not None and trees.link == "mean" else 1)
+    number = form.exact_scores(point)[0] / divisor(form.trees if isinstance(form, ObliqueTrees) else form)
     return abs(number - outcome) <= WITHIN_ROUNDING * (1 + abs(number))
 
 

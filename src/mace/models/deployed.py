@@ -95,7 +95,7 @@ def bare_columns(family: str, deployed: Deployed, space: FeatureSpace) -> tuple[
             columns += _numeric(family, name, index, FeatureSpace({name: space[name]}))
     if not space.has_dtypes:
         return tuple(columns)
-    kind = handed(rows_of(deployed, columns, [first_point(space)], space))
+    kind = handed(rows_of(deployed, columns, [space.some_point()], space))
     return tuple(replace(column, handed=kind) for column in columns)
 
 
@@ -174,11 +174,6 @@ def _native(name: str, index: int, space: FeatureSpace, known: Sequence[Level] |
 def _kind(level: object) -> tuple[bool, object]:
     plain = plain_scalar(level)
     return isinstance(plain, str), plain
-
-
-def first_point(space: FeatureSpace) -> Point:
-    """Return a row of a space."""
-    return tuple(0 if isinstance(feature, Ordinal | Categorical) else feature.low for feature in space.values())
 
 
 def handed(rows: Matrix) -> str:

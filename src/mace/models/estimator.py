@@ -37,15 +37,20 @@ def class_labels(model: Any) -> tuple[Scalar, ...] | None:
     if classes is None or len(classes) == 0:
         return None
     if isinstance(classes, list) or np.ndim(classes) != 1:
-        raise UnsupportedModel(
-            f"{type(model).__name__} has several outputs; one target at a time can be explained. Fit one model an output."
-        )
+        raise several_outputs(model)
     labels = tuple(plain_scalar(label) for label in classes)
     if len({(isinstance(label, str), label) for label in labels if label == label}) != len(labels):
         raise UnsupportedModel(
             f"{type(model).__name__} has a class twice, or one that is NaN: it is damaged. Fit it again."
         )
     return labels  # type: ignore[return-value]
+
+
+def several_outputs(model: Any) -> UnsupportedModel:
+    """Return the refusal of a model that predicts several things at once."""
+    return UnsupportedModel(
+        f"{type(model).__name__} has several outputs; one target at a time can be explained. Fit one model an output."
+    )
 
 
 def check_width(family: str, width: int, columns: Sequence[Column | str]) -> None:

@@ -20,7 +20,8 @@ ADDED_SINCE_0_1: dict[str, object] = {"dtype": None, "handed": "float64", "furth
 
 def fingerprint(reading: Reading) -> dict[str, str]:
     """Return the SHA-256 of the form (every array with its shape and type, every setting) and of the labels and kind of the model."""
-    decides = (reading.classes, reading.is_regressor, reading.rate is not None)
+    decides: tuple[object, ...] = (reading.classes, reading.is_regressor, reading.rate is not None)
+    decides += (reading.at_least,) if reading.members else ()
     return {"form": form_hash(reading.form), "parameters": _hash(decides)}
 
 

@@ -12,6 +12,7 @@ from mace.exact import float_up
 from mace.forms import Composite, Form, FunctionForm, Network, ObliqueTrees, Outcomes, TreeEnsemble
 from mace.forms.form import box_at
 from mace.forms.scoring import column_values
+from mace.forms.sets import base_of, members_of, packed
 from mace.models.agreement import float_scores, predicted
 from mace.space import Point
 
@@ -29,8 +30,13 @@ def is_row_by_row(form: Form) -> bool:
 def foreseen(form: Form, points: Sequence[Point]) -> list[Fraction | None]:
     """Return the code of the class that the model gives each point in any order of summation; ``None`` where that is not sure.
 
-    It is not sure within the rounding band, and of what is no class: a prediction of a number, what a function returns.
+    It is not sure within the rounding band, and of what is no class: a prediction of a number, what a function returns. Of several
+    models it is the code of all.
     """
+    if members := members_of(form):
+        each = zip(*(foreseen(member, points) for member in members), strict=True)
+        base = base_of(form)
+        return [None if None in said else packed([code for code in said if code is not None], base) for said in each]
     if isinstance(form, TreeEnsemble | Network) and not form.is_regressor:
         if isinstance(form, Network):
             columns = column_values(form.columns, points)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.forms import Composite, Interval, Network, ObliqueTrees, Outcomes, TreeEnsemble
+from mace.forms import Composite, Interval, Network, ObliqueTrees, Outcomes, TreeEnsemble, divisor
 from mace.forms.form import box_at
 from mace.forms.scoring import column_values
 from mace.models.reading import Reading
@@ -61,7 +61,7 @@ def _check_joint(
         elif isinstance(form, Composite):
             fits = abs(form.exact_scores(point)[0] - answer) <= 2 * form.rounding(box)
         else:
-            scale = len(form.trees.roots) if form.trees.link == "mean" else 1
+            scale = divisor(form.trees)
             near = abs(form.exact_scores(point)[0] - answer * scale) <= 2 * _slack(form.trees, point)
             fits = near or not form.is_beyond_rounding(point, Interval(None, None, 0, None, None), box)
         if not fits:
@@ -85,7 +85,7 @@ def _slack(form: Network | TreeEnsemble, point: Point) -> float:
 
 def _fits(form: Network | TreeEnsemble, score: NDArray[np.float64], answer: float, slack: float) -> bool:
     if form.is_regressor:
-        scale = len(form.roots) if isinstance(form, TreeEnsemble) and form.link == "mean" else 1
+        scale = divisor(form)
         return bool(abs(score[0] - answer * scale) <= slack)
     sides = np.array([0.0, score[0]]) if len(score) == 1 else score
     return bool(sides[int(answer)] + slack >= sides.max())

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from mace.errors import InvalidTarget, UnsupportedModel, did_you_mean
 from mace.forms import Form
+from mace.forms.sets import middle, plurality, unpacked
 from mace.space import Point, Scalar
 from mace.space.features import plain_scalar
 
@@ -72,6 +73,14 @@ class Reading:
         Where it reports no probabilities: asks its ``decision_function`` for the score of a class.
     threshold : float, optional
         Where the user chose one: from which probability (score) on the second class is predicted.
+    members : tuple of Reading
+        Of a set of models: each. An outcome is then those of all members, packed (``mace.forms.sets``).
+    names : tuple of str or int
+        What they are called.
+    at_least : int
+        How many of them must reach a target.
+    base : int
+        In which their outcomes are packed.
     """
 
     family: str
@@ -82,9 +91,20 @@ class Reading:
     rate: Rate | None = None
     score: Rate | None = None
     threshold: float | None = None
+    members: tuple[Reading, ...] = ()
+    names: tuple[Scalar, ...] = ()
+    at_least: int = 0
+    base: int = 0
+
+    def said(self, code: Fraction) -> list[Fraction]:
+        """Return the codes of the outcomes of a set's models."""
+        return unpacked(code, self.base, len(self.members))
 
     def label(self, code: Fraction) -> Scalar:
-        """Return the label of an outcome's code."""
+        """Return the label of an outcome's code; of a set the one that most of its models give, or the median of their numbers."""
+        if self.members:
+            said = self.said(code)
+            code = middle(said) if self.classes is None else plurality(said)
         if self.classes is not None:
             return self.classes[int(code)]
         return int(code) if code.denominator == 1 else float(code)

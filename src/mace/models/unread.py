@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from mace.errors import InvalidOption, UnsupportedModel
@@ -13,6 +14,7 @@ from mace.models.deployed import Deployed, array_of, ask_deployed, bare_columns,
 from mace.models.estimator import check_width
 from mace.models.probe import probe_points
 from mace.models.reading import FurtherFeatures, Reading
+from mace.models.sets import is_set, read_set
 from mace.models.wrapped import Endpoint, Wrapped
 from mace.space import FeatureSpace, Point
 
@@ -66,7 +68,9 @@ def read_or_ask(model: Any, space: FeatureSpace, unread: str | None) -> Reading:
 
 
 def _asked(model: Any, space: FeatureSpace) -> Reading:
-    """Return a model that is only asked, after asking it about a few rows."""
+    """Return a model that is only asked, after asking it about a few rows; a set has a member that is."""
+    if is_set(model):
+        return read_set(model, space, partial(read_or_ask, unread="search"))
     family, deployed, rows = _as_asked(model, space)
     ask = ask_deployed(deployed, rows)
     with warnings.catch_warnings():

@@ -14,7 +14,7 @@ import numpy as np
 WATCHED_LIBRARIES = frozenset({"sklearn", "xgboost", "lightgbm", "catboost", "torch", "onnxruntime"})
 """Whose objects are looked into; anything else is a part as a whole."""
 
-OUR_CLASSES = frozenset({"Encoder", "Endpoint", "Wrapped"})
+OUR_CLASSES = frozenset({"Encoder", "Endpoint", "ModelSet", "Wrapped"})
 
 
 class Watch:

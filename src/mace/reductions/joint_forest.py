@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mace.constraints.typical import USUAL, Usual
 from mace.forms import Goal, Margin, Stated, TreeEnsemble
-from mace.models.trees.pack import side_by_side
+from mace.models.trees.pack import own_outputs, side_by_side
 from mace.problem import Problem
 from mace.space import Point
 
@@ -65,7 +65,7 @@ def _with(problem: Problem, condition: Usual) -> Problem:
         said = zip(ask(points), other_ask(points), strict=True)
         return [Fraction(goal.accepts(first) and USUAL.accepts(second)) for first, second in said]
 
-    alternatives = goal.alternatives(form.outputs, ties_last=form.ties_last)
+    alternatives = form.alternatives(goal)
     both = Stated(tuple((*margins, margin) for margins in alternatives), goal.slack, goal)
     return replace(problem, form=_join(form, other), ask=ask_both, goal=both)
 
@@ -83,15 +83,10 @@ def _on_grains(values: Floats) -> Floats:
 
 def beside(each: Sequence[TreeEnsemble], first: TreeEnsemble) -> Joined:
     """Return ensembles beside each other as one, each with outputs of its own; what is no array is as in the first."""
-    outputs = sum(one.outputs for one in each)
-    values, begin = [], 0
-    for one in each:
-        values.append(np.pad(one.value, ((0, 0), (begin, outputs - begin - one.outputs))))
-        begin += one.outputs
     return Joined(
         space=first.space,
         columns=tuple(itertools.chain(*(one.columns for one in each))),
-        **side_by_side(each, values),
+        **side_by_side(each, own_outputs(each)),
         base=np.concatenate([one.base for one in each]),
         fixed_order=all(one.fixed_order for one in each),
         is_blockwise=first.is_blockwise,

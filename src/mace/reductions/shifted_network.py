@@ -59,14 +59,13 @@ def shifted(problem: Problem, moves: Sequence[Moves], room: Fraction = Fraction(
     ]
     wide = tuple((low - more, high + more) for (low, high), more in zip(problem.box(), most, strict=True))
     slack = goal.slack + form.rounding(_clipped(wide, problem)) + _shift_rounding(form, wide)
-    alternatives = goal.alternatives(outputs, ties_last=form.ties_last)
     of_copies = tuple(
         tuple(
             replace(margin.moved(copy * outputs), shift=margin.shift - room)
             for copy, margins in enumerate(taken)
             for margin in margins
         )
-        for taken in itertools.product(alternatives, repeat=len(every))
+        for taken in itertools.product(form.alternatives(goal), repeat=len(every))
     )
     wanted = Stated(of_copies, slack, goal)
     return replace(problem, form=_beside(form, every), ask=ask_all, goal=wanted)
@@ -206,7 +205,7 @@ def coordinate_attack(
     problem: Problem, form: Network, start: Point, ranges: Mapping[int, tuple[float, float]]
 ) -> tuple[Point, float]:
     """Minimise the margin by coordinate descent in a box, a heuristic in floats; return the row and its margin."""
-    alternatives = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
+    alternatives = form.alternatives(problem.goal)
     features = list(problem.space.values())
     best, least = (
         start,
@@ -241,7 +240,7 @@ def coordinate_attack(
 
 def margin_of(problem: Problem, form: Network, point: Point) -> float:
     """Return how far in the goal a point is, in floats."""
-    alternatives = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
+    alternatives = form.alternatives(problem.goal)
     return float(float_clearance(form.float_scores(column_values(form.columns, [point])), alternatives)[0])
 
 

@@ -130,7 +130,7 @@ class Copies:
         noisy = {problem.space.index(name) for name in self.noise.radii}
         self.others = {j: ends for j, ends in (within or {}).items() if j not in noisy}
         self.small = self.form if within is None else narrowed(self.form, within)
-        self.alternatives = problem.goal.alternatives(self.form.outputs, ties_last=self.form.ties_last)
+        self.alternatives = self.form.alternatives(problem.goal)
         self.made: dict[Place, TreeEnsemble] = {}
 
     @cached_property

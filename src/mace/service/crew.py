@@ -48,7 +48,6 @@ class OneWorker:
         self._source, self._warm = source, warm
         self.inbox: asyncio.Queue[tuple[int, str, Any] | None] = asyncio.Queue()
         self.number = 0
-        self.is_ended = False
 
     async def start(self) -> None:
         """Start the process."""
@@ -92,7 +91,6 @@ class OneWorker:
 
     def end(self) -> None:
         """End the process at once."""
-        self.is_ended = True
         if hasattr(self, "process") and self.process.pid is not None:
             self.process.kill()
             threading.Thread(target=self._bury, daemon=True).start()

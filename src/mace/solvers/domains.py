@@ -10,9 +10,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.constraints.condition import GuardCondition
 from mace.constraints.differ import CountDifferent
-from mace.constraints.views import compared_with, conjuncts
+from mace.constraints.views import compared_with
 from mace.distances.change import written_range
 from mace.exact import WHOLE, float_above, float_below, greatest_float, least_float, next_float, rounded_in
 from mace.language import holds, syntax
@@ -48,16 +47,11 @@ class Allowed:
 def allowed_values(problem: Problem) -> list[Allowed]:
     """Return what each feature may be: its domain, and every guard on it alone."""
     parts: dict[str, list[syntax.Guard]] = {name: [] for name in problem.space}
-    for condition in problem.conditions:
-        if isinstance(condition, GuardCondition):
-            for part in conjuncts(condition.guard):
-                if len(names := syntax.variables(part)) == 1 and compared_with(part) is not None:
-                    parts[next(iter(names))].append(part)
-    never = any(
-        isinstance(condition, GuardCondition) and not syntax.variables(part) and not holds(part, {})
-        for condition in problem.conditions
-        for part in (conjuncts(condition.guard) if isinstance(condition, GuardCondition) else ())
-    )
+    guards = problem.guards
+    for part in guards:
+        if len(names := syntax.variables(part)) == 1 and compared_with(part) is not None:
+            parts[next(iter(names))].append(part)
+    never = any(not syntax.variables(part) and not holds(part, {}) for part in guards)
     return [
         Allowed((), False) if never else _allowed(name, feature, own, parts[name])
         for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True)

@@ -104,7 +104,7 @@ def _reached(problem: Problem, points: list[Point]) -> list[bool | None]:
 def _alone(problem: Problem, point: Point) -> bool | None:
     if not problem.form.is_settled(point, problem.goal):
         return None
-    return problem.goal.accepts(problem.ask([point])[0])
+    return problem.accepts(point)
 
 
 def _domains(problem: Problem) -> list[list[Value]]:

@@ -326,6 +326,10 @@ class FeatureSpace(Mapping[str, Feature]):
         cells = self.cells(row)
         return tuple(number_of(name, feature, cells[name]) for name, feature in self.items())
 
+    def some_point(self) -> Point:
+        """Return a point of the space, whichever: for what has to be tried on one."""
+        return tuple(feature.low if isinstance(feature, Real | Integer) else 0 for feature in self.values())
+
     def values_of(self, point: Point) -> dict[str, Scalar]:
         """Return the plain row of a point."""
         return {name: _scalar(feature, value) for (name, feature), value in zip(self.items(), point, strict=True)}

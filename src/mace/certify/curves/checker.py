@@ -76,7 +76,7 @@ def _asked_alone(problem: Problem) -> Callable[[Sequence[Point]], list[Fraction]
 
 
 def _may_count(problem: Problem, point: Point) -> bool:
-    return problem.goal.accepts(problem.ask([point])[0]) or not problem.form.is_settled(point, problem.goal)
+    return problem.accepts(point) or not problem.form.is_settled(point, problem.goal)
 
 
 def _excluded(problem: Problem, rows: object) -> list[CountDifferent]:
@@ -98,7 +98,7 @@ def _excluded(problem: Problem, rows: object) -> list[CountDifferent]:
 
 def _stated(problem: Problem, form: Composite, box: Box) -> tuple[Alternatives, tuple[int, ...]]:
     """Return margins over the outputs of the model with polylines, and whether each of these is made larger (1) or smaller (-1)."""
-    alternatives = problem.goal.alternatives(form.outputs, ties_last=False)
+    alternatives = form.alternatives(problem.goal)
     margins = [margin for each in alternatives for margin in each]
     sides = tuple(
         side

@@ -13,6 +13,7 @@ from typing import Any
 from mace.certify.effects.actions import about_actions, cases, few_values, linear_pieces
 from mace.certify.effects.models import over_actions
 from mace.certify.proofs import check_lane
+from mace.certify.reached import check_reached
 from mace.certify.statement import Statement
 from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.constraints import Condition
@@ -67,12 +68,7 @@ class CausalQuestion:
             raise Refuted(
                 "claim.counterfactual: it, or the actions that lead to it, break a condition of the statement"
             )
-        if not asked.goal.accepts(asked.ask([acted])[0]):
-            raise Refuted("claim.counterfactual: the model does not put it in the target")
-        if not asked.form.is_settled(acted, asked.goal):
-            raise Refuted(
-                "claim.counterfactual: the model does not give it the same outcome in every order of summation"
-            )
+        check_reached(asked, acted)
         return asked.distance(acted)
 
     def _following(self, acted: frozenset[str]) -> Effects:

@@ -86,7 +86,7 @@ def check(
     for column in form.columns:
         if column.table is not None and not hasattr(list(problem.space.values())[column.feature], "levels"):
             raise Refuted(f"evidence.lane: the column {column.name!r} reads a number through a table")
-    alternatives = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
+    alternatives = form.alternatives(problem.goal)
     trees = _ways(evidence, len(problem.space)) if may_miss(problem) else {frozenset(): evidence.get("parts")}
     work = _Work(most_cuts)
     with np.errstate(all="ignore"):
@@ -272,7 +272,7 @@ class _Proof:
         self.work.asked += 1
         if self.work.asked > MOST_ROWS_ASKED:
             raise Refuted(f"{where}: more than {MOST_ROWS_ASKED} rows are left to the model itself")
-        if problem.goal.accepts(problem.ask([point])[0]):
+        if problem.accepts(point):
             distance = float_up(problem.distance(point))
             raise Refuted(f"{where}: the model puts {problem.space.values_of(point)}, at {distance!r}, in the target")
 

@@ -14,7 +14,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.constraints.condition import GuardCondition
 from mace.constraints.differ import CountDifferent
 from mace.distances.change import written_range
 from mace.exact import float_down, float_up, next_float, rounded_in
@@ -138,7 +137,7 @@ def make_axes(problem: Problem, missing: frozenset[int] = frozenset()) -> list[C
     A feature that is ``missing`` is a category of two levels, of which only the second is allowed. For each feature that the factual lacks
     and that is known here, one more such category follows: it pays for the change, and the value itself costs nothing wherever it lies.
     """
-    parts = list(guard_parts(problem))
+    parts = problem.guards
     never = any(not syntax.variables(part) and not holds(part, {}) for part in parts)
     axes, changes = [], []
     for j, ((name, feature), own) in enumerate(zip(problem.space.items(), problem.factual, strict=True)):
@@ -158,15 +157,6 @@ def _gap(own: int) -> CoordinateAxis:
     return _axis(
         "gap", PRESENCE, own, [syntax.Compare("==", syntax.Variable("gap"), syntax.Constant(Fraction(1)))], never=False
     )
-
-
-def guard_parts(problem: Problem) -> list[syntax.Guard]:
-    """Return the guards that must all hold."""
-    found: list[syntax.Guard] = []
-    for condition in problem.conditions:
-        if isinstance(condition, GuardCondition):
-            found += condition.guard.parts if isinstance(condition.guard, syntax.And) else (condition.guard,)
-    return found
 
 
 def _axis(name: str, feature: Feature, own: Value, guards: list[syntax.Guard], never: bool) -> CoordinateAxis:

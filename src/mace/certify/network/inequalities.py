@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from mace.certify.network.coordinates import guard_parts
 from mace.certify.network.missing import Way
 from mace.language import syntax
 from mace.language.linear import Linear, add, linear_expression, nearly_linear, unrounded
@@ -32,7 +31,7 @@ def linear_conditions(problem: Problem, missing: Way = frozenset()) -> list[Ineq
     stronger."""
     found = []
     unknown = {problem.space.names[j] for j in missing}
-    for part in guard_parts(problem):
+    for part in problem.guards:
         if len(syntax.variables(part)) > 1 and not syntax.variables(part) & unknown:
             found += _inequalities(problem, part)
     return found

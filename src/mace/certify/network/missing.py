@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from mace.certify.network.coordinates import Alike, CoordinateAxis, Floats, guard_parts, make_alikes, make_axes
+from mace.certify.network.coordinates import Alike, CoordinateAxis, Floats, make_alikes, make_axes
 from mace.certify.verdict import Refuted
 from mace.distances import NormMetric
 from mace.distances.norm import Parts
@@ -70,7 +70,7 @@ def _choices(problem: Problem, j: int, parts: Parts, may_be_known: bool) -> Iter
 
 def _is_allowed(problem: Problem, name: str) -> bool:
     """Return whether the conditions on a feature alone let it be missing; one that cannot be asked then forbids nothing here."""
-    for part in guard_parts(problem):
+    for part in problem.guards:
         if syntax.variables(part) == {name}:
             try:
                 if not holds(part, {name: None}):

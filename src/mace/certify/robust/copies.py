@@ -131,7 +131,7 @@ def with_copies(problem: Problem, cells: Sequence[NoiseCell]) -> Problem:
 
 def _every_choice(form: TreeEnsemble, goal: Goal, copies: int) -> Alternatives:
     """Return every choice of an alternative for an ensemble and each copy, which has its outputs twice: to be large, and to be small."""
-    own = goal.alternatives(form.outputs, ties_last=form.ties_last)
+    own = form.alternatives(goal)
     if len(own) ** (copies + 1) > MOST_ALTERNATIVES:
         raise Unchecked("the target has too many alternatives for so many places")
     each = [own]
@@ -156,7 +156,7 @@ def _yes(form: TreeEnsemble, goal: Goal) -> list[tuple[list[float], list[float]]
     start = [Fraction(float(base)) for base in form.base]
     large = [base + sum(Fraction(up[k]) for up, _ in found) for k, base in enumerate(start)]
     small = [base + sum(Fraction(down[k]) for _, down in found) for k, base in enumerate(start)]
-    for margin in itertools.chain(*goal.alternatives(form.outputs, ties_last=form.ties_last)):
+    for margin in itertools.chain(*form.alternatives(goal)):
         ahead = Fraction(0) if margin.plus is None else large[margin.plus]
         behind = Fraction(0) if margin.minus is None else small[margin.minus]
         if ahead - behind + margin.shift <= form.band(goal) + margin.slack:

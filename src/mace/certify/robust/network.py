@@ -64,7 +64,7 @@ def check(
         raise Refuted("evidence.proof: the model is not a network")
     if not isinstance(problem.metric, NormMetric):
         raise Refuted("evidence.proof: a proof by moves is about norms")
-    if len(problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)) != 1:
+    if len(form.alternatives(problem.goal)) != 1:
         raise Unchecked("the target is reached in several ways, and a proof by moves is about one")
     entries = evidence["boxes"]
     spans = [boxes.read_box(problem, entry["ranges"]) for entry in entries]
@@ -188,7 +188,7 @@ def with_moves(problem: Problem, moves: Sequence[Moves]) -> Problem:
 
     stacked, lost = _stacked(form, every, problem)
     outputs = len(form.biases[-1])
-    (margins,) = goal.alternatives(outputs, ties_last=form.ties_last)
+    (margins,) = form.alternatives(goal)
     of_copies = tuple(margin.moved(copy * outputs) for copy in range(len(every)) for margin in margins)
     return replace(problem, form=stacked, ask=ask_all, goal=Stated((of_copies,), goal.slack + lost, goal))
 

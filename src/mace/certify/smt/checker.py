@@ -168,7 +168,7 @@ def _regions(problem: Problem, lower: Fraction | None, excluded: object) -> list
 
 def _region(problem: Problem, lower: Fraction | None, point: Point) -> syntax.Guard | None:
     """Return the region about a row that is left out: its cell where the model refuses it, else the row alone, where it does not count."""
-    if problem.form.is_settled(point, problem.goal) and not problem.goal.accepts(problem.ask([point])[0]):
+    if problem.form.is_settled(point, problem.goal) and not problem.accepts(point):
         return problem.form.cell(point) or _alone(problem, point)
     is_far = lower is not None and problem.metric.measure(point) >= lower**problem.metric.power
     return _alone(problem, point) if is_far or not problem.is_plausible(point) else None

@@ -17,8 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.certify.verdict import Refuted, Unchecked
-from mace.constraints import Condition
-from mace.constraints.condition import GuardCondition
 from mace.constraints.differ import CountDifferent
 from mace.distances import PartsMetric, PercentileMetric
 from mace.distances.change import change, written_change, written_range
@@ -290,18 +288,11 @@ def _differs(feature: Feature, earlier: Value, condition: CountDifferent, low: F
 def _single_guards(problem: Problem) -> dict[str, list[syntax.Guard]]:
     """Return the guards on each feature alone, under "" those on none; other conditions are left out, which proves no less."""
     found: dict[str, list[syntax.Guard]] = {}
-    for condition in problem.conditions:
-        for guard in _conjuncts(condition):
-            names = syntax.variables(guard)
-            if len(names) <= 1 and _constants_or_none(guard) is not None:
-                found.setdefault(next(iter(names), ""), []).append(guard)
+    for guard in problem.guards:
+        names = syntax.variables(guard)
+        if len(names) <= 1 and _constants_or_none(guard) is not None:
+            found.setdefault(next(iter(names), ""), []).append(guard)
     return found
-
-
-def _conjuncts(condition: Condition) -> tuple[syntax.Guard, ...]:
-    if not isinstance(condition, GuardCondition):
-        return ()
-    return condition.guard.parts if isinstance(condition.guard, syntax.And) else (condition.guard,)
 
 
 def _all_hold(guards: list[syntax.Guard], name: str, value: Fraction | None) -> bool:

@@ -64,7 +64,7 @@ class Decisions:
 
     def alternatives(self) -> list[NodeGains]:
         """Return what each alternative of the goal, with what the forests ask for, needs of the leaves."""
-        each = [one.goal.alternatives(one.form.outputs, ties_last=one.form.ties_last) for one in self.each]
+        each = [one.form.alternatives(one.goal) for one in self.each]
         return [self._gains(chosen) for chosen in itertools.product(*each)]
 
     def _gains(self, chosen: tuple[tuple[Margin, ...], ...]) -> NodeGains:

@@ -17,7 +17,7 @@ import numpy as np
 
 from mace.errors import UnsupportedModel
 from mace.exact import added, gamma
-from mace.forms import Form, Network, TreeEnsemble
+from mace.forms import Form, Network, TreeEnsemble, divisor
 from mace.models.ensembles.mixed import mean_of_numbers
 from mace.models.ensembles.votes import are_same, coarsest, join_forms, shared_inputs
 from mace.models.estimator import check_width
@@ -63,7 +63,7 @@ def _mean(
 def _of_trees(forms: Sequence[TreeEnsemble], weights: Any, *, fixed_order: bool) -> TreeEnsemble:
     """Return the mean as one ensemble."""
     share = np.asarray(weights, dtype=np.float64) / np.sum(weights)
-    scales = [w / (len(form.roots) if form.link == "mean" else 1) for form, w in zip(forms, share, strict=True)]
+    scales = [w / divisor(form) for form, w in zip(forms, share, strict=True)]
     base = np.sum([form.base * scale for form, scale in zip(forms, scales, strict=True)], axis=0)
     made = join_forms(forms, [form.value * scale for form, scale in zip(forms, scales, strict=True)], base)
     steps = gamma(2 * max(len(form.roots) for form in forms) + len(forms) + 16, made.unit)

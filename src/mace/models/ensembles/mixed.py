@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mace.errors import UnsupportedModel
-from mace.forms import Composite, Curved, Form, Network, Polyline, TreeEnsemble, Voting, Weighted
+from mace.forms import Composite, Curved, Form, Network, Polyline, TreeEnsemble, Voting, Weighted, divisor
 from mace.space import FeatureSpace
 
 CLIP = Polyline((-1.0, 1.0), (0.0, 1.0))
@@ -96,6 +96,5 @@ def mean_of_numbers(
             raise UnsupportedModel(
                 f"cannot read {family} of {type(part).__name__}: it is itself made of several models. Explain that one by itself."
             )
-        scale = len(form.roots) if isinstance(form, TreeEnsemble) and form.link == "mean" else 1
-        made.append(Weighted(form, np.array([[weight / scale]])))
+        made.append(Weighted(form, np.array([[weight / divisor(form)]])))
     return Composite(space, tuple(made), np.zeros(1), link="identity", is_regressor=True)

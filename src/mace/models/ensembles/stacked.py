@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
 from mace.exact import product
-from mace.forms import Composite, Curved, Form, Network, ObliqueTrees, Part, TreeEnsemble, Voting, Weighted
+from mace.forms import Composite, Curved, Form, Network, ObliqueTrees, Part, TreeEnsemble, Voting, Weighted, divisor
 from mace.models.ensembles.mixed import chance
 from mace.models.ensembles.threshold import CHANCE, SCORE, Threshold, as_score
 from mace.models.ensembles.votes import shared_inputs
@@ -134,9 +134,7 @@ def _part(family: str, base: Base, weights: Floats) -> Part:
     if base.method == "predict" and not form.is_regressor:
         return Voting(form, np.outer(_codes(family, base), weights[:, 0]))
     if base.method == "predict":
-        return Weighted(
-            form, weights / (len(form.roots) if isinstance(form, TreeEnsemble) and form.link == "mean" else 1)
-        )
+        return Weighted(form, weights / divisor(form))
     if base.method == SCORE and _has_score(base):
         return Weighted(form, weights)
     if base.method == CHANCE and base.width > 1 and isinstance(form, TreeEnsemble) and form.link == "mean":

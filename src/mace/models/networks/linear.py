@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from mace.errors import UnsupportedModel
 from mace.exact import UNIT
 from mace.forms import Network
-from mace.models.estimator import check_columns
+from mace.models.estimator import check_columns, several_outputs
 from mace.models.networks.piecewise import UNIT32, largest_values
 from mace.space import Column, FeatureSpace
 
@@ -46,9 +46,7 @@ def read_linear_regressor(model: Any, space: FeatureSpace, columns: tuple[Column
     check_columns(model, columns, space, missing=False)
     weights, biases = _coefficients(model)
     if len(biases) != 1:
-        raise UnsupportedModel(
-            f"{type(model).__name__} has several outputs; one target at a time can be explained. Fit one model an output."
-        )
+        raise several_outputs(model)
     form = Network(
         space=space,
         columns=columns,

@@ -15,7 +15,7 @@ import numpy as np
 from mace.errors import UnsupportedModel
 from mace.forms import Network
 from mace.forms.network import SQUASH_UNITS
-from mace.models.estimator import check_columns
+from mace.models.estimator import check_columns, several_outputs
 from mace.models.networks.linear import checked, unit_of
 from mace.space import Column, FeatureSpace
 
@@ -40,9 +40,7 @@ def read_mlp_regressor(model: Any, space: FeatureSpace, columns: tuple[Column, .
             "piecewise linear. Fit it with loss='squared_error'."
         )
     if len(model.intercepts_[-1]) != 1:
-        raise UnsupportedModel(
-            "MLPRegressor has several outputs; one target at a time can be explained. Fit one model an output."
-        )
+        raise several_outputs(model)
     return _form(model, space, columns, link="identity", is_regressor=True)
 
 

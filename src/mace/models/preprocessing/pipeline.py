@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mace.errors import UnsupportedModel
-from mace.models.deployed import array_of, first_point, handed
+from mace.models.deployed import array_of, handed
 from mace.models.estimator import check_width
 from mace.models.preprocessing.ground_trees import fills_missing
 from mace.models.preprocessing.traced import Traced, first_value, raw_columns, values_at
@@ -64,7 +64,7 @@ def input_columns(model: Any, space: FeatureSpace) -> tuple[Traced, ...]:
 
 
 def _handed(model: Any, space: FeatureSpace) -> str:
-    return handed(pipeline_rows(model, space)([first_point(space)])) if space.has_dtypes else "float64"
+    return handed(pipeline_rows(model, space)([space.some_point()])) if space.has_dtypes else "float64"
 
 
 def preprocessed(
@@ -91,7 +91,7 @@ def preprocessed(
 
 def _first_row(pipeline: Any, columns: Sequence[Traced], space: FeatureSpace) -> Any:
     """Return one row as the pipeline is given it: the features, or what the steps before it make of them."""
-    features, point = list(space.values()), first_point(space)
+    features, point = list(space.values()), space.some_point()
     cells: list[Any] = [
         values_at(column, {j: first_value(features[j]) for j in column.reads or (column.feature,)})
         if column.parents

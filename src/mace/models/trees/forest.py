@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mace.errors import UnsupportedModel
 from mace.exact import float32_edge
 from mace.forms import TreeEnsemble
-from mace.models.estimator import check_columns
+from mace.models.estimator import check_columns, several_outputs
 from mace.models.trees.pack import NO_NUMBER, Arrays, check_finite_leaves, check_nodes
 from mace.space import Column, FeatureSpace
 
@@ -37,9 +37,7 @@ def _ensemble(
     check_columns(model, columns, space, missing=accept_missing(estimators))
     check_float32(type(model).__name__, space)
     if model.n_outputs_ != 1:
-        raise UnsupportedModel(
-            f"{type(model).__name__} has several outputs; one target at a time can be explained. Fit one model an output."
-        )
+        raise several_outputs(model)
     trees = [estimator.tree_ for estimator in estimators]
     return TreeEnsemble(
         space=space,

@@ -133,6 +133,13 @@ def side_by_side(forms: Sequence[TreeEnsemble], values: Sequence[NDArray[np.floa
     )
 
 
+def own_outputs(forms: Sequence[TreeEnsemble]) -> list[NDArray[np.float64]]:
+    """Return the values of the leaves of each ensemble, to outputs of its own: those of all lie one after the other."""
+    begins = [*_begins(form.outputs for form in forms), sum(form.outputs for form in forms)]
+    ends = zip(forms, begins, begins[1:], strict=False)
+    return [np.pad(form.value, ((0, 0), (first, begins[-1] - last))) for form, first, last in ends]
+
+
 def _begins(sizes: Iterable[int]) -> list[int]:
     return list(itertools.accumulate(sizes, initial=0))[:-1]
 

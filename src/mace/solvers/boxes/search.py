@@ -241,5 +241,4 @@ def _is_far_off(problem: Problem, point: Point) -> bool:
     scores = form.float_scores(column_values(form.columns, [point]))[0]
     if not np.isfinite(scores).all():
         return False
-    alternatives = problem.goal.alternatives(len(scores), ties_last=form.ties_last)
-    return clearance([Fraction(float(score)) for score in scores], alternatives) < -FAR_OFF
+    return clearance([Fraction(float(score)) for score in scores], form.alternatives(problem.goal)) < -FAR_OFF

@@ -54,7 +54,7 @@ class CurveSearch:
         self.incumbent = Incumbent(problem, limits)
         self.questions = Questions(self.incumbent)
         self.is_infeasible = False
-        self.alternatives = problem.goal.alternatives(self.form.outputs, ties_last=False)
+        self.alternatives = self.form.alternatives(problem.goal)
         are_networks = all(isinstance(part.form, Network) for part in self.form.parts)
         self.touching: list[tuple[float, ...]] = [FIRST_OF_NETWORKS if are_networks else FIRST_TANGENTS] * len(
             self.form.parts

@@ -304,7 +304,7 @@ class BallSearch:
             self.incumbent.ruled_out.append(row)
             return
         cell = problem.form.cell(row)
-        if cell is not None and not problem.goal.accepts(problem.ask([row])[0]) and model.holds_of_all(cell, low, high):
+        if cell is not None and not problem.accepts(row) and model.holds_of_all(cell, low, high):
             self.incumbent.ruled_out.append(row)
             return
         self.undecided = min(self.undecided, node.bound)

@@ -82,7 +82,7 @@ class Some:
 
 @dataclass(frozen=True, slots=True)
 class Implied:
-    """Holds, and bounds follow from it, but the program can do without it."""
+    """It holds, and bounds follow from it; the program need not have its rows."""
 
     part: Node
 

@@ -82,7 +82,7 @@ class MilpTranslator:
     def parts(self, guard: syntax.Guard, *, upward: str = "") -> list[Node]:
         """Return the conjuncts of a formula, each after the definitions that it needs."""
         nodes: list[Node] = []
-        for part in guard.parts if isinstance(guard, syntax.And) else (guard,):
+        for part in syntax.conjuncts(guard):
             node = self.node(part, upward=upward)
             nodes += [*self.take_definitions(), node]
         return nodes

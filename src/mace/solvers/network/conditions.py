@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, lcm
 
-from mace.constraints.condition import GuardCondition
-from mace.constraints.views import conjuncts
 from mace.exact import float_up
 from mace.language import syntax
 from mace.language.linear import add, nearly_linear, room
@@ -27,14 +25,7 @@ class Row:
 
 def linear_rows(problem: Problem) -> list[Row]:
     """Return the inequalities across features, a strict one closed."""
-    return [
-        row
-        for condition in problem.conditions
-        if isinstance(condition, GuardCondition)
-        for part in conjuncts(condition.guard)
-        if len(syntax.variables(part)) > 1
-        for row in _rows(problem, part)
-    ]
+    return [row for part in problem.guards if len(syntax.variables(part)) > 1 for row in _rows(problem, part)]
 
 
 def _rows(problem: Problem, part: syntax.Guard) -> Iterator[Row]:

@@ -123,7 +123,7 @@ class NetworkSearch:
         self.asked: int = 0 if earlier is None else earlier.asked
         self.floor = 0.0
         self.elsewhere = self.in_hand = math.inf
-        self.alternatives = problem.goal.alternatives(len(self.form.biases[-1]), ties_last=self.form.ties_last)
+        self.alternatives = self.form.alternatives(problem.goal)
         self.is_single = len(self.alternatives) == 1
         self.is_plain = self.part.is_plain and not any(self._is_off_grid(j) for j in self.made.stepped)
         self.splits_first = splits_first

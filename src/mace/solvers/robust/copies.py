@@ -40,7 +40,7 @@ class ShiftedCopies:
         form = problem.form
         self.goals: Sequence[Sequence[Margin]] = ()
         if isinstance(form, Network):
-            self.goals = problem.goal.alternatives(len(form.biases[-1]), ties_last=form.ties_last)
+            self.goals = form.alternatives(problem.goal)
 
     def has_room(self, pinned: int = 0) -> bool:
         """Return whether another copy of a network may be made: each may reach the goal by any alternative, and the choices multiply."""

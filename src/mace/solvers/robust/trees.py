@@ -248,7 +248,7 @@ def likely_refused(asked: Problem, point: Point, varies: dict[int, Ends]) -> lis
                 columns[:, k] = values
         away = np.maximum(away, np.abs(values - float(point[j] or 0)) / max(ends[1] - ends[0], 1e-300))
     sums = form.base + form.value[form.leaves_of_columns(columns)].sum(axis=1)
-    lead = float_clearance(sums, asked.goal.alternatives(form.outputs, ties_last=form.ties_last))
+    lead = float_clearance(sums, form.alternatives(asked.goal))
     refused = np.flatnonzero(lead > 2 * float(form.band(asked.goal)) + 1e-9 * (1 + np.abs(sums).max()))
     if not len(refused):
         return []

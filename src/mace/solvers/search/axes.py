@@ -86,7 +86,7 @@ class Axis:
         )
 
     def spread(self, most: int, rng: np.random.Generator) -> Floats:
-        """Return at most so many values other than home: levels as they come, numbers in steps from home that are halved and halved."""
+        """Return at most so many values other than home: levels as they come, numbers in ever smaller steps from home."""
         if self.listed is not None and len(self.listed) <= most:
             found = self.listed
         elif not self.is_ordered and self.listed is not None:

@@ -87,7 +87,7 @@ class Tables:
         goal = self.problem.goal
         band = self.form.band(goal)
         made = []
-        for number, margins in enumerate(goal.alternatives(self.form.outputs, ties_last=self.form.ties_last)):
+        for number, margins in enumerate(self.form.alternatives(goal)):
             if not margins:
                 continue
             if (margins, band) not in self.cache:

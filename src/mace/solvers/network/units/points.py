@@ -164,7 +164,9 @@ class PointSearch:
             return nothing
         self.seen.add(key)
         low, high = np.where(pattern, 0.0, -np.inf), np.where(pattern, np.inf, 0.0)
-        found = self.search.program.solve(low, high, np.ones(pattern.shape, dtype=np.bool_), self._scale(), box)
+        is_free = np.ones(pattern.shape, dtype=np.bool_)
+        left = self.search.limits.remaining()
+        found = self.search.program.solve(low, high, is_free, self._scale(), box, left)
         if found is None:
             return nothing
         self.offer_relaxed(found.x, box)

@@ -47,8 +47,10 @@ class NodeProgram:
         self.fields, self.scratch = workspace.fields, workspace.scratch
         self.task, self.work = workspace.task, workspace.work
 
-    def solve(self, low: Floats, high: Floats, is_free: Flags, radius: float, box: kernels.InputBox) -> Solution | None:
-        """Return what the program over a box says whose units have ranges; ``None`` where the solver fails.
+    def solve(
+        self, low: Floats, high: Floats, is_free: Flags, radius: float, box: kernels.InputBox, seconds: float
+    ) -> Solution | None:
+        """Return what the program over a box says whose units have ranges; ``None`` where the solver fails, or takes so many seconds.
 
         Ranges of decided units are rows of the program only where ``is_free``: the box itself keeps the others.
         """
@@ -61,7 +63,7 @@ class NodeProgram:
             weight = self.arrays["weight"][k + 1, : self.widths[k + 1], :width]
             form, constant = weight @ form, weight @ constant + self.arrays["offset"][k + 1, : self.widths[k + 1]]
         self._goal(rows, form, constant, columns, box)
-        found = rows.optimum(*self._costs(box, radius))
+        found = rows.optimum(*self._costs(box, radius), seconds)
         if found is None:
             return None
         values, dual = found
@@ -188,7 +190,9 @@ class _Rows:
         self.lines.append(-line)
         self.limits.append(value)
 
-    def optimum(self, cost: Floats, upper: Floats, beside: list[SideRow]) -> tuple[Floats, Floats] | None:
+    def optimum(
+        self, cost: Floats, upper: Floats, beside: list[SideRow], seconds: float
+    ) -> tuple[Floats, Floats] | None:
         """Return the solution and the dual values of the rows; ``None`` where the solver fails."""
         count, size = len(self.lines), self.size + self.bent_units
         matrix = np.zeros((count + len(beside), size + 2))
@@ -204,7 +208,7 @@ class _Rows:
         objective = np.concatenate([cost, np.zeros(self.bent_units), [VIOLATION_PENALTY, 1.0 * is_peak]])
         least = np.concatenate([np.zeros(self.size), np.full(self.bent_units, -np.inf), np.zeros(2)])
         most = np.concatenate([upper, np.full(self.bent_units + 2, np.inf)])
-        found = _solved(objective, matrix, limits, least, most)
+        found = _solved(objective, matrix, limits, least, most, seconds)
         return None if found is None else (found[0], np.maximum(-found[1][:count], 0.0) / scale)
 
     def read(self, x: Floats, dual: Floats) -> Solution:
@@ -225,13 +229,16 @@ class _Rows:
         return Solution(x, alpha, beta, mix * scale, hold)
 
 
-def _solved(cost: Floats, matrix: Floats, limits: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats] | None:
+def _solved(
+    cost: Floats, matrix: Floats, limits: Floats, low: Floats, high: Floats, seconds: float
+) -> tuple[Floats, Floats] | None:
     """Return the point and the dual values that HiGHS gives for: least cost·x with matrix·x <= limits, low <= x <= high."""
     import highspy
 
     highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     for name, value in SIMPLEX_OPTIONS.items():
         highs.setOptionValue(name, value)
+    highs.setOptionValue("time_limit", max(seconds, 1e-3))
     model = highspy.HighsLp()
     model.num_col_, model.num_row_ = len(cost), len(limits)
     model.col_cost_, model.col_lower_, model.col_upper_ = cost, low, high

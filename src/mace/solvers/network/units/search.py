@@ -7,6 +7,8 @@ of the best point. A discrete feature that the ball leaves free is branched on l
 from __future__ import annotations
 
 import heapq
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -130,6 +132,7 @@ class SignSearch:
         self.gains, self.scores = np.zeros(columns), np.zeros(units)
         self.node_bytes = 8 * (6 * self.scores.size + 2 * len(self.domain[0])) + 1024
         self.pace = Pace(self.limits.deadline, 1)
+        self._slowest_step = 0.0
         self.interrupts = Interrupts()
 
     def _no_multipliers(self) -> dual.Multipliers:
@@ -290,7 +293,14 @@ class SignSearch:
         self.points.offer(box)
 
     def _ascend(self, steps: int, rate: float, box: kernels.InputBox) -> tuple[float, float]:
+        """Look for better multipliers, in as many steps as there is time for; only a single one is ever begun without knowing that."""
         self.look_at_clock()
+        left = self.limits.remaining()
+        if not math.isinf(left):
+            if steps > 1 and not self._slowest_step:
+                SignSearch._ascend(self, 1, rate, box)
+            steps = max(1, int(min(steps, left / max(self._slowest_step, 1e-9))))
+        begun = time.monotonic()
         found, value = dual.ascend(
             steps,
             rate,
@@ -303,6 +313,7 @@ class SignSearch:
             self.task,
             self.work,
         )
+        self._slowest_step = max(self._slowest_step, (time.monotonic() - begun) / steps)
         return float(found), float(value)
 
     def _tighten(self, value: float, box: kernels.InputBox) -> bool:
@@ -450,7 +461,7 @@ class SignSearch:
     def _is_settled(self, node: SignNode, box: kernels.InputBox) -> bool:
         """Bound a node in which every unit is decided by the multipliers of its linear program, and try the program's point."""
         self.look_at_clock()
-        found = self.program.solve(node.low, node.high, self.is_free, self.limit, box)
+        found = self.program.solve(node.low, node.high, self.is_free, self.limit, box, self.limits.remaining())
         if found is not None:
             for own, each in zip(self.many, (found.alpha, found.beta, self.many.price, found.mix), strict=True):
                 own[:] = each
