@@ -16,14 +16,17 @@ from mace.answer.counterfactual import Counterfactual
 from mace.answer.driver import Driver
 from mace.answer.explanation import Explanation
 from mace.answer.interventions import NearestInterventions
+from mace.answer.later import Later
 from mace.answer.levers import Levers, menu, round_levers
+from mace.answer.margin import NoiseMargin, margin_of
 from mace.answer.nearest import NearestRows
 from mace.answer.outside import Admitted, Outside, admitted, check_outside
-from mace.answer.question import Question
-from mace.answer.reasons import Reasons, reasons_of
+from mace.answer.question import Question, is_seconds
+from mace.answer.reason_search import reasons_of
+from mace.answer.reasons import Reasons
 from mace.answer.region import RecourseRegion, widened
 from mace.answer.round_ways import Rounds
-from mace.answer.rounding import RoundTo, Unrounded, rounded
+from mace.answer.rounding import RoundTo, rounded
 from mace.answer.scoring import Measure, with_scores
 from mace.certify.certificate import Certificate
 from mace.certify.statement import Statement, check_can_state
@@ -31,7 +34,7 @@ from mace.clock import without_pauses
 from mace.constraints import Constraint, Constraints, fixed
 from mace.constraints.causal import Causal, check_conditions
 from mace.constraints.differ import Differ
-from mace.constraints.robust import Robust
+from mace.constraints.robust import Robust, robust
 from mace.distances import as_distance
 from mace.errors import InvalidOption, InvalidRow, InvalidSpace, UnsupportedModel, cut, did_you_mean
 from mace.forms import TreeEnsemble, negated
@@ -39,7 +42,7 @@ from mace.models import Reading
 from mace.models.live import Block, LiveModel
 from mace.models.reading import FurtherFeatures
 from mace.problem import Problem, Progress, Status
-from mace.slips import METHODS, knows_its_options, no_attribute
+from mace.slips import METHODS, check_options, knows_its_options, no_attribute
 from mace.solvers import choose
 from mace.space import FeatureSpace, Point, Row, Scalar
 from mace.space.outside import roomy
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
 
     from mace.batch import Batch
     from mace.batch.protocol import BatchOptions
+    from mace.batch.reasons import ReasonsBatch, ReasonsOptions
 
 MOST_ROWS = 8
 """For so many rows outside the space the model is kept as read over their spaces."""
@@ -313,6 +317,10 @@ class Explainer:
 
     def _answer(self, row: Row, question: Question, started: float | None = None) -> Explanation:
         """Answer a question about a row; its clock started at a moment of ``time.monotonic``, or starts now."""
+        made = self._answered(row, question, started)
+        return replace(made, _margin=Later(lambda: self._margin(row, made[0], question))) if made else made
+
+    def _answered(self, row: Row, question: Question, started: float | None) -> Explanation:
         started = time.monotonic() if started is None else started
         begun = time.monotonic()
         own, let_in = self._at(row, certify=question.certify)
@@ -331,7 +339,7 @@ class Explainer:
             return replace(made, space=self.space)
         plain = question.but(round_to=None, digits=None)
         if made.status != Status.INFEASIBLE:
-            unrounded = Unrounded(lambda: self._nearest(row, plain.but(count=1, certify=False), time.monotonic()).lower)
+            unrounded = Later(lambda: self._nearest(row, plain.but(count=1, certify=False), time.monotonic()).lower)
             return replace(made, space=self.space, round_to=steps, _unrounded=unrounded)
         made = self._nearest(row, plain, started)
         return replace(made, reason=made.reason or "no answer has round values only") if made else made
@@ -650,6 +658,7 @@ class Explainer:
         rounds = self._rounds(question, problem.factual, started, current)
         return made if rounds is None else round_levers(made, rounds, problem)
 
+    @knows_its_options
     def reasons(
         self,
         row: Row,
@@ -721,6 +730,44 @@ class Explainer:
         with without_pauses(time_limit), own._live.question():
             return own._reasons(row, question, started, smallest=smallest, ranges=ranges)
 
+    def reasons_many(
+        self,
+        frame: Any,
+        *,
+        id: str | None = None,  # noqa: A002
+        total_time_limit: float | None = None,
+        n_jobs: int | None = None,
+        **options: Unpack[ReasonsOptions],
+    ) -> ReasonsBatch:
+        """Return the reasons of every row of a frame, in order; a row that cannot be asked about has an ``error``.
+
+        Parameters
+        ----------
+        frame : data frame, or iterable of data frames or rows
+            The rows; columns that are no feature are left out. Equal rows are asked about once.
+        id : str, optional
+            A column of the frame that identifies the rows.
+        total_time_limit : float, optional
+            Seconds for all of them.
+        n_jobs : int, optional
+            Processes, -1 for one a core; ``None`` is 1. The answers are the same with any number.
+        options
+            As for :meth:`reasons`: ``time_limit`` is that of each row.
+
+        Returns
+        -------
+        ReasonsBatch
+            A sequence of reasons, with ``to_frame()`` and ``to_json()``.
+        """
+        from mace.batch.reasons import ReasonsBatch, ReasonsOptions
+
+        check_options("reasons_many", options, ReasonsOptions.__annotations__)
+        if not is_seconds(total_time_limit):
+            raise InvalidOption(
+                f"total_time_limit={total_time_limit!r}; it must be a positive number of seconds, or None."
+            )
+        return ReasonsBatch.of(self, frame, options, id=id, total_time_limit=total_time_limit, n_jobs=n_jobs)
+
     def _reasons(self, row: Row, question: Question, started: float, *, smallest: bool, ranges: bool) -> Reasons:
         problem, current = self._problem(row, question)
         there = question.if_reached(self._reading, problem.factual, current, started)
@@ -735,7 +782,10 @@ class Explainer:
             asked = question.but(constraints=[*question.constraints, *kept], count=1)
             return self._nearest(factual, asked, started, is_last=False, current=current).certificate
 
-        return made.certified(proof)
+        self._live.check()
+        statement = self._statement(problem.factual, question)
+        check_can_state(statement)
+        return made.certified(statement, proof)
 
     @_watched
     def region(
@@ -782,6 +832,69 @@ class Explainer:
         lane = choose(solver, problem)
         limits = question.limits(started + lane.preparing)
         return widened(problem, names, NearestRows(solver, problem, lane), limits)
+
+    @knows_its_options
+    def margin(
+        self,
+        row: Row,
+        answer: Counterfactual | Row,
+        target: object = None,
+        noise: Robust | Mapping[str, float] | float | str = "100% of range",
+        *,
+        time_limit: float | None = None,
+        solver: str = "auto",
+    ) -> NoiseMargin:
+        """Return how much noise an answer stands: the greatest share of a noise that never takes it out of the target, proved.
+
+        Parameters
+        ----------
+        row, target, time_limit, solver
+            As for :meth:`explain`.
+        answer : Counterfactual or row
+            What is to stand the noise.
+        noise
+            That of which the share is, as for :func:`~mace.robust`; where not given, the range of every feature that has an order.
+
+        Examples
+        --------
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from mace.space import FeatureSpace, integer
+        >>> space = FeatureSpace({"age": integer(18, 90), "income": integer(0, 100)})
+        >>> model = DecisionTreeClassifier().fit([[30, 10], [50, 39], [40, 41], [20, 70]], [0, 0, 1, 1])
+        >>> print(Explainer(model, space).margin({"age": 35, "income": 25}, {"age": 35, "income": 60}))
+        Noise of up to 19.99 % of each feature's range never takes the answer out of the target: proved.
+        Noise of 20 % of each feature's range can: it leads to a row that is not in it.
+        """
+        values = answer.values if isinstance(answer, Counterfactual) else answer
+        asked = noise if isinstance(noise, Robust) else robust(noise)
+        question = Question(
+            self.space, target, constraints=[asked], time_limit=time_limit, solver=solver, classes=self.classes
+        )
+        return self._margin(row, values, question)
+
+    @_watched
+    def _margin(self, row: Row, answer: Counterfactual | Row, question: Question) -> NoiseMargin:
+        """Return how much of the noise of a question an answer stands, or of the ranges where the question has none."""
+        started = time.monotonic()
+        self._must_prove("margin", question.solver, "Ask the model about the rows around an answer.")
+        if self.causes is not None:
+            raise InvalidOption("margin: noise is not followed through causes. Leave causes out.")
+        values = answer.values if isinstance(answer, Counterfactual) else answer
+        own, _ = self._at(values)
+        noise = next((each for each in question.constraints if isinstance(each, Robust)), robust("100% of range"))
+        asked = question.over(
+            own.space, (), distance="linf", constraints=(), count=1, certify=False, round_to=None, digits=None
+        )
+        return own._stands(row, values, asked, noise, started)
+
+    def _stands(self, row: Row, values: Row, question: Question, noise: Robust, started: float) -> NoiseMargin:
+        problem, _ = self._problem(row, question)
+        point = self.space.point(values)
+        if not problem.is_reached(point):
+            raise InvalidOption(
+                "margin: the answer is not in the target. Give one that explain() returned for this target."
+            )
+        return margin_of(problem, point, noise, question.solver, question.limits(started))
 
     def _problem(self, row: Row, question: Question, current: Fraction | None = None) -> tuple[Problem, Fraction]:
         """Return the problem of a row, and the outcome of the row itself, which is asked for where it is not known."""

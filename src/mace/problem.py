@@ -178,11 +178,15 @@ NOT_READ = f"{NOT_PROVED} the model could not be read"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What bounds a search: a deadline (``time.monotonic``), who is told of progress, and whether the proof is recorded."""
+    """What bounds a search: a deadline (``time.monotonic``), who is told of progress, and whether the proof is recorded.
+
+    With ``any_point`` any valid point will do, and a lane may end at the first; one that does not gives the nearest.
+    """
 
     deadline: float = math.inf
     on_progress: Progress | None = None
     record: bool = False
+    any_point: bool = False
 
     @classmethod
     def of(

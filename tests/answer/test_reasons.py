@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
+from mace.answer.reasons import Reasons
 
 SPACE = mace.FeatureSpace(
     {"age": mace.integer(18, 90), "income": mace.integer(0, 100), "home": mace.categorical(["own", "rent", "none"])}
@@ -120,6 +122,128 @@ def test_reasons_as_data() -> None:
     assert data["reasons"][0]["ranges"]["income"]["low"] == 0
     assert mace.verify(data["reasons"][0]["certificate"], bank().model).valid
     assert repr(reasons) == "<Reasons: 1 (income+home), complete>"
+
+
+def test_levers_have_rows_and_are_known_before_the_end_where_reasons_prove_them() -> None:
+    reasons = bank().reasons(TENANT, target="yes")
+    assert [way.prediction for way in reasons.ways] == ["yes", "yes"]
+    assert [[change.feature for change in way.changes] for way in reasons.ways] == [["income"], ["home"]]
+    assert reasons.lever_shares == {"income": 0.5, "home": 0.5, "age": 0.0}
+    cut_short = bank().reasons(TENANT, target="yes", count=1)
+    assert not cut_short.complete
+    assert set(cut_short.levers) <= set(reasons.levers)
+    assert cut_short.certificate is None
+
+
+def test_what_the_rules_leave_nothing_to_decide_about_is_said() -> None:
+    told = bank().reasons(TENANT, target="yes", constraints=["age >= 50"])
+    assert {each.features: each.note for each in told} == {
+        ("age",): "no row that the rules allow keeps these values",
+        ("income", "home"): "",
+    }
+    stays = bank().reasons(TENANT, target="yes", constraints=[mace.fixed(*SPACE)])
+    assert [(each.features, each.note) for each in stays] == [
+        ((), "no other row that the rules allow keeps these values")
+    ]
+    assert "no other row" in str(stays)
+
+
+def test_certificates_of_others_are_not_believed() -> None:
+    explainer = bank()
+    reasons = explainer.reasons(TENANT, target="yes", certify=True)
+    assert reasons.certificate is not None
+    assert mace.verify(reasons.certificate, explainer.model).valid
+    told = json.loads(reasons.to_json())
+    for path, made in (
+        (["certificate", "claim", "reasons", "sets"], [["income"], ["home"]]),
+        (["certificate", "claim", "reasons", "sets"], [["income", "home", "age"]]),
+        (["certificate", "claim", "reasons", "sets"], [["nothing"]]),
+        (["certificate", "claim", "reasons", "rows"], []),
+        (["certificate", "statement", "factual", "home"], "own"),
+    ):
+        forged = json.loads(json.dumps(told))
+        place = forged
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = made
+        assert mace.verify(forged["certificate"], explainer.model).outcome == "refuted", path
+    there = json.loads(json.dumps(told["reasons"][0]["certificate"]))
+    there["statement"]["factual"] |= {"income": 90, "home": "own"}
+    assert mace.verify(there, explainer.model).outcome == "refuted"
+    with pytest.raises(mace.InvalidCertificate, match=r"claim\.reasons"):
+        mace.verify(told["certificate"] | {"claim": told["certificate"]["claim"] | {"reasons": {"sets": 3}}}, None)
+
+
+def test_reasons_are_read_back_as_they_were_written() -> None:
+    reasons = bank().reasons(TENANT, target="yes", certify=True)
+    again = Reasons.from_json(reasons.to_json())
+    assert str(again) == str(reasons)
+    assert again.to_dict() == reasons.to_dict()
+    assert (again.shares, again.levers) == (reasons.shares, reasons.levers)
+    for text, said in (("[", "not JSON"), ("{}", "without 'version'"), ('{"version": 9}', "version 9")):
+        with pytest.raises(mace.InvalidOption, match=said):
+            Reasons.from_json(text)
+
+
+def test_a_letter_says_what_decided_in_every_language() -> None:
+    reasons = bank().reasons(TENANT, target="yes")
+    english = reasons.letter(names={"income": "monthly income"}, outcomes={"no": "declined"}, name="Ms Miller")
+    assert "the result is:\ndeclined" in english
+    assert "- monthly income: 60 (the same up to 79)" in english
+    assert "- home: rent (the same with: rent, none)" in english
+    assert "no other items of which this holds" in english
+    assert "(ebenso bis 79)" in reasons.letter(language="de")
+    assert "jusqu’à 79" in reasons.letter(language="fr")
+    assert "<li>income: 60 (the same up to 79)</li>" in reasons.letter(html=True)
+    assert reasons.letter("{% for each in held %}{{ each.name }};{% endfor %}").strip() == "income;home;"
+    with pytest.raises(mace.InvalidOption, match="number=2"):
+        reasons.letter(number=2)
+    there = bank().reasons({"age": 30, "income": 90, "home": "own"}, target="yes")
+    assert "no change is needed" in there.letter()
+    described = mace.Explainer(bank().model, SPACE.protect("home"))
+    with pytest.raises(mace.InvalidOption, match="which the space protects"):
+        described.reasons(TENANT, target="yes").letter()
+
+
+def test_reasons_are_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    reasons = bank().reasons(TENANT, target="yes")
+    display = reasons.plot(1)
+    assert [track.name for track in display.reasons[0].tracks] == ["income", "home"]
+    assert display.reasons[0].tracks[0].wanted == (0.0, 0.79)
+    assert display.reasons[0].levels == ((), ("rent", "none"))
+    display.save(tmp_path / "why.svg")
+    assert "the decision is the same" in (tmp_path / "why.svg").read_text()
+    again = Reasons.from_json(reasons.to_json())
+    with pytest.raises(mace.InvalidOption, match="give space="):
+        again.plot()
+    assert again.plot(space=SPACE).reasons == reasons.plot().reasons
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_reasons_of_many_rows_are_those_of_each(n_jobs: int | None) -> None:
+    explainer = bank()
+    rows = pd.DataFrame([TENANT, POOR, TENANT, POOR | {"age": 5}]).assign(who=list("abcd"))
+    batch = explainer.reasons_many(rows, id="who", target="yes", n_jobs=n_jobs)
+    alone = [explainer.reasons(row, target="yes") for row in (TENANT, POOR, TENANT)]
+    assert [str(each) for each in batch[:3]] == [str(each) for each in alone]
+    assert [each.levers for each in batch[:3]] == [each.levers for each in alone]
+    assert batch[3].error.startswith("InvalidRow")
+    assert str(batch) == "4 rows: 3 with reasons, 3 complete, 1 errors"
+    frame = batch.to_frame()
+    assert frame["who"].tolist() == list("abcd")
+    assert frame["features"].tolist()[:2] == ["income, home", "income"]
+    assert batch.first_shares == {"income": 1.0, "home": pytest.approx(2 / 3), "age": 0.0}
+    assert [each["id"] for each in json.loads(batch.to_json())] == list("abcd")
+
+
+def test_a_batch_of_reasons_keeps_to_its_time_and_its_options() -> None:
+    late = bank().reasons_many([TENANT, POOR], total_time_limit=1e-9, target="yes")
+    assert all(not each.complete and each.reason for each in late)
+    with pytest.raises(mace.UnknownOption, match="distance"):
+        bank().reasons_many([TENANT], distance="l1")
+    with pytest.raises(mace.InvalidOption, match="total_time_limit"):
+        bank().reasons_many([TENANT], total_time_limit=-1)
 
 
 def test_what_cannot_be_asked_is_refused() -> None:

@@ -16,5 +16,5 @@ def finite(seed: int) -> tuple[str, str | None]:
 
 
 if __name__ == "__main__":
-    about = "all reasons of a decision on finite spaces: those of every row's own predict, ranges, levers, certificates checked and forged"
-    sys.exit(run("reasons", about, {"finite": Group(2000, 70_000, finite)}))
+    about = "all reasons on finite spaces: those of every row's own predict, ranges, levers, notes, JSON, certificates forged"
+    sys.exit(run("reasons", about, {"finite": Group(2300, 70_000, finite)}))

@@ -148,4 +148,10 @@ def test_reasons_of_a_row_on_the_command_line(home: Path, capsys: pytest.Capture
     capsys.readouterr()
     assert call(home, "reasons", "--smallest", "--json") == 0
     assert json.loads(capsys.readouterr().out)["complete"]
+    assert call(home, "reasons", "--out", home / "why.jsonl") == 0
+    capsys.readouterr()
+    lines = [json.loads(line) for line in (home / "why.jsonl").read_text().splitlines()]
+    assert lines
+    assert all(line["complete"] for line in lines)
+    assert call(home, "reasons", "--out", home / "why.txt") == 2
     assert call(home, "reasons", "--distance", "l2") == 2

@@ -167,3 +167,16 @@ def test_the_ways_are_those_of_the_service(visit: Callable[..., Any], demo: str)
     assert [size in text for size, text in zip(sizes, page.locator(".way footer").all_inner_texts(), strict=True)] == [
         True
     ] * len(counts)
+
+
+def test_the_page_says_what_holds_the_decision_and_checks_it(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo)
+    page.click("#tab-why")
+    page.wait_for_selector("[data-reason='0']")
+    said = page.inner_text("#panel")
+    assert "Each of these alone holds the decision" in said
+    assert "As long as" in said
+    page.click("[data-check='why-0']")
+    until(page, "document.querySelector('[data-reason]').textContent.includes('Checked: valid')")
+    page.click(".rail [data-person='0']")
+    until(page, "document.querySelector('#panel').textContent === 'There is nothing to change.'")

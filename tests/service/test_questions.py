@@ -11,6 +11,7 @@ import pytest
 from running_service import ROW
 
 import mace
+from mace.answer.reasons import Reasons
 from mace.cli.demo import PROTECTED, RISING, demo_model
 from mace.service.answers import throttled
 
@@ -158,6 +159,23 @@ def test_levers_and_a_region_are_proved(client: httpx.Client) -> None:
     rows = [answer | {"duration_months": each} for each in (ends["low"], ends["high"], ends["high"] + 1)]
     said = [each["decision"] for each in client.post("/v1/predict", json={"rows": rows}).json()["predictions"]]
     assert said == ["good", "good", "bad"]
+
+
+def test_reasons_are_those_of_the_explainer_with_certificates(client: httpx.Client) -> None:
+    asked = {"row": ROW, "count": 2, "certify": True, "time_limit": 20}
+    found = client.post("/v1/reasons", json=asked).json()
+    reasons = Reasons.from_dict({name: value for name, value in found.items() if name != "text"})
+    assert found["text"] == str(reasons)
+    assert len(reasons) == 2
+    assert reasons.target == "good"
+    verdict = client.post("/v1/verify", json={"certificate": found["reasons"][0]["certificate"]}).json()
+    assert verdict["outcome"] == "valid"
+    held = {name: ROW[name] for name in reasons[0].features}
+    kept = [f"`{name}` stays" for name in held]
+    again = client.post("/v1/explain", json={"row": ROW, "constraints": kept}).json()
+    assert again["status"] == "infeasible"
+    letter = client.post("/v1/letter", json={"row": ROW, "about": "reasons", "language": "de"}).json()
+    assert "Ausschlaggebend" in letter["letter"]
 
 
 def test_a_letter_says_what_the_answer_says(client: httpx.Client) -> None:

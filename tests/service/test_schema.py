@@ -19,6 +19,7 @@ BODIES = {
     "/v1/explain": bodies.ExplainBody,
     "/v1/explain/stream": bodies.ExplainBody,
     "/v1/levers": bodies.LeversBody,
+    "/v1/reasons": bodies.ReasonsBody,
     "/v1/region": bodies.RegionBody,
     "/v1/letter": bodies.LetterBody,
     "/v1/people": bodies.PeopleBody,

@@ -43,6 +43,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "certify": (
         ("trusted", "verdict", "reached", "proofs", "arrays", "certificate", "entries", "statement", "enumerate"),
+        ("reasons",),
         ("trees", "network", "smt"),
         ("boxes",),
         ("curves",),

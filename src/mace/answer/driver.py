@@ -227,6 +227,27 @@ class Driver:
         moved = zip(self.problem.space, point, self.problem.factual, strict=True)
         return frozenset(name for name, new, old in moved if new != old), self._counterfactual(found, point)
 
+    def some(self, further: tuple[Condition, ...]) -> Found | None:
+        """Return some point of the goal under further conditions; ``None`` where there is proved to be none. Raise where neither is found.
+
+        Nothing but its validity is known of the point: no bound comes with it.
+        """
+        if self.limits.remaining() <= 0:
+            raise Undecided(LATE)
+        found = self.find(self.problem, further, replace(self.limits, any_point=True))
+        if found.bounds.is_infeasible:
+            return None
+        if found.bounds.point is None:
+            raise Undecided(found.bounds.reason)
+        return replace(found, bounds=replace(found.bounds, lower=Fraction(0)))
+
+    def told(self, found: Sequence[Found]) -> dict[Point, Counterfactual]:
+        """Return what was found as answers, after asking the real model about all of it at once."""
+        points = {one.bounds.point: one for one in found if one.bounds.point is not None}
+        if points:
+            self.problem.ask(list(points))
+        return {point: self._counterfactual(one, point) for point, one in points.items()}
+
     def _counterfactual(self, found: Found, point: Point) -> Counterfactual:
         """Return a point as an answer, after asking the real model and every condition once more."""
         problem, row = found.problem, found.row(point)

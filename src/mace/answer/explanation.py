@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from mace.answer.counterfactual import Counterfactual, real_dtype, show_value
+from mace.answer.later import Later
+from mace.answer.margin import NoiseMargin
 from mace.answer.plain import part, plain, scalars, status_of, texts
 from mace.answer.region import RecourseRegion
-from mace.answer.rounding import Unrounded
 from mace.answer.score import AnswerScores, Threshold, read_scores
 from mace.answer.words import farther, short, why
 from mace.certify.certificate import Certificate
@@ -107,9 +108,10 @@ class Explanation(Sequence[Counterfactual]):
     rounds_changes: bool = False
     rounds_next: bool = False
     _scores: AnswerScores | None = field(default=None, repr=False, compare=False)
-    _unrounded: Unrounded | None = field(default=None, repr=False, compare=False)
+    _unrounded: Later[float] | None = field(default=None, repr=False, compare=False)
     outside: str = ""
     fixed: tuple[str, ...] = ()
+    _margin: Later[NoiseMargin] | None = field(default=None, repr=False, compare=False)
 
     __setstate__ = restore
 
@@ -120,7 +122,16 @@ class Explanation(Sequence[Counterfactual]):
         Where answers are round this is another question, which is asked when it is first wanted, under the same time limit; ``None``
         where the explanation comes from another process or from a file.
         """
-        return self.lower if self._unrounded is None else self._unrounded.lower()
+        return self.lower if self._unrounded is None else self._unrounded.get()
+
+    @property
+    def margin(self) -> NoiseMargin | None:
+        """How much noise the nearest answer stands, proved: as a share of each feature's range, or of the noise of ``robust``.
+
+        It is asked when it is first wanted, under the same time limit; ``None`` where there is no answer, or where that was in another
+        process, or before the explanation was written down. See :meth:`mace.Explainer.margin`.
+        """
+        return None if self._margin is None or not self else self._margin.get()
 
     @property
     def score(self) -> float | None:
@@ -165,7 +176,7 @@ class Explanation(Sequence[Counterfactual]):
             round_to=dict(steps),
             rounds_changes=changes,
             rounds_next=next_to,
-            _unrounded=Unrounded(None, self.lower),
+            _unrounded=Later(None, self.lower),
         )
 
     def of_outside(
@@ -176,7 +187,7 @@ class Explanation(Sequence[Counterfactual]):
         What it asks for later is asked through ``widen`` and ``unrounded``, so that the model as read for this row alone need not be kept.
         """
         each = tuple(replace(one, _widen=widen) for one in self)
-        later = None if self._unrounded is None else Unrounded(unrounded)
+        later = None if self._unrounded is None else Later(unrounded)
         reason = "; ".join(filter(None, [self.reason, said]))
         return replace(self, counterfactuals=each, reason=reason, outside=said, _unrounded=later)
 
@@ -455,7 +466,7 @@ class Explanation(Sequence[Counterfactual]):
             rounds_next=get("rounds_next", bool) if "rounds_next" in data else False,
             outside=get("outside", str) if "outside" in data else "",
             fixed=texts(get("fixed", list)) if "fixed" in data else (),
-            _unrounded=Unrounded(None, get("lower_unrounded", float | None)) if steps else None,
+            _unrounded=Later(None, get("lower_unrounded", float | None)) if steps else None,
         )
         return made.with_scores(read_scores(data)) if data.get("score") is not None else made
 

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-
-from mace.answer.conflicts import Undecided
 from mace.answer.counterfactual import Counterfactual, show_value
-from mace.answer.driver import Driver
-from mace.answer.explanation import Explanation
 from mace.answer.listed import Listed
-from mace.answer.region import Ends, RecourseRegion, widened
-from mace.certify.certificate import Certificate
-from mace.constraints import fixed
+from mace.answer.plain import part, plain, scalar, scalars, texts
+from mace.answer.region import Ends, RecourseRegion
+from mace.certify.certificate import VERSION, Certificate
+from mace.certify.statement import Statement
+from mace.disk import parse_json
 from mace.errors import InvalidOption, cut
-from mace.space import FeatureSpace, Integer, Real, Scalar
-from mace.space.features import is_missing
+from mace.registry import resolve
+from mace.space import Date, FeatureSpace, Integer, Real, Scalar
+from mace.space.features import is_missing, shown_level
 
-Names = frozenset[str]
-
-Escape = Callable[[Names], tuple[Names, Counterfactual] | None]
-"""Finds a row of the target that keeps the values of some features, and returns what it changes; ``None`` where there is proved to be none,
-or raises :class:`Undecided`."""
+SCHEMA = 1
+"""Of what :meth:`Reasons.to_dict` writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +37,10 @@ class Reason:
         What these features are.
     ranges : RecourseRegion, optional
         How far their values may move, together, without freeing the decision; ``None`` where that was not asked for.
+    as_long_as : str
+        The ranges, or values, in words.
+    note : str
+        That the rules leave no other row that keeps these values, so that they decide about nothing; empty otherwise.
     witnesses : dict of str to Counterfactual
         For each feature of the set a row of the target that changes it, and none of the others of the set: it cannot be left out.
     certificate : Certificate, optional
@@ -52,6 +50,8 @@ class Reason:
     features: tuple[str, ...]
     values: dict[str, Scalar]
     ranges: RecourseRegion | None = None
+    as_long_as: str = ""
+    note: str = ""
     witnesses: dict[str, Counterfactual] = field(default_factory=dict, repr=False)
     certificate: Certificate | None = field(default=None, repr=False)
 
@@ -62,15 +62,33 @@ class Reason:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reason as plain data."""
-        ranges = None if self.ranges is None else {name: _plain(ends) for name, ends in self.ranges.items()}
+        ranges = None if self.ranges is None else {name: _plain_ends(ends) for name, ends in self.ranges.items()}
         return {
             "features": list(self.features),
-            "values": self.values,
+            "values": {name: plain(value) for name, value in self.values.items()},
             "ranges": ranges,
             "is_widest": None if self.ranges is None else self.ranges.complete,
-            "witnesses": {name: answer.values for name, answer in self.witnesses.items()},
+            "as_long_as": self.as_long_as,
+            "note": self.note,
+            "witnesses": {name: answer.to_dict() for name, answer in self.witnesses.items()},
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
         }
+
+    @classmethod
+    def from_dict(cls, data: object) -> Reason:
+        """Return the reason that :meth:`to_dict` wrote."""
+        get = partial(part, data, "a reason")
+        ranges, witnesses, made = get("ranges", dict | None), get("witnesses", dict), get("certificate", dict | None)
+        ends = None if ranges is None else {name: _read_ends(each) for name, each in ranges.items()}
+        return cls(
+            features=texts(get("features", list)),
+            values=scalars(get("values", dict)),
+            ranges=None if ends is None else RecourseRegion(ends, get("is_widest", bool)),
+            as_long_as=get("as_long_as", str),
+            note=get("note", str),
+            witnesses={name: Counterfactual.from_dict(each) for name, each in witnesses.items()},
+            certificate=None if made is None else Certificate.from_dict(made),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +110,19 @@ class Reasons(Listed[Reason]):
         What the model says of the row.
     target : str
         What the row is kept out of.
-    space : FeatureSpace
-        Of which rows this is said.
+    factual : dict
+        The row.
+    ways : tuple of Counterfactual
+        Rows of the target: one for each of the :attr:`levers`.
     note : str
         What is odd about the question: the row itself breaks a rule.
+    error : str
+        In a batch: why the row was not asked about; empty otherwise.
+    certificate : Certificate, optional
+        Where certificates were asked for and the list is complete: a proof that every reason holds one of these, so that, with their own
+        certificates, there is no other.
+    space : FeatureSpace, optional
+        The features; not in the JSON.
     """
 
     reasons: tuple[Reason, ...]
@@ -104,8 +131,12 @@ class Reasons(Listed[Reason]):
     necessary: tuple[str, ...]
     prediction: Scalar | None
     target: str
-    space: FeatureSpace = field(repr=False)
+    factual: dict[str, Scalar]
+    ways: tuple[Counterfactual, ...] = field(default=(), repr=False)
     note: str = ""
+    error: str = ""
+    certificate: Certificate | None = field(default=None, repr=False)
+    space: FeatureSpace | None = field(default=None, repr=False, compare=False)
 
     @property
     def _entries(self) -> tuple[Reason, ...]:
@@ -124,47 +155,43 @@ class Reasons(Listed[Reason]):
         InvalidOption
             Not all reasons are known.
         """
-        self._must_be_complete("shares")
-        count = {name: sum(name in each.features for each in self) for name in self.space}
-        order = sorted(self.space, key=lambda name: -count[name])
-        return {name: count[name] / max(len(self), 1) for name in order}
+        return self._shares([each.features for each in self], "shares")
+
+    @property
+    def lever_shares(self) -> dict[str, float]:
+        """The share of all levers that hold a feature, greatest first: in how many of the smallest ways out it takes part.
+
+        Raises
+        ------
+        InvalidOption
+            Not all levers are known.
+        """
+        return self._shares(self.levers, "lever_shares")
+
+    def _shares(self, sets: Sequence[Sequence[str]], what: str) -> dict[str, float]:
+        if not self.complete:
+            raise InvalidOption(f"{what}: {self.reason}. Ask for all reasons: count=1000, and no time limit.")
+        count = {name: sum(name in each for each in sets) / max(len(sets), 1) for name in self.factual}
+        return dict(sorted(count.items(), key=lambda each: -each[1]))
 
     @property
     def levers(self) -> tuple[tuple[str, ...], ...]:
         """The smallest sets of features that suffice to change the decision: every one takes a feature from each reason.
 
-        Raises
-        ------
-        InvalidOption
-            Not all reasons are known.
+        All of them where the list of reasons is complete; otherwise those that the reasons found prove to be smallest.
         """
-        self._must_be_complete("levers")
-        if any(not each.features for each in self):
-            return ()
-        made: list[Names] = [frozenset()] if self.reasons else []
-        for each in self:
-            wider = {
-                names if names & set(each.features) else names | {name} for names in made for name in each.features
-            }
-            made = [names for names in wider if not any(other < names for other in wider)]
-        in_order = [tuple(sorted(names, key=self.space.index)) for names in made]
-        return tuple(sorted(in_order, key=lambda names: (len(names), [self.space.index(name) for name in names])))
-
-    def _must_be_complete(self, what: str) -> None:
-        if not self.complete:
-            raise InvalidOption(f"{what}: {self.reason}. Ask for all reasons: count=1000, and no time limit.")
+        return tuple(tuple(change.feature for change in way.changes) for way in self.ways)
 
     def __str__(self) -> str:
         if self.complete and self.reason:
             return f"Nothing holds the row back: {self.reason}."
-        said = (
-            f"{show_value(self.prediction)}, not {self.target}" if self.prediction is not None else f"not {self.target}"
-        )
-        lines = [f"Why {said}:"] + ([f"Note: {self.note}."] if self.note else [])
+        if self.error:
+            return f"Not asked about: {self.error}"
+        lines = [f"Why {self.decision}:"] + ([f"Note: {self.note}."] if self.note else [])
         for number, each in enumerate(self, 1):
             lines.append(f"{number}. {each}")
-            if each.features:
-                lines.append(f"   as long as {in_words(each, self.space)}")
+            lines += [f"   as long as {each.as_long_as}"] if each.features else []
+            lines += [f"   {each.note}"] if each.note else []
         lines.append(
             "Each set alone keeps the row out of the target, and no feature of it can be left out: proved."
             if self.reasons
@@ -175,49 +202,182 @@ class Reasons(Listed[Reason]):
             lines.append(f"In every reason: {', '.join(self.necessary)}.")
         return "\n".join(lines)
 
-    def certified(self, proof: Callable[[tuple[str, ...]], Certificate | None]) -> Reasons:
+    @property
+    def decision(self) -> str:
+        """What is explained, in words: what the model says of the row, and what it does not."""
+        return f"not {self.target}" if self.prediction is None else f"{show_value(self.prediction)}, not {self.target}"
+
+    def plot(self, number: int | None = None, *, space: FeatureSpace | None = None, ax: Any = None) -> Any:
+        """Draw the reasons below each other: of each feature the range that holds the decision, and where the row is in it.
+
+        Parameters
+        ----------
+        number : int, optional
+            Which reason, 1 for the first; where not given all of them, at most 12.
+        space : FeatureSpace, optional
+            Needed only where the reasons were read from JSON.
+        ax : matplotlib axes, optional
+            Where to draw; new ones where not given.
+
+        Returns
+        -------
+        ReasonsDisplay
+            See :mod:`mace.plots`; its ``ax_`` and ``figure_`` are matplotlib's.
+        """
+        return resolve("mace.plots:ReasonsDisplay").from_reasons(self, number, space=space).plot(ax)
+
+    def letter(
+        self,
+        template: str | Path | None = None,
+        *,
+        html: bool = False,
+        language: str = "en",
+        names: Mapping[str, str] | None = None,
+        units: Mapping[str, str] | None = None,
+        outcomes: Mapping[Any, str] | None = None,
+        levels: Mapping[str, Mapping[Any, str]] | None = None,
+        number: int = 1,
+        **fields: object,
+    ) -> str:
+        """Return a letter to the person that says what decided: a reason, how far it reaches, and what is proved of it.
+
+        The parameters are those of :meth:`mace.Explanation.letter`; ``number`` is that of the reason.
+        """
+        made: str = resolve("mace.letters.why:letter_why")(
+            self,
+            template,
+            html=html,
+            language=language,
+            names=names,
+            units=units,
+            outcomes=outcomes,
+            levels=levels,
+            number=number,
+            fields=fields,
+        )
+        return made
+
+    def certified(self, statement: Statement, proof: Callable[[tuple[str, ...]], Certificate | None]) -> Reasons:
         """Return the reasons with certificates; ``proof`` gives that of no row of the target keeping some features."""
-        return replace(self, reasons=tuple(replace(each, certificate=_certificate(each, proof)) for each in self))
+        each = tuple(replace(one, certificate=_certificate(one, proof)) for one in self)
+        return replace(self, reasons=each, certificate=self._whole(statement) if self.complete and each else None)
+
+    def _whole(self, statement: Statement) -> Certificate:
+        """Return the proof that every reason holds one of these: rows of the target, whose sets of changes no other set hits."""
+        sets = [list(each.features) for each in self]
+        claim = {
+            "status": "unknown",
+            "lower": 0.0,
+            "upper": None,
+            "counterfactual": None,
+            "reasons": {"sets": sets, "rows": [_row(way) for way in self.ways]},
+        }
+        return Certificate(VERSION, statement.to_dict(), claim, {"lane": "none"})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the reasons as plain data."""
+        """Return the reasons as plain data; the schema is documented in ``docs/reasons.md``."""
         return {
+            "version": SCHEMA,
             "reasons": [each.to_dict() for each in self],
             "complete": self.complete,
             "reason": self.reason,
             "necessary": list(self.necessary),
-            "prediction": self.prediction,
+            "levers": [list(names) for names in self.levers],
+            "ways": [way.to_dict() for way in self.ways],
+            "prediction": None if self.prediction is None else plain(self.prediction),
             "target": self.target,
+            "factual": {name: plain(value) for name, value in self.factual.items()},
             "note": self.note,
+            "error": self.error,
+            "certificate": None if self.certificate is None else self.certificate.to_dict(),
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Reasons:
+        """Return the reasons that :meth:`to_dict` wrote, with their certificates.
+
+        Raises
+        ------
+        InvalidOption
+            Something is not as ``docs/reasons.md`` says; the message names the place.
+        """
+        get = partial(part, data, "reasons")
+        if get("version", int) != SCHEMA:
+            raise InvalidOption(
+                f"from_dict: version {data['version']!r:.40} of reasons is not known; this MACE reads {SCHEMA}."
+            )
+        made = get("certificate", dict | None)
+        return cls(
+            reasons=tuple(Reason.from_dict(each) for each in get("reasons", list)),
+            complete=get("complete", bool),
+            reason=get("reason", str),
+            necessary=texts(get("necessary", list)),
+            prediction=get("prediction", Scalar | None),
+            target=get("target", str),
+            factual=scalars(get("factual", dict)),
+            ways=tuple(Counterfactual.from_dict(each) for each in get("ways", list)),
+            note=get("note", str),
+            error=get("error", str),
+            certificate=None if made is None else Certificate.from_dict(made),
+        )
 
     def to_json(self, indent: int | None = None) -> str:
         """Return the reasons as JSON text."""
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Reasons:
+        """Return the reasons that :meth:`to_json` wrote; anything else is an :class:`InvalidOption`."""
+        try:
+            data = parse_json(text)
+        except (ValueError, TypeError) as error:
+            raise InvalidOption(f"from_json: not JSON: {str(error)[:200]}. Give what to_json() made.") from error
+        return cls.from_dict(data)
 
 
-def in_words(reason: Reason, space: FeatureSpace) -> str:
+def as_long_as(values: Mapping[str, Scalar], ranges: RecourseRegion | None, space: FeatureSpace) -> str:
     """Return what holds where a reason does, as a sentence has it: its ranges, without ends that are the feature's own, or its values."""
-    said = [_held(name, value, reason.ranges, space) for name, value in reason.values.items()]
+    said = [_held(name, value, ranges, space) for name, value in values.items()]
     return " and ".join(said) if len(said) < 3 else ", ".join(said[:-1]) + " and " + said[-1]
 
 
 def _held(name: str, value: Scalar, ranges: RecourseRegion | None, space: FeatureSpace) -> str:
     ends = Ends(value, value) if ranges is None or name not in ranges else ranges[name]
-    feature = space[name]
     if ends.levels is not None:
         return f"{name} is {ends if len(ends.levels) > 1 else show_value(ends.levels[0])}"
-    if ends.low == ends.high:
+    low, high = open_ends(name, ends, space)
+    if is_missing(ends.low) or ends.low == ends.high:
         return f"{name} is {show_value(ends.low)}"
-    if isinstance(feature, Real | Integer) and ends.low == feature.low:
+    if low and high:
+        return f"{name} is anything but missing" if space[name].missing else f"{name} is anything"
+    if low:
         return f"{name} is at most {show_value(ends.high)}"
-    if isinstance(feature, Real | Integer) and ends.high == feature.high:
+    if high:
         return f"{name} is at least {show_value(ends.low)}"
     return f"{name} is from {show_value(ends.low)} to {show_value(ends.high)}"
 
 
-def _plain(ends: Ends) -> Any:
-    return list(ends.levels) if ends.levels is not None else {"low": ends.low, "high": ends.high}
+def open_ends(name: str, ends: Ends, space: FeatureSpace) -> tuple[bool, bool]:
+    """Return whether either end of a range is that of the feature itself."""
+    feature = space[name]
+    if isinstance(feature, Date):
+        return ends.low == feature.text(feature.low), ends.high == feature.text(feature.high)
+    if isinstance(feature, Real | Integer):
+        return ends.low == feature.low, ends.high == feature.high
+    return ends.low == shown_level(feature.levels[0]), ends.high == shown_level(feature.levels[-1])
+
+
+def _plain_ends(ends: Ends) -> Any:
+    if ends.levels is not None:
+        return [plain(level) for level in ends.levels]
+    return {name: None if end is None else plain(end) for name, end in (("low", ends.low), ("high", ends.high))}
+
+
+def _read_ends(ends: object) -> Ends:
+    if isinstance(ends, list):
+        return Ends(levels=tuple(scalar(level) for level in ends))
+    low, high = (scalar(part(ends, "a range", name, Scalar | None)) for name in ("low", "high"))
+    return Ends(low, high)
 
 
 def _certificate(reason: Reason, proof: Callable[[tuple[str, ...]], Certificate | None]) -> Certificate | None:
@@ -225,129 +385,9 @@ def _certificate(reason: Reason, proof: Callable[[tuple[str, ...]], Certificate 
     made = proof(reason.features)
     if made is None or made.claim["status"] != "infeasible":
         return None
-    rows = {name: _json_row(answer) for name, answer in reason.witnesses.items()}
+    rows = {name: _row(answer) for name, answer in reason.witnesses.items()}
     return replace(made, claim={**made.claim, "reason": rows})
 
 
-def _json_row(answer: Counterfactual) -> dict[str, Scalar | None]:
-    return {name: None if is_missing(value) else value for name, value in answer.values.items()}
-
-
-def reasons_of(
-    driver: Driver, current: Fraction, *, smallest: bool, ranges: bool, there: Explanation | None
-) -> Reasons:
-    """Return the reasons of a row, at most as many as the question counts; ``there`` says that it is at the target already."""
-    space, factual = driver.problem.space, driver.problem.factual
-    search = ReasonSearch(list(space), partial(_escape, driver))
-    at, found, why = space.values_of(factual), list[Reason](), ""
-    try:
-        while there is None and (names := search.next(smallest=smallest)) is not None:
-            features = tuple(sorted(names, key=space.index))
-            free = [name for name in space if name not in features]
-            around = (
-                widened(driver.problem, features, driver.find, driver.limits, free) if ranges and features else None
-            )
-            witnesses = {name: search.witness(names, name) for name in features}
-            found.append(Reason(features, {name: at[name] for name in features}, around, witnesses))
-            if len(found) == driver.question.count:
-                why = f"only {len(found)} were asked for"
-                break
-    except Undecided as stopped:
-        why = str(stopped)
-    alone = {name for changed, _ in search.known if len(changed) == 1 for name in changed}
-    return Reasons(
-        reasons=tuple(found),
-        complete=not why,
-        reason=there.reason if there is not None else why,
-        necessary=tuple(name for name in space if name in alone),
-        prediction=driver.reading.label(current),
-        target=driver.question.in_words[0],
-        space=space,
-        note=""
-        if driver.problem.is_plausible(factual)
-        else "the row itself breaks a rule, which rows beside it must keep",
-    )
-
-
-def _escape(driver: Driver, kept: Names) -> tuple[Names, Counterfactual] | None:
-    """Return the nearest row of the target that keeps the values of some features, with what it changes."""
-    space, factual = driver.problem.space, driver.problem.factual
-    return driver.nearest((fixed(*sorted(kept, key=space.index)).bind(space, factual),) if kept else ())
-
-
-class ReasonSearch:
-    """The search for smallest sets of features that every way to the target changes.
-
-    A set forces the decision where no row of the target keeps its values: where it has a feature of every set of changes that leads
-    there. So reasons are the smallest sets that hit all such sets, and sets of changes are asked for until those known suffice: where no
-    row keeps the values of a smallest set that hits the known ones, it is a reason.
-
-    Attributes
-    ----------
-    known : list of (names, Counterfactual)
-        Sets of changes that lead to the target, with the rows.
-    found : list of sets of names
-        The reasons so far.
-    """
-
-    def __init__(self, names: Sequence[str], escape: Escape) -> None:
-        self.names, self.escape = tuple(names), escape
-        self.known: list[tuple[Names, Counterfactual]] = []
-        self.found: list[Names] = []
-
-    def next(self, *, smallest: bool) -> Names | None:
-        """Return another reason, the smallest one left where ``smallest``; ``None`` where there is proved to be none."""
-        while True:
-            kept = self._hitting()
-            if kept is None:
-                return None
-            while kept is not None and not self._is_forced(kept):
-                kept = None if smallest else self._grown(kept)
-            if kept is not None:
-                self.found.append(self._shrunk(kept))
-                return self.found[-1]
-
-    def witness(self, reason: Names, name: str) -> Counterfactual:
-        """Return a row of the target that changes a feature of a reason, and no other feature of it."""
-        return next(answer for changed, answer in self.known if changed & reason == {name})
-
-    def _is_forced(self, kept: Names) -> bool:
-        """Return whether the values of some features force the decision; where they do not, note a set of changes that shows it."""
-        got = self.escape(kept)
-        if got is not None:
-            self.known.append(got)
-        return got is None
-
-    def _grown(self, kept: Names) -> Names | None:
-        """Return a set with a feature more, of the last set of changes; ``None`` where it would hold a reason that is found."""
-        changed = sorted(self.known[-1][0], key=self.names.index)
-        common = sorted(changed, key=lambda name: -sum(name in other for other, _ in self.known))
-        wider = (kept | {name} for name in common)
-        return next((each for each in wider if not any(reason <= each for reason in self.found)), None)
-
-    def _shrunk(self, kept: Names) -> Names:
-        """Leave out one feature after another, as long as the rest forces the decision."""
-        for name in sorted(kept, key=self.names.index, reverse=True):
-            fewer = kept - {name}
-            if all(changed & fewer for changed, _ in self.known) and self._is_forced(fewer):
-                kept = fewer
-        return kept
-
-    def _hitting(self) -> Names | None:
-        """Return a smallest set with a feature of every known set of changes that holds no reason found; ``None`` where there is none."""
-        rows = [([name in changed for name in self.names], 1.0, np.inf) for changed, _ in self.known]
-        rows += [([name in reason for name in self.names], -np.inf, len(reason) - 1.0) for reason in self.found]
-        if not rows:
-            return frozenset()
-        matrix, low, high = zip(*rows, strict=True)
-        made = milp(
-            np.ones(len(self.names)),
-            integrality=np.ones(len(self.names)),
-            bounds=Bounds(0, 1),
-            constraints=LinearConstraint(np.array(matrix, dtype=float), low, high),
-        )
-        if made.x is None:
-            if made.status == 2:
-                return None
-            raise Undecided("the sets could not be gone through")
-        return frozenset(name for name, taken in zip(self.names, made.x, strict=True) if taken > 0.5)
+def _row(answer: Counterfactual) -> dict[str, Scalar | None]:
+    return {name: plain(value) for name, value in answer.values.items()}

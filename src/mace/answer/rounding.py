@@ -7,7 +7,7 @@ the grid begins beyond it, and a constraint keeps answers inside. Distances divi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -83,22 +83,6 @@ def _is_free(space: FeatureSpace, name: str) -> bool:
     """Return whether a feature may be rounded: a number without a step of its own, and not of one value."""
     feature = space[name]
     return isinstance(feature, Real | Integer) and feature.step is None and feature.low < feature.high
-
-
-class Unrounded:
-    """A lower bound among all rows, round or not; asked for when it is first wanted, and kept."""
-
-    def __init__(self, ask: Callable[[], float] | None, known: float | None = None) -> None:
-        self._ask, self.known = ask, known
-
-    def __reduce__(self) -> tuple[type[Unrounded], tuple[None, float | None]]:
-        return Unrounded, (None, self.known)
-
-    def lower(self) -> float | None:
-        """Return the bound; ``None`` where it was not asked for in the process that could."""
-        if self.known is None and self._ask is not None:
-            self.known = self._ask()
-        return self.known
 
 
 def rounded(space: FeatureSpace, steps: Mapping[str, float]) -> tuple[FeatureSpace, tuple[Constraint, ...]]:

@@ -45,6 +45,8 @@ class Certificate:
         ``status``, ``lower``, ``upper``, ``counterfactual``: nothing nearer than ``lower`` reaches the target, and the counterfactual, at
         distance ``upper``, does. With status ``infeasible`` nothing does at any distance, and the others are ``None``. With causes also
         ``actions``: what is set; all else of the counterfactual follows from it, or is the factual's own.
+        Of a reason also ``reason``: a row of the target for each of its features, which shows that it cannot be left out. Of all reasons
+        ``reasons``: their ``sets`` of features, and ``rows`` of the target, of whose changes no other sets have a feature each.
     evidence : dict
         The proof of ``lower``: ``lane`` names its kind; values are those of JSON and arrays of integers and floats.
     """
@@ -153,7 +155,7 @@ def check_keys(value: Mapping[str, Any], keys: set[str], place: str) -> None:
 
 
 def _check_claim(claim: dict[str, Any]) -> None:
-    check_keys(claim, CLAIM_KEYS | (set(claim) & {"actions", "reason"}), "claim")
+    check_keys(claim, CLAIM_KEYS | (set(claim) & {"actions", "reason", "reasons"}), "claim")
     if claim["status"] not in STATUSES:
         raise InvalidCertificate(f"claim.status: {claim['status']!r:.40} is not one of {', '.join(STATUSES)}.")
     for name in ("lower", "upper"):
@@ -166,6 +168,17 @@ def _check_claim(claim: dict[str, Any]) -> None:
         _check_row(claim["counterfactual"], "claim.counterfactual")
     for name, row in expect(claim.get("reason", {}), dict, "claim.reason").items():
         _check_row(row, f"claim.reason.{name}")
+    if "reasons" in claim:
+        _check_reasons(claim["reasons"])
+
+
+def _check_reasons(found: Any) -> None:
+    check_keys(expect(found, dict, "claim.reasons"), {"sets", "rows"}, "claim.reasons")
+    for number, names in enumerate(expect(found["sets"], list, "claim.reasons.sets")):
+        for name in expect(names, list, f"claim.reasons.sets[{number}]"):
+            expect(name, str, f"claim.reasons.sets[{number}]")
+    for number, row in enumerate(expect(found["rows"], list, "claim.reasons.rows")):
+        _check_row(row, f"claim.reasons.rows[{number}]")
 
 
 def _check_row(row: Any, place: str) -> None:

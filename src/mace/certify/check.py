@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -14,10 +13,11 @@ from mace.certify.certificate import Certificate
 from mace.certify.effects import checker as actions
 from mace.certify.proofs import check_lane
 from mace.certify.reached import check_reached
+from mace.certify.reasons import check_all_reasons, check_reason
 from mace.certify.robust import checker as robust
 from mace.certify.statement import Statement
 from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict, silent
-from mace.constraints import Condition, fixed
+from mace.constraints import Condition
 from mace.constraints.numbers import in_binary
 from mace.constraints.robust import RobustCondition
 from mace.errors import InvalidRow, MaceError
@@ -110,10 +110,14 @@ def _checked(
             check = check_lane if sturdy is None else partial(robust.check, sturdy)
             _check_claim(rest, certificate.claim, _check_counterfactual)
             if "reason" in certificate.claim:
-                _check_reason(problem, statement, certificate.claim)
+                check_reason(problem, statement, certificate.claim, _check_counterfactual)
+            if "reasons" in certificate.claim:
+                check_all_reasons(problem, statement, certificate.claim, _check_counterfactual)
             if sturdy is not None:
                 _check_noise(rest, sturdy, certificate)
             _check_proof(rest, certificate, progress, check)
+        elif {"reason", "reasons"} & set(certificate.claim):
+            raise Unchecked("claim: reasons are not checked where there are causes")
         else:
             causal = actions.CausalQuestion(problem, statement, certificate.claim["actions"])
             _check_claim(problem, certificate.claim, causal.check_counterfactual)
@@ -163,29 +167,6 @@ def _check_counterfactual(problem: Problem, row: dict[str, Any]) -> Fraction:
         raise Refuted(f"claim.counterfactual: {_why_implausible(problem, row)}")
     check_reached(problem, point)
     return problem.distance(point)
-
-
-def _check_reason(problem: Problem, statement: Statement, claim: dict[str, Any]) -> None:
-    """Be convinced that a constraint of the statement keeps the features of a reason, and that none of them can be left out.
-
-    That their values force the decision is the claim that no counterfactual exists.
-    """
-    names, conditions = set(claim["reason"]), list(problem.conditions)
-    if names:
-        try:
-            conditions.remove(fixed(*sorted(names, key=statement.space.index)).bind(statement.space, statement.factual))
-        except (ValueError, MaceError) as error:
-            raise Refuted("claim.reason: no constraint of the statement keeps its features") from error
-    if claim["status"] != "infeasible":
-        raise Refuted(f"claim.reason: with status {claim['status']} its features do not force the decision")
-    free = replace(problem, conditions=tuple(conditions))
-    for name, row in claim["reason"].items():
-        _check_counterfactual(free, row)
-        point = zip(problem.space, problem.space.point(row), problem.factual, strict=True)
-        if {each for each, new, own in point if new != own} & names != {name}:
-            raise Refuted(
-                f"claim.reason: the row that shows that {name!r} is needed changes other features of the reason, or not this one"
-            )
 
 
 def _why_implausible(problem: Problem, row: dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from mace import errors
 from mace.answer.explanation import Explanation
+from mace.answer.reasons import Reasons
 from mace.certify import Certificate, Verdict
 from mace.disk import parse_json
 from mace.errors import MaceError, ServiceError
@@ -140,6 +141,10 @@ class Client:
     def levers(self, row: Row, **options: Any) -> dict[str, Any]:
         """Return the smallest sets of features that suffice."""
         return self._json("POST", "/v1/levers", {"row": _plain(row), **options})
+
+    def reasons(self, row: Row, **options: Any) -> Reasons:
+        """Return what holds the decision about a row; the options are those of ``/v1/reasons``."""
+        return Reasons.from_dict(self._json("POST", "/v1/reasons", {"row": _plain(row), **options}))
 
     def region(self, row: Row, features: Iterable[str], **options: Any) -> dict[str, Any]:
         """Return the proved region around a row, the values of an answer say."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from mace.constraints.condition import Condition, Values, ordered_feature
 from mace.constraints.numbers import as_written, is_binary
 from mace.constraints.views import View
-from mace.errors import InvalidConstraint, cut
+from mace.distances.people import SPREADS, spreads
+from mace.errors import InvalidConstraint, InvalidDistance, cut
 from mace.exact import float_down, float_up, greatest_float, least_float
 from mace.language import syntax
-from mace.space import Feature, FeatureSpace, Point, Real
+from mace.space import Feature, FeatureSpace, Integer, Ordinal, Point, Real
 from mace.space.decimals import decimal_of, dtype_of
 from mace.space.features import plain_scalar
 
@@ -22,6 +25,11 @@ Exact = tuple[Fraction | None, ...]
 
 GREATEST_RADIUS = 1e150
 """The greatest radius."""
+
+MOST_SHARE = 1e6
+"""The greatest share of a range or spread."""
+
+_SHARE = re.compile(r"([0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*(%)?\s*(?:of\s+)?(range|sd|mad)")
 
 
 @dataclass(frozen=True)
@@ -66,48 +74,91 @@ class RobustCondition(Condition):
 
 @dataclass(frozen=True)
 class Robust:
-    """The target is reached on the whole box around the answer."""
+    """The target is reached on the whole box around the answer.
+
+    ``noise`` are radii; with ``share_of`` what ``share`` is of: nothing for ``"range"``, whose ends the space knows, otherwise the spread
+    of each column of the data.
+    """
 
     noise: tuple[tuple[str, float], ...]
+    share: float | None = None
+    share_of: str = ""
 
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return the condition."""
-        for name, _ in self.noise:
+        radii = self.radii(space)
+        for name in radii:
             ordered_feature(space, name, str(self))
-        if is_binary():
-            return RobustCondition(
-                space, {name: _radius(space[name], radius) for name, radius in self.noise}, written=False
+        if is_binary() and self.share is None:
+            noise = dict(self.noise)
+            return RobustCondition(space, {name: _radius(space[name], noise[name]) for name in noise}, written=False)
+        return RobustCondition(space, radii)
+
+    def radii(self, space: FeatureSpace) -> dict[str, Fraction]:
+        """Return by how much each noisy feature of a space may turn out otherwise."""
+        if self.share is None:
+            return {name: as_written(radius) for name, radius in self.noise}
+        share, spreads = as_written(self.share), dict(self.noise)
+        if self.share_of == "range":
+            return {name: share * ends_apart(feature) for name, feature in space.items() if _has_ends(feature)}
+        numbers = [name for name, feature in space.items() if isinstance(feature, Real | Integer)]
+        absent = next((name for name in numbers if name not in spreads), None)
+        if absent is not None:
+            raise InvalidConstraint(
+                f"{self}: data has no numbers in a column {absent!r}, which is a feature; add them."
             )
-        return RobustCondition(space, {name: as_written(radius) for name, radius in self.noise})
+        return {name: share * as_written(spreads[name]) for name in numbers}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the constraint as plain data."""
-        return {"kind": "robust", "arguments": [dict(self.noise)]}
+        arguments: list[Any] = [dict(self.noise)] if self.share is None else [self._text]
+        return {"kind": "robust", "arguments": arguments + ([dict(self.noise)] if self.share_of in SPREADS else [])}
+
+    @property
+    def _text(self) -> str:
+        assert self.share is not None
+        return f"{self.share!r} of {self.share_of}"
 
     def __repr__(self) -> str:
         return cut(str(self))
 
     def __str__(self) -> str:
-        return f"robust({dict(self.noise)})"
+        if self.share is None:
+            return f"robust({dict(self.noise)})"
+        return f"robust({self._text!r})"
 
 
-def robust(noise: Mapping[str, float]) -> Robust:
+def robust(noise: Mapping[str, float] | float | str, data: Any = None) -> Robust:
     """Want the target for every plausible row in the box around the answer, proved.
 
     Parameters
     ----------
-    noise : mapping of names to numbers
+    noise : mapping of names to numbers, number, or text
         By how much each of these features may turn out otherwise, up or down, in its own unit (levels of an ordinal feature: so many
-        levels). The other features are as in the answer. Rows outside the ranges and grids of the space do not count.
+        levels). The other features are as in the answer. Rows outside the ranges and grids of the space do not count. A number is the same
+        share of the range of every feature that has an order, in levels from the lowest to the highest: ``0.01``, or ``"1% of range"``.
+        ``"5% of sd"`` and ``"5% of mad"`` are shares of what the column of each number spreads by, its standard deviation or its median
+        absolute deviation; ordered levels are as in the answer.
+    data : data frame, or mapping of names to numbers
+        With ``"of sd"`` and ``"of mad"``: people, with a column for each number, or what their columns spread by.
 
     Examples
     --------
     >>> print(robust({"income": 500}))
     robust({'income': 500})
+    >>> print(robust("5% of sd", data={"income": 1200.0}))
+    robust('0.05 of sd')
     """
+    if isinstance(noise, str):
+        return _of_text(noise, data)
+    if data is not None:
+        raise InvalidConstraint("robust: data belongs to texts such as '5% of sd'; leave it out beside other noise.")
+    if isinstance(noise, int | float) and not isinstance(noise, bool):
+        return Robust((), _checked_share(noise, noise), "range")
     if not isinstance(noise, Mapping) or not noise:
         raise InvalidConstraint(
-            f"robust: noise is {noise!r}; give a dict from features to radii, e.g. {{'income': 500}}."
+            f"robust: noise is {noise!r:.80}; give a dict from features to radii, e.g. {{'income': 500}}, a share of every range, e.g. "
+            "0.01, or a text, e.g. '5% of sd' with data=X_train."
         )
     given: dict[str, Any] = {name: plain_scalar(radius) for name, radius in noise.items()}
     for name, radius in given.items():
@@ -116,6 +167,40 @@ def robust(noise: Mapping[str, float]) -> Robust:
                 f"robust: the radius of {name!r} is {radius!r:.40}; it must be a number from 0 to {GREATEST_RADIUS:g}."
             )
     return Robust(tuple(given.items()))
+
+
+def _of_text(text: str, data: Any) -> Robust:
+    """Return the noise that a text names."""
+    found = _SHARE.fullmatch(text.strip())
+    if found is None:
+        raise InvalidConstraint(f"robust: {text!r:.60} is no noise. Write '1% of range', '5% of sd' or '5% of mad'.")
+    number, percent, share_of = found.groups()
+    share = _checked_share(float(Decimal(number) / (100 if percent else 1)), text)
+    if share_of == "range":
+        if data is not None:
+            raise InvalidConstraint(f"robust({text!r}): the space knows the ranges; leave data out.")
+        return Robust((), share, share_of)
+    try:
+        return Robust(tuple(spreads(share_of, data).items()), share, share_of)
+    except InvalidDistance as error:
+        raise InvalidConstraint(f"robust({text!r}): {error}") from error
+
+
+def _checked_share(share: float, given: object) -> float:
+    if not 0 <= share <= MOST_SHARE:
+        raise InvalidConstraint(f"robust: {given!r:.40} must be a share from 0 to {MOST_SHARE:g}, e.g. 0.01.")
+    return share
+
+
+def _has_ends(feature: Feature) -> bool:
+    return isinstance(feature, Real | Integer | Ordinal)
+
+
+def ends_apart(feature: Feature) -> Fraction:
+    """Return how far the ends of a feature's range are apart, as they are written; of levels, how many steps."""
+    if isinstance(feature, Real):
+        return decimal_of(feature, feature.high) - decimal_of(feature, feature.low)
+    return Fraction(feature.range)
 
 
 def _radius(feature: Feature, radius: float) -> Fraction:

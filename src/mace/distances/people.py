@@ -44,19 +44,41 @@ def summary(weights: object, data: Any) -> dict[str, float] | dict[str, Pairs] |
         return None
     if data is None:
         raise InvalidDistance(f"weights={weights!r} is measured by people: give them, data=X_train.")
-    check = _check_deviation if weights == "mad" else _check_pairs
+    if weights == "mad":
+        return spreads("mad", data)
     if isinstance(data, Mapping):
         for name, entry in data.items():
-            check(name, entry)
+            _check_pairs(name, entry)
         return dict(data)
+    columns = _columns(data)
+    return {name: _pairs(column) for name, column in columns.items() if _is_number(column) or _is_ordered(column)}
+
+
+def _columns(data: Any) -> dict[str, pd.Series[Any]]:
+    """Return the columns of a table, without what is missing."""
     frame = as_pandas(data)
     if not isinstance(frame, pd.DataFrame) or frame.empty:
         given = "data has no rows" if isinstance(frame, pd.DataFrame) else f"data is {type(data).__name__}"
         raise InvalidDistance(f"{given}; give a data frame with the rows of people.")
-    columns = {str(name): frame.iloc[:, k].dropna() for k, name in enumerate(frame.columns)}
-    if weights == "mad":
-        return {name: _deviation(column) for name, column in columns.items() if _is_number(column)}
-    return {name: _pairs(column) for name, column in columns.items() if _is_number(column) or _is_ordered(column)}
+    return {str(name): frame.iloc[:, k].dropna() for k, name in enumerate(frame.columns)}
+
+
+def spreads(kind: str, data: Any) -> dict[str, float]:
+    """Return by how much each column of numbers spreads, of a table or as it was computed before; ``kind`` is one of ``SPREADS``.
+
+    Raises
+    ------
+    InvalidDistance
+        There is no data, or it is neither a table nor such numbers.
+    """
+    if data is None:
+        raise InvalidDistance(f"{kind!r} is measured by people: give them, data=X_train.")
+    if isinstance(data, Mapping):
+        for name, entry in data.items():
+            _check_deviation(name, entry)
+        return dict(data)
+    spread = SPREADS[kind]
+    return {name: spread(column) for name, column in _columns(data).items() if _is_number(column)}
 
 
 def _is_number(column: pd.Series[Any]) -> bool:
@@ -76,6 +98,15 @@ def _deviation(column: pd.Series[Any]) -> float:
     values = column.to_numpy(dtype=np.float64)
     apart = np.abs(values - np.median(values))
     return float(np.median(apart)) or float(np.mean(apart))
+
+
+def _standard_deviation(column: pd.Series[Any]) -> float:
+    """Return the standard deviation of a sample, as pandas has it; 0 of a single number."""
+    return float(column.astype(np.float64).std()) if len(column) > 1 else 0.0
+
+
+SPREADS = {"mad": _deviation, "sd": _standard_deviation}
+"""Measures of the spread of a column, by their names."""
 
 
 def _check_deviation(name: object, entry: object) -> None:

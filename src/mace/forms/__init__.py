@@ -3,6 +3,7 @@
 from mace.forms.composite import Composite
 from mace.forms.decision import (
     Alternatives,
+    Anything,
     Goal,
     Interval,
     Lead,
@@ -29,6 +30,7 @@ __all__ = [
     "RESULT",
     "RESULT_PREFIX",
     "Alternatives",
+    "Anything",
     "Box",
     "Composite",
     "Curved",

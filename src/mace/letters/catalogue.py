@@ -112,6 +112,24 @@ ENGLISH = Language(
         ),
         "perhaps_fewer": "Perhaps not all of them are needed for this.",
         "reached": "The result already is {target}; no change is needed.",
+        "decided": ("This item alone decided:", "These items together decided:"),
+        "decided_proved": (
+            "We have proved that with this item as it is, or within the limits named, the result is the same whatever else is stated, "
+            "within what may be asked of you.",
+            "We have proved that with these items as they are, or within the limits named, the result is the same whatever else is "
+            "stated, within what may be asked of you, and that none of them can be left out.",
+        ),
+        "decided_anyway": "We have proved that the result is the same whatever is stated, within what may be asked of you.",
+        "decided_only": "We have also proved that there are no other items of which this holds.",
+        "decided_others": (
+            "There is {count} other such set of items, which would have decided as well.",
+            "There are {count} other such sets of items, each of which would have decided as well.",
+        ),
+        "held": "{name}: {value}",
+        "held_at_most": "{name}: {value} (the same up to {high})",
+        "held_at_least": "{name}: {value} (the same from {low} on)",
+        "held_between": "{name}: {value} (the same from {low} to {high})",
+        "held_one_of": "{name}: {value} (the same with: {values})",
         "no_promise": "Please note that this describes how this application was assessed; it is no promise for a future one.",
         "contact": "For any questions, please contact: {contact}",
         "closing": "Yours faithfully,",
@@ -210,6 +228,25 @@ GERMAN = Language(
         ),
         "perhaps_fewer": "Möglicherweise sind dafür nicht alle von ihnen nötig.",
         "reached": "Das Ergebnis ist bereits {target}; eine Änderung ist nicht erforderlich.",
+        "decided": ("Ausschlaggebend war diese Angabe allein:", "Ausschlaggebend waren diese Angaben zusammen:"),
+        "decided_proved": (
+            "Wir haben bewiesen, dass das Ergebnis mit dieser Angabe, oder innerhalb der genannten Grenzen, dasselbe ist, was auch immer "
+            "sonst angegeben wird, im Rahmen dessen, was von Ihnen verlangt werden kann.",
+            "Wir haben bewiesen, dass das Ergebnis mit diesen Angaben, oder innerhalb der genannten Grenzen, dasselbe ist, was auch immer "
+            "sonst angegeben wird, im Rahmen dessen, was von Ihnen verlangt werden kann, und dass keine von ihnen entbehrlich ist.",
+        ),
+        "decided_anyway": "Wir haben bewiesen, dass das Ergebnis dasselbe ist, was auch immer angegeben wird, im Rahmen dessen, was von "
+        "Ihnen verlangt werden kann.",
+        "decided_only": "Bewiesen ist auch, dass dies für keine anderen Angaben gilt.",
+        "decided_others": (
+            "Es gibt {count} weitere solche Gruppe von Angaben, die ebenso ausschlaggebend gewesen wäre.",
+            "Es gibt {count} weitere solche Gruppen von Angaben, von denen jede ebenso ausschlaggebend gewesen wäre.",
+        ),
+        "held": "{name}: {value}",
+        "held_at_most": "{name}: {value} (ebenso bis {high})",
+        "held_at_least": "{name}: {value} (ebenso ab {low})",
+        "held_between": "{name}: {value} (ebenso von {low} bis {high})",
+        "held_one_of": "{name}: {value} (ebenso mit: {values})",
         "no_promise": "Bitte beachten Sie, dass dies die Prüfung dieses Antrags beschreibt und keine Zusage für einen künftigen Antrag "
         "ist.",
         "contact": "Ihr Kontakt für Fragen: {contact}",
@@ -310,6 +347,25 @@ FRENCH = Language(
         ),
         "perhaps_fewer": "Il est possible qu’elles ne soient pas toutes nécessaires pour cela.",
         "reached": "Le résultat est déjà {target} ; aucune modification n’est nécessaire.",
+        "decided": ("Cet élément à lui seul a été déterminant :", "Ces éléments ensemble ont été déterminants :"),
+        "decided_proved": (
+            "Nous avons démontré qu’avec cet élément, ou dans les limites indiquées, le résultat est le même quoi que l’on déclare par "
+            "ailleurs, dans la limite de ce qui peut vous être demandé.",
+            "Nous avons démontré qu’avec ces éléments, ou dans les limites indiquées, le résultat est le même quoi que l’on déclare par "
+            "ailleurs, dans la limite de ce qui peut vous être demandé, et qu’aucun d’eux n’est superflu.",
+        ),
+        "decided_anyway": "Nous avons démontré que le résultat est le même quoi que l’on déclare, dans la limite de ce qui peut vous être "
+        "demandé.",
+        "decided_only": "Nous avons également démontré que cela ne vaut pour aucun autre ensemble d’éléments.",
+        "decided_others": (
+            "Il existe {count} autre ensemble de ce genre, qui aurait été tout aussi déterminant.",
+            "Il existe {count} autres ensembles de ce genre, dont chacun aurait été tout aussi déterminant.",
+        ),
+        "held": "{name} : {value}",
+        "held_at_most": "{name} : {value} (de même jusqu’à {high})",
+        "held_at_least": "{name} : {value} (de même à partir de {low})",
+        "held_between": "{name} : {value} (de même de {low} à {high})",
+        "held_one_of": "{name} : {value} (de même avec : {values})",
         "no_promise": "Veuillez noter que ceci décrit l’examen de la présente demande et ne constitue pas un engagement pour une demande "
         "future.",
         "contact": "Pour toute question : {contact}",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from mace.answer.explanation import Explanation
 from mace.disk import read_bytes, said
@@ -14,7 +15,7 @@ from mace.letters.facts import facts_of
 from mace.letters.limited import LONGEST_TEMPLATE, filled
 from mace.letters.page import as_html, as_text, blocks_of
 from mace.letters.writer import Writer
-from mace.space import Wording
+from mace.space import FeatureSpace, Wording
 from mace.space.wording import Levels, Outcomes, Texts, checked
 
 FIELDS = ("name", "sender", "date", "address", "reference", "contact")
@@ -36,15 +37,36 @@ def letter(
     fields: Mapping[str, object],
 ) -> str:
     """Return the letter of an explanation; see :meth:`mace.Explanation.letter`."""
-    space, speech = explanation.space, language_of(language)
-    features = space if space is not None else dict.fromkeys(explanation.factual)
+    writer, hidden = writer_of(
+        explanation.space, explanation.factual, language, names=names, units=units, outcomes=outcomes, levels=levels
+    )
+    return written(writer, facts_of(explanation, writer, number, hidden, score=score), template, fields, html=html)
+
+
+def writer_of(
+    space: FeatureSpace | None,
+    factual: Iterable[str],
+    language: str,
+    *,
+    names: Texts | None,
+    units: Texts | None,
+    outcomes: Outcomes | None,
+    levels: Levels | None,
+) -> tuple[Writer, list[str]]:
+    """Return who writes a letter about a row, and the features that it must not mention."""
+    features = space if space is not None else dict.fromkeys(factual)
     given = checked(
         features, names=names, units=units, outcomes=outcomes, levels=levels, method="letter", error=InvalidOption
     )
     known = Wording() if space is None else space.wording
-    writer = Writer(speech, known.but(given), space)
     hidden = [] if space is None else [name for name in space.protected if name not in given.names]
-    facts = facts_of(explanation, writer, number, hidden, score=score)
+    return Writer(language_of(language), known.but(given), space), hidden
+
+
+def written(
+    writer: Writer, facts: Mapping[str, Any], template: str | Path | None, fields: Mapping[str, object], *, html: bool
+) -> str:
+    """Return the letter that says some facts, by a template or as letters are."""
     clash = sorted(set(fields) & set(facts))
     if clash:
         raise InvalidOption(f"letter: {clash[0]!r} is a name of the template already. Choose another.")
@@ -57,8 +79,8 @@ def letter(
             f"letter: there is no field {unknown!r:.60}.{did_you_mean(unknown, FIELDS)} Without a template there are: {', '.join(FIELDS)}."
         )
     texts = {key: str(each).strip() for key, each in _dated(writer, fields).items() if each is not None}
-    blocks = blocks_of(speech, facts, {key: text for key, text in texts.items() if text})
-    return (as_html if html else as_text)(speech, blocks)
+    blocks = blocks_of(writer.language, facts, {key: text for key, text in texts.items() if text})
+    return (as_html if html else as_text)(writer.language, blocks)
 
 
 def _dated(writer: Writer, fields: Mapping[str, object]) -> dict[str, object]:

@@ -105,10 +105,29 @@ def _head(language: Language, fields: Mapping[str, str]) -> Iterator[Paragraph]:
     yield Paragraph(language.say("subject"), tag="h1")
 
 
+def _why(language: Language, facts: Mapping[str, Any]) -> Iterator[Paragraph]:
+    """Yield what decided."""
+    held = [each["text"] for each in facts["held"]]
+    if not held:
+        yield Paragraph(language.say("decided_anyway"))
+    else:
+        yield Paragraph(language.say("decided", len(held)), style="before", items=held)
+        yield Paragraph(language.say("decided_proved", len(held)))
+        if facts["is_only"]:
+            yield Paragraph(language.say("decided_only"))
+        elif facts["others"]:
+            count = {"count": str(facts["others"])}
+            yield Paragraph(language.say("decided_others", facts["others"]), count)
+    yield Paragraph(language.say("no_promise"))
+
+
 def _body(language: Language, facts: Mapping[str, Any]) -> Iterator[Paragraph]:
     target = {"target": facts["target"]}
     if facts["status"] == Status.REACHED:
         yield Paragraph(language.say("reached"), target)
+        return
+    if "held" in facts:
+        yield from _why(language, facts)
         return
     if facts["status"] == Status.INFEASIBLE:
         yield Paragraph(language.say("none"), target)

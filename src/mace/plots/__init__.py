@@ -8,6 +8,7 @@ from mace.plots.batch import BatchDisplay
 from mace.plots.changes import ChangesDisplay
 from mace.plots.groups import DistancesDisplay, LeversDisplay, OutcomesDisplay
 from mace.plots.menu import MenuDisplay
+from mace.plots.reasons import ReasonsDisplay
 from mace.plots.search import BoundaryDisplay, BoundsDisplay
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "LeversDisplay",
     "MenuDisplay",
     "OutcomesDisplay",
+    "ReasonsDisplay",
 ]

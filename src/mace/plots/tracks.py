@@ -75,7 +75,7 @@ def track_of(change: Change, answer: Counterfactual, space: FeatureSpace, popula
     if isinstance(feature, Categorical):
         about = _shares(change, values)
         return Track(change, name, change.texts, math.nan, math.nan, NOWHERE, (), about=about)
-    place, ticks, levels = _line(feature)
+    place, ticks, levels = line_of(feature)
     found = np.array([place(value) for value in values], dtype=float)
     others = found[(found >= 0) & (found <= 1)]
     return Track(change, name, _short(change), place(change.before), place(change.after), others, ticks, levels)
@@ -88,7 +88,7 @@ def _short(change: Change) -> tuple[str, str]:
     return change.texts if before == after else (before, after)
 
 
-def _line(feature: Feature) -> tuple[Place, tuple[tuple[float, str], ...], tuple[float, ...]]:
+def line_of(feature: Feature) -> tuple[Place, tuple[tuple[float, str], ...], tuple[float, ...]]:
     """Return where values of a feature are on its line, the ends of the line, and the places of levels."""
     if isinstance(feature, Real | Integer):
         is_plain = not isinstance(feature, Date)

@@ -11,6 +11,7 @@ from typing import Any
 from mace.answer.counterfactual import Counterfactual
 from mace.answer.explanation import Explanation
 from mace.answer.plain import plain
+from mace.answer.reasons import Reasons
 from mace.certify import Certificate, verify
 from mace.errors import MaceError
 from mace.problem import Status
@@ -126,6 +127,20 @@ class Desk:
             "round_to": found.round_to,
         }
 
+    def reasons(self, given: dict[str, Any], report: Report) -> dict[str, Any]:
+        """Return what holds the decision about a row."""
+        made = self._reasons(given)
+        return made.to_dict() | {"text": str(made)}
+
+    def _reasons(self, given: dict[str, Any]) -> Reasons:
+        options = ("count", "smallest", "ranges", "time_limit", "certify")
+        return self.opened.explainer.reasons(
+            row_of(given["row"]),
+            target_of_request(self.opened, given.get("target", OWN)),
+            [constraint for _, constraint in rules_of(self.opened, given["constraints"])],
+            **{name: given[name] for name in options if name in given},
+        )
+
     def region(self, given: dict[str, Any], report: Report) -> dict[str, Any]:
         """Return the proved region around a row."""
         explainer = self.opened.explainer
@@ -142,11 +157,13 @@ class Desk:
 
     def letter(self, given: dict[str, Any], report: Report) -> dict[str, Any]:
         """Return a letter about a question that is asked anew."""
-        made, _ = self._explained(given, report)
+        is_why = given["about"] == "reasons"
+        made = self._reasons(given) if is_why else self._explained(given, report)[0]
         fields = {name: given[name] for name in ("name", "sender") if given.get(name)}
         told = {name: given[name] for name in ("html", "language", "names", "units", "outcomes", "number")}
         text = made.letter(**told, **fields)
-        return {"letter": text, "html": given["html"], "status": str(made.status)}
+        status = "" if isinstance(made, Reasons) else str(made.status)
+        return {"letter": text, "html": given["html"], "status": status}
 
     def verify(self, given: dict[str, Any], report: Report) -> dict[str, Any]:
         """Return the verdict about a certificate."""

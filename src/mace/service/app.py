@@ -170,6 +170,10 @@ def _add_questions(app: FastAPI, house: House) -> None:
     async def levers(body: bodies.LeversBody, request: Request) -> Response:
         return as_json(await while_there(request, house.search("levers", body.plain())))
 
+    @app.post("/v1/reasons", summary="The smallest sets of features whose values alone hold the decision")
+    async def reasons(body: bodies.ReasonsBody, request: Request) -> Response:
+        return as_json(await while_there(request, house.search("reasons", body.plain())))
+
     @app.post("/v1/region", summary="The proved region around a row")
     async def region(body: bodies.RegionBody, request: Request) -> Response:
         return as_json(await while_there(request, house.search("region", body.model_dump())))

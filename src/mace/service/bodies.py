@@ -99,10 +99,15 @@ class AskedOptions(Body):
 
     def plain(self) -> dict[str, Any]:
         """Return what was given, as plain data; a target that was left out stays out."""
-        made = self.model_dump()
-        if "target" not in self.model_fields_set:
-            del made["target"]
-        return made
+        return without_default_target(self)
+
+
+def without_default_target(body: Body) -> dict[str, Any]:
+    """Return what a body holds, as plain data; a target that was left out stays out."""
+    made = body.model_dump()
+    if "target" not in body.model_fields_set:
+        del made["target"]
+    return made
 
 
 class Several(AskedOptions):
@@ -135,9 +140,12 @@ class LetterBody(Several):
     """A question about a row, and how the letter about it reads."""
 
     model_config = shown(
-        {"row": EXAMPLE_ROW, "name": "Mr Smith", "sender": "The bank"}, {"row": EXAMPLE_ROW, "html": True}
+        {"row": EXAMPLE_ROW, "name": "Mr Smith", "sender": "The bank"},
+        {"row": EXAMPLE_ROW, "html": True},
+        {"row": EXAMPLE_ROW, "about": "reasons"},
     )
     row: Row
+    about: Literal["changes", "reasons"] = Field("changes", description="What would have to change, or what decided.")
     number: Annotated[int, Field(ge=1, le=LIMITS.count)] = 1
     html: bool = False
     name: Text = ""
@@ -146,6 +154,24 @@ class LetterBody(Several):
     names: Annotated[dict[Text, Text], Field(max_length=MOST_FEATURES)] = Field(default_factory=dict)
     units: Annotated[dict[Text, Text], Field(max_length=MOST_FEATURES)] = Field(default_factory=dict)
     outcomes: Annotated[dict[Text, Text], Field(max_length=MOST_FEATURES)] = Field(default_factory=dict)
+
+
+class ReasonsBody(Body):
+    """A question about what holds a decision."""
+
+    model_config = shown({"row": EXAMPLE_ROW}, {"row": EXAMPLE_ROW, "target": "good", "count": 2, "certify": True})
+    row: Row
+    target: ScoreBound | Scalar = Field(None, description="As of an explanation; the service's own where left out.")
+    constraints: Rules = Field(default_factory=list, description="What the other features may be.")
+    count: Annotated[int, Field(ge=1, le=LIMITS.count)] = 10
+    smallest: bool = False
+    ranges: bool = True
+    time_limit: Seconds = LIMITS.default_time_limit
+    certify: bool = False
+
+    def plain(self) -> dict[str, Any]:
+        """Return what was given, as plain data; a target that was left out stays out."""
+        return without_default_target(self)
 
 
 class LeversBody(AskedOptions):

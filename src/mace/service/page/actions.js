@@ -67,7 +67,7 @@ export async function pick(number) {
 }
 
 function forgotten() {
-  return { regions: new Map(), checks: new Map(), trial: { values: {}, shown: [], result: null }, letter: { ...state.letter, key: "", nodes: null, error: "" } };
+  return { regions: new Map(), checks: new Map(), trial: { values: {}, shown: [], result: null }, why: { key: "", found: null, error: "" }, letter: { ...state.letter, key: "", nodes: null, error: "" } };
 }
 
 /** Ask for the nearest ways. */
@@ -85,6 +85,7 @@ export async function find({ seconds = null } = {}) {
     remember(answer);
     say(spoken(answer));
     if (state.tab === "whatif") import("./parts/whatif.js").then((part) => part.tryWay(0));
+    if (state.tab === "why") import("./parts/why.js").then((part) => part.open());
   } catch (error) {
     if (state.asking === asking) update({ asking: null });
     if (error.kind === "InvalidConstraint" && state.added) takeBack(error);
@@ -168,6 +169,7 @@ export function openTab(tab, way = state.way) {
   update({ tab, way });
   if (tab === "whatif") import("./parts/whatif.js").then((part) => part.open(way));
   if (tab === "compare") import("./parts/compare.js").then((part) => part.open());
+  if (tab === "why") import("./parts/why.js").then((part) => part.open());
   if (tab === "letter") import("./parts/letter.js").then((part) => part.open(way));
 }
 

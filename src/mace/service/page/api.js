@@ -57,6 +57,7 @@ export const readPeople = (question, signal) => post("/v1/people", question, sig
 export const readPerson = (number) => json(`/v1/people/${number}`);
 export const predict = (question, signal) => post("/v1/predict", question, signal);
 export const region = (question, signal) => post("/v1/region", question, signal);
+export const reasons = (question, signal) => post("/v1/reasons", question, signal);
 export const letter = (question, signal) => post("/v1/letter", question, signal);
 export const verify = (certificate) => post("/v1/verify", { certificate });
 

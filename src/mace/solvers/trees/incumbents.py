@@ -12,6 +12,9 @@ from mace.solvers.trees.prepared import kernel_goal
 EVALUATIONS = 4e6
 """How many steps down a tree random points may take: some tens of milliseconds."""
 
+FEWER_TRIES = 4
+"""By how much fewer random points are tried where any will do, and searching comes next."""
+
 RATIOS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """How the price of cost falls from one ascent to the next, for a sum over features."""
 
@@ -39,6 +42,19 @@ def find_incumbent(tables: Tables, part: TreePart, best: Ints) -> None:
             _slide(part, best, land)
     if best[0] < 0:
         _by_chance(tables, part, best)
+
+
+def find_by_chance(tables: Tables, part: TreePart, best: Ints) -> None:
+    """Write the cells of some counterfactual into ``best`` where few random points lead to one."""
+    _by_chance(tables, part, best, FEWER_TRIES)
+
+
+def pulled_back(part: TreePart, point: Ints) -> Ints:
+    """Return a counterfactual without the changes that can be taken back one by one."""
+    margins, made = len(part.values.base), point.copy()
+    scores = kernels.Scores(np.empty(len(point), np.int64), np.empty(margins), np.empty(margins))
+    kernels.pull_back(made, part.box, part.cells, part.trees, kernel_goal(part.values), scores)
+    return made
 
 
 def exercise(tables: Tables, part: TreePart) -> None:
@@ -101,8 +117,8 @@ def _slide(part: TreePart, best: Ints, land: moves.Landscape) -> None:
         found = min(found, float(moves.slide(factor * found, found, best, land)))
 
 
-def _by_chance(tables: Tables, part: TreePart, best: Ints) -> None:
-    evaluations = EVALUATIONS / (len(tables.grid.roots) * tables.grid.depth)
+def _by_chance(tables: Tables, part: TreePart, best: Ints, fewer: int = 1) -> None:
+    evaluations = EVALUATIONS / fewer / (len(tables.grid.roots) * tables.grid.depth)
     tries = int(min(400, max(20, evaluations / 2)))
     most_found = int(min(12, max(1, evaluations / (20 * len(best)))))
     kernels.find_incumbent(tries, most_found, part.box, part.cells, part.trees, kernel_goal(part.values), best)

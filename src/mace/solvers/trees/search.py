@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -20,8 +21,8 @@ from mace.solvers.missing import TOO_MANY, More, Pattern
 from mace.solvers.pace import Pace
 from mace.solvers.trees import kernels
 from mace.solvers.trees.engines import Engine, Plain, Priced
-from mace.solvers.trees.grid import Floats
-from mace.solvers.trees.incumbents import exercise, find_incumbent, has_sum, lacking_score
+from mace.solvers.trees.grid import Floats, Ints
+from mace.solvers.trees.incumbents import exercise, find_by_chance, find_incumbent, has_sum, lacking_score, pulled_back
 from mace.solvers.trees.local import Local
 from mace.solvers.trees.parts import Tables, TreePart
 from mace.solvers.trees.proof import Recorder
@@ -140,7 +141,7 @@ class TreeSearch:
             heapq.heappush(waiting, (floor, isinstance(item, Climb), next(serial), item))
 
         put(*next(patterns))
-        while waiting and waiting[0][0] < self.best.cost:
+        while waiting and waiting[0][0] < self.best.cost and not self._is_enough():
             floor, _, _, item = heapq.heappop(waiting)
             if isinstance(item, Climb):
                 try:
@@ -171,7 +172,11 @@ class TreeSearch:
             following = next(patterns, None)
             if following is not None:
                 put(*following)
-        return self._bounds(np.inf)
+        return self._bounds(waiting[0][0] if waiting and self._is_enough() else np.inf)
+
+    def _is_enough(self) -> bool:
+        """Return whether any point will do, and one is in hand."""
+        return self.limits.any_point and self.best.point is not None
 
     def exercise(self) -> None:
         """Run every kernel once, for all of them to be compiled."""
@@ -184,6 +189,9 @@ class TreeSearch:
 
     def _start(self, part: TreePart) -> Climb:
         radius = part.nearest + max(FIRST_RADIUS, 1.01 * part.least_step)
+        if self.limits.any_point:
+            radius = part.farthest
+            self._find_incumbent(part, find_by_chance)
         multipliers = None if self.patience > 0 or not can_price(part) else LEAST_PAID * first_multipliers(part, radius)
         return Climb(part, part.nearest, radius, part.farthest, multipliers, max(self.patience, 1))
 
@@ -249,7 +257,7 @@ class TreeSearch:
                 engine = self._priced(local, climb, radius, arena, climb.multipliers)
                 patience = climb.patience
             ended = self._run(engine, part, patience if can_price(part) else None)
-            is_stuck = not ended and not self.reason and engine.status == kernels.RUNNING
+            is_stuck = not (ended or self.reason or self._is_enough()) and engine.status == kernels.RUNNING
             if is_stuck and climb.multipliers is None:
                 engine, ended = self._race(engine, local, climb, arena)
             if engine.status != kernels.FULL:
@@ -279,7 +287,7 @@ class TreeSearch:
                 engine.reals[kernels.LIMIT] = min(engine.reals[kernels.LIMIT], self.best.cost)
                 if engine.status != kernels.FULL:
                     ended = self._run(engine, part, engine.nodes + more)
-                    if ended or self.reason or engine.status == kernels.RESTART:
+                    if ended or self.reason or engine.status == kernels.RESTART or self._is_enough():
                         return engine, ended
             nodes *= 2
         return plain, False
@@ -300,6 +308,9 @@ class TreeSearch:
         cost = float(kernels.cost_of(engine.best, engine.local.cells) if self.reason else engine.reals[kernels.LIMIT])
         if engine.found and cost < self.best.cost:
             cells = engine.local.cells_of(engine.best)
+            if self.limits.any_point:
+                cells = pulled_back(part, cells)
+                cost = float(kernels.cost_of(cells, part.cells))
             self.best = Best(cost, self.tables.point(cells, part))
         return ended
 
@@ -330,6 +341,8 @@ class TreeSearch:
                 return True
             if self.limits.remaining() <= 0:
                 self.reason = LATE
+                return False
+            if self.limits.any_point and engine.found:
                 return False
             self._look_ahead(part)
             if most_nodes is not None:
@@ -386,12 +399,12 @@ class TreeSearch:
             self.recorder.keep_empty(climb.part, climb.farthest)
         climb.floor, climb.is_done = climb.farthest, True
 
-    def _find_incumbent(self, part: TreePart) -> None:
+    def _find_incumbent(self, part: TreePart, find: Callable[[Tables, TreePart, Ints], None] = find_incumbent) -> None:
         """Look for any valid point: a search that is not easy needs an incumbent."""
-        self.has_tried = True
+        self.has_tried = self.has_tried or find is find_incumbent
         best = np.full(len(part.cells.own), -1)
         try:
-            find_incumbent(self.tables, part, best)
+            find(self.tables, part, best)
         finally:
             cost = float(kernels.cost_of(best, part.cells)) if best[0] >= 0 else np.inf
             if cost < self.best.cost:

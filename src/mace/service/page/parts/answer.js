@@ -13,10 +13,11 @@ import { comparePart } from "./compare.js";
 import { letterPart } from "./letter.js";
 import { wayCard } from "./way.js";
 import { whatifPart } from "./whatif.js";
+import { whyPart } from "./why.js";
 
 const LOOK = { optimal: ["yes", "proof"], feasible: ["open", "clock"], unknown: ["open", "clock"], infeasible: ["no", "stop"], reached: ["yes", "yes"], searching: ["accent", "clock"], stale: ["accent", "info"] };
 const MINUTE = 60;
-export const TABS = ["ways", "compare", "whatif", "letter"];
+export const TABS = ["ways", "compare", "whatif", "letter", "why"];
 
 /** Return what may be said now: the status of the answer, "searching" or "stale". */
 export function standing() {
@@ -106,7 +107,7 @@ function tablist() {
   return h("div.tabs", { role: "tablist", "aria-label": t("tabs"), on: { keydown: move } }, TABS.map(one));
 }
 
-const PANELS = { ways, compare: comparePart, whatif: whatifPart, letter: letterPart };
+const PANELS = { ways, compare: comparePart, whatif: whatifPart, letter: letterPart, why: whyPart };
 
 function panel(found) {
   return h("div.panel", { id: "panel", role: "tabpanel", "aria-labelledby": `tab-${state.tab}`, tabindex: "0", "data-key": state.tab }, PANELS[state.tab](found));

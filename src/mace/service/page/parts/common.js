@@ -64,6 +64,8 @@ export function beforeAfter(name, before, after) {
 export function rangeWords(name, { low, high, levels }) {
   const label = labelOf(name);
   if (levels) return t("range.levels", { label, levels: levels.map((level) => valueOf(name, level)).join(t("or")) });
+  if (low === undefined) return t("range.most", { label, high: valueOf(name, high) });
+  if (high === undefined) return t("range.least", { label, low: valueOf(name, low) });
   if (low === high) return t("range.exactly", { label, value: valueOf(name, low) });
   return t("range.between", { label, low: valueOf(name, low), high: valueOf(name, high) });
 }

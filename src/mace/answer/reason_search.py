@@ -1,0 +1,205 @@
+"""The search for reasons: smallest sets of features that every way to the target changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Generic, TypeVar
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from mace.answer.conflicts import Undecided
+from mace.answer.driver import Driver
+from mace.answer.explanation import Explanation
+from mace.answer.nearest import Found
+from mace.answer.reasons import Reason, Reasons, as_long_as
+from mace.answer.region import widened
+from mace.constraints import Constraint, fixed
+from mace.forms import Anything
+from mace.space import Point
+
+Names = frozenset[str]
+Row = TypeVar("Row")
+
+Escape = Callable[[Names], tuple[Names, Row] | None]
+"""Finds a row of the target that keeps the values of some features, and returns what it changes; ``None`` where there is proved to be none,
+or raises :class:`Undecided`."""
+
+BREAKS_A_RULE = "the row itself breaks a rule, which rows beside it must keep"
+NO_OTHER_ROW = "no other row that the rules allow keeps these values"
+NO_ROW = "no row that the rules allow keeps these values"
+
+
+def reasons_of(
+    driver: Driver, current: Fraction, *, smallest: bool, ranges: bool, there: Explanation | None
+) -> Reasons:
+    """Return the reasons of a row, at most as many as the question counts; ``there`` says that it is at the target already."""
+    space, factual = driver.problem.space, driver.problem.factual
+    search = ReasonSearch(list(space), partial(_escape, driver))
+    found, why = list[tuple[Reason, dict[str, Found]]](), ""
+    try:
+        while there is None and (names := search.next(smallest=smallest)) is not None:
+            features = tuple(sorted(names, key=space.index))
+            rows = {name: search.witness(names, name) for name in features}
+            found.append((_reason(driver, features, ranges=ranges), rows))
+            if len(found) == driver.question.count:
+                why = f"only {len(found)} were asked for"
+                break
+    except Undecided as stopped:
+        why = str(stopped)
+    ways = search.ways()
+    told = driver.told([one for _, rows in found for one in rows.values()] + ways)
+    return Reasons(
+        reasons=tuple(
+            replace(each, witnesses={name: told[_point(one)] for name, one in rows.items()}) for each, rows in found
+        ),
+        complete=not why,
+        reason=there.reason if there is not None else why,
+        necessary=tuple(name for name in space if frozenset([name]) in {changed for changed, _ in search.known}),
+        prediction=driver.reading.label(current),
+        target=driver.question.in_words[0],
+        factual=space.values_of(factual),
+        ways=tuple(told[_point(one)] for one in ways),
+        note="" if driver.problem.is_plausible(factual) else BREAKS_A_RULE,
+        space=space,
+    )
+
+
+def _reason(driver: Driver, features: tuple[str, ...], *, ranges: bool) -> Reason:
+    """Return a reason without its witnesses."""
+    space, factual = driver.problem.space, driver.problem.factual
+    at = space.values_of(factual)
+    values = {name: at[name] for name in features}
+    around = None
+    if ranges and features:
+        free = [name for name in space if name not in features]
+        around = widened(driver.problem, features, driver.find, replace(driver.limits, any_point=True), free)
+    note = _note(driver, features)
+    return Reason(features, values, around, as_long_as=as_long_as(values, around, space), note=note)
+
+
+def _point(found: Found) -> Point:
+    assert found.bounds.point is not None
+    return found.bounds.point
+
+
+def _escape(driver: Driver, kept: Names) -> tuple[Names, Found] | None:
+    """Return a row of the target that keeps the values of some features, with what it changes."""
+    space, factual = driver.problem.space, driver.problem.factual
+    found = driver.some((fixed(*sorted(kept, key=space.index)).bind(space, factual),) if kept else ())
+    if found is None:
+        return None
+    moved = zip(space, _point(found), factual, strict=True)
+    return frozenset(name for name, new, old in moved if new != old), found
+
+
+def _note(driver: Driver, features: tuple[str, ...]) -> str:
+    """Return that the rules leave nothing that the features of a reason could decide about, where it is so."""
+    problem = driver.problem
+    space, factual = problem.space, problem.factual
+    if (features and not problem.conditions) or len(features) == len(space):
+        return ""
+    others = [name for name in space if name not in features]
+    anything = replace(driver, problem=replace(problem, goal=Anything()))
+    asked: list[Constraint] = [~fixed(*others), *([fixed(*features)] if features else [])]
+    try:
+        if anything.some(tuple(each.bind(space, factual) for each in asked)) is not None:
+            return ""
+    except Undecided:
+        return ""
+    return NO_OTHER_ROW if problem.is_plausible(factual) else NO_ROW
+
+
+class ReasonSearch(Generic[Row]):
+    """The search for smallest sets of features that every way to the target changes.
+
+    A set forces the decision where no row of the target keeps its values: where it has a feature of every set of changes that leads
+    there. So reasons are the smallest sets that hit all such sets, and sets of changes are asked for until those known suffice: where no
+    row keeps the values of a smallest set that hits the known ones, it is a reason. In the end the smallest of the known sets of changes
+    are the smallest of all: each list is what hits the other (Berge's duality), so that one search enumerates both, as MARCO does.
+
+    Attributes
+    ----------
+    known : list of (names, row)
+        Sets of changes that lead to the target, with the rows.
+    found : list of sets of names
+        The reasons so far.
+    """
+
+    def __init__(self, names: Sequence[str], escape: Escape[Row]) -> None:
+        self.names, self.escape = tuple(names), escape
+        self.known: list[tuple[Names, Row]] = []
+        self.found: list[Names] = []
+
+    def next(self, *, smallest: bool) -> Names | None:
+        """Return another reason, the smallest one left where ``smallest``; ``None`` where there is proved to be none."""
+        while True:
+            kept = self._hitting()
+            if kept is None:
+                return None
+            while kept is not None and not self._is_forced(kept):
+                kept = None if smallest else self._grown(kept)
+            if kept is not None:
+                self.found.append(self._shrunk(kept))
+                return self.found[-1]
+
+    def witness(self, reason: Names, name: str) -> Row:
+        """Return a row of the target that changes a feature of a reason, and no other feature of it."""
+        return next(row for changed, row in self.known if changed & reason == {name})
+
+    def ways(self) -> list[Row]:
+        """Return a row for each known set of changes that is proved to be a smallest one, those of few features first.
+
+        A feature of it cannot be left out where it alone is in some reason: what keeps that reason's values keeps the decision.
+        """
+        needed = [
+            (changed, row)
+            for changed, row in self.known
+            if all(any(changed & reason == {name} for reason in self.found) for name in changed)
+        ]
+        order = sorted(needed, key=lambda each: (len(each[0]), sorted(map(self.names.index, each[0]))))
+        return list(dict(reversed(order)).values())[::-1]
+
+    def _is_forced(self, kept: Names) -> bool:
+        """Return whether the values of some features force the decision; where they do not, note a set of changes that shows it."""
+        got = self.escape(kept)
+        if got is not None:
+            self.known.append(got)
+        return got is None
+
+    def _grown(self, kept: Names) -> Names | None:
+        """Return a set with a feature more, of the last set of changes; ``None`` where it would hold a reason that is found."""
+        changed = sorted(self.known[-1][0], key=self.names.index)
+        common = sorted(changed, key=lambda name: -sum(name in other for other, _ in self.known))
+        wider = (kept | {name} for name in common)
+        return next((each for each in wider if not any(reason <= each for reason in self.found)), None)
+
+    def _shrunk(self, kept: Names) -> Names:
+        """Leave out one feature after another, as long as the rest forces the decision."""
+        for name in sorted(kept, key=self.names.index, reverse=True):
+            fewer = kept - {name}
+            if all(changed & fewer for changed, _ in self.known) and self._is_forced(fewer):
+                kept = fewer
+        return kept
+
+    def _hitting(self) -> Names | None:
+        """Return a smallest set with a feature of every known set of changes that holds no reason found; ``None`` where there is none."""
+        rows = [([name in changed for name in self.names], 1.0, np.inf) for changed, _ in self.known]
+        rows += [([name in reason for name in self.names], -np.inf, len(reason) - 1.0) for reason in self.found]
+        if not rows:
+            return frozenset()
+        matrix, low, high = zip(*rows, strict=True)
+        made = milp(
+            np.ones(len(self.names)),
+            integrality=np.ones(len(self.names)),
+            bounds=Bounds(0, 1),
+            constraints=LinearConstraint(np.array(matrix, dtype=float), low, high),
+        )
+        if made.x is None:
+            if made.status == 2:
+                return None
+            raise Undecided("the sets could not be gone through")
+        return frozenset(name for name, taken in zip(self.names, made.x, strict=True) if taken > 0.5)

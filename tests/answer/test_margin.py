@@ -1,0 +1,186 @@
+"""How much noise an answer stands, compared with going through every row; noise as a share of ranges and of spreads."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from random_problems import Case, random_case
+from random_reasons import plausible
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
+
+import mace
+from mace.constraints.robust import ends_apart
+from mace.space import Categorical
+from mace.space.decimals import decimal_of
+from mace.space.features import is_missing
+
+SPACE = mace.FeatureSpace(
+    {"income": mace.integer(0, 100), "debt": mace.real(0, 10), "home": mace.categorical(["own", "rent"])}
+)
+ROW = {"income": 20, "debt": 5.0, "home": "rent"}
+
+
+def fitted(model: Any) -> mace.Explainer:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "income": rng.integers(0, 101, 400),
+            "debt": rng.uniform(0, 10, 400),
+            "home": rng.choice(["own", "rent"], 400),
+        }
+    )
+    said = np.where(frame.income - 5 * frame.debt > 20, "yes", "no")
+    return mace.Explainer(make_pipeline(mace.Encoder(SPACE), model).fit(frame, said), SPACE)
+
+
+def places(space: mace.FeatureSpace, values: dict[str, Any]) -> list[Fraction | None]:
+    point = space.point(values)
+    each = zip(space.values(), point, strict=True)
+    return [None if value is None else decimal_of(feature, value) for feature, value in each]
+
+
+def truth(case: Case, explainer: mace.Explainer, answer: dict[str, Any]) -> Fraction | None:
+    """Return the least share of the ranges that brings the answer to a row out of the target; ``None`` where none does."""
+    space, own = case.space, places(case.space, answer)
+    free = Case(case.family, case.model, case.space, case.row, case.question | {"constraints": []})
+    best: Fraction | None = None
+    candidates = []
+    for row in plausible(free):
+        place = places(space, row)
+        share = Fraction(0)
+        for feature, value, new in zip(space.values(), own, place, strict=True):
+            if value == new:
+                continue
+            if value is None or new is None or isinstance(feature, Categorical):
+                break
+            share = max(share, abs(new - value) / ends_apart(feature))
+        else:
+            candidates.append((share, row))
+    said = explainer.predict_many([row for _, row in candidates])
+    target, current = case.question.get("target"), explainer.predict(case.row)
+    for (share, _), label in zip(candidates, said, strict=True):
+        is_in = label != current if target is None else label == target
+        if not is_in and (best is None or share < best):
+            best = share
+    return best
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 2))
+def test_a_margin_is_that_of_going_through_every_row(seed: int) -> None:
+    case = random_case(seed)
+    explainer = mace.Explainer(case.model, case.space)
+    explanation = explainer.explain(case.row, **case.question)
+    if not explanation or any(map(is_missing, explanation[0].values.values())):
+        return
+    margin, least = explanation.margin, truth(case, explainer, explanation[0].values)
+    assert margin is not None
+    if least is None:
+        assert (margin.undone_at, margin.undone_by) == (None, None)
+        assert margin.share == 1
+    else:
+        assert margin.undone_at is not None
+        assert margin.share < least <= Fraction(margin.undone_at)
+        assert Fraction(margin.undone_at) - Fraction(margin.share) <= Fraction(margin.undone_at) / 10**5
+        assert explainer.reaches(margin.undone_by, case.question.get("target")) is False
+
+
+@pytest.mark.parametrize("model", [DecisionTreeClassifier(random_state=0), LogisticRegression(max_iter=1000)])
+def test_noise_of_the_margin_is_stood_and_a_little_more_is_not(model: Any) -> None:
+    explainer = fitted(model)
+    explanation = explainer.explain(ROW, target="yes")
+    margin = explanation.margin
+    assert margin is not None
+    assert margin.undone_at is not None
+    assert margin.undone_by is not None
+    assert explainer.predict(margin.undone_by) == "no"
+    best = explanation[0].values
+    for share, is_robust in ((margin.share, True), (margin.undone_at, False)):
+        asked = explainer.margin(ROW, best, "yes", mace.robust(share))
+        assert (asked.share >= 1) == is_robust
+    assert str(margin).startswith("Noise of up to ")
+    assert json.dumps(margin.to_dict())
+    assert pickle.loads(pickle.dumps(explanation)).margin.share == margin.share
+
+
+def test_with_robust_the_margin_is_a_share_of_its_noise() -> None:
+    explainer = fitted(DecisionTreeClassifier(random_state=0))
+    explanation = explainer.explain(ROW, target="yes", constraints=[mace.robust({"income": 3})])
+    margin = explanation.margin
+    assert margin is not None
+    assert margin.share >= 1
+    assert set(margin.radii) == {"income"}
+    assert "times robust({'income': 3})" in str(margin)
+
+
+def test_without_an_answer_or_an_explainer_there_is_no_margin() -> None:
+    explainer = fitted(DecisionTreeClassifier(random_state=0))
+    there = explainer.explain(ROW, target="no")
+    assert (there.status, there.margin) == ("reached", None)
+    found = explainer.explain(ROW, target="yes")
+    assert mace.Explanation.from_json(found.to_json()).margin is None
+    assert pickle.loads(pickle.dumps(found)).margin is None
+    with pytest.raises(mace.InvalidOption, match="not in the target"):
+        explainer.margin(ROW, ROW, "yes")
+    with pytest.raises(mace.InvalidOption, match="causes"):
+        mace.Explainer(explainer.model, SPACE, mace.Causal({"debt": "income / 10"})).margin(ROW, ROW, "yes")
+
+
+def test_shares_of_ranges_and_of_spreads_are_radii() -> None:
+    people = pd.DataFrame({"income": [10, 20, 60], "debt": [1.0, 2.0, 6.0], "home": ["own", "rent", "own"]})
+    point = SPACE.point(ROW)
+
+    def radii(noise: Any) -> dict[str, float]:
+        return {name: float(radius) for name, radius in noise.bind(SPACE, point).radii.items()}
+
+    assert radii(mace.robust(0.01)) == radii(mace.robust("1% of range")) == {"income": 1.0, "debt": 0.1}
+    assert radii(mace.robust("50% of mad", data=people)) == {"income": 5.0, "debt": 0.5}
+    spread = people[["income", "debt"]].std()
+    assert radii(mace.robust("2 sd", people)) == pytest.approx({name: 2 * spread[name] for name in ("income", "debt")})
+    known = mace.robust("10% of sd", data={"income": 30.0, "debt": 4})
+    assert radii(known) == {"income": 3.0, "debt": 0.4}
+    explainer = fitted(LogisticRegression(max_iter=1000))
+    named, shared = (
+        explainer.explain(ROW, target="yes", constraints=[noise], certify=True)[0]
+        for noise in (mace.robust({"income": 3, "debt": 0.4}), known)
+    )
+    assert named.values == shared.values
+    certificate = mace.Certificate.from_json(shared.certificate.to_json())
+    assert certificate.statement["constraints"] == [
+        {"kind": "robust", "arguments": ["0.1 of sd", {"income": 30.0, "debt": 4}]}
+    ]
+    assert mace.verify(certificate, explainer.model).outcome == mace.verify(named.certificate, explainer.model).outcome
+    forged = json.loads(shared.certificate.to_json())
+    forged["statement"]["constraints"][0]["arguments"][0] = "0.9 of sd"
+    assert not mace.verify(forged, explainer.model).valid
+
+
+@pytest.mark.parametrize(
+    ("noise", "data", "said"),
+    [
+        ("5% of foo", None, "Write '1% of range'"),
+        ("5% of sd", None, "give them, data=X_train"),
+        ("5% of range", {"income": 1.0}, "leave data out"),
+        (0.1, {"income": 1.0}, "leave it out beside other noise"),
+        (-0.1, None, "a share from 0"),
+        (True, None, "give a dict"),
+        ({}, None, "give a dict"),
+        ("5% of sd", {"income": -1.0}, "at least 0"),
+        ("5% of sd", pd.DataFrame({"income": []}), "no rows"),
+    ],
+)
+def test_noise_that_is_none_is_refused(noise: Any, data: Any, said: str) -> None:
+    with pytest.raises(mace.InvalidConstraint, match=said):
+        mace.robust(noise, data)
+
+
+def test_data_without_a_feature_is_refused() -> None:
+    with pytest.raises(mace.InvalidConstraint, match="no numbers in a column 'debt'"):
+        mace.robust("5% of sd", {"income": 3.0}).bind(SPACE, SPACE.point(ROW))
