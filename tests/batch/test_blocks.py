@@ -250,13 +250,20 @@ def test_what_a_model_says_instead_of_what_was_foreseen_is_found_out_row_by_row(
     live, calls = explainer._live, 0
     before = live._asked
 
-    def ask(points: Any) -> Any:
+    def has_changed() -> bool:
         nonlocal calls
         calls += 1
-        found = before.ask(points)
-        return found if calls <= 2 else [1 - code for code in found]
+        return calls > 2
 
-    live._asked = replace(before, ask=ask)
+    def ask(points: Any) -> Any:
+        found = before.ask(points)
+        return [1 - code for code in found] if has_changed() else found
+
+    def ask_rated(points: Any) -> Any:
+        found = before.ask_rated(points)
+        return [(1 - code, rates[::-1]) for code, rates in found] if has_changed() else found
+
+    live._asked = replace(before, ask=ask, ask_rated=before.ask_rated and ask_rated)
     batch = explainer.explain_many(frame.head(10), round_to=None)
     live._asked = before
     assert calls > 10, "in the end each row is asked about alone"

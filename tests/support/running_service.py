@@ -43,7 +43,7 @@ class Service:
     @property
     def searching(self) -> list[int]:
         """The process ids of the workers that search."""
-        return [one.process.pid for one in self.house.searchers._all if one.process.pid]
+        return [one.process.pid for one in list(self.house.searchers._all) if one.process and one.process.pid]
 
     @contextmanager
     def frozen(self) -> Iterator[list[int]]:

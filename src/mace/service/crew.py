@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from mace.registry import resolve
@@ -48,6 +49,7 @@ class OneWorker:
         self._source, self._warm = source, warm
         self.inbox: asyncio.Queue[tuple[int, str, Any] | None] = asyncio.Queue()
         self.number = 0
+        self.process: BaseProcess | None = None
 
     async def start(self) -> None:
         """Start the process."""
@@ -57,10 +59,9 @@ class OneWorker:
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         context = started_from()
         self._pipe, theirs = context.Pipe()
-        self.process = context.Process(
-            target=work, args=(self._source, theirs), kwargs={"warm": self._warm}, daemon=True
-        )
-        self.process.start()
+        process = context.Process(target=work, args=(self._source, theirs), kwargs={"warm": self._warm}, daemon=True)
+        process.start()
+        self.process = process
         theirs.close()
         threading.Thread(target=self._listen, args=(loop,), daemon=True).start()
 
@@ -91,12 +92,12 @@ class OneWorker:
 
     def end(self) -> None:
         """End the process at once."""
-        if hasattr(self, "process") and self.process.pid is not None:
+        if self.process is not None:
             self.process.kill()
-            threading.Thread(target=self._bury, daemon=True).start()
+            threading.Thread(target=self._bury, args=(self.process,), daemon=True).start()
 
-    def _bury(self) -> None:
-        self.process.join()
+    def _bury(self, process: BaseProcess) -> None:
+        process.join()
         with suppress(OSError):
             self._pipe.close()
 
