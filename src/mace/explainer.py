@@ -43,7 +43,7 @@ from mace.models.live import Block, LiveModel
 from mace.models.reading import FurtherFeatures
 from mace.problem import Problem, Progress, Status
 from mace.slips import METHODS, check_options, knows_its_options, no_attribute
-from mace.solvers import choose
+from mace.solvers import Lane, choose
 from mace.space import FeatureSpace, Point, Row, Scalar
 from mace.space.outside import roomy
 from mace.targets import of_label, reached
@@ -454,9 +454,10 @@ class Explainer:
                 self._live.check()
                 statement = self._statement(problem.factual, question)
                 check_can_state(statement)
-            rounds = self._rounds(question, problem.factual, started, current)
+            lane = choose(question.solver, problem)
+            rounds = self._rounds(question, problem.factual, started + lane.preparing, current)
             plain = question if rounds is None else question.but(round_to=None, digits=None)
-            driver = self._driver(plain, problem, started, statement, rounds)
+            driver = self._driver(plain, problem, lane, started, statement, rounds)
             made = driver.run(current, started)
             if made.status == Status.INFEASIBLE and question.constraints and is_last:
                 conflict, reason = driver.why_none()
@@ -487,12 +488,12 @@ class Explainer:
         self,
         question: Question,
         problem: Problem,
+        lane: Lane,
         started: float,
         statement: Statement | None = None,
         rounds: Rounds | None = None,
     ) -> Driver:
         """Return what finds answers, rows or with causes interventions; preparing the lane is not on the clock."""
-        lane = choose(question.solver, problem)
         rows = NearestRows(question.solver, problem, lane)
         find = rows if self.causes is None else NearestInterventions(self._programs, rows)
         limits = question.limits(started + lane.preparing)
@@ -654,8 +655,9 @@ class Explainer:
         there = question.if_reached(self._reading, problem.factual, current, started)
         if there is not None:
             return Levers((), (), complete=True, reason=there.reason)
-        made = menu(self._driver(question, problem, started), most)
-        rounds = self._rounds(question, problem.factual, started, current)
+        lane = choose(question.solver, problem)
+        made = menu(self._driver(question, problem, lane, started), most)
+        rounds = self._rounds(question, problem.factual, started + lane.preparing, current)
         return made if rounds is None else round_levers(made, rounds, problem)
 
     @knows_its_options
@@ -771,7 +773,8 @@ class Explainer:
     def _reasons(self, row: Row, question: Question, started: float, *, smallest: bool, ranges: bool) -> Reasons:
         problem, current = self._problem(row, question)
         there = question.if_reached(self._reading, problem.factual, current, started)
-        driver = self._driver(question.but(certify=False), problem, started)
+        lane = choose(question.solver, problem)
+        driver = self._driver(question.but(certify=False), problem, lane, started)
         made = reasons_of(driver, current, smallest=smallest, ranges=ranges, there=there)
         if not question.certify:
             return made
@@ -780,7 +783,7 @@ class Explainer:
         def proof(features: tuple[str, ...]) -> Certificate | None:
             kept = [fixed(*features)] if features else []
             asked = question.but(constraints=[*question.constraints, *kept], count=1)
-            return self._nearest(factual, asked, started, is_last=False, current=current).certificate
+            return self._nearest(factual, asked, started + lane.preparing, is_last=False, current=current).certificate
 
         self._live.check()
         statement = self._statement(problem.factual, question)
