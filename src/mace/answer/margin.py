@@ -109,7 +109,7 @@ def margin_of(problem: Problem, point: Point, noise: Robust, solver: str, limits
     share = _written_down(proved)
     return NoiseMargin(
         share=share,
-        undone_at=None if undone is None else float_up(undone),
+        undone_at=None if undone is None else _written_up(undone),
         undone_by=None if row is None else space.values_of(row),
         noise=RANGES if (noise.share_of, noise.share) == ("range", 1.0) else str(noise),
         radii={name: _written_down(as_written(share) * radius) for name, radius in whole.items()},
@@ -159,9 +159,17 @@ def _written_down(value: Fraction) -> float:
     return made
 
 
+def _written_up(value: Fraction) -> float:
+    """Return the least float that is not below a number, read as the decimal that it is written as."""
+    made = float_up(value)
+    while as_written(made) < value:
+        made = math.nextafter(made, math.inf)
+    return made
+
+
 def _times(share: float, noise: str, rounding: str) -> str:
     """Return a share in four digits, rounded to the side on which what is said of it holds."""
-    digits = Context(prec=4, rounding=rounding)
+    digits, written = Context(prec=4, rounding=rounding), Decimal(repr(share))
     if noise == RANGES:
-        return f"{digits.create_decimal(Decimal(share) * 100).normalize():f} % of {noise}"
-    return f"{digits.create_decimal(Decimal(share)).normalize():f} times {noise}"
+        return f"{digits.create_decimal(written * 100).normalize():f} % of {noise}"
+    return f"{digits.create_decimal(written).normalize():f} times {noise}"
