@@ -231,6 +231,24 @@ def test_a_category_has_chips_and_no_line() -> None:
     assert not [line for line in marks if line.get_ydata()[0] < 0.8], "marks stand in the legend alone"
 
 
+def test_names_kept_with_the_space_are_drawn() -> None:
+    known = SPACE.describe(
+        names={"housing": "home", "income": "yearly income"},
+        levels={"housing": {"rent": "rented", "own": "owned"}},
+        outcomes={"refuse": "declined", "grant": "approved"},
+    )
+    richer = EXPLAINER.explain({**ROW, "income": 35.0}, constraints=["age, income stay"], target="grant")
+    population = SPACE.frame_of([SPACE.point(ROW), SPACE.point({**ROW, "housing": "own"})])
+    display = ChangesDisplay.from_explanation(richer, space=known, population=population)
+    (track,) = display.tracks
+    assert (track.name, track.texts, track.about) == ("home", ("rented", "owned"), "of others: 50% rented, 50% owned")
+    display.plot()
+    assert "declined \u2192 approved" in texts(display)
+    menu = MenuDisplay(tuple(richer), known)
+    menu.plot()
+    assert "home rented \u2192 owned" in texts(menu)
+
+
 def test_ordered_levels_lie_on_a_line_in_their_order() -> None:
     display = ChangesDisplay.from_explanation(answers_to_draw(6))
     (track,) = [track for track in display.tracks if track.levels]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mace.answer.counterfactual import Counterfactual, shortened_list, show_value
+from mace.answer.counterfactual import Counterfactual, shortened_list
 from mace.answer.explanation import Explanation
 from mace.errors import InvalidOption
 from mace.plots.display import BLUE, GREEN, GREY, PALE, RUST, VERMILION
@@ -284,7 +284,7 @@ def _rows(answer: DrawnAnswer) -> tuple[Track, ...]:
 def _drawn(explanation: Explanation, number: int, space: FeatureSpace, population: Any) -> DrawnAnswer:
     answer = explanation[number - 1]
     tracks = tuple(track_of(change, answer, space, population) for change in answer.changes)
-    before, after = (show_value(label) for label in (explanation.prediction, answer.prediction))
+    before, after = (space.wording.outcome(label) for label in (explanation.prediction, answer.prediction))
     title = f"{before} {BECOMES} {after}"
     is_first = number == 1
     proved = f", {_proved(answer)}{explanation.among if answer.status == Status.OPTIMAL else ''}" if is_first else ""

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from mace.answer.counterfactual import Change
 from mace.disk import whole_file
 from mace.errors import InvalidOption, legible
 from mace.models.package import optional
@@ -25,8 +26,16 @@ PAGE_WIDTH = 7.5
 
 
 def name_of(feature: str, space: FeatureSpace | None = None) -> str:
-    """Return what people call a feature: every plot asks here."""
-    return feature
+    """Return what people call a feature; its name in the data where the space is not known."""
+    return feature if space is None else space.wording.name(feature)
+
+
+def texts_of(change: Change, space: FeatureSpace | None) -> tuple[str, str]:
+    """Return the values of a change as people call them: levels by their names."""
+    before, after = change.texts
+    if space is None:
+        return before, after
+    return space.wording.level(change.feature, before), space.wording.level(change.feature, after)
 
 
 def clean(text: object, most: int = 200) -> str:

@@ -9,7 +9,7 @@ from mace.answer.explanation import Explanation
 from mace.answer.levers import Levers
 from mace.errors import InvalidOption
 from mace.plots.changes import BECOMES, GAP, PAGE_MARGIN
-from mace.plots.display import BLUE, GREY, PALE, name_of
+from mace.plots.display import BLUE, GREY, PALE, name_of, texts_of
 from mace.plots.sheet import CHIP_HEIGHT, SMALL_SIZE, Sheet, SheetDisplay
 from mace.space import FeatureSpace
 
@@ -69,7 +69,7 @@ class MenuDisplay(SheetDisplay):
         """Draw a chip a change, in as many lines as that takes, and return their height."""
         x, top, line, room = left, 0.0, 0.0, sheet.width - PAGE_MARGIN - left
         for change in answer.changes:
-            before, after = change.texts
+            before, after = texts_of(change, self.space)
             text = f"{name_of(change.feature, self.space)} {before} {BECOMES} {after}"
             width = min(sheet.room_of(text) + 0.2, room)
             if x > left and x + width > left + room:

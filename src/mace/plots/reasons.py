@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mace.answer.counterfactual import Change, show_value
+from mace.answer.counterfactual import Change
 from mace.answer.reasons import Reasons
 from mace.errors import InvalidOption
 from mace.plots.changes import ANSWERS_DRAWN, GAP, PAGE_MARGIN, draw_line
-from mace.plots.display import GREEN, GREY, PALE, VERMILION, name_of
+from mace.plots.display import GREEN, GREY, PALE, VERMILION, name_of, texts_of
 from mace.plots.sheet import SMALL_SIZE, Sheet, SheetDisplay
 from mace.plots.tracks import NOWHERE, Track, line_of
 from mace.space import Categorical, FeatureSpace
@@ -117,13 +117,21 @@ def _track(reasons: Reasons, number: int, name: str, space: FeatureSpace) -> tup
     ends = None if reason.ranges is None else reason.ranges.get(name)
     if isinstance(feature, Categorical):
         levels = (value,) if ends is None or ends.levels is None else ends.levels
-        track = Track(change, shown, change.texts, math.nan, math.nan, NOWHERE, ())
-        return track, tuple(show_value(level) for level in levels)
-    place, ticks, steps = line_of(feature)
+        track = Track(change, shown, texts_of(change, space), math.nan, math.nan, NOWHERE, ())
+        return track, tuple(space.wording.level(name, level) for level in levels)
+    place, ticks, steps = line_of(name, space)
     held = (value, value) if ends is None else (ends.low, ends.high)
     wanted = (place(held[0]), place(held[1]))
     is_known = all(math.isfinite(end) for end in wanted)
     track = Track(
-        change, shown, change.texts, place(value), math.nan, NOWHERE, ticks, steps, wanted if is_known else None
+        change,
+        shown,
+        texts_of(change, space),
+        place(value),
+        math.nan,
+        NOWHERE,
+        ticks,
+        steps,
+        wanted if is_known else None,
     )
     return track, ()

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from mace.answer.counterfactual import Change, Counterfactual, real_dtype, show_value
 from mace.answer.score import Threshold
-from mace.plots.display import name_of
+from mace.plots.display import name_of, texts_of
 from mace.space import Categorical, Date, FeatureSpace, Integer, Real
-from mace.space.features import Feature, is_missing
+from mace.space.features import is_missing
 
 Place = Callable[[Any], float]
 
@@ -73,23 +73,25 @@ def track_of(change: Change, answer: Counterfactual, space: FeatureSpace, popula
     name = answer.named(change).replace(change.feature, name_of(change.feature, space), 1)
     values = [] if population is None else population[change.feature].tolist()
     if isinstance(feature, Categorical):
-        about = _shares(change, values)
-        return Track(change, name, change.texts, math.nan, math.nan, NOWHERE, (), about=about)
-    place, ticks, levels = line_of(feature)
+        about = _shares(change, values, space)
+        return Track(change, name, texts_of(change, space), math.nan, math.nan, NOWHERE, (), about=about)
+    place, ticks, levels = line_of(change.feature, space)
     found = np.array([place(value) for value in values], dtype=float)
     others = found[(found >= 0) & (found <= 1)]
-    return Track(change, name, _short(change), place(change.before), place(change.after), others, ticks, levels)
+    return Track(change, name, _short(change, space), place(change.before), place(change.after), others, ticks, levels)
 
 
-def _short(change: Change) -> tuple[str, str]:
+def _short(change: Change, space: FeatureSpace) -> tuple[str, str]:
     """Return the values as a picture shows them: long decimals with six digits, unless these would be the same."""
-    ends = zip((change.before, change.after), change.texts, strict=True)
+    texts = texts_of(change, space)
+    ends = zip((change.before, change.after), texts, strict=True)
     before, after = (f"{end:.6g}" if isinstance(end, float) and len(text) > MOST_SIGNS else text for end, text in ends)
-    return change.texts if before == after else (before, after)
+    return texts if before == after else (before, after)
 
 
-def line_of(feature: Feature) -> tuple[Place, tuple[tuple[float, str], ...], tuple[float, ...]]:
+def line_of(name: str, space: FeatureSpace) -> tuple[Place, tuple[tuple[float, str], ...], tuple[float, ...]]:
     """Return where values of a feature are on its line, the ends of the line, and the places of levels."""
+    feature = space[name]
     if isinstance(feature, Real | Integer):
         is_plain = not isinstance(feature, Date)
         ends = [
@@ -99,7 +101,7 @@ def line_of(feature: Feature) -> tuple[Place, tuple[tuple[float, str], ...], tup
         inside = _number_place(float(feature.low), float(feature.high))
         return (_date_place(feature, inside) if isinstance(feature, Date) else inside), _ticks(*ends), ()
     places = {level: index / max(len(feature.levels) - 1, 1) for index, level in enumerate(feature.levels)}
-    ends = [show_value(feature.levels[place]) for place in (0, -1)]
+    ends = [space.wording.level(name, feature.levels[place]) for place in (0, -1)]
     return lambda value: places.get(value, math.nan), _ticks(*ends), tuple(places.values())
 
 
@@ -127,12 +129,12 @@ def _date_place(feature: Date, inside: Place) -> Place:
     return place
 
 
-def _shares(change: Change, values: list[Any]) -> str:
+def _shares(change: Change, values: list[Any], space: FeatureSpace) -> str:
     """Return how many other people have either category."""
     if not values:
         return ""
     said = []
-    for end, text in zip((change.before, change.after), change.texts, strict=True):
+    for end, text in zip((change.before, change.after), texts_of(change, space), strict=True):
         count = sum(map(is_missing, values)) if is_missing(end) else values.count(end)
         said.append(f"{count / len(values):.0%} {text}")
     return f"of others: {', '.join(said)}"
