@@ -193,7 +193,11 @@ def counted(explainer: mace.Explainer) -> Iterator[list[list[Any]]]:
         asked.append(list(points))
         return before.ask(points)
 
-    live._asked = replace(before, ask=ask)
+    def ask_rated(points: Any) -> Any:
+        asked.append(list(points))
+        return before.ask_rated(points)
+
+    live._asked = replace(before, ask=ask, ask_rated=before.ask_rated and ask_rated)
     yield asked
     live._asked = before
 

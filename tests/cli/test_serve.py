@@ -80,7 +80,7 @@ def test_a_model_of_ones_own_is_served_with_its_data_rules_and_target(tmp_path: 
         until(client.ready, 120)
         about = client.model()
         assert [each["text"] for each in about["rules"]] == ["age, foreign_worker stay", "savings stays"]
-        assert (about["target"], about["threshold"]) == ("P(good) >= 0.6", 0.6)
+        assert (about["target"], about["threshold"]) == ({"label": "good", "at_least": 0.6}, 0.6)
         assert about["people"] == {"count": 30, "id": "customer"}
         page = client.people("CLIENT-007")
         assert [each["id"] for each in page["people"]] == ["client-007"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from mace.answer.explanation import Explanation
 from mace.disk import read_bytes, said
-from mace.errors import InvalidOption, did_you_mean
+from mace.errors import InvalidOption, did_you_mean, legible
 from mace.letters.catalogue import language_of
 from mace.letters.facts import facts_of
 from mace.letters.limited import LONGEST_TEMPLATE, filled
@@ -78,7 +78,7 @@ def written(
         raise InvalidOption(
             f"letter: there is no field {unknown!r:.60}.{did_you_mean(unknown, FIELDS)} Without a template there are: {', '.join(FIELDS)}."
         )
-    texts = {key: str(each).strip() for key, each in _dated(writer, fields).items() if each is not None}
+    texts = {key: legible(str(each)).strip() for key, each in _dated(writer, fields).items() if each is not None}
     blocks = blocks_of(writer.language, facts, {key: text for key, text in texts.items() if text})
     return (as_html if html else as_text)(writer.language, blocks)
 
