@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mace.clock import check
 from mace.solvers.trees import kernels, moves
 from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.parts import Tables, TreePart
@@ -33,7 +34,10 @@ WIDER_BALLS = (2.0, 1.5, 1.2, 1.1, 1.05)
 
 
 def find_incumbent(tables: Tables, part: TreePart, best: Ints) -> None:
-    """Write the cells of some counterfactual into ``best``, as soon as one is found; it begins with -1 where there is none."""
+    """Write the cells of some counterfactual into ``best``, as soon as one is found; it begins with -1 where there is none.
+
+    Between its steps it looks at the clock: what ``best`` holds when :class:`~mace.clock.OutOfTime` is raised, counts.
+    """
     if len(part.values.base) == 1 and not len(part.cells.at_least):
         land = _landscape(tables, part)
         if has_sum(part):
@@ -104,8 +108,11 @@ def _fall(part: TreePart, best: Ints, land: moves.Landscape) -> None:
     lacking = lacking_score(part, part.farthest)[0]
     for ratio in RATIOS:
         moves.fall(lacking / max(part.least_step, LEAST_COST), lacking / part.farthest, ratio, best, land)
-    if best[0] >= 0 and not has_maximum(part):
-        moves.mend(MENDS, np.array([FIRST_WORD], np.uint64), best, land)
+        check()
+    state = np.array([FIRST_WORD], np.uint64)
+    for _ in range(MENDS if best[0] >= 0 and not has_maximum(part) else 0):
+        moves.mend(1, state, best, land)
+        check()
 
 
 def _slide(part: TreePart, best: Ints, land: moves.Landscape) -> None:
@@ -113,8 +120,10 @@ def _slide(part: TreePart, best: Ints, land: moves.Landscape) -> None:
     while radius < 2 * part.farthest and found == kernels.FAR:
         found = float(moves.slide(radius, kernels.FAR, best, land))
         radius *= 2
+        check()
     for factor in WIDER_BALLS if found < kernels.FAR else ():
         found = min(found, float(moves.slide(factor * found, found, best, land)))
+        check()
 
 
 def _by_chance(tables: Tables, part: TreePart, best: Ints, fewer: int = 1) -> None:

@@ -237,7 +237,8 @@ class TreeSearch:
         """Set the next ball after one that was not searched to its end."""
         if self.reason:
             if self.best.point is None:
-                self._find_incumbent(climb.part)
+                # There is no time for more.
+                self._find_incumbent(climb.part, find_by_chance)
         elif engine.status == kernels.RESTART:
             climb.radius = max(1.05 * climb.floor, 0.9 * self.best.cost)
         else:
