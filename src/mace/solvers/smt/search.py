@@ -225,8 +225,8 @@ def _own_z3() -> Callable[[Environment], Any]:
 
 
 def _reserve(seconds: float) -> float:
-    """Return what is kept of a time limit: a solver that is told to stop takes up to 0.2 seconds to do so."""
-    return min(0.2, seconds / 5)
+    """Return what is kept of a time limit: a solver that is told to stop takes up to 0.3 seconds to do so."""
+    return min(0.35, seconds / 5)
 
 
 def _set_time_limit(solver: Any, back_end: str, seconds: float) -> None:
