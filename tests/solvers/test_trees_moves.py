@@ -13,6 +13,7 @@ from tiers import interpreted
 
 import mace
 from mace import Explainer
+from mace.clock import OutOfTime, until
 from mace.solvers.trees import incumbents, kernels, moves
 from mace.solvers.trees.grid import Ints
 from mace.solvers.trees.parts import Tables, TreePart
@@ -99,6 +100,21 @@ def test_first_answers_are_counterfactuals_and_the_same_in_both_tiers(seed: int,
     scores = kernels.Scores(np.empty(len(part.cells.own), np.int64), np.empty(1), np.empty(1))
     for point in found:
         assert kernels.is_counterfactual(point, part.cells, part.trees, land.goal, scores)
+
+
+@pytest.mark.parametrize(("climb", "distance"), [(incumbents._fall, "l1"), (incumbents._slide, "linf")])
+def test_looking_for_a_first_answer_ends_at_the_deadline_and_keeps_what_it_has(climb: Any, distance: str) -> None:
+    kept = 0
+    for seed in range(0, 60, 2):
+        made = hill(random_ensemble(seed), distance)
+        if made is None:
+            continue
+        part, land = made
+        best = np.full(len(part.cells.own), -1)
+        with until(0.0), pytest.raises(OutOfTime):
+            climb(part, best, land)
+        kept += best[0] >= 0
+    assert kept or distance == "linf", "the first ball under linf is small, and holds no answer"
 
 
 def test_mending_never_makes_an_answer_worse_and_sometimes_better() -> None:
