@@ -107,7 +107,7 @@ def test_no_two_classes_have_one_name() -> None:
     assert not {name: paths for name, paths in found.items() if len(paths) > 1}
 
 
-PROTOCOL = {"TAKES", "CUTS_BOXES", "IS_AUTOMATIC", "RECIPE", "SCHEMA_VERSION", "VERSION"}
+PROTOCOL = {"TAKES", "CUTS_BOXES", "IS_AUTOMATIC", "MOST_ON_GRIDS", "RECIPE", "SCHEMA_VERSION", "VERSION"}
 """What every lane, data set or file format states of itself."""
 
 NUMBERS = {"ZERO", "ONE"}

@@ -96,6 +96,12 @@ class Problem:
         rest = tuple(each for each in self.conditions if not isinstance(each, kind))
         return found, replace(self, conditions=rest)
 
+    @property
+    def searched(self) -> tuple[list[Condition], Problem]:
+        """The conditions that have a search of their own, and the problem without them."""
+        found = [each for each in self.conditions if each.search]
+        return found, replace(self, conditions=tuple(each for each in self.conditions if not each.search))
+
     def reaching(self, points: Sequence[Point]) -> list[Point]:
         """Return the points that the real model, asked about all of them at once, puts in the goal."""
         said = self.ask(points) if points else []

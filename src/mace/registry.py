@@ -1,4 +1,4 @@
-"""Tables from names to ``"module:attribute"``, resolved on first use, open to other packages' entry points."""
+"""Tables from names to ``"module:attribute"`` or modules, resolved on first use, open to other packages' entry points."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from mace.errors import InvalidOption, MaceError, did_you_mean
 
 
 def resolve(path: str) -> Any:
-    """Return the object at ``"module:attribute"``."""
+    """Return the object at ``"module:attribute"``, or the module where there is no attribute."""
     module, _, attribute = path.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    found = importlib.import_module(module)
+    return getattr(found, attribute) if attribute else found
 
 
 class Registry(Mapping[str, str]):

@@ -1,9 +1,11 @@
-"""What another package adds through entry points: a constraint that is no guard, a lane, a kind of proof, a distance (``tests/plugin``)."""
+"""What another package adds through entry points: constraints, a search around a lane, a lane, kinds of proof, a distance
+(``tests/plugin``)."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,14 @@ from sklearn.linear_model import LogisticRegression
 
 import mace
 from mace.certify import CHECKERS
+from mace.certify.proofs import SEARCH_CHECKERS
 from mace.constraints import CONSTRAINTS
 from mace.distances.distance import NORMS
-from mace.solvers import SOLVERS
+from mace.exact import float_up
+from mace.solvers import CONDITION_SEARCHES, SOLVERS
 from mace.solvers.boxes.cuts import CUTS
 
-TABLES = (CHECKERS, CONSTRAINTS, NORMS, SOLVERS, CUTS)
+TABLES = (CHECKERS, CONSTRAINTS, NORMS, SOLVERS, CUTS, CONDITION_SEARCHES, SEARCH_CHECKERS)
 SPACE = mace.FeatureSpace({"a": mace.integer(0, 9), "b": mace.integer(0, 9), "c": mace.integer(0, 4)})
 
 
@@ -45,6 +49,10 @@ def explainer_of(seed: int, kind: str) -> mace.Explainer:
 
 def even(name: str) -> Any:
     return CONSTRAINTS.load("even")(name)
+
+
+def prime(name: str) -> Any:
+    return CONSTRAINTS.load("prime")(name)
 
 
 @pytest.mark.parametrize("kind", ["forest", "linear"])
@@ -105,3 +113,35 @@ def test_a_box_may_be_proved_by_the_new_kind_of_proof() -> None:
     data["evidence"]["boxes"][0]["proof"] = {"lane": "nobody's"}
     verdict = mace.verify(mace.Certificate.from_dict(data), explainer.model)
     assert (verdict.outcome, "no checker" in verdict.reason) == ("unchecked", True)
+
+
+@pytest.mark.parametrize(("kind", "solver"), [("forest", "auto"), ("linear", "auto"), ("forest", "milp")])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_of_another_package_asks_the_lane_and_its_proofs_are_checked(
+    kind: str, solver: str, seed: int
+) -> None:
+    explainer, row = explainer_of(seed, kind), {"a": 1, "b": 2, "c": 1}
+    found = explainer.explain(row, constraints=[prime("a")], solver=solver, certify=True)
+    assert found.status == "optimal"
+    assert "the search for prime answers" in found.solver
+    rows = list(itertools.product((2, 3, 5, 7), range(10), range(5)))
+    said = explainer.model.predict(SPACE.frame_of(rows))
+    nearest = min(distance_from(row, other) for other, label in zip(rows, said, strict=True) if label == 1)
+    assert found[0].distance == float_up(nearest)
+    assert mace.verify(found[0].certificate, explainer.model).valid
+    data = found[0].certificate.to_dict()
+    changed = data["claim"]["counterfactual"] | {"a": 9}
+    upper = float_up(distance_from(row, tuple(changed.values())))
+    data["claim"] |= {"counterfactual": changed, "upper": upper, "status": "feasible"}
+    assert "not prime" in mace.verify(mace.Certificate.from_dict(data), explainer.model).reason
+
+
+def distance_from(row: dict[str, int], other: tuple[int, ...]) -> Fraction:
+    """Return the mean of the changes, each as a share of its range."""
+    shares = (Fraction(abs(x - y), r) for x, y, r in zip(row.values(), other, (9, 9, 4), strict=True))
+    return sum(shares, Fraction(0)) / 3
+
+
+def test_two_conditions_with_searches_of_their_own_are_refused() -> None:
+    with pytest.raises(mace.InvalidOption, match=r"prime\(\), robust\(\) are given together.*leave one out"):
+        explainer_of(0, "forest").explain({"a": 1, "b": 2, "c": 1}, constraints=[prime("a"), mace.robust({"b": 1})])

@@ -29,9 +29,6 @@ MOST_CHOICES_TRIED = 32
 MOST_OF_GRID = 1000
 """How many values of an effect with a grid a formula lists."""
 
-TAKE_EQUATIONS = ("auto", "trees", "network")
-"""Solvers that are asked about the model with the equations in it; the others take them as formulas."""
-
 
 @dataclass(frozen=True, slots=True)
 class NearestInterventions:
@@ -140,8 +137,8 @@ class _Asked:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the model with the equations in it may be given to a lane of ours."""
-        return self.rows.solver in TAKE_EQUATIONS
+        """Whether a lane may be given the model with the equations in it, because it was not asked for as one that takes formulas."""
+        return self.rows.solver == "auto" or not self.rows.lane.takes_formulas
 
     def through(self, effects: Effects) -> Problem:
         """Return the problem over actions, of which some effects follow."""
@@ -199,7 +196,7 @@ class _Asked:
             levels = {name: own[name] for name in mixed if name != moved}
             plain = over_actions(at_levels(self.problem, effects, levels, self.further))
             lane = None if plain is None else choose("auto", plain)
-            if plain is None or lane is None or lane.name not in TAKE_EQUATIONS:
+            if plain is None or lane is None or lane.takes_formulas:
                 continue
             point = lane.solve(plain, replace(self.limits, record=False)).point
             if point is not None and asked.is_plausible(point) and asked.is_reached(point):

@@ -17,13 +17,10 @@ from mace.answer.simplify import is_round
 from mace.constraints import Constraint, fixed, one_of
 from mace.exact import decimal_fraction
 from mace.problem import Problem, Status
+from mace.solvers import SOLVERS
 from mace.space import Date, FeatureSpace, Integer, Point, Real
 from mace.space.decimals import decimal_of
 from mace.space.features import is_missing
-
-MOST_CHANGES = {"trees": math.inf, "network": 4}
-"""By lane: where an answer changes at most so many features, the nearest of all rows that are round in them is asked for, not only of those
-next to the answer. On a grid of many features the nearest row is hard to find."""
 
 MOST_SQUARES = 12
 """Under l2 the nearest of the round rows next to an answer is asked for where it changes at most so many features: of more, too many cost
@@ -100,7 +97,9 @@ class Rounds:
         each = list(zip(self.space, point, problem.factual, strict=True))
         stay = tuple(name for name, value, own in each if value == own)
         others = (fixed(*stay),) if stay else ()
-        if len(each) - len(stay) <= MOST_CHANGES.get(lane, 0):
+        most = getattr(SOLVERS.load(lane), "MOST_ON_GRIDS", 0) if lane in SOLVERS else 0
+        if len(each) - len(stay) <= most:
+            # On a grid of more features the nearest row is hard to find.
             yield others, Rounding.CHANGES
         if problem.metric.power == 2 and len(each) - len(stay) > MOST_SQUARES:
             return

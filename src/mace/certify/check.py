@@ -11,15 +11,13 @@ from typing import Any
 
 from mace.certify.certificate import Certificate
 from mace.certify.effects import checker as actions
-from mace.certify.proofs import check_lane
+from mace.certify.proofs import SEARCH_CHECKERS, check_lane
 from mace.certify.reached import check_reached
 from mace.certify.reasons import check_all_reasons, check_reason
-from mace.certify.robust import checker as robust
 from mace.certify.statement import Statement
 from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict, silent
 from mace.constraints import Condition
 from mace.constraints.numbers import in_binary
-from mace.constraints.robust import RobustCondition
 from mace.errors import InvalidRow, MaceError
 from mace.exact import float_up
 from mace.problem import Problem
@@ -105,16 +103,16 @@ def _checked(
         problem, _ = statement.problem(model, version=certificate.version)
         if ("actions" in certificate.claim) != (statement.causes is not None):
             raise Refuted("claim.actions: there are actions where the statement has causes, and only there")
-        rest, sturdy = robust.without_noise(problem)
+        searched, rest = problem.searched
         if statement.causes is None:
-            check = check_lane if sturdy is None else partial(robust.check, sturdy)
+            check = partial(_checker_of(searched).check, searched[0]) if searched else check_lane
             _check_claim(rest, certificate.claim, _check_counterfactual)
             if "reason" in certificate.claim:
                 check_reason(problem, statement, certificate.claim, _check_counterfactual)
             if "reasons" in certificate.claim:
                 check_all_reasons(problem, statement, certificate.claim, _check_counterfactual)
-            if sturdy is not None:
-                _check_noise(rest, sturdy, certificate)
+            if searched:
+                _check_answer(rest, searched[0], certificate)
             _check_proof(rest, certificate, progress, check)
         elif {"reason", "reasons"} & set(certificate.claim):
             raise Unchecked("claim: reasons are not checked where there are causes")
@@ -192,13 +190,23 @@ def _check_proof(problem: Problem, certificate: Certificate, progress: Progress,
         check(problem, None if claimed is None else Fraction(claimed), certificate.evidence, progress)
 
 
-def _check_noise(problem: Problem, sturdy: RobustCondition, certificate: Certificate) -> None:
-    """Be convinced that noise does not take the counterfactual out of the target."""
+def _checker_of(searched: list[Condition]) -> Any:
+    """Return what checks the proofs of the one condition that has a search of its own."""
+    names = [condition.search for condition in searched]
+    if len(names) > 1:
+        raise Unchecked(f"{' and '.join(names)} are given together, and there is no proof of both")
+    if names[0] not in SEARCH_CHECKERS:
+        raise Unchecked(f"no checker for proofs of {names[0]!r:.60}; known: {', '.join(SEARCH_CHECKERS)}")
+    return SEARCH_CHECKERS.load(names[0])
+
+
+def _check_answer(problem: Problem, condition: Condition, certificate: Certificate) -> None:
+    """Be convinced that a condition with a search of its own holds of the counterfactual."""
     row = certificate.claim["counterfactual"]
     if row is None:
         return
     with _errors_refute():
-        robust.check_around(sturdy, problem, problem.space.point(row), certificate.evidence)
+        _checker_of([condition]).check_answer(condition, problem, problem.space.point(row), certificate.evidence)
 
 
 @contextmanager

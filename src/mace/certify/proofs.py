@@ -27,6 +27,14 @@ Each must be convinced that no plausible point at a distance below ``lower`` (at
 target by the real model, or raise :class:`Refuted` or :class:`Unchecked`.
 """
 
+SEARCH_CHECKERS = Registry("search_proofs", {"robust": "mace.certify.robust.checker"})
+"""Modules that check the proofs of conditions with a search of their own, by the name that the condition gives it.
+
+``check_answer(condition, problem, point, evidence)`` must be convinced that the condition holds of a point, and
+``check(condition, problem, lower, evidence, progress)`` that it holds of no plausible point nearer than ``lower`` that is predicted as the
+target; ``problem`` is the question without the condition. Either raises :class:`Refuted` or :class:`Unchecked` where it is not.
+"""
+
 NOT_OF_BOXES = ("curves", "enumerate", "smt", "milp")
 """Kinds of ours that prove no box of many: checking one of them may take as long as a whole certificate may."""
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from mace.constraints.condition import Condition
 from mace.constraints.files import read_toml
-from mace.constraints.robust import RobustCondition
 from mace.distances import point_values
 from mace.errors import InvalidConstraint, InvalidProgram, InvalidRow, did_you_mean
 from mace.forms import Effects, Equation
@@ -190,7 +189,8 @@ def effects_of(programs: Mapping[str, syntax.Program], space: FeatureSpace, fact
 
 def check_conditions(conditions: tuple[Condition, ...]) -> None:
     """Refuse conditions that cannot be put on the row that actions lead to."""
-    if any(isinstance(condition, RobustCondition) for condition in conditions):
+    searched = next((condition.search for condition in conditions if condition.search), "")
+    if searched:
         raise InvalidConstraint(
-            "with causes, robust cannot be kept: noise would move causes and effects apart. Leave one of the two out."
+            f"with causes, {searched} cannot be kept: no search proves it of what follows from actions. Leave one of the two out."
         )

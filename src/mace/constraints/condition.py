@@ -26,6 +26,12 @@ class Condition(Protocol):
     is_slow: ClassVar[bool] = False
     """Whether a row is quicker asked of most models than of this condition."""
 
+    search: ClassVar[str] = ""
+    """The name of the search for answers that fulfil it, where no lane takes it (:data:`~mace.solvers.choose.CONDITION_SEARCHES`).
+
+    What checks its proofs has the same name (:data:`~mace.certify.proofs.SEARCH_CHECKERS`).
+    """
+
     def formula(self, prefix: str) -> syntax.Guard:
         """Return the condition as a formula; its own variables begin with ``prefix``."""
         ...

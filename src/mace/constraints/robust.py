@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from mace.constraints.condition import Condition, Values, ordered_feature
 from mace.constraints.numbers import as_written, is_binary
@@ -43,6 +43,7 @@ class RobustCondition(Condition):
     radii: dict[str, Fraction]
     written: bool = True
     proved: set[Exact] = field(default_factory=set, compare=False)
+    search: ClassVar[str] = "robust"
 
     def reach(self, name: str, low: Fraction | float, high: Fraction | float) -> tuple[Fraction, Fraction]:
         """Return the range that perturbations of values between two numbers reach; values that can reach these two lie in it as well."""

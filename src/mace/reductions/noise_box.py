@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from mace.constraints.condition import GuardCondition
 from mace.constraints.robust import RobustCondition
 from mace.distances import as_distance
 from mace.forms import negated
-from mace.problem import Bounds, Limits, Problem
+from mace.problem import Problem
 from mace.reductions.regions import Range, Region, guard_of, whole_region
 from mace.space import Point, Value
-
-Choose = Callable[[Problem], Callable[[Problem, Limits], Bounds]]
-"""Gives the lane of a problem."""
 
 
 def inside(problem: Problem, region: Region) -> Problem:

@@ -1,8 +1,9 @@
-"""What a solver is, and which conditions it takes: those with one of the views that it names."""
+"""What a lane is, what it is able to do, and which conditions it takes: those with one of the views that it names."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from mace.constraints import Condition
@@ -15,7 +16,14 @@ from mace.space import FeatureSpace
 class Solver(Protocol):
     """A solver module.
 
-    It may have, beside these, ``prepare()``, which is on no clock: it loads the solver's kernels, or compiles them, once in a process.
+    It may have, beside these:
+
+    - ``prepare()``, which is on no clock: it loads the solver's kernels, or compiles them, once in a process;
+    - ``RIVAL``, what takes turns with it where it was chosen by itself;
+    - ``prove(problem, lower, upper, limits)``, which returns the proof of a known lower bound (``None`` where only a search makes it);
+    - ``GOES_BY_FORM``, true where it looks at a model's form only, and of that at no part that conditions on single features leave out;
+    - ``ASKS_EVERY_ROW``, true where its proof is that each nearer row is looked at;
+    - ``MOST_ON_GRIDS``, of how many features with values on a grid it finds the nearest point soon.
     """
 
     @property
@@ -40,6 +48,26 @@ class Solver(Protocol):
     def solve(self, problem: Problem, limits: Limits) -> Bounds:
         """Find the nearest counterfactual."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A chosen solver: its name, its module, how to run it, why it was chosen, and how many seconds it took to be prepared."""
+
+    name: str
+    solver: Solver
+    solve: Callable[[Problem, Limits], Bounds]
+    why: str
+    preparing: float = 0.0
+
+    @property
+    def takes_formulas(self) -> bool:
+        """Whether it takes equations before a model as formulas, or row by row; of others the model is asked with the equations in it."""
+        return not {View.PIECEWISE, View.FORMULA, View.ROWS}.isdisjoint(self.solver.TAKES)
+
+
+Choose = Callable[[Problem], Lane]
+"""Gives the lane of a problem."""
 
 
 def why_not_taken(condition: Condition, views: Sequence[View], space: FeatureSpace) -> str:

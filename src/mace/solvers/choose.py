@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from mace.constraints.robust import RobustCondition
 from mace.errors import InvalidOption, did_you_mean
 from mace.forms import is_unread
-from mace.problem import Bounds, Limits, Problem
+from mace.problem import Problem
 from mace.registry import Registry, resolve
-from mace.solvers.abilities import obstacle
+from mace.solvers.abilities import Lane, obstacle
 from mace.solvers.boxes import search as boxes
-from mace.solvers.robust import search as robust
 
 SOLVERS = Registry(
     "solvers",
@@ -35,15 +31,9 @@ SOLVERS = Registry(
 ASKS = "search"
 """The lane that needs no more of a model than its answers, and proves nothing."""
 
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """A chosen solver: its name, how to run it, why it was chosen, and how many seconds it took to be prepared."""
-
-    name: str
-    solve: Callable[[Problem, Limits], Bounds]
-    why: str
-    preparing: float = 0.0
+CONDITION_SEARCHES = Registry("searches", {"robust": "mace.solvers.robust.search:solve"})
+"""Searches for answers that fulfil a condition that no lane takes, by the name that the condition gives: functions ``(problem, limits,
+choose, lane)``, where ``lane`` is that of the problem without the condition, and ``choose`` gives that of any other."""
 
 
 def choose(solver: str, problem: Problem) -> Lane:
@@ -61,8 +51,9 @@ def choose(solver: str, problem: Problem) -> Lane:
     InvalidOption
         The name is unknown, or that solver cannot take this problem.
     """
-    if any(isinstance(condition, RobustCondition) for condition in problem.conditions):
-        return _robust_lane(solver, problem)
+    searched, rest = problem.searched
+    if searched:
+        return _search_around(solver, rest, [condition.search for condition in searched])
     if solver == "auto":
         return _asking(problem) if is_unread(problem.form) else _first_that_can(problem)
     if solver in SOLVERS:
@@ -76,7 +67,7 @@ def choose(solver: str, problem: Problem) -> Lane:
                 f"solver={solver!r} is not known. Known: {', '.join(known)}.{did_you_mean(solver, known)}"
             )
         reason = obstacle(smt, problem)
-        lane = Lane(f"smt:{solver}", partial(smt.solve, back_end=solver), "asked for by name")
+        lane = Lane(f"smt:{solver}", smt, partial(smt.solve, back_end=solver), "asked for by name")
     if reason:
         raise InvalidOption(f"solver={solver!r} cannot take this problem: {reason}. Use solver='auto'.")
     return lane
@@ -90,25 +81,27 @@ def _asking(problem: Problem) -> Lane:
     return lane
 
 
-def _robust_lane(solver: str, problem: Problem) -> Lane:
-    """Return the lane for a problem with robust answers: that of the problem without, asked again and again."""
-    if solver == ASKS or is_unread(problem.form):
+def _search_around(solver: str, rest: Problem, names: list[str]) -> Lane:
+    """Return a search for what no lane takes, around the lane of the problem without it."""
+    if solver == ASKS or is_unread(rest.form):
         raise InvalidOption(
-            "robust() is proved of every row around an answer, and a search that only asks the model proves nothing. Leave robust() out."
+            f"{names[0]}() has to be proved of every answer, and a search that only asks the model proves nothing. Leave {names[0]}() out."
         )
-    noisy, rest = problem.apart(RobustCondition)
-    if len(noisy) > 1:
-        raise InvalidOption("robust() is given twice; put all noise into one.")
+    if len(names) > 1:
+        each = f"{names[0]}() is given twice" if len(set(names)) == 1 else f"{'(), '.join(names)}() are given together"
+        raise InvalidOption(
+            f"{each}, and answers are searched for one of them. Put all of it into one, or leave one out."
+        )
     lane = choose(solver, rest)
-    solve = partial(robust.solve, choose=lambda asked: choose(solver, asked).solve, lane=lane.name)
-    return Lane(lane.name, solve, f"{lane.why}; the box around each answer proved by the same", lane.preparing)
+    solve = partial(CONDITION_SEARCHES.load(names[0]), choose=partial(choose, solver), lane=lane)
+    return replace(lane, solve=solve, why=f"{lane.why}; asked again and again by the search for {names[0]} answers")
 
 
 def _first_that_can(problem: Problem) -> Lane:
     """Return the first lane that takes a problem; its ``why`` says what kept the earlier ones from it."""
     passed: list[str] = []
     for name in SOLVERS:
-        if not _module(name).IS_AUTOMATIC:
+        if not SOLVERS.load(name).IS_AUTOMATIC:
             continue
         reason, lane = _lane(name, problem, f"the first lane that can{''.join(passed)}")
         if not reason:
@@ -121,21 +114,16 @@ def _first_that_can(problem: Problem) -> Lane:
 
 def _beside_its_rival(lane: Lane) -> Lane:
     """Return a lane that takes turns with the one that it names as its rival, if it names one and searches by itself."""
-    module = _module(lane.name)
-    searches_itself = lane.solve == module.solve
-    if not searches_itself or not hasattr(module, "RIVAL"):
+    solver: Any = lane.solver
+    if not hasattr(solver, "RIVAL") or lane.solve != solver.solve:
         return lane
-    return replace(lane, solve=partial(module.solve, rival=partial(_asked, module.RIVAL)))
-
-
-def _asked(rival: str, problem: Problem, limits: Limits) -> Any:
-    """Return a rival's search, which is loaded only now."""
-    return resolve(rival)(problem, limits)
+    # The rival is loaded only where its turn comes.
+    return replace(lane, solve=partial(solver.solve, rival=lambda *asked: resolve(solver.RIVAL)(*asked)))
 
 
 def _lane(name: str, problem: Problem, why: str) -> tuple[str, Lane]:
     """Return what keeps a lane from a problem (empty where nothing does), and the lane, ready."""
-    module = _module(name)
+    module = SOLVERS.load(name)
     reason, solve = obstacle(module, problem), module.solve
     cuts_boxes = module.CUTS_BOXES and not is_unread(problem.form)
     if reason and cuts_boxes and boxes.divided(problem, module) is not None:
@@ -144,8 +132,4 @@ def _lane(name: str, problem: Problem, why: str) -> tuple[str, Lane]:
     begun = time.monotonic()
     if not reason and hasattr(module, "prepare"):
         module.prepare()
-    return reason, Lane(name, solve, why, time.monotonic() - begun)
-
-
-def _module(name: str) -> Any:
-    return importlib.import_module(SOLVERS[name])
+    return reason, Lane(name, module, solve, why, time.monotonic() - begun)

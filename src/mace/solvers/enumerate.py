@@ -22,6 +22,7 @@ from mace.space import Feature, Integer, Point, Real, Value, grid_values
 
 TAKES = (View.ROWS,)
 CUTS_BOXES = IS_AUTOMATIC = False
+ASKS_EVERY_ROW = True
 
 MOST_POINTS = 2_000_000
 CHUNK = 256

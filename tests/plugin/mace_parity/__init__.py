@@ -1,1 +1,1 @@
-"""A package beside MACE, as another company would write it: a constraint, a lane, a kind of proof and a distance."""
+"""A package beside MACE, as another company would write it: constraints, a search around a lane, a lane, kinds of proof and a distance."""

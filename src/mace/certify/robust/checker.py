@@ -26,19 +26,10 @@ from mace.language import syntax
 from mace.problem import Problem
 from mace.space import Categorical, Point, Real, Value
 
-
-def without_noise(problem: Problem) -> tuple[Problem, RobustCondition | None]:
-    """Return a problem without its condition on noise, and that; raise where there are several."""
-    noisy, rest = problem.apart(RobustCondition)
-    if len(noisy) > 1:
-        raise Unchecked("robust() is given twice")
-    return rest, noisy[0] if noisy else None
-
-
 # ---- the box around an answer
 
 
-def check_around(sturdy: RobustCondition, problem: Problem, point: Point, evidence: dict[str, Any]) -> None:
+def check_answer(sturdy: RobustCondition, problem: Problem, point: Point, evidence: dict[str, Any]) -> None:
     """Raise unless it is shown that every row within the noise of a point is in the target."""
     proof = evidence.get("around")
     if not isinstance(proof, dict):

@@ -226,10 +226,10 @@ class ConditionSearch:
                 return None
             about = {} if proved.forest is None else {"forest": proved.forest}
             boxes.append({"ranges": ranges_dict(proved.region, self.whole), **about, "proof": proved.evidence})
-        if any(box["proof"]["lane"] == "milp" for box in boxes):
-            # Such proofs are checked by asking the whole question again.
-            excluded = [row for box in boxes for row in box["proof"].get("excluded", ())]
-            return {"lane": "milp", "excluded": excluded}
+        listed = next((box["proof"] for box in boxes if "excluded" in box["proof"]), None)
+        if listed is not None:
+            # Proofs that list excluded rows are checked by asking the whole question again.
+            return {**listed, "excluded": [row for box in boxes for row in box["proof"].get("excluded", ())]}
         return {"lane": "boxes", "boxes": boxes}
 
 

@@ -27,6 +27,7 @@ from mace.space import Integer, Real
 
 TAKES = (View.INEQUALITIES, View.DIFFERENT)
 CUTS_BOXES = IS_AUTOMATIC = True
+MOST_ON_GRIDS = 4
 
 RIVAL = "mace.solvers.milp.rival:Rival"
 """What takes turns with the lane where it was chosen by itself, not by its name."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mace.constraints.robust import RobustCondition
 from mace.problem import INTERRUPTED, Bounds, Limits, Problem
-from mace.reductions.noise_box import Choose, counterexample_question
+from mace.reductions.noise_box import counterexample_question
+from mace.solvers.abilities import Choose
 from mace.solvers.incumbent import Incumbent
 from mace.space import Point
 
@@ -20,7 +21,7 @@ class RobustIncumbent(Incumbent):
         """Return a lane's answer within limits, by default the search's own; an interrupt goes on to the search."""
         self.calls += 1
         limits = limits or Limits(self.limits.deadline, record=record and self.limits.record)
-        found = self.choose(problem)(problem, limits)
+        found = self.choose(problem).solve(problem, limits)
         if found.reason == INTERRUPTED:
             raise KeyboardInterrupt
         return found

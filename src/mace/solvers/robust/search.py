@@ -21,10 +21,11 @@ from mace.distances import NormMetric, distance_down
 from mace.exact import float_up
 from mace.forms import Network, TreeEnsemble
 from mace.problem import LATE, Bounds, Evidence, Limits, Problem, timed
-from mace.reductions.noise_box import Choose, inside
+from mace.reductions.noise_box import inside
 from mace.reductions.regions import Region, whole_region, within_reach
 from mace.reductions.shifted_network import STAY, Moves, margin_of, shifted
 from mace.reductions.tree_copies import NoCopies
+from mace.solvers.abilities import Choose, Lane
 from mace.solvers.boxes.best_first import BestFirst, outermost, ranges_dict
 from mace.solvers.robust.copies import ShiftedCopies
 from mace.solvers.robust.incumbent import RobustIncumbent
@@ -54,12 +55,14 @@ NO_PROOF = "the search rests on boxes of refused rows or on a target that is rea
 
 
 @timed
-def solve(problem: Problem, limits: Limits, choose: Choose, lane: str) -> Bounds:
+def solve(problem: Problem, limits: Limits, choose: Choose, lane: Lane) -> Bounds:
     """Find the nearest robust counterfactual, with a lane that takes the problem without noise."""
     (noise,), rest = problem.apart(RobustCondition)
     if isinstance(problem.form, TreeEnsemble):
         with suppress(NoCopies):
-            return RobustTreeSearch(rest, noise, limits, choose, narrows=lane == "trees").run()
+            return RobustTreeSearch(
+                rest, noise, limits, choose, narrows=getattr(lane.solver, "GOES_BY_FORM", False)
+            ).run()
     return RobustSearch(problem, rest, noise, limits, choose, lane).run()
 
 
@@ -89,9 +92,9 @@ class RobustSearch:
     """One question with noise; ``rest`` is the question without it."""
 
     def __init__(
-        self, problem: Problem, rest: Problem, noise: RobustCondition, limits: Limits, choose: Choose, lane: str
+        self, problem: Problem, rest: Problem, noise: RobustCondition, limits: Limits, choose: Choose, lane: Lane
     ) -> None:
-        self.problem, self.rest, self.noise, self.lane = problem, rest, noise, lane
+        self.problem, self.rest, self.noise, self.solver = problem, rest, noise, lane.solver
         self.whole = whole_region(problem.space, problem.factual)
         self.incumbent = RobustIncumbent(problem, limits, choose)
         self.queue: BestFirst[NoisyBox] = BestFirst(self.incumbent, self._examine)
@@ -290,7 +293,7 @@ class RobustSearch:
         Where the nearest row of all is robust, the proof of the first question, without noise, is enough.
         """
         made: Evidence = {"lane": "robust", "places": [], "proof": None, "around": self.around, "missing": NO_PROOF}
-        if self.lane == "enumerate":
+        if getattr(self.solver, "ASKS_EVERY_ROW", False):
             return {**made, "proof": {"lane": "enumerate"}, "around": {"lane": "enumerate"}}
         first = self.first
         if first is not None and (first.is_infeasible or (lower is not None and first.lower >= lower)):
@@ -330,11 +333,10 @@ class RobustSearch:
 
     def _proof_of(self, asked: Problem, lower: Fraction | None) -> Evidence | None:
         """Return the proof that nothing nearer than ``lower`` is in the goal of a question."""
-        if self.lane == "network":
-            from mace.solvers import network
-
+        prove = getattr(self.solver, "prove", None)
+        if prove is not None:
             limits = Limits(self.incumbent.limits.deadline, record=True)
-            proof = network.prove(asked, lower, self.incumbent.upper, limits)
+            proof: Evidence | None = prove(asked, lower, self.incumbent.upper, limits)
             if proof is not None:
                 return proof
         found = self.incumbent.ask(asked, record=True)

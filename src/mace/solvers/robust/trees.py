@@ -22,9 +22,10 @@ from mace.exact import float_above, float_below, float_down, float_up
 from mace.forms import TreeEnsemble
 from mace.forms.scoring import column_values
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
-from mace.reductions.noise_box import Choose, around, counterexample_question
+from mace.reductions.noise_box import around, counterexample_question
 from mace.reductions.shifted_network import float_clearance
 from mace.reductions.tree_copies import Copies, Ends, Place, cell
+from mace.solvers.abilities import Choose
 from mace.solvers.domains import rounded_to_dtype, values_in
 from mace.solvers.robust.incumbent import RobustIncumbent
 from mace.space import Integer, Point, Real, Value

@@ -7,6 +7,8 @@ greatest leaves, rules it out. Where that takes long, trees are made to pay for 
 
 from __future__ import annotations
 
+import math
+
 from mace.constraints.views import View
 from mace.distances import PartsMetric
 from mace.forms import TreeEnsemble
@@ -20,7 +22,8 @@ from mace.solvers.trees.search import TreeSearch
 from mace.solvers.trees.warmup import tiny_problem
 
 TAKES = (View.DOMAINS, View.DIFFERENT, View.BUDGET, View.FOREST)
-CUTS_BOXES = IS_AUTOMATIC = True
+CUTS_BOXES = IS_AUTOMATIC = GOES_BY_FORM = True
+MOST_ON_GRIDS = math.inf
 
 
 def supports(problem: Problem) -> str:
