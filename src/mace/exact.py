@@ -15,6 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
 UNIT = Fraction(1, 2**53)
 """Unit roundoff of float64: a correctly rounded operation has a relative error of at most this."""
 
@@ -123,7 +127,7 @@ def added(numbers: Iterable[float]) -> float:
     return reduce(operator.add, numbers, 0.0)
 
 
-def product(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+def product(first: NDArray[Any], second: NDArray[Any]) -> Floats:
     """Return the product of a matrix or vector with another, every sum added up from left to right.
 
     Libraries for matrices add in an order, and fuse operations, as the processor at hand likes best: a model would be read with
@@ -144,7 +148,7 @@ def gamma(operations: int, unit: Fraction = UNIT) -> Fraction:
     return operations * unit / (1 - operations * unit)
 
 
-def float32_edge(thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
+def float32_edge(thresholds: Floats) -> Floats:
     """Return for each threshold t the greatest float64 x with ``float32(x) <= t``.
 
     scikit-learn's trees round the input to float32 and compare it with a float64 threshold. Rounding to nearest is
@@ -160,7 +164,7 @@ def float32_edge(thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
     above = np.nextafter(below, np.float32(np.inf))
     middle = (below.astype(np.float64) + above.astype(np.float64)) / 2
     rounds_down = middle.astype(np.float32) == below
-    edges: NDArray[np.float64] = np.where(rounds_down, middle, np.nextafter(middle, -np.inf))
+    edges: Floats = np.where(rounds_down, middle, np.nextafter(middle, -np.inf))
     return edges
 
 
@@ -175,9 +179,7 @@ def root_down(square: Fraction) -> Fraction:
     return Fraction(math.isqrt(math.floor(square * 4**60)), 2**60)
 
 
-def rounded_in(
-    lows: NDArray[np.float64], highs: NDArray[np.float64], kind: type[np.floating[Any]]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def rounded_in(lows: Floats, highs: Floats, kind: type[np.floating[Any]]) -> tuple[Floats, Floats]:
     """Return the least number of a float type from each low on, and the greatest one up to each high.
 
     Examples

@@ -32,7 +32,7 @@ from mace.space import Point
 from mace.space.features import plain_scalar
 
 MOST_WAYS = 2000
-"""In so many ways the models of a set may reach a target: each is a search of its own."""
+"""The most ways in which the models of a set may reach a target: each is a search of its own."""
 
 MOST_CALLS = 5
 """Of how many labels an error writes the call that is meant."""
@@ -280,7 +280,7 @@ def _shown(target: object, goal: Goal, reading: Reading, current: Fraction, outc
 
 
 def _agreed(target: object, reading: Reading, current: Fraction) -> tuple[Goal, Ask]:
-    """Return that at least so many models of a set reach the target, and how to ask them.
+    """Return the goal that at least a number of the models of a set reach the target, and how to ask them.
 
     Without a target, that they predict another label than most of them do of the row itself.
     """

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mace.errors import InvalidProgram
-from mace.language import Binary, Constant, For, Program, Symbol, Variable, constant, parse, run, show, show_expression
+from mace.language import Symbol, parse, run, show, show_expression
 from mace.language.naming import commands
+from mace.language.syntax import Binary, Constant, For, Program, Variable, constant
 
 WEIGHTS = [1, -2, 3]
 MATRIX = ((1, 2), (3, -4))

@@ -10,6 +10,24 @@ from language_strategies import inputs, programs
 
 from mace.errors import InvalidProgram
 from mace.language import (
+    characteristic,
+    evaluate,
+    flattened,
+    holds,
+    is_well_formed,
+    literal,
+    parse,
+    path_formulae,
+    run,
+    show,
+    show_formula,
+    single_assignment,
+    unroll,
+    well_formed,
+)
+from mace.language.formula import prepare
+from mace.language.naming import commands
+from mace.language.syntax import (
     And,
     Assign,
     Binary,
@@ -24,24 +42,8 @@ from mace.language import (
     Sequence,
     Skip,
     Variable,
-    characteristic,
-    evaluate,
-    flattened,
-    holds,
-    is_well_formed,
-    literal,
-    parse,
-    path_formulae,
-    run,
-    show,
-    show_formula,
-    single_assignment,
     total,
-    unroll,
-    well_formed,
 )
-from mace.language.formula import prepare
-from mace.language.naming import commands
 
 X = Variable("x")
 

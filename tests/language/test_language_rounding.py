@@ -11,6 +11,22 @@ from hypothesis import strategies as st
 from language_strategies import INPUTS, programs
 
 from mace.language import (
+    characteristic,
+    evaluate,
+    flattened,
+    floating,
+    holds,
+    parse,
+    robust,
+    run,
+    show,
+    show_formula,
+    single_assignment,
+)
+from mace.language.formula import prepare
+from mace.language.intervals import ANYTHING, Fact, fact_of, facts_of, operation
+from mace.language.naming import commands
+from mace.language.syntax import (
     And,
     Assign,
     Binary,
@@ -30,21 +46,7 @@ from mace.language import (
     Truth,
     Unary,
     Variable,
-    characteristic,
-    evaluate,
-    flattened,
-    floating,
-    holds,
-    parse,
-    robust,
-    run,
-    show,
-    show_formula,
-    single_assignment,
 )
-from mace.language.formula import prepare
-from mace.language.intervals import ANYTHING, Fact, fact_of, facts_of, operation
-from mace.language.naming import commands
 
 Number = int | float
 RANGES = {name: (Fraction(-100), Fraction(100)) for name in INPUTS}

@@ -10,7 +10,11 @@ import pytest
 from hypothesis import given
 from language_strategies import programs
 
-from mace.language import (
+from mace.language import parse, single_assignment, syntax
+from mace.language.linear import linear
+from mace.language.naming import assigned, commands
+from mace.language.substitute import rename, substitute
+from mace.language.syntax import (
     ONE,
     TRUE,
     ZERO,
@@ -30,14 +34,8 @@ from mace.language import (
     Variable,
     conjunction,
     constant,
-    parse,
-    single_assignment,
-    syntax,
     total,
 )
-from mace.language.linear import linear
-from mace.language.naming import assigned, commands
-from mace.language.substitute import rename, substitute
 from mace.language.walk import fold, map_comparisons, rewrite
 
 X, Y = Variable("x"), Variable("y")

@@ -7,7 +7,7 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from mace.language import (
+from mace.language.syntax import (
     And,
     Assign,
     Binary,

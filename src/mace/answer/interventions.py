@@ -17,7 +17,7 @@ from mace.constraints.condition import GuardCondition
 from mace.errors import InvalidOption
 from mace.exact import float_up
 from mace.forms import Effects
-from mace.language import Program, syntax
+from mace.language import syntax
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
 from mace.reductions.actions import at_levels, cases_of, in_pieces, levels_of, through
 from mace.reductions.effects import over_actions
@@ -34,7 +34,7 @@ MOST_OF_GRID = 1000
 class NearestInterventions:
     """Finds nearest interventions; ``rows`` answers where nothing follows from the actions."""
 
-    programs: Mapping[str, Program]
+    programs: Mapping[str, syntax.Program]
     rows: NearestRows
 
     def __call__(self, problem: Problem, further: tuple[Condition, ...], limits: Limits) -> Found:
@@ -254,11 +254,7 @@ def _within(problem: Problem, upper: Fraction) -> list[Condition]:
         feature = problem.space[name]
         if (low, high) == whole or feature.missing:
             continue
-        at = syntax.Variable(name)
-        guards = [syntax.Compare(">=", at, syntax.constant(low)), syntax.Compare("<=", at, syntax.constant(high))]
-        made.append(
-            GuardCondition(syntax.conjunction(guards) if low < high else syntax.Compare("==", at, syntax.constant(low)))
-        )
+        made.append(GuardCondition(syntax.between(syntax.Variable(name), low, high)))
     return made
 
 

@@ -15,12 +15,13 @@ import highspy
 import numpy as np
 from scipy.sparse import csr_matrix, hstack, vstack
 
-from mace.baselines.columns import Floats, decoded
+from mace.baselines.columns import decoded
 from mace.baselines.traits import Traits
 from mace.distances import NormMetric
 from mace.distances.l1 import L1
 from mace.distances.linf import LInf
 from mace.errors import InvalidDistance, InvalidTarget, UnsupportedModel
+from mace.exact import Floats
 from mace.forms import Network, Outcomes
 from mace.forms.scoring import column_values
 from mace.models import Reading

@@ -44,7 +44,6 @@ class Method(Protocol):
 
     def propose(self, problem: Problem, *, raw: bool) -> Point | str:
         """Return a point, plausible and valid or not, or why there is none."""
-        ...
 
 
 class Baseline:

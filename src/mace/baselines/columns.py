@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mace.exact import Floats
 from mace.space import Categorical, Column, Feature, FeatureSpace, Integer, Ordinal, Point, Real
-
-Floats = NDArray[np.float64]
 
 
 def numbers_of(points: Sequence[Point]) -> Floats:

@@ -13,11 +13,11 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mace.baselines.columns import Floats, as_point, changes, column_changes, decoded, projected
+from mace.baselines.columns import as_point, changes, column_changes, decoded, projected
 from mace.baselines.traits import Traits
 from mace.errors import InvalidDistance, InvalidTarget, UnsupportedModel
+from mace.exact import Floats, Ints
 from mace.forms import Outcomes, TreeEnsemble
 from mace.forms.scoring import column_values, encode_numbers
 from mace.models import Reading
@@ -32,7 +32,7 @@ FIRST_BLOCK, LARGEST_BLOCK = 64, 4096
 
 
 class FeatureTweaking:
-    """The nearest instance just across the thresholds of one path of a tree; its numbers may be nobody's."""
+    """The nearest instance just across the thresholds of one path of a tree; its columns need not come from a row of features."""
 
     traits: ClassVar[Traits] = Traits(
         title="Feature Tweaking (FT)",
@@ -81,7 +81,7 @@ class FeatureTweaking:
         instances: Floats = np.where(np.isnan(tweaks), own, tweaks)
         return instances
 
-    def _in_target(self, problem: Problem, rows: Floats, order: NDArray[np.int64]) -> Iterator[int]:
+    def _in_target(self, problem: Problem, rows: Floats, order: Ints) -> Iterator[int]:
         """Yield the rows of columns that the forest, in floats, puts in the target, in the given order."""
         goal, form = problem.goal, self._form
         start, size = 0, FIRST_BLOCK

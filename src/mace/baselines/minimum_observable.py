@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from mace.baselines.columns import Floats, changes, numbers_of
+from mace.baselines.columns import changes, numbers_of
 from mace.baselines.traits import Traits
+from mace.exact import Floats
 from mace.forms import Outcomes
 from mace.models import Reading
 from mace.problem import Problem

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -168,15 +169,11 @@ def _check_counterfactual(problem: Problem, row: dict[str, Any]) -> Fraction:
 
 
 def _why_implausible(problem: Problem, row: dict[str, Any]) -> str:
-    free = Problem(problem.space, problem.form, problem.ask, problem.goal, problem.factual, problem.metric)
     point = problem.space.point(row)
-    if not free.is_plausible(point):
+    if not replace(problem, conditions=()).is_plausible(point):
         return "a value is off the grid of its feature"
     for number, condition in enumerate(problem.conditions):
-        alone = Problem(
-            problem.space, problem.form, problem.ask, problem.goal, problem.factual, problem.metric, (condition,)
-        )
-        if not alone.is_plausible(point):
+        if not replace(problem, conditions=(condition,)).is_plausible(point):
             return f"it breaks condition {number} of the statement (constraints first, then earlier counterfactuals)"
     return "it is not plausible"
 

@@ -14,7 +14,7 @@ from mace.constraints.files import read_toml
 from mace.distances import point_values
 from mace.errors import InvalidConstraint, InvalidProgram, InvalidRow, did_you_mean
 from mace.forms import Effects, Equation
-from mace.language import Symbol, characteristic, divides_by_variable, parse, run, syntax, variables
+from mace.language import Symbol, characteristic, divides_by_variable, parse, run, syntax
 from mace.language.partial import given
 from mace.language.source import find_source
 from mace.space import RESERVED, FeatureSpace, Integer, Point, Real
@@ -166,7 +166,7 @@ def _text_of(equation: Callable[..., object] | str) -> str:
 
 def inputs_of(program: syntax.Program) -> frozenset[str]:
     """Return the features that a program reads."""
-    return variables(characteristic(program, result=f"{RESERVED}result", prefix=f"{RESERVED}result."))
+    return syntax.variables(characteristic(program, result=f"{RESERVED}result", prefix=f"{RESERVED}result."))
 
 
 def effects_of(programs: Mapping[str, syntax.Program], space: FeatureSpace, factual: Point) -> Iterator[Effects]:

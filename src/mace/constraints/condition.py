@@ -34,11 +34,9 @@ class Condition(Protocol):
 
     def formula(self, prefix: str) -> syntax.Guard:
         """Return the condition as a formula; its own variables begin with ``prefix``."""
-        ...
 
     def holds(self, values: Values) -> bool:
         """Return whether it holds of a row, exactly; of ``robust``, whether a search has proved that it does."""
-        ...
 
     def why_not(self, view: View, space: FeatureSpace) -> str:
         """Return why it cannot be taken in a view; empty where it can."""
@@ -108,7 +106,6 @@ class Constraint(Protocol):
 
     def bind(self, space: FeatureSpace, factual: Point) -> Condition:
         """Return the condition for one factual, or raise :class:`InvalidConstraint`."""
-        ...
 
 
 Constraints = Iterable[Constraint | str | Mapping[str, Any]] | Constraint | str | Mapping[str, Any] | None

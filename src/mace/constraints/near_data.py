@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.clock import check
 from mace.constraints.condition import AtLeast, Condition, Values
@@ -19,6 +18,7 @@ from mace.constraints.views import View
 from mace.distances import Distance, NormMetric, as_distance
 from mace.distances.change import change_command, differs, written_room
 from mace.errors import InvalidConstraint, InvalidRow, cut
+from mace.exact import Flags, Floats
 from mace.language import syntax
 from mace.space import RESERVED, Categorical, Feature, FeatureSpace, Integer, Point, Real, Scalar, Value
 from mace.space.dates import as_text
@@ -73,29 +73,29 @@ class Neighbours(Condition):
         return self.radius**self.metric.power
 
     @cached_property
-    def numbers(self) -> NDArray[np.float64]:
+    def numbers(self) -> Floats:
         """The rows as numbers, NaN where missing."""
         return np.array([[np.nan if value is None else float(value) for value in row] for row in self.rows])
 
     @cached_property
-    def scales(self) -> NDArray[np.float64]:
+    def scales(self) -> Floats:
         """What a step of 1 in each ordered feature changes; 0 for a feature with one value."""
         return np.array([float(1 / feature.range) if feature.range else 0.0 for feature in self.space.values()])
 
     @cached_property
-    def is_category(self) -> NDArray[np.bool_]:
+    def is_category(self) -> Flags:
         """Which features have no order."""
         return np.array([isinstance(feature, Categorical) for feature in self.space.values()])
 
-    def changes(self, point: Point) -> NDArray[np.float64]:
+    def changes(self, point: Point) -> Floats:
         """Return the change of each feature from each row to a point, in floats."""
         at = np.array([np.nan if value is None else float(value) for value in point])
         moved = np.where(self.is_category, self.numbers != at, np.abs(self.numbers - at) * self.scales)
         here, there = np.isnan(at), np.isnan(self.numbers)
-        found: NDArray[np.float64] = np.where(here | there, here != there, moved).astype(np.float64)
+        found: Floats = np.where(here | there, here != there, moved).astype(np.float64)
         return found
 
-    def measures(self, changes: NDArray[np.float64]) -> NDArray[np.float64]:
+    def measures(self, changes: Floats) -> Floats:
         """Return the distance (for l2 its square) of each row, given the changes, in floats."""
         return self.metric.floats(changes)
 

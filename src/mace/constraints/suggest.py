@@ -8,7 +8,6 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.constraints.combine import AllOf, Implies
 from mace.constraints.condition import Constraint
@@ -16,6 +15,7 @@ from mace.constraints.fixed import Fixed
 from mace.constraints.rule import Comparison
 from mace.constraints.terms import Feature, Literal
 from mace.errors import InvalidOption
+from mace.exact import Floats
 from mace.space import Categorical, Date, FeatureSpace, Integer, Level, Ordinal, Real
 
 LEAST_SEEN = 30
@@ -91,7 +91,7 @@ def suggest_constraints(frame: Any, space: FeatureSpace, *, support: float = 1.0
     return sorted(found, key=lambda each: (-each.support, kinds.index(each.kind), -each.rows))
 
 
-def _orderings(columns: dict[str, NDArray[np.float64]], space: FeatureSpace, support: float) -> Iterator[Suggestion]:
+def _orderings(columns: dict[str, Floats], space: FeatureSpace, support: float) -> Iterator[Suggestion]:
     numbers = [name for name, feature in space.items() if isinstance(feature, Real | Integer)]
     for one, other in permutations(numbers, 2):
         if getattr(space[one], "unit", None) != getattr(space[other], "unit", None):
@@ -104,7 +104,7 @@ def _orderings(columns: dict[str, NDArray[np.float64]], space: FeatureSpace, sup
             yield Suggestion("ordering", Comparison((Feature(one), Feature(other)), ("<=",)), share, len(a))
 
 
-def _monotone(columns: dict[str, NDArray[np.float64]], space: FeatureSpace, support: float) -> Iterator[Suggestion]:
+def _monotone(columns: dict[str, Floats], space: FeatureSpace, support: float) -> Iterator[Suggestion]:
     """Yield the pairs of which one never falls while the other rises, over random pairs of rows."""
     rng = np.random.default_rng(0)
     ordered = [name for name, feature in space.items() if not isinstance(feature, Categorical)]
@@ -123,7 +123,7 @@ def _monotone(columns: dict[str, NDArray[np.float64]], space: FeatureSpace, supp
             yield Suggestion("monotone", Implies(rising, follows), share, int(rises.sum()))
 
 
-def _dependencies(columns: dict[str, NDArray[np.float64]], space: FeatureSpace, support: float) -> Iterator[Suggestion]:
+def _dependencies(columns: dict[str, Floats], space: FeatureSpace, support: float) -> Iterator[Suggestion]:
     """Yield what each level of a feature says about another; where all of them say something, that is one dependency."""
     for one, other in permutations(_with_few_values(columns, space), 2):
         a, b = _both(columns[one], columns[other])
@@ -148,7 +148,7 @@ def _dependencies(columns: dict[str, NDArray[np.float64]], space: FeatureSpace, 
             yield from (Suggestion("implication", each, share, count) for each, share, count in implied)
 
 
-def _with_few_values(columns: dict[str, NDArray[np.float64]], space: FeatureSpace) -> list[str]:
+def _with_few_values(columns: dict[str, Floats], space: FeatureSpace) -> list[str]:
     return [
         name
         for name, feature in space.items()
@@ -156,13 +156,13 @@ def _with_few_values(columns: dict[str, NDArray[np.float64]], space: FeatureSpac
     ]
 
 
-def _both(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _both(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Return two columns without the rows in which either is missing."""
     known = ~(np.isnan(a) | np.isnan(b))
     return a[known], b[known]
 
 
-def _most_frequent(values: NDArray[np.float64]) -> float | None:
+def _most_frequent(values: Floats) -> float | None:
     if not len(values):
         return None
     each, counts = np.unique(values, return_counts=True)

@@ -10,13 +10,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.constraints.condition import AtLeast, Condition, Values
 from mace.constraints.views import View
 from mace.distances import point_values
 from mace.errors import InvalidConstraint, UnsupportedModel, cut
-from mace.exact import float_up
+from mace.exact import Floats, float_up
 from mace.forms import Outcomes, TreeEnsemble
 from mace.language import syntax
 from mace.models import Reading, read
@@ -24,7 +23,7 @@ from mace.space import FeatureSpace, Point
 from mace.space.frames import as_pandas
 
 MOST_SAID = 10_000
-"""So many answers of a forest are kept."""
+"""How many answers of a forest are kept."""
 
 LONGEST_NAME = 200
 """Characters of a fingerprint, or of what is shown of a forest."""
@@ -58,7 +57,7 @@ class Usual(Condition):
             self.said[point] = USUAL.accepts(self.reading.ask([point])[0])
         return self.said[point]
 
-    def depths(self, points: list[Point]) -> NDArray[np.float64]:
+    def depths(self, points: list[Point]) -> Floats:
         """Return by how much the depths of rows are more than enough, in floats, without asking the forest."""
         form = self.form
         coded = {column.feature for column in form.columns if column.table is not None}

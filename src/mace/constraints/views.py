@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from fractions import Fraction
 
 from mace.language import syntax
 from mace.language.linear import nearly_linear
@@ -49,33 +48,12 @@ class View(StrEnum):
     ROWS = "a condition cannot be asked about one row"
 
 
-def compared_with(guard: syntax.Guard) -> list[Fraction] | None:
-    """Return the numbers that a guard compares its feature with; ``None`` where it does more than compare."""
-    found: list[Fraction] = []
-    pending: list[syntax.Guard] = [guard]
-    while pending:
-        match pending.pop():
-            case syntax.Compare(_, syntax.Variable(), syntax.Constant(value)) | syntax.Compare(
-                _, syntax.Constant(value), syntax.Variable()
-            ):
-                found.append(value)
-            case syntax.Compare():
-                return None
-            case syntax.And(parts) | syntax.Or(parts):
-                pending.extend(parts)
-            case syntax.Not(part):
-                pending.append(part)
-            case _:
-                pass
-    return found
-
-
 def why_not_domains(guard: syntax.Guard) -> str:
     """Return why a guard is not about single features; empty where it is."""
     for part in syntax.conjuncts(guard):
         if len(syntax.variables(part)) > 1:
             return "a condition joins several features"
-        if compared_with(part) is None:
+        if syntax.compared_with(part) is None:
             return "a condition compares a feature with something other than a number"
     return ""
 
@@ -85,7 +63,7 @@ def why_not_inequalities(guard: syntax.Guard, space: FeatureSpace) -> str:
     for part in syntax.conjuncts(guard):
         names = syntax.variables(part)
         if len(names) <= 1:
-            if compared_with(part) is None:
+            if syntax.compared_with(part) is None:
                 return "a condition compares a feature with something other than a number"
         elif any(space[name].missing for name in names):
             return "a condition joins features that may be missing"

@@ -9,15 +9,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mace.distances.metric import FloatParts, Metric, NormMetric, PartsMetric, Shares, as_floats
 from mace.distances.norm import Parts
 from mace.distances.people import WAYS, deviation_weights, scales_of, summary
 from mace.distances.percentile import PercentileMetric
 from mace.errors import InvalidDistance, InvalidProgram, did_you_mean
-from mace.exact import decimal_fraction
+from mace.exact import Floats, decimal_fraction
 from mace.language import Symbol, divides_by_variable, parse, run, syntax
 from mace.language.values import Reads
 from mace.registry import Registry
@@ -253,7 +250,7 @@ class FunctionMetric:
             )
         return value
 
-    def floats(self, deltas: NDArray[np.float64]) -> None:
+    def floats(self, deltas: Floats) -> None:
         """Return ``None``: the function sees values, not changes."""
         return
 

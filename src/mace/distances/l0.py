@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mace.distances.norm import Norm, Parts
+from mace.exact import Floats
 
 
 class L0(Norm):
     """Σ w [δ > 0] / Σ w."""
 
-    def floats(self, deltas: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def floats(self, deltas: Floats, weights: Floats) -> Floats:
         """Return the weighted share of features that change, for many points."""
-        measures: NDArray[np.float64] = (deltas != 0) @ weights / weights.sum()
+        measures: Floats = (deltas != 0) @ weights / weights.sum()
         return measures
 
     def parts(self, weights: Sequence[Fraction]) -> list[Parts]:

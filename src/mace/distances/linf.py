@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mace.distances.norm import Norm, Parts
+from mace.exact import Floats
 
 
 class LInf(Norm):
     """max(w δ) / max w."""
 
-    def floats(self, deltas: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def floats(self, deltas: Floats, weights: Floats) -> Floats:
         """Return the greatest weighted change, for many points."""
-        measures: NDArray[np.float64] = (deltas * weights).max(axis=1) / weights.max()
+        measures: Floats = (deltas * weights).max(axis=1) / weights.max()
         return measures
 
     def parts(self, weights: Sequence[Fraction]) -> list[Parts]:

@@ -8,12 +8,11 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.distances.change import change, change_command, differs, greatest_change, written_change
 from mace.distances.l0 import L0
 from mace.distances.norm import Norm, Parts
-from mace.exact import root_down, root_up
+from mace.exact import Floats, root_down, root_up
 from mace.language import syntax
 from mace.language.syntax import total
 from mace.space import RESERVED, Feature, FeatureSpace, Point, Value
@@ -28,27 +27,21 @@ class Metric(Protocol):
     @property
     def power(self) -> int:
         """2 where the measure is the square of the distance, else 1."""
-        ...
 
     def measure(self, point: Point) -> Fraction:
         """Return the measure of a point, exactly."""
-        ...
 
-    def floats(self, deltas: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    def floats(self, deltas: Floats) -> Floats | None:
         """Return the measure of many rows of changes δ in floats; ``None`` where it is not a function of the changes."""
-        ...
 
     def program(self) -> syntax.Program:
         """Return the measure as a program over the features."""
-        ...
 
     def reach(self, index: int, bound: Fraction) -> Fraction:
         """Return the greatest change δ of one feature that a point within distance ``bound`` can have; 1 is any change, greater too."""
-        ...
 
     def next_above(self, bound: Fraction) -> Fraction:
         """Return the least distance above ``bound`` that a point can have; ``bound`` itself where that is not known."""
-        ...
 
 
 def distance_up(metric: Metric, measure: Fraction) -> Fraction:
@@ -64,10 +57,10 @@ def distance_down(metric: Metric, measure: Fraction) -> Fraction:
 class FloatParts(NamedTuple):
     """What a change of each feature contributes, as in :class:`Parts`, in floats."""
 
-    jump: NDArray[np.float64]
-    slope: NDArray[np.float64]
-    square: NDArray[np.float64]
-    peak: NDArray[np.float64]
+    jump: Floats
+    slope: Floats
+    square: Floats
+    peak: Floats
 
 
 Shares = tuple[tuple[Norm, Fraction], ...]
@@ -110,7 +103,7 @@ class PartsMetric:
                 top = max(top, part.peak * delta)
         return total + top
 
-    def floats(self, deltas: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    def floats(self, deltas: Floats) -> Floats | None:
         """Return the measure of many rows of changes; ``None`` where it is not a function of shares of ranges."""
         return None
 
@@ -153,7 +146,7 @@ class PartsMetric:
 class NormMetric(PartsMetric):
     """A convex combination of norms from one factual; a change δ is a share of the feature's range."""
 
-    def floats(self, deltas: NDArray[np.float64]) -> NDArray[np.float64]:
+    def floats(self, deltas: Floats) -> Floats:
         """Return the measure of many rows of changes."""
         weights = np.array([float(weight) for weight in self.weights])
         return sum((float(share) * norm.floats(deltas, weights) for norm, share in self.norms), np.zeros(len(deltas)))

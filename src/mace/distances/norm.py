@@ -11,9 +11,7 @@ from fractions import Fraction
 from functools import reduce
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from mace.exact import Floats
 from mace.language import syntax
 
 
@@ -32,11 +30,9 @@ class Norm(Protocol):
 
     def parts(self, weights: Sequence[Fraction]) -> list[Parts]:
         """Return what each feature's change contributes."""
-        ...
 
-    def floats(self, deltas: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def floats(self, deltas: Floats, weights: Floats) -> Floats:
         """Return the norm of many rows of changes at once, in floats."""
-        ...
 
     def value(self, deltas: Sequence[Fraction], weights: Sequence[Fraction]) -> Fraction:
         """Return the norm of ``deltas``, exactly."""

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.distances.metric import PartsMetric
+from mace.exact import Floats
 from mace.language import syntax
 from mace.space import Feature, Value
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

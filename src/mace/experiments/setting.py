@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from mace.baselines import Baseline
 from mace.datasets import Dataset, load
 from mace.errors import InvalidOption, did_you_mean
+from mace.exact import Ints
 from mace.explainer import Explainer
 
 SEED = 0
@@ -93,15 +93,15 @@ class Setting:
     model_name: str
     data: Dataset
     model: Any
-    train: NDArray[np.int64]
-    test: NDArray[np.int64]
+    train: Ints
+    test: Ints
     warm: set[object] = field(default_factory=set)
     _baselines: dict[str, Baseline] = field(default_factory=dict)
 
     @cached_property
-    def factuals(self) -> NDArray[np.int64]:
+    def factuals(self) -> Ints:
         """The held-out rows that the model predicts negative, by their number in the data set."""
-        refused: NDArray[np.int64] = self.test[self.model.predict(self.data.frame.iloc[self.test]) == 0]
+        refused: Ints = self.test[self.model.predict(self.data.frame.iloc[self.test]) == 0]
         return refused
 
     @cached_property
@@ -120,7 +120,7 @@ class Setting:
             self._baselines[name] = Baseline(name, self.model, self.data.space, self.train_frame)
         return self._baselines[name]
 
-    def accuracy(self, rows: NDArray[np.int64]) -> float:
+    def accuracy(self, rows: Ints) -> float:
         """Return the share of rows that the model predicts right."""
         return float(self.model.score(self.data.frame.iloc[rows], self.data.labels.iloc[rows]))
 
@@ -136,7 +136,7 @@ class Setting:
         }
 
 
-def balanced_split(labels: pd.Series, seed: int = SEED) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def balanced_split(labels: pd.Series, seed: int = SEED) -> tuple[Ints, Ints]:
     """Return the paper's split: both classes sampled down to the same multiple of 250, then 70 % train and 30 % test."""
     rng = np.random.default_rng(seed)
     by_class = [np.flatnonzero(labels.to_numpy() == label) for label in (0, 1)]

@@ -11,10 +11,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from mace.errors import UnsupportedModel
-from mace.exact import gamma
+from mace.exact import Floats, gamma
 from mace.forms.decision import Alternatives, Goal, Interval, Outcomes, clearance, grain_of, reaches, separated, winner
-from mace.forms.form import RESULT, RESULT_PREFIX, Box, box_at
-from mace.forms.parts import Curved, Floats, Part, Scored, Voting
+from mace.forms.form import RESULT, RESULT_PREFIX, Box, Form, box_at
+from mace.forms.parts import Curved, Part, Scored, Voting
 from mace.forms.scoring import outcome_command, score_names
 from mace.forms.trees import TreeEnsemble
 from mace.language import characteristic, syntax
@@ -31,7 +31,7 @@ _FORMULAS: WeakKeyDictionary[Scored, dict[tuple[int, bool], tuple[syntax.Guard, 
 
 
 @dataclass(frozen=True, eq=False)
-class Composite:
+class Composite(Form):
     """Outputs that are sums over several models, and how they decide.
 
     Attributes

@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mace.exact import Floats
 from mace.language import syntax
 
 
@@ -39,7 +39,7 @@ class Margin:
         return value - self.slack if value > self.slack else min(value + self.slack, Fraction(0))
 
     def moved(self, plus: int, minus: int | None = None) -> Margin:
-        """Return the same margin over outputs so many places later; ``minus`` where those on the right have moved by another number."""
+        """Return the margin with its outputs moved by ``plus`` places; those on the right by ``minus`` places, where that is given."""
         return replace(
             self,
             plus=None if self.plus is None else self.plus + plus,
@@ -68,19 +68,15 @@ class Goal(Protocol):
     @property
     def slack(self) -> Fraction:
         """How uncertain the boundary is in the unit of the scores, in addition to the rounding of the scores themselves."""
-        ...
 
     def accepts(self, outcome: Fraction) -> bool:
         """Return whether an outcome of the real model counts."""
-        ...
 
     def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
         """Return what the goal says of the scores of a model with this many outputs."""
-        ...
 
     def of_result(self, result: str) -> syntax.Guard:
         """Return the formula that the variable ``result`` holds an outcome that counts."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,12 +215,7 @@ class Interval:
 
     def of_result(self, result: str) -> syntax.Guard:
         """Return the bounds on ``result``."""
-        bounds: list[syntax.Guard] = []
-        if self.low is not None:
-            bounds.append(syntax.Compare(">=", syntax.Variable(result), syntax.constant(self.low)))
-        if self.high is not None:
-            bounds.append(syntax.Compare("<=", syntax.Variable(result), syntax.constant(self.high)))
-        return syntax.conjunction(bounds)
+        return syntax.between(syntax.Variable(result), self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +323,7 @@ def separated(alternatives: Alternatives, grain: Fraction) -> Alternatives:
     )
 
 
-def grain_of(values: NDArray[np.float64]) -> Fraction:
+def grain_of(values: Floats) -> Fraction:
     """Return a power of two, from 1 down to 2^-24, that all values are multiples of; 0 where there is none."""
     for bits in (0, 1, 2, 4, 8, 16, 24):
         scaled = values * 2.0**bits

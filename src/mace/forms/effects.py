@@ -129,14 +129,7 @@ class Effects:
                 parts.append(_nearest_of_grid(equation, effect, exact))
                 continue
             off = syntax.Binary("-", effect, exact)
-            parts += [
-                syntax.Compare("<=", off, syntax.constant(rounding)),
-                syntax.Compare(">=", off, syntax.constant(-rounding)),
-            ]
-            parts += [
-                syntax.Compare(">=", effect, syntax.constant(low)),
-                syntax.Compare("<=", effect, syntax.constant(high)),
-            ]
+            parts += [syntax.between(off, -rounding, rounding), syntax.between(effect, low, high)]
         return syntax.conjunction(parts)
 
     def in_ranges(self, row: Point) -> bool:
@@ -164,8 +157,7 @@ def _nearest_of_grid(equation: Equation, effect: syntax.Expression, exact: synta
         syntax.conjunction(
             [
                 syntax.Compare("==", effect, syntax.constant(equation.feature.value_at(place))),
-                syntax.Compare(">=", exact, syntax.constant(first + place * step - step / 2)),
-                syntax.Compare("<=", exact, syntax.constant(first + place * step + step / 2)),
+                syntax.between(exact, first + place * step - step / 2, first + place * step + step / 2),
             ]
         )
         for place in range(equation.feature.size or 0)
@@ -173,7 +165,7 @@ def _nearest_of_grid(equation: Equation, effect: syntax.Expression, exact: synta
 
 
 @dataclass(frozen=True, eq=False)
-class EffectsForm:
+class EffectsForm(Form):
     """A model that is asked about the rows that actions lead to."""
 
     inner: Form
@@ -201,10 +193,6 @@ class EffectsForm:
     def ranges(self, box: Box) -> dict[str, tuple[Fraction | float, Fraction | float]]:
         """Return the ends of the variables of a function's formulas."""
         return self.inner.ranges(self.effects.widened(box)) if isinstance(self.inner, FunctionForm) else {}
-
-    def cell(self, point: Point) -> syntax.Guard | None:
-        """Return ``None``: nothing is known of a point's neighbours."""
-        return None
 
     def is_settled(self, point: Point, goal: Goal) -> bool:
         """Return what the model says of the row."""

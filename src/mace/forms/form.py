@@ -24,32 +24,32 @@ def box_at(point: Point) -> Box:
 
 
 class Form(Protocol):
-    """A model as mathematics, with a bound on how far the deployed arithmetic strays from it."""
+    """A model as mathematics, with a bound on how far the deployed arithmetic strays from it.
+
+    A class that inherits from it knows nothing of a point's neighbours or of how near a point is to another outcome, and is always computed
+    in the same way, unless it says otherwise.
+    """
 
     def program(self) -> syntax.Program:
         """Return the model in the core language: a program over the features that returns the outcome's code."""
-        ...
 
     def definitions(self, goal: Goal) -> syntax.Guard:
         """Return the model's variables in terms of the features: what holds of every point, in the goal or not."""
-        ...
 
     def possible(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return a formula that, with the definitions, holds of every point of ``box`` that the deployed model may put in ``goal``."""
-        ...
 
     def certain(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return a formula that, with the definitions, holds only of points that stay in ``goal`` whatever the rounding."""
-        ...
 
     def cell(self, point: Point) -> syntax.Guard | None:
-        """Return a formula for points that surely share the outcome of ``point``, or ``None`` where there is no such set."""
-        ...
+        """Return a formula for points that surely share the outcome of ``point``, or ``None`` where no such set is known."""
+        return None
 
     def is_settled(self, point: Point, goal: Goal) -> bool:
         """Return whether the deployed model gives this one point the same outcome every time it is asked."""
-        ...
+        return True
 
     def is_beyond_rounding(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return whether no order of summation can change the outcome of ``point``."""
-        ...
+        return False

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from mace.forms.decision import Goal
-from mace.forms.form import RESULT, RESULT_PREFIX, Box
+from mace.forms.form import RESULT, RESULT_PREFIX, Box, Form
 from mace.language import floating, ranges_of, robust, syntax
-from mace.space import FeatureSpace, Point, Real
+from mace.space import FeatureSpace, Real
 
 MARGIN = Fraction(1, 2**36)
 """By how much, relative to the widest range, every comparison of a certain point must hold."""
 
 
 @dataclass(frozen=True, eq=False)
-class FunctionForm:
+class FunctionForm(Form):
     """A program over the features that returns the outcome.
 
     Attributes
@@ -34,7 +34,7 @@ class FunctionForm:
         return self.code
 
     def definitions(self, goal: Goal) -> syntax.Guard:
-        """Return nothing: the formula depends on the box."""
+        """Return true: all that the formula says depends on the box."""
         return syntax.TRUE
 
     def possible(self, goal: Goal, box: Box) -> syntax.Guard:
@@ -62,18 +62,6 @@ class FunctionForm:
             prefix=RESULT_PREFIX,
         )
         return syntax.conjunction([formula, goal.of_result(RESULT)])
-
-    def cell(self, point: Point) -> syntax.Guard | None:
-        """Return ``None``: nothing is known of a point's neighbours."""
-        return None
-
-    def is_settled(self, point: Point, goal: Goal) -> bool:
-        """Return True: a function of one row is computed in one way."""
-        return True
-
-    def is_beyond_rounding(self, point: Point, goal: Goal, box: Box) -> bool:
-        """Return False: how near a point is to a comparison is not known."""
-        return False
 
     @property
     def _integers(self) -> frozenset[str]:

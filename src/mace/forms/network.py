@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.clock import check
-from mace.exact import UNIT, gamma
+from mace.exact import UNIT, Floats, gamma
 from mace.forms.decision import Alternatives, Goal, clearance, reaches
-from mace.forms.form import RESULT, RESULT_PREFIX, Box
+from mace.forms.form import RESULT, RESULT_PREFIX, Box, Form
 from mace.forms.scoring import column_values, outcome_command, positions_guard, score_names
 from mace.language import characteristic, syntax
 from mace.space import RESERVED, Column, FeatureSpace, Filled, Point
@@ -27,7 +26,7 @@ ulps)."""
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class Network(Form):
     """Layers of weights with units between them that bend at 0; the class with the greatest score wins, the first of equals.
 
     Without a hidden layer it is a linear model.
@@ -61,10 +60,10 @@ class Network:
 
     space: FeatureSpace
     columns: tuple[Column, ...]
-    weights: tuple[NDArray[np.float64], ...]
-    biases: tuple[NDArray[np.float64], ...]
-    slopes: tuple[NDArray[np.float64], ...] = ()
-    sizes: tuple[NDArray[np.float64], ...] | None = None
+    weights: tuple[Floats, ...]
+    biases: tuple[Floats, ...]
+    slopes: tuple[Floats, ...] = ()
+    sizes: tuple[Floats, ...] | None = None
     steps: int = 0
     unit: Fraction = UNIT
     squash: Fraction = Fraction(0)
@@ -81,12 +80,12 @@ class Network:
         return len(self.biases[-1]) == 1
 
     @property
-    def magnitudes(self) -> tuple[NDArray[np.float64], ...]:
+    def magnitudes(self) -> tuple[Floats, ...]:
         """The ``sizes``; without them, those of the biases."""
         return self.sizes if self.sizes is not None else tuple(np.abs(bias) for bias in self.biases)
 
     def rescaled(self, factor: Any, shift: Any, *, steps: int, **settings: Any) -> Network:
-        """Return the network whose scores are factor·score + shift, by so many roundings more; ``settings`` are its other fields."""
+        """Return the network with the scores factor·score + shift, by ``steps`` more roundings; ``settings`` are other fields to change."""
         factor, shift = np.asarray(factor), np.asarray(shift)
         return replace(
             self,
@@ -107,17 +106,17 @@ class Network:
         worst = Fraction(float(self.errors(box).max())) * (1 + Fraction(1, 2**20))
         return (1 if self.is_binary else 2) * worst + self.squash
 
-    def errors(self, box: Box) -> NDArray[np.float64]:
+    def errors(self, box: Box) -> Floats:
         """Return by how much each score, as it is computed, may differ from the exact one for inputs in ``box``."""
         largest = np.array([max(abs(float(low)), abs(float(high))) for low, high in self._column_box(box)])
-        found: NDArray[np.float64] = self._errors(largest[:, None])[:, 0]
+        found: Floats = self._errors(largest[:, None])[:, 0]
         return found
 
-    def errors_at(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    def errors_at(self, columns: Floats) -> Floats:
         """Return the same for rows of columns, rows x outputs."""
         return self._errors(np.abs(columns).T).T
 
-    def _errors(self, largest: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _errors(self, largest: Floats) -> Floats:
         """Return the errors of columns of which these are the absolute values, a row a column."""
         error = np.zeros_like(largest) if self.unit == UNIT else float(self.unit) * largest
         tiny = UNDERFLOW if self.unit == UNIT else UNDERFLOW_SINGLE
@@ -128,7 +127,7 @@ class Network:
             error = through + relative * (largest + through) + tiny * (1 + weight.shape[1])
         return error * (1 + 2.0**-20)
 
-    def score_bounds(self, box: Box) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def score_bounds(self, box: Box) -> tuple[Floats, Floats]:
         """Return numbers that no score is below, or above, for inputs in ``box``: intervals, layer by layer, widened for their rounding."""
         ends = np.array(self._column_box(box), dtype=np.float64).reshape(-1, 2)
         low, high = ends[:, 0], ends[:, 1]
@@ -173,14 +172,6 @@ class Network:
         Four times, so that a point stays inside when its exact coordinates are rounded to floats.
         """
         return reaches(self.scores(goal), self.alternatives(goal), -4 * (self.rounding(box) + goal.slack))
-
-    def cell(self, point: Point) -> syntax.Guard | None:
-        """Return ``None``: no two points surely share their rounding."""
-        return None
-
-    def is_settled(self, point: Point, goal: Goal) -> bool:
-        """Return True: one row alone is always computed in the same way."""
-        return True
 
     def is_beyond_rounding(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return whether the exact scores are farther apart than rounding can move them."""
@@ -249,7 +240,7 @@ class Network:
 
     # ---- evaluation
 
-    def float_scores(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    def float_scores(self, columns: Floats) -> Floats:
         """Return the scores (rows x outputs) of rows of columns, in floats: nothing may rest on their last bits."""
         active = columns.T
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
@@ -272,7 +263,7 @@ class Network:
         return tuple(active)
 
 
-def affine(weights: NDArray[np.float64], inputs: list[syntax.Expression], shift: float) -> syntax.Expression:
+def affine(weights: Floats, inputs: list[syntax.Expression], shift: float) -> syntax.Expression:
     """Return the expression Σ w·x + shift, without the terms whose weight is 0."""
     check()
     terms: list[syntax.Expression] = [

@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mace.exact import Floats
 from mace.forms.decision import Alternatives, Goal, Interval, Margin, clearance, grain_of, reaches, separated, winner
-from mace.forms.form import RESULT_PREFIX, Box, box_at
+from mace.forms.form import RESULT_PREFIX, Box, Form, box_at
 from mace.forms.network import Network
 from mace.forms.scoring import outcome_command
 from mace.forms.trees import TreeEnsemble
@@ -20,7 +20,7 @@ from mace.space import RESERVED, FeatureSpace, Point
 
 
 @dataclass(frozen=True, eq=False)
-class ObliqueTrees:
+class ObliqueTrees(Form):
     """Trees whose columns are the scores of a network.
 
     A computed column may differ from the exact score by rounding; within that distance of a split's edge a row may take either side.
@@ -79,7 +79,7 @@ class ObliqueTrees:
         """Return ``goal`` over the sums of leaves that are reached whatever the rounding, narrowed by the rounding of the sums."""
         return self._reaches(goal, -4 * self.inputs.errors(box), -self.trees.band(goal))
 
-    def _reaches(self, goal: Goal, room: NDArray[np.float64], slack: Fraction) -> syntax.Guard:
+    def _reaches(self, goal: Goal, room: Floats, slack: Fraction) -> syntax.Guard:
         columns = self.inputs.scores(goal)
         alternatives = self.trees.alternatives(goal)
         if slack == 0 and len(self.trees.roots) == 1:
@@ -99,7 +99,7 @@ class ObliqueTrees:
         node: int,
         number: int,
         columns: Sequence[syntax.Expression],
-        room: NDArray[np.float64],
+        room: Floats,
         wanted: Alternatives | None = None,
     ) -> syntax.Guard:
         """Return that a row goes down from a node to some leaf, each edge moved by the room of its column, and what the leaf adds.
@@ -160,10 +160,6 @@ class ObliqueTrees:
                 node = int(trees.left[node] if ahead <= 0 else trees.right[node])
             sums = [value + Fraction(float(added)) for value, added in zip(sums, trees.value[node], strict=True)]
         return tuple(sums), nearest
-
-    def cell(self, point: Point) -> syntax.Guard | None:
-        """Return ``None``: no two points surely share the rounding of their columns."""
-        return None
 
     def is_settled(self, point: Point, goal: Goal) -> bool:
         """Return whether the order of summation is fixed, or cannot matter at this point."""

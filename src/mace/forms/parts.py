@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mace.exact import Floats
 from mace.forms.decision import Alternatives, Outcomes, clearance, reaches, winner
 from mace.forms.form import Box
 from mace.forms.network import Network
@@ -19,7 +19,6 @@ from mace.forms.trees import TreeEnsemble
 from mace.language import syntax
 from mace.space import Point
 
-Floats = NDArray[np.float64]
 Scored = Network | TreeEnsemble
 Expressions = tuple[syntax.Expression, ...]
 
@@ -157,12 +156,8 @@ class Curved:
         z, height = scores[0], syntax.Variable(f"{name} curved")
         cases = []
         for piece in self.curve.pieces:
-            within: list[syntax.Guard] = [syntax.Compare("==", height, _line(piece.slope, z, piece.shift))]
-            if piece.low is not None:
-                within.append(syntax.Compare(">=", z, syntax.Constant(piece.low)))
-            if piece.high is not None:
-                within.append(syntax.Compare("<=", z, syntax.Constant(piece.high)))
-            cases.append(syntax.conjunction(within))
+            at_height = syntax.Compare("==", height, _line(piece.slope, z, piece.shift))
+            cases.append(syntax.conjunction([at_height, syntax.between(z, piece.low, piece.high)]))
         return syntax.disjunction(cases), [_times(factor, height) for factor in self.factors]
 
     def error(self, box: Box) -> tuple[Fraction, Fraction]:

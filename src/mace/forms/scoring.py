@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mace.exact import Floats
 from mace.language import syntax
 from mace.space import RESERVED, Column, FeatureSpace, Filled, Point, Value
 
@@ -60,7 +60,7 @@ def _differs(name: str, position: int) -> syntax.Guard:
 
 
 def score_names(count: int) -> tuple[str, ...]:
-    """Return the variables of so many scores."""
+    """Return the names of the variables of scores, by how many there are."""
     return (f"{RESERVED}score",) if count == 1 else tuple(f"{RESERVED}score_{k}" for k in range(count))
 
 
@@ -88,7 +88,7 @@ def _pick_class(names: Sequence[str]) -> syntax.Command:
     return syntax.sequence([*steps, syntax.Return(syntax.Variable(best))])
 
 
-def column_values(columns: Sequence[Column], points: Sequence[Point]) -> NDArray[np.float64]:
+def column_values(columns: Sequence[Column], points: Sequence[Point]) -> Floats:
     """Return the float64 columns of points, NaN where missing."""
     if len(points) < FEW:
         return np.array([[_cell(column, point[column.feature]) for column in columns] for point in points], np.float64)
@@ -105,12 +105,12 @@ def _cell(column: Column, value: Value) -> float:
     return column.missing if value is None else 0.0 if column.is_flag else number
 
 
-def encode_numbers(columns: Sequence[Column], numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def encode_numbers(columns: Sequence[Column], numbers: Floats) -> Floats:
     """Return the columns of a matrix of features' numbers."""
     return np.column_stack([_encoded(column, numbers[:, column.feature]) for column in columns])
 
 
-def _encoded(column: Column, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def _encoded(column: Column, numbers: Floats) -> Floats:
     if column.table is not None:
         return np.array(column.table)[numbers.astype(np.intp)]
     if not isinstance(column, Filled):

@@ -14,7 +14,6 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.forms.composite import Composite
 from mace.forms.decision import Alternatives, Goal
@@ -23,8 +22,6 @@ from mace.forms.network import Network
 from mace.forms.trees import TreeEnsemble
 from mace.language import syntax
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Member = TreeEnsemble | Network | Composite
 
 
@@ -65,7 +62,7 @@ def _outcome(digit: int, base: int) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """At least so many members reach their goal; an outcome is those of all members, packed.
+    """At least ``least`` members reach their goal; an outcome is those of all members, packed into one number.
 
     Attributes
     ----------
@@ -106,7 +103,7 @@ class Agreement:
 
 
 def ways(form: Form, goals: Sequence[Goal], least: int) -> int:
-    """Return in how many ways so many members can reach their goals: the number of alternatives."""
+    """Return the number of alternatives: in how many ways ``least`` members can reach their goals."""
     counts = [len(each) for each in _of_members(members_of(form), goals)]
     found = [1] + [0] * least
     for count in counts:
@@ -115,7 +112,7 @@ def ways(form: Form, goals: Sequence[Goal], least: int) -> int:
 
 
 def agreement(form: Form, goals: Sequence[Goal], least: int) -> Alternatives:
-    """Return the alternatives of at least so many members: each choice of these, with a way in which each reaches its goal."""
+    """Return the alternatives of at least ``least`` members: every choice of that many, with an alternative of each one's goal."""
     each = _of_members(members_of(form), goals)
     return tuple(
         tuple(margin for margins in taken for margin in margins)

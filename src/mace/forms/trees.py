@@ -9,12 +9,11 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.clock import check
-from mace.exact import UNIT, gamma
+from mace.exact import UNIT, Flags, Floats, Ints, gamma
 from mace.forms.decision import Alternatives, Goal, Interval, clearance, innermost, reaches
-from mace.forms.form import RESULT, RESULT_PREFIX, Box
+from mace.forms.form import RESULT, RESULT_PREFIX, Box, Form
 from mace.forms.scoring import column_values, outcome_command, positions_guard, score_names, split_guard
 from mace.language import characteristic, syntax
 from mace.space import Column, FeatureSpace, Point
@@ -24,7 +23,7 @@ Link = Literal["identity", "mean", "logistic", "clip", "none"]
 
 
 @dataclass(frozen=True, eq=False)
-class TreeEnsemble:
+class TreeEnsemble(Form):
     """A sum of decision trees over columns, and how it decides.
 
     Node arrays are joined over all trees; a leaf has ``left`` equal to -1, and a child comes after its parent. At an inner node a row goes
@@ -67,16 +66,16 @@ class TreeEnsemble:
 
     space: FeatureSpace
     columns: tuple[Column, ...]
-    roots: NDArray[np.int64]
-    column: NDArray[np.int64]
-    edge: NDArray[np.float64]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    missing_left: NDArray[np.bool_]
-    value: NDArray[np.float64]
-    base: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    subset: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    subsets: tuple[NDArray[np.bool_], ...] = ()
+    roots: Ints
+    column: Ints
+    edge: Floats
+    left: Ints
+    right: Ints
+    missing_left: Flags
+    value: Floats
+    base: Floats = field(default_factory=lambda: np.zeros(0))
+    subset: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    subsets: tuple[Flags, ...] = ()
     fixed_order: bool = True
     is_blockwise: bool = False
     unit: Fraction = UNIT
@@ -140,13 +139,13 @@ class TreeEnsemble:
         return self.squash + Fraction(error) * (1 + Fraction(1, 2**20))
 
     @cached_property
-    def magnitude(self) -> NDArray[np.float64]:
+    def magnitude(self) -> Floats:
         """A bound on each output's sum of absolute values."""
         leaves = np.abs(np.where(self.left[:, None] < 0, self.value, 0.0))
-        bound: NDArray[np.float64] = np.abs(self.base) + np.maximum.reduceat(leaves, self.roots, axis=0).sum(axis=0)
+        bound: Floats = np.abs(self.base) + np.maximum.reduceat(leaves, self.roots, axis=0).sum(axis=0)
         return bound
 
-    def score_bounds(self, box: Box) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def score_bounds(self, box: Box) -> tuple[Floats, Floats]:
         """Return numbers that no sum is below, or above, widened for their rounding."""
         leaves = self.left[:, None] < 0
         low = np.minimum.reduceat(np.where(leaves, self.value, np.inf), self.roots, axis=0).sum(axis=0) + self.base
@@ -297,15 +296,15 @@ class TreeEnsemble:
             sums = [value + Fraction(float(term)) for value, term in zip(sums, leaf, strict=True)]
         return tuple(sums)
 
-    def leaves(self, points: Sequence[Point]) -> NDArray[np.int64]:
+    def leaves(self, points: Sequence[Point]) -> Ints:
         """Return the leaf that each point reaches in each tree, points x trees."""
         return self._leaves(column_values(self.columns, points), points)
 
-    def leaves_of_columns(self, columns: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the leaf that each row of columns, anybody's or nobody's, reaches in each tree; for ensembles without subsets."""
+    def leaves_of_columns(self, columns: Floats) -> Ints:
+        """Return the leaf that each row of columns reaches in each tree, also one that no row of features has; for ensembles without subsets."""
         return self._leaves(columns, ())
 
-    def _leaves(self, columns: NDArray[np.float64], points: Sequence[Point]) -> NDArray[np.int64]:
+    def _leaves(self, columns: Floats, points: Sequence[Point]) -> Ints:
         node = np.tile(self.roots, (len(columns), 1))
         rows = np.arange(len(columns))[:, None]
         numbers = np.array([[point[column.feature] or 0 for column in self.columns] for point in points])
@@ -323,7 +322,7 @@ class TreeEnsemble:
         return node
 
     @cached_property
-    def _levels_left(self) -> NDArray[np.bool_]:
+    def _levels_left(self) -> Flags:
         """Whether each level goes left, subsets x levels."""
         table = np.zeros((len(self.subsets), max(map(len, self.subsets))), dtype=bool)
         for row, subset in zip(table, self.subsets, strict=True):
@@ -340,7 +339,7 @@ def _leaf_name(score: str, tree: int) -> str:
     return f"{score}_of_tree_{tree}"
 
 
-def _sums_are_exact(values: NDArray[np.float64], trees: int, unit: Fraction) -> bool:
+def _sums_are_exact(values: Floats, trees: int, unit: Fraction) -> bool:
     """Return whether all partial sums are exact at the unit roundoff, and stay apart after a division by their number."""
     for bits in (0, 8, 16, 24):
         scaled = values * 2.0**bits

@@ -10,12 +10,11 @@ from mace.errors import UnsupportedModel
 from mace.forms.decision import Goal
 from mace.forms.effects import EffectsForm
 from mace.forms.form import Box, Form
-from mace.language import syntax
-from mace.space import FeatureSpace, Point
+from mace.space import FeatureSpace
 
 
 @dataclass(frozen=True)
-class UnreadForm:
+class UnreadForm(Form):
     """A model that is only asked.
 
     Attributes
@@ -44,18 +43,6 @@ class UnreadForm:
     def certain(self, goal: Goal, box: Box) -> NoReturn:
         """Raise: there is no formula."""
         self.program()
-
-    def cell(self, point: Point) -> syntax.Guard | None:
-        """Return ``None``: nothing is known of a point's neighbours."""
-        return None
-
-    def is_settled(self, point: Point, goal: Goal) -> bool:
-        """Return True: what the model says of one row alone is taken as its word."""
-        return True
-
-    def is_beyond_rounding(self, point: Point, goal: Goal, box: Box) -> bool:
-        """Return False: how near a point is to another outcome is not known."""
-        return False
 
 
 def is_unread(form: Form) -> bool:

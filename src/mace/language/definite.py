@@ -11,7 +11,7 @@ def surely_assigned(command: syntax.Command, known: frozenset[str]) -> frozenset
 
     Examples
     --------
-    >>> from mace.language import TRUE, ZERO, Assign, If, Return
+    >>> from mace.language.syntax import TRUE, ZERO, Assign, If, Return
     >>> surely_assigned(If(TRUE, Assign("a", ZERO), Return(ZERO)), frozenset())
     frozenset({'a'})
     """

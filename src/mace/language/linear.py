@@ -30,7 +30,7 @@ def solved(part: syntax.Compare) -> tuple[str, syntax.CompareName, Fraction] | N
 
     Examples
     --------
-    >>> from mace.language import ONE, ZERO, Binary, Compare, Variable
+    >>> from mace.language.syntax import ONE, ZERO, Binary, Compare, Variable
     >>> solved(Compare("<", Binary("-", ONE, Variable("x")), ZERO))
     ('x', '>', Fraction(1, 1))
     """

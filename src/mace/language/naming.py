@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import count
 
 from mace.clock import check
 from mace.language import syntax
-from mace.language.trampoline import STEPS_BETWEEN_LOOKS
 
 
 class Fresh:
@@ -39,11 +37,8 @@ class Fresh:
 def commands(command: syntax.Command) -> Iterator[syntax.Command]:
     """Yield every command inside ``command``, itself first, in the order of the text; look at the clock on the way."""
     pending: list[syntax.Command] = [command]
-    for number in count(1):
-        if not pending:
-            return
-        if number % STEPS_BETWEEN_LOOKS == 0:
-            check()
+    while pending:
+        check()
         current = pending.pop()
         yield current
         pending.extend(reversed(syntax.subcommands(current)))

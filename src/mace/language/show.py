@@ -45,7 +45,7 @@ def show_formula(guard: syntax.Guard) -> str:
 
     Examples
     --------
-    >>> from mace.language import ONE, And, Compare, Missing, Not, Variable
+    >>> from mace.language.syntax import ONE, And, Compare, Missing, Not, Variable
     >>> show_formula(And((Compare("<=", Variable("x"), ONE), Not(Missing("x")))))
     'x ≤ 1 ∧ ¬missing(x)'
     """
@@ -57,7 +57,7 @@ def show_expression(expression: syntax.Expression) -> str:
 
     Examples
     --------
-    >>> from mace.language import Binary, Variable, constant
+    >>> from mace.language.syntax import Binary, Variable, constant
     >>> show_expression(Binary("*", constant(0.5), Variable("x")))
     '0.5 * x'
     """

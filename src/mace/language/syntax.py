@@ -189,9 +189,36 @@ def conjunction(parts: Iterable[Guard]) -> Guard:
     return _junction(And, parts, neutral=TRUE)
 
 
+def between(value: Expression, low: int | float | Fraction | None, high: int | float | Fraction | None) -> Guard:
+    """Return that an expression lies between two numbers, both included; that it is one where they are the same; ``None`` is no end."""
+    if low is not None and low == high:
+        return Compare("==", value, constant(low))
+    ends = [] if low is None else [Compare(">=", value, constant(low))]
+    return conjunction(ends if high is None else [*ends, Compare("<=", value, constant(high))])
+
+
 def conjuncts(guard: Guard) -> tuple[Guard, ...]:
     """Return the guards that must all hold."""
     return guard.parts if isinstance(guard, And) else (guard,)
+
+
+def compared_with(guard: Guard) -> list[Fraction] | None:
+    """Return the numbers that a guard on one feature compares it with; ``None`` where it does more than compare."""
+    found: list[Fraction] = []
+    pending: list[Guard] = [guard]
+    while pending:
+        match pending.pop():
+            case Compare(_, Variable(), Constant(value)) | Compare(_, Constant(value), Variable()):
+                found.append(value)
+            case Compare():
+                return None
+            case And(parts) | Or(parts):
+                pending.extend(parts)
+            case Not(part):
+                pending.append(part)
+            case _:
+                pass
+    return found
 
 
 def disjunction(parts: Iterable[Guard]) -> Guard:
@@ -235,12 +262,16 @@ def total(terms: Iterable[Expression]) -> Expression:
 
 
 def summands(expression: Expression) -> list[Expression]:
-    """Return the terms of a sum that leans left, in order; walked without recursion."""
+    """Return the terms of a sum, in order; walked without recursion."""
     terms: list[Expression] = []
-    while isinstance(expression, Binary) and expression.name == "+":
-        terms.append(expression.right)
-        expression = expression.left
-    return [expression, *reversed(terms)]
+    pending = [expression]
+    while pending:
+        match pending.pop():
+            case Binary("+", left, right):
+                pending += [right, left]
+            case term:
+                terms.append(term)
+    return terms
 
 
 OPPOSITE: dict[CompareName, CompareName] = {"<": ">=", "<=": ">", "==": "!=", "!=": "==", ">": "<=", ">=": "<"}

@@ -44,7 +44,7 @@ def fold(
 
     Examples
     --------
-    >>> from mace.language import ONE, total
+    >>> from mace.language.syntax import ONE, total
     >>> fold(total([ONE] * 100_000), lambda node, below: 1 + max(below, default=0))
     100000
     """
@@ -86,7 +86,7 @@ def rewrite(node: Kind, change: Callable[[Any], Node], *, instead: Callable[[Any
 
     Examples
     --------
-    >>> from mace.language import ONE, ZERO, Binary
+    >>> from mace.language.syntax import ONE, ZERO, Binary
     >>> rewrite(Binary("+", ZERO, ONE), lambda node: ZERO if node == ONE else node)
     Binary(name='+', left=Constant(value=Fraction(0, 1)), right=Constant(value=Fraction(0, 1)))
     """

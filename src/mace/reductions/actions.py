@@ -22,7 +22,7 @@ from mace.problem import Problem
 from mace.space import FeatureSpace, Integer, Point, Real, Value
 
 MOST_VALUES_OF_CAUSE = 16
-"""So many whole numbers of a cause are gone through one by one."""
+"""The most whole numbers of a cause that are gone through one by one."""
 
 MOST_PIECES_TOGETHER = 32
 """How many pieces of the equations, one from each, are gone through together."""
@@ -150,7 +150,7 @@ class InRanges(Condition):
         return self.effects.in_ranges(self.effects.row(_point(self.effects.space, values)))
 
     def formula(self, prefix: str) -> syntax.Guard:
-        """Return nothing: the effects' own formula says so."""
+        """Return true: the effects' own formula says so already."""
         return syntax.TRUE
 
 

@@ -22,7 +22,7 @@ from mace.constraints.causal import inputs_of
 from mace.constraints.condition import AtLeast, GuardCondition
 from mace.constraints.typical import Usual
 from mace.errors import UnsupportedModel
-from mace.exact import TINY, UNIT, float_below, float_down
+from mace.exact import TINY, UNIT, Floats, float_below, float_down
 from mace.forms import Box, Effects, EffectsForm, Equation, Interval, Network, Outcomes, TreeEnsemble
 from mace.forms.scoring import positions_guard
 from mace.language import syntax
@@ -35,7 +35,7 @@ from mace.language.walk import map_comparisons, rewrite
 from mace.models.networks.piecewise import largest_values
 from mace.models.preprocessing.crossings import sides
 from mace.models.preprocessing.ground_trees import ground_trees
-from mace.models.preprocessing.traced import Floats, Traced, ends_of, raw_columns
+from mace.models.preprocessing.traced import Traced, ends_of, raw_columns
 from mace.problem import Problem
 from mace.reductions.actions import InRanges, OfRow
 from mace.space import Column, FeatureSpace, Filled, Integer, Point, Real
@@ -245,9 +245,7 @@ class TracedEffects:
         return Usual(usual.space, replace(usual.reading, form=_trees(usual.form, self), ask=ask_rows))
 
     def _in_range(self, name: str) -> syntax.Guard:
-        effect, (low, high) = syntax.Variable(name), map(syntax.Constant, self.effects.ends(name))
-        ends = syntax.Compare(">=", effect, low), syntax.Compare("<=", effect, high)
-        return self._guard(syntax.conjunction(ends))
+        return self._guard(syntax.between(syntax.Variable(name), *self.effects.ends(name)))
 
     def _has_effects(self, node: syntax.Node) -> bool:
         return bool(syntax.variables(node) & set(self.names))
@@ -319,12 +317,9 @@ class TracedEffects:
         sizes = {name: max(map(abs, self._ends(name))) for name in syntax.variables(atom)}
         room = total.rounding + rounding_room(atom, sizes)
         shares, rest = total.form
-        left = linear_sum((shares, Fraction(0)))
-        low = syntax.Compare(">=", left, syntax.Constant(-rest - room))
-        high = syntax.Compare("<=", left, syntax.Constant(-rest + room))
-        return syntax.conjunction(
-            {"<=": [high], "<": [high], ">=": [low], ">": [low], "==": [low, high], "!=": []}[atom.name]
-        )
+        low = -rest - room if atom.name in (">", ">=", "==") else None
+        high = -rest + room if atom.name in ("<", "<=", "==") else None
+        return syntax.between(linear_sum((shares, Fraction(0))), low, high)
 
 
 # ---- trees

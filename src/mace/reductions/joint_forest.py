@@ -9,15 +9,13 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.constraints.typical import USUAL, Usual
+from mace.exact import Floats
 from mace.forms import Goal, Margin, Stated, TreeEnsemble
 from mace.models.trees.pack import own_outputs, side_by_side
 from mace.problem import Problem
 from mace.space import Point
-
-Floats = NDArray[np.float64]
 
 DEPTH_SCALE = 2.0**24
 """Depths are rounded to multiples of 1 / DEPTH_SCALE, which add up exactly, so that an ensemble with exact sums keeps them."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mace.exact import UNIT
+from mace.exact import UNIT, Floats
 from mace.forms import Composite, Curved, Network, Polyline, Voting, Weighted
 from mace.models.networks.piecewise import Lowering, largest_values
 from mace.models.networks.rows import Tensor
@@ -36,7 +35,7 @@ def lowered(form: Composite) -> Network | None:
     lowering = Lowering(largest_values(form.space, tuple(columns)), UNIT)
     inputs, scores = lowering.columns(), dict[int, Tensor]()
     terms: list[Tensor] = []
-    factors: list[NDArray[np.float64]] = []
+    factors: list[Floats] = []
     base = form.base.copy()
     for part, network in zip(form.parts, networks, strict=True):
         if id(network) not in scores:

@@ -146,21 +146,15 @@ def within_reach(problem: Problem, region: Region, upper: Fraction | None) -> Re
 
 def guard_of(name: str, left: Range, whole: Range) -> syntax.Guard:
     """Return the guard on one feature that says what is left of it."""
-    values: list[syntax.Guard] = []
+    variable = syntax.Variable(name)
     if left.levels is not None:
-        values = [
-            syntax.disjunction(
-                syntax.Compare("==", syntax.Variable(name), syntax.constant(k)) for k in sorted(left.levels)
-            )
-        ]
+        values = syntax.disjunction(syntax.Compare("==", variable, syntax.constant(k)) for k in sorted(left.levels))
     else:
-        if left.low > whole.low:
-            values.append(syntax.Compare(">=", syntax.Variable(name), syntax.Constant(left.low)))
-        if left.high < whole.high:
-            values.append(syntax.Compare("<=", syntax.Variable(name), syntax.Constant(left.high)))
+        low, high = left.low if left.low > whole.low else None, left.high if left.high < whole.high else None
+        values = syntax.between(variable, low, high)
     if not whole.missing:
-        return syntax.conjunction(values)
-    present = syntax.conjunction([syntax.Not(syntax.Missing(name)), *values])
+        return values
+    present = syntax.conjunction([syntax.Not(syntax.Missing(name)), values])
     if not left.has_values:
         return syntax.Missing(name)
     return syntax.disjunction([syntax.Missing(name), present]) if left.missing else present
@@ -327,7 +321,7 @@ def _project(expression: syntax.Expression, goal: Interval, region: Region | Non
                 return None if goal[0] > 1 or goal[1] < 1 else narrow(guard, region)
             return narrow(syntax.negation(guard), region) if goal[1] < 1 else region
         case syntax.Binary("+"):
-            return _project_sum(_summands(expression), goal, region)
+            return _project_sum(syntax.summands(expression), goal, region)
         case syntax.Binary(name, left_side, right_side):
             first, second = interval(left_side, region), interval(right_side, region)
             if first is None or second is None:
@@ -338,18 +332,6 @@ def _project(expression: syntax.Expression, goal: Interval, region: Region | Non
                 if region is None:
                     return None
             return region
-
-
-def _summands(expression: syntax.Expression) -> list[syntax.Expression]:
-    """Return the terms of a sum."""
-    terms, pending = [], [expression]
-    while pending:
-        match pending.pop():
-            case syntax.Binary("+", left, right):
-                pending += [right, left]
-            case term:
-                terms.append(term)
-    return terms
 
 
 def _project_sum(terms: list[syntax.Expression], goal: Interval, region: Region) -> Region | None:

@@ -9,15 +9,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mace.exact import UNIT
+from mace.exact import UNIT, Floats
 from mace.forms import Alternatives, Margin, Network, Stated
 from mace.forms.scoring import column_values
 from mace.problem import Problem
 from mace.space import Feature, Integer, Point, Real, Value
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +148,7 @@ def gradient(form: Network, margins: Sequence[Margin], point: Point) -> tuple[fl
             bend = np.where(active >= 0, 1.0, form.slopes[layer])
             active, slope = bend * active, bend[:, None] * slope
 
-    def of(values: NDArray[np.float64], margin: Margin) -> NDArray[np.float64]:
+    def of(values: Floats, margin: Margin) -> Floats:
         ahead = values[margin.plus] if margin.plus is not None else 0.0
         behind = values[margin.minus] if margin.minus is not None else 0.0
         return np.asarray(ahead - behind)

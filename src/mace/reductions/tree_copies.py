@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.constraints.robust import RobustCondition
-from mace.exact import float_below, float_down, rounded_in
+from mace.exact import Floats, Ints, float_below, float_down, rounded_in
 from mace.forms import Alternatives, Goal, Stated, TreeEnsemble
 from mace.models.preprocessing.ground_trees import pruned
 from mace.models.reading import Ask
@@ -27,8 +27,6 @@ from mace.reductions.joint_forest import Joined, beside
 from mace.space import Column, Integer, Ordinal, Point, Real, Value
 
 Ends = tuple[float, float]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 MOST_LEAF_VALUES = 50_000_000
 """Leaf values of an ensemble and its copies together."""
@@ -134,7 +132,7 @@ class Copies:
         self.made: dict[Place, TreeEnsemble] = {}
 
     @cached_property
-    def yes(self) -> NDArray[np.float64]:
+    def yes(self) -> Floats:
         """The leaf of each tree that says yes."""
         return _leaves_in_goal(self.form, self.problem.goal, self.alternatives)
 
@@ -213,7 +211,7 @@ def cell(form: TreeEnsemble, j: int, value: float) -> Ends:
     return _as_values(feature, max(low, float(feature.low)), min(high, float(feature.high)), value)
 
 
-def _edges(form: TreeEnsemble, j: int) -> NDArray[np.float64]:
+def _edges(form: TreeEnsemble, j: int) -> Floats:
     reads = np.array([column.feature for column in form.columns], dtype=np.int64)
     return np.unique(form.edge[(form.left >= 0) & (reads[form.column] == j)])
 
@@ -235,7 +233,7 @@ def _as_values(feature: Real | Integer, low: float, high: float, value: float) -
 # ---- ensembles with fewer nodes
 
 
-def _levels(column: Column, ends: Ends | None) -> NDArray[np.int64]:
+def _levels(column: Column, ends: Ends | None) -> Ints:
     """Return the positions of the levels of a column within a range."""
     every = np.arange(0 if column.table is None else len(column.table))
     return every if ends is None else every[(every >= ends[0]) & (every <= ends[1])]
@@ -305,7 +303,7 @@ def _nodes(form: TreeEnsemble, place: Place, gate: Sequence[tuple[Fraction, Frac
     return made
 
 
-def _leaves_in_goal(form: TreeEnsemble, goal: Goal, alternatives: Alternatives) -> NDArray[np.float64]:
+def _leaves_in_goal(form: TreeEnsemble, goal: Goal, alternatives: Alternatives) -> Floats:
     """Return a leaf for each tree, whose sum fulfils every margin beyond rounding; raise :class:`NoCopies` where there are none."""
     large, _ = _sides(alternatives)
     leaf = (form.left < 0)[:, None]
@@ -330,7 +328,7 @@ def _leaves_in_goal(form: TreeEnsemble, goal: Goal, alternatives: Alternatives) 
     return found
 
 
-def _behind_gate(copy: TreeEnsemble, gates: Sequence[_Node], yes: NDArray[np.float64]) -> TreeEnsemble:
+def _behind_gate(copy: TreeEnsemble, gates: Sequence[_Node], yes: Floats) -> TreeEnsemble:
     """Return a copy with each tree behind the nodes of a gate."""
     trees, size, depth = len(copy.roots), len(copy.left), len(gates)
     ahead = depth + 1

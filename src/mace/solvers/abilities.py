@@ -29,25 +29,20 @@ class Solver(Protocol):
     @property
     def TAKES(self) -> tuple[View, ...]:  # noqa: N802
         """The views in which it takes conditions."""
-        ...
 
     @property
     def CUTS_BOXES(self) -> bool:  # noqa: N802
         """Whether it is asked about box after box where a condition has none of these views."""
-        ...
 
     @property
     def IS_AUTOMATIC(self) -> bool:  # noqa: N802
         """Whether ``solver="auto"`` may choose it."""
-        ...
 
     def supports(self, problem: Problem) -> str:
         """Return why it cannot take the model, the distance or the features of a problem; empty where it can."""
-        ...
 
     def solve(self, problem: Problem, limits: Limits) -> Bounds:
         """Find the nearest counterfactual."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

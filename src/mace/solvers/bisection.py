@@ -37,15 +37,12 @@ class Oracle(Protocol):
 
     def possible(self, bound: Fraction | None) -> Answer:
         """Ask for a point that the deployed model may put in the goal, within distance ``bound``."""
-        ...
 
     def certain(self, bound: Fraction | None) -> Answer:
         """Ask for a point that the deployed model puts in the goal whatever the rounding."""
-        ...
 
     def exclude(self, region: syntax.Guard) -> None:
         """Leave a region out of all further answers."""
-        ...
 
 
 class Stopped(Exception):

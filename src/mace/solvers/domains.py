@@ -8,18 +8,24 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.constraints.differ import CountDifferent
-from mace.constraints.views import compared_with
 from mace.distances.change import written_range
-from mace.exact import WHOLE, float_above, float_below, greatest_float, least_float, next_float, rounded_in
+from mace.exact import (
+    WHOLE,
+    Floats,
+    Ints,
+    float_above,
+    float_below,
+    greatest_float,
+    least_float,
+    next_float,
+    rounded_in,
+)
 from mace.language import holds, syntax
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Point, Real, Value
 from mace.space.decimals import decimal_of, dtype_of
-
-Floats = NDArray[np.float64]
 
 Span = tuple[float, float]
 """A closed range of floats."""
@@ -49,7 +55,7 @@ def allowed_values(problem: Problem) -> list[Allowed]:
     parts: dict[str, list[syntax.Guard]] = {name: [] for name in problem.space}
     guards = problem.guards
     for part in guards:
-        if len(names := syntax.variables(part)) == 1 and compared_with(part) is not None:
+        if len(names := syntax.variables(part)) == 1 and syntax.compared_with(part) is not None:
             parts[next(iter(names))].append(part)
     never = any(not syntax.variables(part) and not holds(part, {}) for part in guards)
     return [
@@ -67,7 +73,7 @@ def _allowed(name: str, feature: Feature, own: Value, guards: list[syntax.Guard]
     if not guards:
         return whole_domain(feature)
     low, high = ends(feature)
-    constants = sorted({float(c) for guard in guards for c in (compared_with(guard) or []) if low <= c <= high})
+    constants = sorted({float(c) for guard in guards for c in (syntax.compared_with(guard) or []) if low <= c <= high})
     listed = [values for guard in guards if (values := _listed(guard)) is not None]
     others = [guard for guard in guards if _listed(guard) is None]
     spans: list[Span] = []
@@ -169,14 +175,14 @@ def on_grid(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, 
     is_exact = max(abs(begin), abs(begin + last * width), whole) <= WHOLE
     dtype = kind.floats if isinstance(kind, Real) else np.float64
 
-    def at(k: NDArray[np.int64]) -> Floats:
+    def at(k: Ints) -> Floats:
         """Return the values at some places of the grid, infinite ones beyond its ends."""
         inside = np.clip(k, 0, last)
         numbers = inside if is_exact else inside.astype(object)
         values = ((begin + numbers * width) / whole).astype(dtype).astype(np.float64)
         return np.where(k < 0, -math.inf, np.where(k > last, math.inf, values))
 
-    def about(values: Floats) -> NDArray[np.int64]:
+    def about(values: Floats) -> Ints:
         """Return the places where values lie, by floats: off by one or two."""
         return np.clip(np.rint((values - float(low)) / float(step)), 0, last).astype(np.int64)
 

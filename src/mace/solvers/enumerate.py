@@ -9,12 +9,12 @@ from fractions import Fraction
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.clock import check
 from mace.constraints.views import View
 from mace.distances import distance_down
 from mace.distances.change import change
+from mace.exact import Floats, Ints
 from mace.problem import LATE, Bounds, Limits, Problem, timed
 from mace.solvers.domains import Allowed, allowed_values, values_in, whole_domain
 from mace.solvers.incumbent import BAND
@@ -30,7 +30,7 @@ CHUNK = 256
 POINTS_A_BLOCK = 2**16
 """Points whose distances are calculated, or sorted, between two looks at the clock."""
 
-Numbers = NDArray[np.int64]
+Numbers = Ints
 
 
 def supports(problem: Problem) -> str:
@@ -151,7 +151,7 @@ def _between(feature: Feature, low: float, high: float) -> Iterator[Value]:
         k += 1
 
 
-def _measures(problem: Problem, domains: list[list[Value]]) -> NDArray[np.float64]:
+def _measures(problem: Problem, domains: list[list[Value]]) -> Floats:
     """Return the distance measure of every point in floats, the points in the order of the values."""
     tables = [
         np.array([float(change(feature, value, own)) for value in domain])
@@ -170,7 +170,7 @@ def _measures(problem: Problem, domains: list[list[Value]]) -> NDArray[np.float6
     return np.concatenate(made)
 
 
-def _one_by_one(problem: Problem, points: Iterator[Point]) -> NDArray[np.float64]:
+def _one_by_one(problem: Problem, points: Iterator[Point]) -> Floats:
     measures = []
     for point in points:
         check()
@@ -178,7 +178,7 @@ def _one_by_one(problem: Problem, points: Iterator[Point]) -> NDArray[np.float64
     return np.array(measures)
 
 
-def _nearest_first(measures: NDArray[np.float64]) -> Iterator[Numbers]:
+def _nearest_first(measures: Floats) -> Iterator[Numbers]:
     """Yield the numbers of points in chunks, nearest first, equal ones in order; no more are sorted at once than may be needed."""
     left = np.arange(len(measures))
     while len(left):

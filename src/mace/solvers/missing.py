@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.distances import PartsMetric
+from mace.exact import Flags
 from mace.problem import Problem
 from mace.solvers.domains import Allowed
 
-Pattern = NDArray[np.bool_]
+Pattern = Flags
 """Which features are missing."""
 
 MOST_PATTERNS = 4096

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import InvalidSpace
+from mace.exact import Floats
 from mace.space.features import Integer, Number, Value, is_missing, restore
 
 UNITS = {
@@ -116,7 +117,7 @@ class Date(Integer):
         )
         return np.where(known, made, np.datetime64("NaT"))
 
-    def numbers(self, column: Any) -> NDArray[np.float64]:
+    def numbers(self, column: Any) -> Floats:
         """Return a column of dates as numbers of units, NaN where they are missing; one finer than the unit is a fraction."""
         found = column_microseconds(column)
         return np.where(np.isnan(found), np.nan, found / UNITS[self.unit])
@@ -184,7 +185,7 @@ def microseconds(value: object) -> int:
     return (value - START.date()) // datetime.timedelta(microseconds=1)
 
 
-def column_microseconds(column: Any) -> NDArray[np.float64]:
+def column_microseconds(column: Any) -> Floats:
     """Return a column of dates as microseconds since 1970-01-01, NaN where they are missing.
 
     Raises
@@ -203,7 +204,7 @@ def column_microseconds(column: Any) -> NDArray[np.float64]:
     return np.array([np.nan if is_missing(cell) else float(microseconds(cell)) for cell in cells])
 
 
-def unit_of(found: NDArray[np.float64]) -> str:
+def unit_of(found: Floats) -> str:
     """Return the greatest unit of which all of some microseconds are whole numbers."""
     whole = found[~np.isnan(found)].astype(np.int64)
     return next(unit for unit, size in UNITS.items() if not (whole % size).any())
@@ -231,7 +232,7 @@ def cells_of(feature: Date, values: Iterable[Value]) -> Any:
     return pd.Series([None if text is None else read(text) for text in texts], dtype=object)
 
 
-def days(X: Any) -> NDArray[np.float64]:
+def days(X: Any) -> Floats:
     """Return columns of dates as days since 1970-01-01, a moment with its part of the day, NaN where they are missing.
 
     For ``FunctionTransformer(mace.days)`` before a model, which MACE reads exactly.

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mace.errors import InvalidRow, did_you_mean
+from mace.exact import Floats
 from mace.space.columns import CategoricalEncoding, Column, OrdinalEncoding, encoded_columns
 from mace.space.dates import Date
 from mace.space.features import Categorical, Feature, Level, Ordinal, is_missing, plain_scalar
@@ -69,7 +70,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         _features_of(X, self.space_)
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> Floats:
         """Return the columns of ``X`` as float64.
 
         Raises
@@ -122,7 +123,7 @@ def _refuse_infinite(numeric: pd.DataFrame) -> None:
         raise InvalidRow("Input contains NaN or infinity; give the encoder a space that says what may be missing.")
 
 
-def _features_of(X: Any, space: FeatureSpace) -> list[NDArray[np.float64]]:
+def _features_of(X: Any, space: FeatureSpace) -> list[Floats]:
     if isinstance(X, pd.DataFrame):
         absent = [name for name in space if name not in X.columns]
         if absent:
@@ -138,7 +139,7 @@ def _features_of(X: Any, space: FeatureSpace) -> list[NDArray[np.float64]]:
     return [_numbers(name, feature, column) for (name, feature), column in zip(space.items(), columns, strict=True)]
 
 
-def _numbers(name: str, feature: Feature, column: Any) -> NDArray[np.float64]:
+def _numbers(name: str, feature: Feature, column: Any) -> Floats:
     if isinstance(feature, Ordinal | Categorical):
         return _positions(name, feature.levels, column)
     try:
@@ -157,7 +158,7 @@ def _numbers(name: str, feature: Feature, column: Any) -> NDArray[np.float64]:
     return numbers
 
 
-def _positions(name: str, levels: tuple[Level, ...], column: Any) -> NDArray[np.float64]:
+def _positions(name: str, levels: tuple[Level, ...], column: Any) -> Floats:
     position = {None if is_missing(level) else level: code for code, level in enumerate(levels)}
     cells = [None if is_missing(value) else plain_scalar(value) for value in column]
     try:
@@ -170,8 +171,8 @@ def _positions(name: str, levels: tuple[Level, ...], column: Any) -> NDArray[np.
         ) from None
 
 
-def _encode(column: Column, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def _encode(column: Column, numbers: Floats) -> Floats:
     if column.table is None:
         return numbers
-    encoded: NDArray[np.float64] = np.array(column.table)[numbers.astype(np.intp)]
+    encoded: Floats = np.array(column.table)[numbers.astype(np.intp)]
     return encoded

@@ -219,11 +219,26 @@ class Integer:
 
 
 @dataclass(frozen=True, slots=True)
-class Ordinal:
-    """One of several levels in order; its distance counts levels. ``dtype`` is that of its column."""
+class Leveled:
+    """One of several levels. ``dtype`` is that of its column."""
 
     levels: tuple[Level, ...]
     dtype: str | Category | None = None
+
+    @property
+    def size(self) -> int:
+        """How many levels there are."""
+        return len(self.levels)
+
+    @property
+    def missing(self) -> bool:
+        """Levels have no missing state beside them: without order, being missing is a level like the others."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Ordinal(Leveled):
+    """One of several levels in order; its distance counts levels. ``dtype`` is that of its column."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", _check_levels(self.levels, "ordinal"))
@@ -236,27 +251,14 @@ class Ordinal:
         """The number of levels less one."""
         return Fraction(len(self.levels) - 1)
 
-    @property
-    def size(self) -> int:
-        """How many levels there are."""
-        return len(self.levels)
-
-    @property
-    def missing(self) -> bool:
-        """Levels in order have no missing state."""
-        return False
-
 
 @dataclass(frozen=True, slots=True)
-class Categorical:
+class Categorical(Leveled):
     """One of several levels without order; any change has distance 1.
 
     One of them, the last, may be ``None`` or NaN: the value is missing, and the model is asked with just that. ``dtype`` is that of its
     column.
     """
-
-    levels: tuple[Level, ...]
-    dtype: str | Category | None = None
 
     def __post_init__(self) -> None:
         checked = _check_levels(self.levels, "categorical", may_miss=True)
@@ -272,16 +274,6 @@ class Categorical:
     def range(self) -> Fraction:
         """1, or 0 where there is a single level."""
         return Fraction(min(1, len(self.levels) - 1))
-
-    @property
-    def size(self) -> int:
-        """How many levels there are."""
-        return len(self.levels)
-
-    @property
-    def missing(self) -> bool:
-        """Being missing is a level like the others, not a state beside them."""
-        return False
 
     @property
     def missing_level(self) -> int | None:

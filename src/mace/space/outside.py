@@ -29,7 +29,7 @@ from mace.space.space import FeatureSpace, Row
 MOST_WHOLE = 2**53
 
 MOST_TIMES = 2**20
-"""A number is at most so many widths of its range outside of it for the model to be read over a space that other rows share."""
+"""How far outside its range a number may lie, in widths of the range, for the model to be read over a space that other rows share."""
 
 
 @dataclass(frozen=True, slots=True)

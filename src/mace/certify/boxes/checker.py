@@ -86,12 +86,7 @@ def _guard(name: str, span: Span) -> syntax.Guard:
     elif span.levels is not None:
         within = syntax.disjunction(syntax.Compare("==", variable, syntax.constant(k)) for k in sorted(span.levels))
     else:
-        within = syntax.conjunction(
-            [
-                syntax.Compare(">=", variable, syntax.constant(span.low)),
-                syntax.Compare("<=", variable, syntax.constant(span.high)),
-            ]
-        )
+        within = syntax.between(variable, span.low, span.high)
     return (
         syntax.disjunction([syntax.Missing(name), within])
         if span.missing

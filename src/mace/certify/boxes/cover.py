@@ -15,12 +15,13 @@ import numpy as np
 from mace.certify.boxes.guards import may_hold
 from mace.certify.boxes.neighbours import DataRows, NeighbourSet
 from mace.certify.boxes.ranges import Piece, Span
-from mace.certify.trees.cells import CellAxis, Flags, Floats, Ints, cell_costs, make_axes, on_grid, scales_of, threshold
+from mace.certify.trees.cells import CellAxis, cell_costs, make_axes, on_grid, scales_of, threshold
 from mace.certify.verdict import Refuted, Unchecked
 from mace.constraints.condition import GuardCondition
 from mace.constraints.near_data import Neighbours
 from mace.constraints.views import View
 from mace.distances import PartsMetric
+from mace.exact import Flags, Floats, Ints
 from mace.language import syntax
 from mace.problem import Problem
 from mace.space import Feature, Integer, Point, Real

@@ -14,12 +14,13 @@ from fractions import Fraction
 import numpy as np
 
 from mace.certify.boxes.ranges import Piece, Span
-from mace.certify.trees.cells import SCALE, Flags, Floats, Ints, change_costs, rounded_down
+from mace.certify.trees.cells import SCALE, change_costs, rounded_down
 from mace.certify.verdict import Unchecked
 from mace.constraints.near_data import Neighbours
 from mace.distances import NormMetric
 from mace.distances.change import written_room
 from mace.distances.norm import Parts
+from mace.exact import Flags, Floats, Ints
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Point
 

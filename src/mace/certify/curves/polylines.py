@@ -1,4 +1,4 @@
-"""Sums of networks, and of polylines of networks, as one network that is nowhere on the wrong side of them.
+"""A sum of networks, and of polylines of networks, as one network that lies nowhere on the wrong side of it.
 
 A polyline is a sum of hinges, c·max(z - knot, 0), and a constant. Slopes are rounded to floats, and the constant is then moved, in
 fractions, until the sum is at least (at most) the polyline at its knots and at the ends of the range of z: between those both are linear.
@@ -13,15 +13,12 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.certify.curves.sigmoid import ExactLine, knots_between
 from mace.certify.verdict import Refuted
-from mace.exact import float_down, float_up
+from mace.exact import Floats, float_down, float_up
 from mace.forms import Box, Composite, Curved, Network, Weighted
 from mace.space import Column
-
-Floats = NDArray[np.float64]
 
 
 def as_network(form: Composite, sides: tuple[int, ...], box: Box) -> Network:

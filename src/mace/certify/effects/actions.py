@@ -13,7 +13,7 @@ from mace.constraints.condition import GuardCondition, Values, compare
 from mace.distances import point_values
 from mace.forms import Effects, EffectsForm, Equation
 from mace.language import syntax
-from mace.language.linear import Linear
+from mace.language.linear import linear_sum
 from mace.language.partial import given
 from mace.language.pieces import pieces
 from mace.language.substitute import substitute
@@ -142,17 +142,10 @@ def linear_pieces(effects: Effects) -> list[tuple[Condition, Effects]] | None:
         piece = _with_programs(
             effects,
             [
-                syntax.Program(equation.program.inputs, syntax.Return(_sum(form)))
+                syntax.Program(equation.program.inputs, syntax.Return(linear_sum(form)))
                 for equation, (_, form) in zip(effects.equations, chosen, strict=True)
             ],
         )
         guard = syntax.conjunction(guard for guard, _ in chosen)
         made.append((OnRow(GuardCondition(guard), piece), piece))
     return made
-
-
-def _sum(form: Linear) -> syntax.Expression:
-    terms: list[syntax.Expression] = [
-        syntax.Binary("*", syntax.Constant(share), syntax.Variable(name)) for name, share in form[0].items() if share
-    ]
-    return syntax.total([*terms, syntax.Constant(form[1])])

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from mace.constraints.causal import inputs_of
 from mace.forms import Effects, Equation
+from mace.language.linear import Linear, add
 from mace.language.monotone import direction
 from mace.language.partial import given
 from mace.problem import Problem
@@ -43,10 +44,9 @@ class SingleCause:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """An effect as a sum over actions: their coefficients, a constant, and how far the computed effect may be off the exact sum."""
+    """An effect as a sum over actions, and how far the computed effect may be off the exact sum."""
 
-    shares: dict[str, Fraction]
-    constant: Fraction
+    form: Linear
     rounding: Fraction = Fraction(0)
 
 
@@ -77,7 +77,7 @@ class Causes:
             causes = sorted(inputs_of(made.program) & set(self.space))
             if not causes:
                 value = Fraction(made.value(dict.fromkeys(self.space)))
-                self.constants[made.name], self.sums[made.name] = value, Sum({}, value)
+                self.constants[made.name], self.sums[made.name] = value, Sum(({}, value))
                 continue
             if (root := self._root(made, causes)) is not None:
                 self.roots[made.name] = root
@@ -160,20 +160,21 @@ class Causes:
         """
         if equation.sum is None or equation.is_rounded:
             return None
-        shares: dict[str, Fraction] = {}
-        constant = equation.sum[1] + equation.shift
+        total = self.through(equation.sum)
+        if total is None or any(hasattr(self.space[name], "levels") for name in total.form[0]):
+            return None
         rounding = max(map(abs, self.effects.ends(equation.name))) / 2**53 + LEAST_NORMAL
-        for name, share in equation.sum[0].items():
+        return Sum(add(total.form, ({}, equation.shift), Fraction(1)), total.rounding + rounding)
+
+    def through(self, form: Linear) -> Sum | None:
+        """Return a sum over the row as one over actions; ``None`` where an effect in it is none."""
+        made = Sum(({}, form[1]))
+        for name, share in form[0].items():
             if name in self.names and name not in self.sums:
                 return None
-            inner = self.sums.get(name, Sum({name: Fraction(1)}, Fraction(0)))
-            constant += share * inner.constant
-            rounding += abs(share) * inner.rounding
-            for cause, part in inner.shares.items():
-                shares[cause] = shares.get(cause, Fraction(0)) + share * part
-        if any(hasattr(self.space[name], "levels") for name in shares):
-            return None
-        return Sum(shares, constant, rounding)
+            inner = self.sums.get(name, Sum(({name: Fraction(1)}, Fraction(0))))
+            made = Sum(add(made.form, inner.form, share), made.rounding + abs(share) * inner.rounding)
+        return made
 
 
 # ---- floats in order

@@ -12,7 +12,7 @@ from mace.constraints import Condition
 from mace.constraints.condition import GuardCondition
 from mace.forms.scoring import positions_guard
 from mace.language import syntax
-from mace.language.linear import linear, nearly_linear
+from mace.language.linear import linear_sum, nearly_linear, solved
 from mace.language.linear import room as rounding_room
 from mace.language.run import compare
 
@@ -42,14 +42,7 @@ class OverActions:
                 yield GuardCondition(self._implied(guard))
 
     def _in_range(self, name: str) -> syntax.Guard:
-        low, high = self.causes.effects.ends(name)
-        effect = syntax.Variable(name)
-        return syntax.conjunction(
-            [
-                self._implied(syntax.Compare(">=", effect, syntax.Constant(low))),
-                self._implied(syntax.Compare("<=", effect, syntax.Constant(high))),
-            ]
-        )
+        return self._implied(syntax.between(syntax.Variable(name), *self.causes.effects.ends(name)))
 
     def _implied(self, guard: syntax.Guard) -> syntax.Guard:
         """Return a guard over actions that holds wherever one over the row does; true where nothing better is known."""
@@ -93,12 +86,10 @@ class OverActions:
 
     def _of_one(self, atom: syntax.Compare) -> syntax.Guard | None:
         """Return a comparison of a single effect with a number in terms of what the effect follows from."""
-        form = linear(atom)
-        shares = {} if form is None else {name: share for name, share in form[0].items() if share}
-        if form is None or len(shares) != 1:
+        of_one = solved(atom)
+        if of_one is None:
             return None
-        ((name, share),) = shares.items()
-        number, sign = -form[1] / share, atom.name if share > 0 else syntax.MIRRORED[atom.name]
+        name, sign, number = of_one
         if name in self.causes.constants:
             return syntax.Truth(compare(sign, self.causes.constants[name], number))
         if name not in self.causes.roots:
@@ -148,33 +139,15 @@ class OverActions:
 
     def _of_sums(self, atom: syntax.Compare) -> syntax.Guard:
         """Return a linear comparison with the sums put in for its effects, wider by all roundings; true where an effect is no sum."""
-        form, sums = nearly_linear(atom), self.causes.sums
-        if form is None or any(name in self.causes.names and name not in sums for name in form[0]):
+        form = nearly_linear(atom)
+        total = None if form is None else self.causes.through(form)
+        if total is None or atom.name == "!=":
             return syntax.TRUE
-        shares: dict[str, Fraction] = {}
-        constant, room = form[1], rounding_room(atom, {name: self._size(name) for name in syntax.variables(atom)})
-        for name, share in form[0].items():
-            if name not in self.causes.names:
-                shares[name] = shares.get(name, Fraction(0)) + share
-                continue
-            constant += share * sums[name].constant
-            room += abs(share) * sums[name].rounding
-            for cause, part in sums[name].shares.items():
-                shares[cause] = shares.get(cause, Fraction(0)) + share * part
-        terms: list[syntax.Expression] = [
-            syntax.Binary("*", syntax.Constant(share), syntax.Variable(name)) for name, share in shares.items() if share
-        ]
-        left = syntax.total(terms) if terms else syntax.ZERO
-        low = syntax.Compare(">=", left, syntax.Constant(-constant - room))
-        high = syntax.Compare("<=", left, syntax.Constant(-constant + room))
-        match atom.name:
-            case "<=" | "<":
-                return high
-            case ">=" | ">":
-                return low
-            case "==":
-                return syntax.conjunction([low, high])
-        return syntax.TRUE
+        shares, constant = total.form
+        room = total.rounding + rounding_room(atom, {name: self._size(name) for name in syntax.variables(atom)})
+        low = -constant - room if atom.name in (">", ">=", "==") else None
+        high = -constant + room if atom.name in ("<", "<=", "==") else None
+        return syntax.between(linear_sum((shares, Fraction(0))), low, high)
 
     def _size(self, name: str) -> Fraction:
         return max(abs(Fraction(end)) for end in self.causes.ends(name))

@@ -157,9 +157,9 @@ class _Unit:
                 raise Refuted(CANNOT)
             total, root = causes.sums.get(name), causes.roots.get(name)
             if total is not None:
-                self.bias += weight * total.constant
+                self.bias += weight * total.form[1]
                 self.off += abs(weight) * total.rounding
-                for cause, part in total.shares.items():
+                for cause, part in total.form[0].items():
                     self._add(_position(columns, space.index(cause), cause, None), weight * part)
             elif root is not None and root.table is not None:
                 self._add(_position(columns, space.index(root.name), root.name, root.table), weight)

@@ -13,11 +13,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from mace.certify.network.coordinates import CoordinateAxis, Flags, Floats
-from mace.certify.network.sums import Ints, LevelTable, NumberEnds, SeparableSums
+from mace.certify.network.coordinates import CoordinateAxis
+from mace.certify.network.sums import LevelTable, NumberEnds, SeparableSums
 from mace.distances import NormMetric
 from mace.distances.norm import Parts
-from mace.exact import float_down, float_up
+from mace.exact import Flags, Floats, Ints, float_down, float_up
 from mace.space import Categorical
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mace.certify.network.ball import BallView
-from mace.certify.network.coordinates import Flags, Floats
-from mace.certify.network.sums import Ints
+from mace.exact import Flags, Floats, Ints
 
 Chosen = Flags | Ints | slice
 """Which of many boxes."""

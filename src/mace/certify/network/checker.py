@@ -16,8 +16,8 @@ Where a leaf is not closed at once it is cut further, a bounded number of times.
 A part with ``rounds`` is split on the signs of units too, and its nodes have recorded multipliers (:mod:`mace.certify.network.splits`,
 :mod:`mace.certify.network.rounds`), which can only serve or fail to serve: no number makes a false bound.
 
-Where values may be missing there are such trees for every way of being missing that is near enough
-(:mod:`mace.certify.network.missing`); the checker goes through the ways itself.
+Where values may be missing there are such trees for every pattern of missing values that is near enough
+(:mod:`mace.certify.network.missing`); the checker goes through the patterns itself.
 """
 
 from __future__ import annotations
@@ -32,15 +32,14 @@ import numpy as np
 
 from mace.certify.network.ball import BallView, Field, make_ball
 from mace.certify.network.bounds import Units
-from mace.certify.network.coordinates import CoordinateAxis, Floats
+from mace.certify.network.coordinates import CoordinateAxis
 from mace.certify.network.inequalities import linear_conditions
 from mace.certify.network.missing import MissingPart, Way, may_miss, part_of, ways
 from mace.certify.network.relaxation import BoxRelaxation, GoalRows
 from mace.certify.network.splits import LEAF_NODE, SplitWalk, read_splits
-from mace.certify.network.sums import Ints
 from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.distances import NormMetric
-from mace.exact import float_up
+from mace.exact import Floats, Ints, float_up
 from mace.forms import Network
 from mace.problem import Problem
 from mace.space import Real
@@ -108,7 +107,7 @@ def check(
 
 
 def _ways(evidence: dict[str, Any], features: int) -> dict[Way, object]:
-    """Return the trees of each way of being missing, or raise where the evidence holds none."""
+    """Return the trees of each pattern of missing values, or raise where the evidence holds none."""
     found: dict[Way, object] = {}
     entries = evidence.get("ways")
     if not isinstance(entries, list):
@@ -149,7 +148,7 @@ def _tree(part: dict[str, Any], where: str, features: int, units: int) -> tuple[
 
 @dataclass(slots=True)
 class _Work:
-    """What the checker has done itself, in all ways of being missing together."""
+    """What the checker has done itself, under all patterns of missing values together."""
 
     most_cuts: int
     cuts: int = 0
@@ -166,7 +165,7 @@ class _Work:
 
 
 class _Proof:
-    """One question in one way of being missing, and what is needed to close boxes of it."""
+    """One question under one pattern of missing values, and what is needed to close boxes of it."""
 
     def __init__(
         self, problem: Problem, part: MissingPart, metric: NormMetric, lower: Fraction | None, work: _Work

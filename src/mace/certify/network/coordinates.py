@@ -12,19 +12,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.constraints.differ import CountDifferent
 from mace.distances.change import written_range
-from mace.exact import float_down, float_up, next_float, rounded_in
+from mace.exact import Flags, Floats, float_down, float_up, next_float, rounded_in
 from mace.language import holds, syntax
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
 from mace.space.decimals import decimal_of, dtype_of, float_of
 from mace.space.dtypes import FloatType
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 Span = tuple[float, float]
 """A closed range of coordinates."""
@@ -184,7 +180,7 @@ def _axis(name: str, feature: Feature, own: Value, guards: list[syntax.Guard], n
     low, high = min(float(feature.low), float(own)), max(float(feature.high), float(own))
     spans = [] if never else [(low, high)]
     for guard in guards:
-        cuts = _compared(guard)
+        cuts = syntax.compared_with(guard)
         if cuts is not None:
             spans = [piece for span in spans for piece in _held(name, guard, span, cuts)]
     coordinates = _array([(float(axis.from_on(np.array(a))), float(axis.up_to(np.array(b)))) for a, b in spans])
@@ -202,7 +198,7 @@ def _shrunk(axis: CoordinateAxis, name: str, guards: list[syntax.Guard], first: 
 
     def fails(coordinate: float) -> bool:
         value = Fraction(axis.value(coordinate))
-        return any(_compared(guard) is not None and not holds(guard, {name: value}) for guard in guards)
+        return any(syntax.compared_with(guard) is not None and not holds(guard, {name: value}) for guard in guards)
 
     while first <= last and fails(first):
         first = axis.after(first)
@@ -213,24 +209,6 @@ def _shrunk(axis: CoordinateAxis, name: str, guards: list[syntax.Guard], first: 
 
 def _array(spans: list[Span]) -> Floats:
     return np.array(spans, dtype=np.float64).reshape(-1, 2)
-
-
-def _compared(guard: syntax.Guard) -> list[Fraction] | None:
-    """Return the numbers between which the truth of a guard on one feature does not change; ``None`` where they are not plain."""
-    match guard:
-        case syntax.Compare(_, syntax.Variable(), syntax.Constant(number)) | syntax.Compare(
-            _, syntax.Constant(number), syntax.Variable()
-        ):
-            return [number]
-        case syntax.And(parts) | syntax.Or(parts):
-            inside = [_compared(part) for part in parts]
-            return None if any(each is None for each in inside) else [n for each in inside for n in each or ()]
-        case syntax.Not(part):
-            return _compared(part)
-        case syntax.Truth() | syntax.Missing():
-            return []
-        case _:
-            return None
 
 
 def _held(name: str, guard: syntax.Guard, span: Span, cuts: list[Fraction]) -> list[Span]:

@@ -1,6 +1,6 @@
-"""Ways of being missing, and what the model and the distance are in each: the columns of a missing feature are constants.
+"""Patterns of missing values, and what the model and the distance are under each: the columns of a missing feature are constants.
 
-In one way of being missing nothing else can be missing or known, so that a question becomes one without missing values: over axes of
+Under one pattern it is fixed which features are missing, so that a question becomes one without missing values: over axes of
 :mod:`mace.certify.network.coordinates`. The axis of a feature that changes from or to missing holds one level, at the cost of that change.
 """
 
@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from mace.certify.network.coordinates import Alike, CoordinateAxis, Floats, make_alikes, make_axes
+from mace.certify.network.coordinates import Alike, CoordinateAxis, make_alikes, make_axes
+from mace.certify.patterns import patterns
 from mace.certify.verdict import Refuted
 from mace.distances import NormMetric
 from mace.distances.norm import Parts
 from mace.errors import InvalidProgram
+from mace.exact import Floats
 from mace.forms import Network
 from mace.language import holds, syntax
 from mace.problem import Problem
@@ -31,34 +33,17 @@ def may_miss(problem: Problem) -> bool:
 
 
 def ways(problem: Problem, lower: Fraction | None) -> Iterator[Way]:
-    """Yield every way of being missing that leaves a point nearer than ``lower`` (at any distance, where ``None``)."""
+    """Yield every pattern under which there may be a point nearer than ``lower`` (at any distance, where ``None``)."""
     metric = problem.metric
     assert isinstance(metric, NormMetric)
     known = make_axes(problem)
     choices = [list(_choices(problem, j, parts, bool(len(known[j].spans)))) for j, parts in enumerate(metric.parts)]
-    if not all(choices):
-        return
-    # What is left costs its cheaper choice, both in the sum and in the maximum.
-    rest = [(Fraction(0), Fraction(0))]
-    for each in reversed(choices):
-        rest.append((rest[-1][0] + min(add for add, _, _ in each), max(rest[-1][1], min(top for _, top, _ in each))))
-    rest.reverse()
-    limit = None if lower is None else lower**metric.power
-    pending: list[tuple[Fraction, Fraction, tuple[bool, ...]]] = [(Fraction(0), Fraction(0), ())]
-    while pending:
-        add, top, made = pending.pop()
-        least = add + rest[len(made)][0] + max(top, rest[len(made)][1])
-        if limit is not None and least >= limit:
-            continue
-        if len(made) == len(choices):
-            yield frozenset(j for j, is_missing in enumerate(made) if is_missing)
-            continue
-        for more, peak, is_missing in choices[len(made)]:
-            pending.append((add + more, max(top, peak), (*made, is_missing)))
+    for pattern in patterns(choices, None if lower is None else lower**metric.power):
+        yield frozenset(j for j, is_missing in enumerate(pattern) if is_missing)
 
 
 def _choices(problem: Problem, j: int, parts: Parts, may_be_known: bool) -> Iterator[tuple[Fraction, Fraction, bool]]:
-    """Yield being known and being missing, where they may be, with the least that it adds to the sum and its share in the maximum."""
+    """Yield what being known and being missing, as far as they are allowed, add to the sum at least, and their share in the maximum."""
     nothing = Fraction(0), Fraction(0)
     change = parts.jump + parts.slope + parts.square, parts.peak
     is_own = problem.factual[j] is None
@@ -82,7 +67,7 @@ def _is_allowed(problem: Problem, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MissingPart:
-    """A question in one way of being missing.
+    """A question under one pattern of missing values.
 
     Attributes
     ----------
@@ -114,7 +99,7 @@ class MissingPart:
 
 
 def part_of(problem: Problem, missing: Way) -> MissingPart:
-    """Return the question in one way of being missing."""
+    """Return the question under one pattern of missing values."""
     assert isinstance(problem.form, Network)
     assert isinstance(problem.metric, NormMetric)
     axes = make_axes(problem, missing)

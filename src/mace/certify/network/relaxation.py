@@ -21,9 +21,9 @@ import numpy as np
 
 from mace.certify.network.ball import BallView, Field
 from mace.certify.network.bounds import BoundedBoxes, SumBounds, Units
-from mace.certify.network.coordinates import CoordinateAxis, Flags, Floats
+from mace.certify.network.coordinates import CoordinateAxis
 from mace.certify.network.inequalities import Inequality
-from mace.exact import UNIT, float_up, gamma
+from mace.exact import UNIT, Flags, Floats, float_up, gamma
 from mace.forms import Margin, Network
 from mace.forms.network import UNDERFLOW, UNDERFLOW_SINGLE
 

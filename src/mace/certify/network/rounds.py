@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mace.certify.network.bounds import BoundedBoxes
-from mace.certify.network.coordinates import Flags, Floats
 from mace.certify.network.relaxation import ROUNDOFF, WIDER, BoxRelaxation, GoalRows
+from mace.exact import Flags, Floats
 
 MORE_THAN_UNDERFLOW = 1e-290
 """More than underflow can take from a bound."""

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from mace.certify.network.bounds import BoundedBoxes, Units
-from mace.certify.network.coordinates import Alike, Flags, Floats
+from mace.certify.network.coordinates import Alike
 from mace.certify.network.relaxation import BoxRelaxation, GoalRows
 from mace.certify.network.rounds import GoalRounds, Round
-from mace.certify.network.sums import Ints
 from mace.certify.verdict import Refuted, Unchecked
+from mace.exact import Flags, Floats, Ints
 
 LEAF_NODE = -1
 """In a list of nodes: a leaf; further down come the units that are split."""

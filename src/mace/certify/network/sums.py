@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mace.certify.network.coordinates import Floats
+from mace.exact import Floats, Ints
 
 if TYPE_CHECKING:
     from mace.certify.network.ball import BallView, Field
 
-Ints = NDArray[np.int64]
 
 PRICE_HALVINGS = 28
 """How often a price is halved where no sort of the items gives the best one at once."""

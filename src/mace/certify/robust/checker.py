@@ -53,23 +53,14 @@ def check_answer(sturdy: RobustCondition, problem: Problem, point: Point, eviden
 
 def _within(name: str, value: Value, sturdy: RobustCondition, feature: object) -> syntax.Guard:
     """Return the guard that a feature is within the noise of a value."""
-    variable = syntax.Variable(name)
     if value is None:
         return syntax.Missing(name)
-    if isinstance(feature, Categorical) or not sturdy.radii.get(name):
-        return syntax.conjunction(
-            [syntax.Not(syntax.Missing(name)), syntax.Compare("==", variable, syntax.constant(value))]
-        )
-    low, high = around(sturdy, name, value, value)
-    if isinstance(feature, Real):
-        low, high = Fraction(float_up(low)), Fraction(float_down(high))
-    return syntax.conjunction(
-        [
-            syntax.Not(syntax.Missing(name)),
-            syntax.Compare(">=", variable, syntax.Constant(low)),
-            syntax.Compare("<=", variable, syntax.Constant(high)),
-        ]
-    )
+    low, high = Fraction(value), Fraction(value)
+    if not isinstance(feature, Categorical) and sturdy.radii.get(name):
+        low, high = around(sturdy, name, value, value)
+        if isinstance(feature, Real):
+            low, high = Fraction(float_up(low)), Fraction(float_down(high))
+    return syntax.conjunction([syntax.Not(syntax.Missing(name)), syntax.between(syntax.Variable(name), low, high)])
 
 
 # ---- the lower bound

@@ -19,7 +19,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.certify.boxes import checker as boxes
 from mace.certify.boxes.cover import Box, check_cover
@@ -28,13 +27,11 @@ from mace.certify.proofs import check_box
 from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.constraints.robust import RobustCondition
 from mace.distances import NormMetric
-from mace.exact import UNIT, decimal_fraction, float_up
+from mace.exact import UNIT, Floats, decimal_fraction, float_up
 from mace.forms import Network, Stated
 from mace.problem import Problem
 from mace.space import Feature, Filled, Integer, Point, Real, Value
 from mace.space.decimals import decimal_of, is_exact
-
-Floats = NDArray[np.float64]
 
 MOST_COPIED_WEIGHTS = 4_000_000
 """How many weights the copies of a layer may have together."""

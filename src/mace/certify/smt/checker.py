@@ -21,7 +21,7 @@ from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.constraints.condition import compare
 from mace.language import characteristic, holds, syntax
 from mace.problem import Problem
-from mace.space import RESERVED, Categorical, Point, Real
+from mace.space import RESERVED, Point, Real
 
 SOLVER_SECONDS = 100
 """How long the solvers may take together."""
@@ -141,13 +141,7 @@ def _nearer(problem: Problem, lower: Fraction | None) -> syntax.Guard:
     ):
         if feature.missing or (low, high) == whole:
             continue
-        if isinstance(feature, Categorical):
-            parts.append(syntax.Compare("==", syntax.Variable(name), syntax.constant(low)))
-        else:
-            parts += [
-                syntax.Compare(">=", syntax.Variable(name), syntax.constant(low)),
-                syntax.Compare("<=", syntax.Variable(name), syntax.constant(high)),
-            ]
+        parts.append(syntax.between(syntax.Variable(name), low, high))
     return syntax.conjunction(parts)
 
 

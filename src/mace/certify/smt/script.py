@@ -12,12 +12,12 @@ from fractions import Fraction
 
 from mace.language import syntax
 from mace.language.roundings import unit
+from mace.language.run import compare
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
 from mace.space.decimals import decimal_of, is_short
 
 SMT_SIGNS = {"<": "<", "<=": "<=", "==": "=", ">": ">", ">=": ">="}
-MIRROR = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
 
 
 class Script:
@@ -137,13 +137,13 @@ class Script:
             case syntax.Compare(sign, syntax.Variable(name), syntax.Constant(value)) if name in self.grids:
                 return self._on_grid(sign, name, value)
             case syntax.Compare(sign, syntax.Constant(value), syntax.Variable(name)) if name in self.grids:
-                return self._on_grid(MIRROR[sign], name, value)
+                return self._on_grid(syntax.MIRRORED[sign], name, value)
             case syntax.Compare("!=", left, right):
                 return f"(not (= {self._term(left)} {self._term(right)}))"
             case syntax.Compare(sign, left, right):
                 return f"({SMT_SIGNS[sign]} {self._term(left)} {self._term(right)})"
 
-    def _on_grid(self, sign: str, name: str, constant: Fraction) -> str:
+    def _on_grid(self, sign: syntax.CompareName, name: str, constant: Fraction) -> str:
         """Compare a grid with a constant: on the index, by how many values lie below the constant."""
         x, feature = self.grids[name]
         indices = range(feature.size or 1)
@@ -161,9 +161,7 @@ class Script:
         if name not in self.own:
             return found
         stays, own = self.own[name]
-        holds = {"<": own < constant, "<=": own <= constant, "==": own == constant}
-        holds |= {">": own > constant, ">=": own >= constant, "!=": own != constant}
-        return f"(ite {stays} {'true' if holds[sign] else 'false'} {found})"
+        return f"(ite {stays} {'true' if compare(sign, own, constant) else 'false'} {found})"
 
     def _term(self, expression: syntax.Expression) -> str:
         match expression:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from mace.certify.trees.cells import CellAxis, Flags, Ints
+from mace.certify.trees.cells import CellAxis
 from mace.certify.trees.leaves import Leaves
 from mace.certify.verdict import Unchecked
 from mace.constraints.budget import ChangeBudget
+from mace.exact import Flags, Ints
 from mace.problem import Problem
 
 LARGEST_SPENT = 2**62

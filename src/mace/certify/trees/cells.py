@@ -14,15 +14,14 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mace.certify.verdict import Refuted, Unchecked
+from mace.certify.verdict import Unchecked
 from mace.constraints.differ import CountDifferent
 from mace.distances import PartsMetric, PercentileMetric
 from mace.distances.change import change, written_change, written_range
 from mace.distances.norm import Parts
 from mace.distances.percentile import Percentiles
-from mace.exact import float_down, greatest_float, least_float, next_float, rounded_in
+from mace.exact import Flags, Floats, Ints, float_down, greatest_float, least_float, next_float, rounded_in
 from mace.language import holds, syntax
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Real, Value
@@ -37,10 +36,6 @@ FIVE_DOWN = 1 - 2.0**-50
 
 WIDEST = 1e300
 """A range beyond this is not divided by in floats."""
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +159,9 @@ def _numeric_cells(
     name: str, feature: Real | Integer, own: Value, cuts: Floats, guards: list[syntax.Guard]
 ) -> tuple[Floats, Floats]:
     """Return the least and the greatest value of each cell that holds one."""
-    borders = sorted({border for guard in guards for constant in _constants(guard) for border in _borders(constant)})
+    borders = sorted(
+        {border for guard in guards for constant in syntax.compared_with(guard) or () for border in _borders(constant)}
+    )
     joined = np.concatenate([cuts, np.array(borders, dtype=np.float64)])
     ends = np.unique(joined[(joined >= feature.low) & (joined < feature.high)])
     low = np.concatenate([[float(feature.low)], np.nextafter(ends, math.inf)])
@@ -290,34 +287,10 @@ def _single_guards(problem: Problem) -> dict[str, list[syntax.Guard]]:
     found: dict[str, list[syntax.Guard]] = {}
     for guard in problem.guards:
         names = syntax.variables(guard)
-        if len(names) <= 1 and _constants_or_none(guard) is not None:
+        if len(names) <= 1 and syntax.compared_with(guard) is not None:
             found.setdefault(next(iter(names), ""), []).append(guard)
     return found
 
 
 def _all_hold(guards: list[syntax.Guard], name: str, value: Fraction | None) -> bool:
     return all(holds(guard, {name: value}) for guard in guards)
-
-
-def _constants(guard: syntax.Guard) -> list[Fraction]:
-    found = _constants_or_none(guard)
-    if found is None:
-        raise Refuted("a condition does more than compare")
-    return found
-
-
-def _constants_or_none(guard: syntax.Guard) -> list[Fraction] | None:
-    """Return the numbers that a guard compares with; ``None`` where it does more."""
-    match guard:
-        case syntax.Compare(_, syntax.Variable(), syntax.Constant(value)) | syntax.Compare(
-            _, syntax.Constant(value), syntax.Variable()
-        ):
-            return [value]
-        case syntax.Compare():
-            return None
-        case syntax.And(parts) | syntax.Or(parts):
-            each = [_constants_or_none(part) for part in parts]
-            return None if None in each else [value for part in each for value in part or ()]
-        case syntax.Not(part):
-            return _constants_or_none(part)
-    return []

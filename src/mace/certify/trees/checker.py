@@ -1,6 +1,6 @@
 """Checking a proof of the tree lane: a branching over the domain, each of whose boxes is shown to hold no counterfactual.
 
-The evidence is, for each way of being missing and each alternative of the goal, a binary tree of cuts. Cuts are values, so a wrong one
+The evidence is, for each pattern of missing values and each alternative of the goal, a binary tree of cuts. Cuts are values, so a wrong one
 proves less and never something false: the two sides of a cut always cover the box. A box is closed where, among the leaves that meet
 it at a cost below ``lower``,
 
@@ -23,8 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from mace.certify.patterns import patterns
 from mace.certify.trees.budgets import Budgets
-from mace.certify.trees.cells import CellAxis, Flags, Floats, Ints, make_axes, threshold
+from mace.certify.trees.cells import CellAxis, make_axes, threshold
 from mace.certify.trees.ensembles import CHUNK, Decisions
 from mace.certify.trees.leaves import Leaves, NodeGains, Nodes, cheapest_of_sets, reachable_leaves, split_nodes
 from mace.certify.trees.prices import Prices
@@ -32,6 +33,7 @@ from mace.certify.trees.proof import ProofPart, ProofTree, read
 from mace.certify.verdict import Progress, Refuted
 from mace.constraints.differ import CountDifferent
 from mace.distances import PartsMetric
+from mace.exact import Flags, Floats, Ints
 from mace.forms import TreeEnsemble
 from mace.problem import Problem
 from mace.space import Point, Real
@@ -48,7 +50,8 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
     split, limit = split_nodes(nodes, axes), threshold(problem, lower)
     asked: dict[Point, int] = {}
 
-    for missing in patterns(axes, limit):
+    for pattern in patterns([list(_choices(axis)) for axis in axes], limit):
+        missing = np.array(pattern, dtype=bool)
         for number, gains in enumerate(alternatives):
             part = proof.parts.get((number, tuple(np.flatnonzero(missing).tolist())))
             if part is None:
@@ -86,27 +89,7 @@ def _cuts(nodes: Nodes, proof: ProofTree, features: int) -> list[Floats]:
     ]
 
 
-# ---- ways of being missing
-
-
-def patterns(axes: list[CellAxis], limit: int) -> Iterator[Flags]:
-    """Yield every way of being missing that leaves a point with a cost below ``limit``."""
-    choices = [list(_choices(axis)) for axis in axes]
-    if not all(choices):
-        return
-    rest = [0] * (len(axes) + 1)
-    for j in range(len(axes) - 1, -1, -1):
-        rest[j] = rest[j + 1] + min(add for add, _, _ in choices[j])
-    pending: list[tuple[int, int, tuple[bool, ...]]] = [(0, 0, ())]
-    while pending:
-        add, top, made = pending.pop()
-        if add + rest[len(made)] + top >= limit:
-            continue
-        if len(made) == len(axes):
-            yield np.array(made, dtype=bool)
-            continue
-        for more, peak, is_missing in choices[len(made)]:
-            pending.append((add + more, max(top, peak), (*made, is_missing)))
+# ---- patterns of missing values
 
 
 def _choices(axis: CellAxis) -> Iterator[tuple[int, int, bool]]:
@@ -144,7 +127,7 @@ class LeafBox:
 
 
 class Walk:
-    """One alternative of the goal and one way of being missing: down its branching, box by box."""
+    """One alternative of the goal under one pattern of missing values: down its branching, box by box."""
 
     def __init__(
         self,

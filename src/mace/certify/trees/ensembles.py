@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mace.certify.trees.cells import Flags, Floats, Ints
 from mace.certify.trees.leaves import NodeGains, Nodes, margin_gains
 from mace.certify.verdict import Refuted
 from mace.constraints.typical import USUAL, Usual
+from mace.exact import Flags, Floats, Ints
 from mace.forms import Goal, Margin, TreeEnsemble
 from mace.models.reading import Ask
 from mace.problem import Problem

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from mace.certify.trees.cells import CellAxis, Flags, Floats, Ints
-from mace.exact import UNIT
+from mace.certify.trees.cells import CellAxis
+from mace.exact import UNIT, Flags, Floats, Ints
 from mace.forms import Goal, Interval, Margin, TreeEnsemble, innermost
 from mace.space import Column
 

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from mace.certify.trees.budgets import Budgets
-from mace.certify.trees.cells import CellAxis, Flags, Floats, Ints
+from mace.certify.trees.cells import CellAxis
 from mace.certify.trees.leaves import Leaves
 from mace.certify.verdict import Refuted
+from mace.exact import Flags, Floats, Ints
 
 COARSER = 12
 """How many bits of a gain are rounded away, in favour of the target, to leave room for sums with prices."""
@@ -48,7 +49,7 @@ class Prices:
     limit : int
         The cost below which a point is nearer, less that of the features that are missing.
     trees : int
-        How many trees there are; a price of any other would be paid by nobody.
+        How many trees there are; a price of any other tree is refused.
     budgets : Budgets
         Of the question.
     """

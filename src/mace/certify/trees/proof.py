@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mace.certify.trees.cells import Flags, Floats, Ints
 from mace.certify.verdict import Refuted, Unchecked
+from mace.exact import Flags, Floats, Ints
 
 BY_PRICES = -2
 LONGEST_PROOF = 5_000_000

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.exact import UNIT
+from mace.exact import UNIT, Floats
 from mace.models.networks.outputs import Chances, Labels, Outcome, of_labels, of_numbers
 from mace.models.networks.piecewise import UNIT32, Lowering
 from mace.models.networks.rows import Tensor
@@ -273,7 +273,7 @@ def _numbers_in(value: Value) -> int:
     return 0
 
 
-def understand(graph: Graph, largest: NDArray[np.float64]) -> tuple[Lowering, Meaning]:
+def understand(graph: Graph, largest: Floats) -> tuple[Lowering, Meaning]:
     """Return the graph as rows over its columns, and what its outputs mean."""
     lowering = Lowering(largest, graph.unit)
     walk = _GraphWalk(graph, lowering)

@@ -1,8 +1,8 @@
 """Where a column crosses thresholds: the exact floats of the original feature on which the fitted steps change sides.
 
-A threshold is carried back step by step. One step's column is at most at a threshold on some stretches of the column before it,
-whose ends are floats; whether the column before is at most at each of these ends is the same question, one step nearer to the
-feature. The feature itself is at most at an end up to that end.
+A threshold is carried back step by step. One step's column is at most a threshold on some stretches of the column before it,
+whose ends are floats; where the column before is at most each of these ends is the same question, one step nearer to the
+feature. The feature itself is at most an end up to that end.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.exact import rounded_in
-from mace.models.preprocessing.traced import Floats, Traced, all_values, dtype_of, ends_of
+from mace.exact import Flags, Floats, Ints, rounded_in
+from mace.models.preprocessing.traced import Traced, all_values, dtype_of, ends_of
 from mace.space import FeatureSpace, Integer, Real
 from mace.space.dtypes import FloatType
 
@@ -23,15 +23,13 @@ LONGEST_RANGE = 200_000
 """Whole numbers of a range up to this long are asked one by one."""
 
 MOST_NEAR = 4096
-"""So many floats around one threshold may be asked one by one."""
+"""The most floats around one threshold that are asked one by one."""
 
 MOST_ALONE = 12
-"""So many values of a step that is not correctly rounded are asked one by one as well."""
+"""How many values of a step that is not correctly rounded are asked one by one as well."""
 
 LARGEST_SINGLE = 3.4e38
 """Trees compare in float32, beyond which scikit-learn refuses a row."""
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +39,17 @@ class Sides:
     Attributes
     ----------
     first : bool array
-        Whether it is at most at the threshold at the least value.
+        Whether the column is at most the threshold at the least value.
     edges : list of float arrays
         For each threshold, the values after which the side changes, in order.
     """
 
-    first: Bools
+    first: Flags
     edges: list[Floats]
 
 
 def sides(column: Traced, space: FeatureSpace, thresholds: Floats) -> Sides:
-    """Return where a column of a numeric feature is at most at each threshold.
+    """Return where a column of a numeric feature is at most each threshold.
 
     Raises
     ------
@@ -300,7 +298,7 @@ def _rough(column: Traced, space: FeatureSpace, low: float, high: float, rising:
 
 
 def _last(column: Traced, space: FeatureSpace, low: float, high: float, sign: float, limits: Floats) -> Floats:
-    """Return for each limit a float with sign·value at most at it whose successor is above it.
+    """Return for each limit a float whose sign·value is at most the limit, and whose successor's is above it.
 
     Just below ``low`` where even its value is above the limit, ``high`` where none is.
     """
@@ -333,7 +331,7 @@ def _bisect(
 ) -> Floats:
     """Return for each threshold a float on the side of ``begin`` whose successor is on the side of ``end``.
 
-    The sides are those of sign·value, at most at the threshold or above it. Floats beside the straight line between the ends are tried,
+    The sides are those of sign·value: at most the threshold, or above it. Floats beside the straight line between the ends are tried,
     then the middle.
     """
     floats = column.parents[0].floats
@@ -371,15 +369,15 @@ WHOLE_OF: dict[FloatType, tuple[type[np.signedinteger[Any]], int]] = {
 """Whole numbers as wide as floats, and their highest bit."""
 
 
-def _key(x: Floats, floats: FloatType) -> NDArray[np.int64]:
+def _key(x: Floats, floats: FloatType) -> Ints:
     """Return whole numbers in the order of the floats, neighbours for neighbours."""
     kind, bit = WHOLE_OF[floats]
     bits = np.ascontiguousarray(x, dtype=np.float64).astype(floats).view(kind).astype(np.int64)
-    keys: NDArray[np.int64] = np.where(bits >= 0, bits, np.int64(-(2**bit)) - bits)
+    keys: Ints = np.where(bits >= 0, bits, np.int64(-(2**bit)) - bits)
     return keys
 
 
-def _value(keys: NDArray[np.int64], floats: FloatType) -> Floats:
+def _value(keys: Ints, floats: FloatType) -> Floats:
     """Return the floats of keys."""
     kind, bit = WHOLE_OF[floats]
     bits = np.where(keys >= 0, keys, np.int64(-(2**bit)) - keys)
@@ -388,5 +386,5 @@ def _value(keys: NDArray[np.int64], floats: FloatType) -> Floats:
 
 
 def _beside(x: Floats, by: int, floats: FloatType) -> Floats:
-    """Return the floats so many places after others."""
+    """Return the floats that come a number of places after others."""
     return _value(_key(x, floats) + by, floats) if len(x) else x

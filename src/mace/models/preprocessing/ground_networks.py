@@ -14,10 +14,9 @@ from fractions import Fraction
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.exact import UNIT
+from mace.exact import UNIT, Ints
 from mace.forms import Network
 from mace.models.networks.piecewise import UNIT32, Lowering, largest_values
 from mace.models.networks.rows import Floats, Tensor
@@ -314,7 +313,7 @@ def _fill_of(columns: Sequence[Traced], j: int, feature: Any) -> float:
     return float(feature.low)
 
 
-def _line_at(away: Fraction, values: Floats, turns: NDArray[np.int64], changes: Floats) -> Fraction:
+def _line_at(away: Fraction, values: Floats, turns: Ints, changes: Floats) -> Fraction:
     """Return the height of the bent line so far after its first number."""
     height = Fraction(float(values[0])) + Fraction(float(changes[0])) * away
     for turn, change in zip(turns, changes[1:], strict=True):
@@ -322,14 +321,14 @@ def _line_at(away: Fraction, values: Floats, turns: NDArray[np.int64], changes: 
     return height
 
 
-def _bends(values: Floats) -> tuple[NDArray[np.int64], Floats]:
+def _bends(values: Floats) -> tuple[Ints, Floats]:
     """Return after how many numbers the line through values bends, and the changes of its slope: from 0 at the start, then at each bend."""
     slopes = np.diff(values)
     turns = np.flatnonzero(np.diff(slopes)) + 1
     return turns, np.array([slopes[0] if len(slopes) else 0.0, *(slopes[turns] - slopes[turns - 1])])
 
 
-def _fewer_bends(values: Floats) -> tuple[NDArray[np.int64], Floats]:
+def _fewer_bends(values: Floats) -> tuple[Ints, Floats]:
     """Return the same of a line through some of the values, the more of them the more the values curve."""
     curved = np.cumsum(np.sqrt(np.abs(np.diff(values, 2))))
     places = np.searchsorted(curved, np.linspace(0, curved[-1], SOME_BENDS)) + 1
@@ -337,7 +336,7 @@ def _fewer_bends(values: Floats) -> tuple[NDArray[np.int64], Floats]:
     return kept[1:-1], np.diff(np.diff(values[kept]) / np.diff(kept), prepend=0.0)
 
 
-def _most_wrong(values: Floats, turns: NDArray[np.int64], changes: Floats) -> Fraction:
+def _most_wrong(values: Floats, turns: Ints, changes: Floats) -> Fraction:
     """Return by how much the bent line, in exact arithmetic, misses the values at most."""
     turning = {int(turn): Fraction(float(change)) for turn, change in zip(turns, changes[1:], strict=True)}
     slope, height, worst = Fraction(float(changes[0])), Fraction(float(values[0])), Fraction(0)

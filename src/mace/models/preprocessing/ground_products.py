@@ -1,8 +1,8 @@
 """Splits of products, as splits of their features one after the other.
 
-A product of several features is no cell of any of them. But where all of them but one have finitely many values, it is a column of that
-one for each combination of the others' values; there a split is one split of that feature, on the float where the fitted steps
-change sides. Combinations with the same split share it.
+No split of a single feature is a split of a product. But where all features of it but one have finitely many values, the product is a
+column of that one for each combination of the others' values; there its split is one split of that feature, on the float where the fitted
+steps change sides. Combinations with the same split share it.
 """
 
 from __future__ import annotations
@@ -15,21 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
+from mace.exact import Flags, Floats, Ints
 from mace.forms import TreeEnsemble
 from mace.models.preprocessing.crossings import LARGEST_SINGLE, sides
-from mace.models.preprocessing.traced import Floats, Given, Traced, all_values, is_leveled, values_at
+from mace.models.preprocessing.traced import Given, Traced, all_values, is_leveled, values_at
 from mace.space import Categorical, Column, Feature, FeatureSpace, Integer, Ordinal
 
 MOST_COMBINATIONS = 65_536
-"""So many rows of a product are asked one by one."""
+"""The most rows of a product that are asked one by one."""
 
 MOST_ALONG = 256
-"""So many combinations may each have a split of a real feature."""
+"""The most combinations that may each have a split of a real feature."""
 
 LEFT, RIGHT = -1, -2
 """The children of the node that a block stands for."""
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +224,7 @@ def _listed(column: Traced, space: FeatureSpace, reads: list[int], splits: Float
     return found
 
 
-def _last(below: NDArray[np.bool_], feature: Feature) -> LastSplit:
+def _last(below: Flags, feature: Feature) -> LastSplit:
     if is_leveled(feature):
         return LastSplit(tuple(below.tolist()))
     missing = bool(below[-1]) if feature.missing else None

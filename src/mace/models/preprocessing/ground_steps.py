@@ -21,20 +21,19 @@ from fractions import Fraction
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.exact import UNIT, gamma, product, rounded_in
+from mace.exact import UNIT, Floats, Ints, gamma, product, rounded_in
 from mace.forms import Network, TreeEnsemble
 from mace.forms.network import UNDERFLOW, UNDERFLOW_SINGLE
 from mace.forms.trees import Link
 from mace.models.preprocessing.crossings import LONGEST_RANGE, cuts_on, finite, sides
 from mace.models.preprocessing.ground_products import combinations, grid, products
-from mace.models.preprocessing.traced import Floats, Traced, all_values, dtype_of, is_leveled
+from mace.models.preprocessing.traced import Traced, all_values, dtype_of, is_leveled
 from mace.space import Column, Feature, FeatureSpace, Integer, Real
 
 MOST_CELLS_OF_FEATURE = 8192
-"""A feature may be cut into so many cells."""
+"""The most cells that a feature is cut into."""
 
 SHORT_BINARY = 2.0**10
 """Numbers below this that are multiples of its inverse have products with 40 binary digits at most."""
@@ -256,10 +255,10 @@ class _Tree:
     """One tree, its root first; ``asked`` says which of its features a node splits, ``largest`` is its greatest sum of absolute
     products, for each output."""
 
-    asked: NDArray[np.int64]
+    asked: Ints
     edge: Floats
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
+    left: Ints
+    right: Ints
     value: Floats
     largest: Floats
 

@@ -13,15 +13,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from mace.exact import Flags, Floats, Ints
 from mace.forms import ObliqueTrees, TreeEnsemble
 from mace.models.preprocessing.crossings import sides
 from mace.models.preprocessing.ground_oblique import ground_oblique
 from mace.models.preprocessing.ground_products import split_products
-from mace.models.preprocessing.traced import Floats, Traced, is_leveled
+from mace.models.preprocessing.traced import Traced, is_leveled
 from mace.space import Column, FeatureSpace
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ def ground_trees(form: TreeEnsemble, space: FeatureSpace) -> TreeEnsemble | Obli
     return replace(grounded, space=space, columns=tuple(new) or (Column(space.names[0], 0, None),))
 
 
-def _with_subsets(form: TreeEnsemble, columns: tuple[Traced, ...], leveled: Bools) -> TreeEnsemble:
+def _with_subsets(form: TreeEnsemble, columns: tuple[Traced, ...], leveled: Flags) -> TreeEnsemble:
     """Return the ensemble with a set of levels for each split of a table that holds NaN, which goes the way of missing values."""
     has_nan = np.array(
         [bool(leveled[k] and np.isnan(np.array(column.table)).any()) for k, column in enumerate(columns)]
@@ -81,7 +79,7 @@ def _with_subsets(form: TreeEnsemble, columns: tuple[Traced, ...], leveled: Bool
 
 
 def _splits(
-    form: TreeEnsemble, columns: tuple[Traced, ...], nodes: Bools, space: FeatureSpace
+    form: TreeEnsemble, columns: tuple[Traced, ...], nodes: Flags, space: FeatureSpace
 ) -> tuple[list[Split], Ints]:
     """Return the distinct splits of numeric features, and for each node which one is its own (-1: none)."""
     which = np.full(len(form.left), -1, dtype=np.int64)

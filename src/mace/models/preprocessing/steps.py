@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from mace.exact import product
+from mace.exact import Floats, product
 from mace.models.networks.rows import Tensor
 from mace.models.preprocessing.products import polynomial_features
-from mace.models.preprocessing.traced import MONOTONE, Error, Floats, Lower, Shape, Step, Traced, floats_of
+from mace.models.preprocessing.traced import MONOTONE, Error, Lower, Shape, Step, Traced, floats_of
 from mace.space import Categorical, Ordinal, days
 from mace.space.dates import UNITS
 

@@ -22,6 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
+from mace.exact import Floats
 from mace.space import Categorical, Column, Date, Feature, FeatureSpace, Integer, Ordinal, Real
 from mace.space.dtypes import FloatType
 from mace.space.features import Level
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from mace.models.networks.rows import Tensor
     from mace.models.preprocessing.ground_networks import Ground
 
-Floats = NDArray[np.float64]
 Values = Callable[[NDArray[Any]], NDArray[Any]]
 """The column's values at values of its feature: numbers (NaN where missing), or levels."""
 

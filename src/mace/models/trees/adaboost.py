@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from mace.errors import UnsupportedModel
-from mace.exact import UNIT
+from mace.exact import UNIT, Floats
 from mace.forms import TreeEnsemble
 from mace.models.estimator import check_columns
 from mace.models.trees.forest import check_float32, join_trees
@@ -50,9 +49,9 @@ def _voters(model: Any) -> list[tuple[Any, float]]:
     return list(zip(model.estimators_, weights, strict=True))
 
 
-def _votes(model: Any, estimator: Any, weight: float) -> NDArray[np.float64]:
+def _votes(model: Any, estimator: Any, weight: float) -> Floats:
     predicted = estimator.classes_[np.argmax(estimator.tree_.value[:, 0, :], axis=1)]
     classes = len(model.classes_)
     share = weight / float(model.estimator_weights_.sum())
-    votes: NDArray[np.float64] = np.where(predicted[:, None] == model.classes_[None, :], share, -share / (classes - 1))
+    votes: Floats = np.where(predicted[:, None] == model.classes_[None, :], share, -share / (classes - 1))
     return 2 * votes[:, 1:] if classes == 2 else votes

@@ -8,11 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from mace.errors import UnsupportedModel
-from mace.exact import UNIT
+from mace.exact import UNIT, Floats
 from mace.forms import TreeEnsemble
 from mace.models.estimator import check_columns
 from mace.models.trees.forest import check_float32, join_trees
@@ -49,13 +48,13 @@ def read_boosting(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) 
     )
 
 
-def _output(values: NDArray[np.float64], output: int, outputs: int) -> NDArray[np.float64]:
+def _output(values: Floats, output: int, outputs: int) -> Floats:
     spread = np.zeros((len(values), outputs))
     spread[:, output] = values
     return spread
 
 
-def _start(model: Any) -> NDArray[np.float64]:
+def _start(model: Any) -> Floats:
     """Return what the sums start from, computed by the library itself on a row of zeros; a start that looks at the row is refused."""
     start = model.init_
     constant = type(start) in (DummyClassifier, DummyRegressor) and start.strategy not in RANDOM_STARTS
@@ -64,11 +63,11 @@ def _start(model: Any) -> NDArray[np.float64]:
             f"cannot read {type(model).__name__}(init={start!r}): its start depends on the row. "
             "Supported: init=None, init='zero'. Fit it with one of these."
         )
-    base: NDArray[np.float64] = model._raw_predict_init(np.zeros((1, model.n_features_in_), dtype=np.float32))[0]
+    base: Floats = model._raw_predict_init(np.zeros((1, model.n_features_in_), dtype=np.float32))[0]
     return np.asarray(base, dtype=np.float64)
 
 
-def product_rounding(factor: float, values: Sequence[NDArray[np.float64]]) -> Fraction:
+def product_rounding(factor: float, values: Sequence[Floats]) -> Fraction:
     """Return by how much sums of rounded products and of exact ones may differ in a margin.
 
     Leaves are multiplied here and rounded; a library may multiply the sum instead, or fuse its multiplication and addition.

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.exact import float32_edge
+from mace.exact import Flags, Floats, Ints, float32_edge
 from mace.forms import TreeEnsemble
 from mace.models.deployed import Deployed, Native
 from mace.models.estimator import check_width, class_labels
@@ -144,7 +143,7 @@ class _CatboostSplit:
     column: int
     edge: float
     missing_left: bool
-    lefts: NDArray[np.bool_] | None = None
+    lefts: Flags | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +151,7 @@ class Combination:
     """A split of several features: what they are, and which combinations go left."""
 
     elements: Sequence[Element]
-    lefts: NDArray[np.bool_]
+    lefts: Flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,9 +291,7 @@ def _nested(tree: dict[str, Any], read: Callable[[dict[str, Any]], _CatboostSpli
     )
 
 
-def _tree(
-    splits: Sequence[_CatboostSplit], left: NDArray[np.int64], right: NDArray[np.int64], value: NDArray[np.float64]
-) -> Tree:
+def _tree(splits: Sequence[_CatboostSplit], left: Ints, right: Ints, value: Floats) -> Tree:
     pad = len(left) - len(splits)
     return Tree(
         column=np.array([split.column for split in splits] + [-1] * pad, dtype=np.int64),

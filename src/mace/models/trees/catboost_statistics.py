@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
+from mace.exact import Flags, Ints
 from mace.models.preprocessing.ground_products import LEFT, RIGHT, ProductSplit
 
 MULTIPLIER = 0x4906BA494954CB65
@@ -28,8 +29,6 @@ MOST_COMBINATIONS = 65_536
 
 MEANS, COUNTERS = ("BinarizedTargetMeanValue", "FloatTargetMeanValue"), ("Counter", "FeatureFreq")
 CLASS_STATISTICS = ("Borders", "Buckets")
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ def routed(elements: Sequence[Element], lefts: Flags) -> tuple[int, list[Product
             )
         return among(depth, sides, np.arange(len(sides)))
 
-    def among(depth: int, sides: Flags, positions: NDArray[np.int64]) -> int:
+    def among(depth: int, sides: Flags, positions: Ints) -> int:
         """Split some levels until each set has one course."""
         _, first, course = np.unique(
             sides[positions].reshape(len(positions), -1), axis=0, return_index=True, return_inverse=True

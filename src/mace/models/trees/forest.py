@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.exact import float32_edge
+from mace.exact import Floats, float32_edge
 from mace.forms import TreeEnsemble
 from mace.models.estimator import check_columns, several_outputs
 from mace.models.trees.pack import NO_NUMBER, Arrays, check_finite_leaves, check_nodes
@@ -49,7 +48,7 @@ def _ensemble(
     )
 
 
-def join_trees(trees: Sequence[Any], values: Sequence[NDArray[np.float64]], *, columns: int) -> Arrays:
+def join_trees(trees: Sequence[Any], values: Sequence[Floats], *, columns: int) -> Arrays:
     """Return scikit-learn's trees in one set of arrays, with ``values`` (nodes x outputs) for what each node adds."""
     for tree in trees:
         check_tree(tree, columns)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
+from mace.exact import Ints
 from mace.forms import TreeEnsemble
 from mace.models import estimator
 from mace.models.deployed import Deployed, Native
@@ -76,7 +76,7 @@ def _known(model: Any) -> dict[int, Sequence[Level]]:
     }
 
 
-def _column_order(model: Any, width: int) -> NDArray[np.int64]:
+def _column_order(model: Any, width: int) -> Ints:
     """Return which column each of the trees' columns is: the library puts the categorical ones first."""
     if model.is_categorical_ is None:
         return np.arange(width)
@@ -97,7 +97,7 @@ def _codes(column: Column, known: Sequence[Level]) -> list[int | None]:
 
 
 def _tree(
-    predictor: Any, order: NDArray[np.int64], columns: Sequence[Column], codes: dict[int, list[int | None]], output: int
+    predictor: Any, order: Ints, columns: Sequence[Column], codes: dict[int, list[int | None]], output: int
 ) -> Tree:
     nodes = predictor.nodes
     leaf = nodes["is_leaf"].astype(bool)

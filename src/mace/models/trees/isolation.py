@@ -7,10 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.exact import UNIT, added, gamma
+from mace.exact import UNIT, Floats, added, gamma
 from mace.forms import TreeEnsemble
 from mace.models.deployed import Deployed
 from mace.models.estimator import check_columns
@@ -62,7 +61,7 @@ def _average_length(model: Any) -> float:
 
     The model keeps its average length of the root of each tree, which holds all of them.
     """
-    lengths: list[NDArray[np.float64]] = list(model._average_path_length_per_tree)
+    lengths: list[Floats] = list(model._average_path_length_per_tree)
     sizes = [int(estimator.tree_.n_node_samples[0]) for estimator in model.estimators_]
     if len(set(sizes)) != 1 or sizes[0] != int(model._max_samples):
         from sklearn.ensemble._iforest import _average_path_length

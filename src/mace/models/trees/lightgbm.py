@@ -15,9 +15,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
+from mace.exact import Flags, Floats
 from mace.forms import TreeEnsemble
 from mace.models.deployed import Deployed
 from mace.models.estimator import check_width, class_labels
@@ -221,7 +221,7 @@ class _Reader:
             raise UnsupportedModel("the tree is damaged: a node splits on a column that does not exist.")
         return self.columns[position]
 
-    def _levels_left(self, column: Column, split: _LightgbmSplit) -> NDArray[np.bool_] | None:
+    def _levels_left(self, column: Column, split: _LightgbmSplit) -> Flags | None:
         """Return which levels go left where a threshold does not say it; ``None`` where it does."""
         if column.table is not None:
             is_plain = split.members is None and split.missing != AS_ZERO and not np.isnan(column.table).any()
@@ -273,10 +273,10 @@ def _members(position: int, entries: dict[str, str]) -> frozenset[int]:
     return frozenset(32 * place + bit for place, word in enumerate(words) for bit in range(32) if word >> bit & 1)
 
 
-def _edges(thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
+def _edges(thresholds: Floats) -> Floats:
     """Return the greatest number that goes left at each threshold: numbers of at most 1e-35 count as 0."""
     beside_zero = np.where(thresholds >= 0, ZERO_THRESHOLD, np.nextafter(-ZERO_THRESHOLD, -np.inf))
-    edges: NDArray[np.float64] = np.where(np.abs(thresholds) <= ZERO_THRESHOLD, beside_zero, thresholds)
+    edges: Floats = np.where(np.abs(thresholds) <= ZERO_THRESHOLD, beside_zero, thresholds)
     return edges
 
 
@@ -323,5 +323,5 @@ def _entries(section: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in section.split("\n") if "=" in line)
 
 
-def _numbers(text: str) -> NDArray[np.float64]:
+def _numbers(text: str) -> Floats:
     return np.array(text.split(), dtype=np.float64)

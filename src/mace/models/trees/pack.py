@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
+from mace.exact import Flags, Floats, Ints
 from mace.forms import TreeEnsemble
 
 OUTSIDE = "the tree is damaged: a node's child lies outside the tree or above it, or has two parents."
@@ -33,28 +34,28 @@ class Tree:
         For nodes that split levels: which levels go left.
     """
 
-    column: NDArray[np.int64]
-    edge: NDArray[np.float64]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    missing_left: NDArray[np.bool_]
-    value: NDArray[np.float64]
+    column: Ints
+    edge: Floats
+    left: Ints
+    right: Ints
+    missing_left: Flags
+    value: Floats
     output: int = 0
-    lefts: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
+    lefts: Mapping[int, Flags] = field(default_factory=dict)
 
 
 class Arrays(TypedDict):
     """The node arrays of a tree ensemble."""
 
-    roots: NDArray[np.int64]
-    column: NDArray[np.int64]
-    edge: NDArray[np.float64]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    missing_left: NDArray[np.bool_]
-    value: NDArray[np.float64]
-    subset: NDArray[np.int64]
-    subsets: tuple[NDArray[np.bool_], ...]
+    roots: Ints
+    column: Ints
+    edge: Floats
+    left: Ints
+    right: Ints
+    missing_left: Flags
+    value: Floats
+    subset: Ints
+    subsets: tuple[Flags, ...]
 
 
 def join(trees: Sequence[Tree], *, outputs: int, columns: int) -> Arrays:
@@ -110,14 +111,14 @@ def join(trees: Sequence[Tree], *, outputs: int, columns: int) -> Arrays:
     )
 
 
-def side_by_side(forms: Sequence[TreeEnsemble], values: Sequence[NDArray[np.float64]]) -> Arrays:
+def side_by_side(forms: Sequence[TreeEnsemble], values: Sequence[Floats]) -> Arrays:
     """Return the nodes of several ensembles in one set of arrays, with these values of their leaves; columns lie behind each other."""
     nodes, columns = _begins(len(form.left) for form in forms), _begins(len(form.columns) for form in forms)
     # Copies of one ensemble share its subsets.
     kinds = {id(form.subsets): form.subsets for form in forms}
     subsets = dict(zip(kinds, _begins(map(len, kinds.values())), strict=True))
 
-    def moved(arrays: Iterable[NDArray[np.int64]], begins: Sequence[int]) -> NDArray[np.int64]:
+    def moved(arrays: Iterable[Ints], begins: Sequence[int]) -> Ints:
         return np.concatenate([np.where(own < 0, -1, own + at) for own, at in zip(arrays, begins, strict=True)])
 
     return Arrays(
@@ -133,7 +134,7 @@ def side_by_side(forms: Sequence[TreeEnsemble], values: Sequence[NDArray[np.floa
     )
 
 
-def own_outputs(forms: Sequence[TreeEnsemble]) -> list[NDArray[np.float64]]:
+def own_outputs(forms: Sequence[TreeEnsemble]) -> list[Floats]:
     """Return the values of the leaves of each ensemble, to outputs of its own: those of all lie one after the other."""
     begins = [*_begins(form.outputs for form in forms), sum(form.outputs for form in forms)]
     ends = zip(forms, begins, begins[1:], strict=False)
@@ -144,7 +145,7 @@ def _begins(sizes: Iterable[int]) -> list[int]:
     return list(itertools.accumulate(sizes, initial=0))[:-1]
 
 
-def check_nodes(left: NDArray[np.int64], right: NDArray[np.int64], column: NDArray[np.int64], *, columns: int) -> None:
+def check_nodes(left: Ints, right: Ints, column: Ints, *, columns: int) -> None:
     """Refuse a tree whose nodes point outside it, back up, twice at the same node, or at no column: a damaged or hostile file.
 
     Parameters
@@ -165,17 +166,17 @@ def check_nodes(left: NDArray[np.int64], right: NDArray[np.int64], column: NDArr
         raise UnsupportedModel("the tree is damaged: a node splits on a column that does not exist.")
 
 
-def check_finite_leaves(value: NDArray[np.float64]) -> None:
+def check_finite_leaves(value: Floats) -> None:
     """Refuse leaves that hold NaN or infinity: their sums decide nothing."""
     if not np.isfinite(value).all():
         raise UnsupportedModel("a leaf of the model is NaN or infinite. Fit it on finite data, with finite parameters.")
 
 
-def _picked(arrays: Sequence[NDArray[Any]], orders: Sequence[NDArray[np.int64]]) -> NDArray[Any]:
+def _picked(arrays: Sequence[NDArray[Any]], orders: Sequence[Ints]) -> NDArray[Any]:
     return np.concatenate([array[order] for array, order in zip(arrays, orders, strict=True)])
 
 
-def _from_the_root(tree: Tree) -> NDArray[np.int64]:
+def _from_the_root(tree: Tree) -> Ints:
     """Return the nodes in reach, level by level."""
     size = len(tree.left)
     arrays = (tree.column, tree.edge, tree.right, tree.missing_left, tree.value)

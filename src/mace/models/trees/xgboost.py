@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.exact import added, float32_edge
+from mace.exact import Floats, Ints, added, float32_edge
 from mace.forms import TreeEnsemble
 from mace.models.deployed import Deployed, Native
 from mace.models.estimator import check_width, class_labels
@@ -50,7 +50,7 @@ class _SavedBooster:
     width: int
     base: NDArray[np.float32]
     trees: list[dict[str, Any]]
-    weights: NDArray[np.float64]
+    weights: Floats
     outputs: list[int]
     iterations: list[int]
     categorical: list[int]
@@ -191,7 +191,7 @@ def _form(
     )
 
 
-def _weighting(weights: NDArray[np.float64], trees: Sequence[Tree], base: NDArray[np.float64]) -> Fraction:
+def _weighting(weights: Floats, trees: Sequence[Tree], base: Floats) -> Fraction:
     """Return by how much weights of trees may change a difference of two sums: each leaf is added to the base, the base taken off again
     and what is left multiplied, in float32."""
     if (weights == 1).all():
@@ -260,7 +260,7 @@ def _base(text: str, objective: str, outputs: int) -> NDArray[np.float32]:
 # ---- categories
 
 
-def _codes(column: Column, family: str) -> NDArray[np.int64]:
+def _codes(column: Column, family: str) -> Ints:
     """Return the code of each level, -1 for that of missing values."""
     if column.table is None:
         raise UnsupportedModel(
@@ -283,7 +283,7 @@ def _codes(column: Column, family: str) -> NDArray[np.int64]:
     return np.where(is_missing_level, -1, table.astype(np.int64))
 
 
-def _tree(tree: dict[str, Any], output: int, codes: dict[int, NDArray[np.int64]], weight: float) -> Tree:
+def _tree(tree: dict[str, Any], output: int, codes: dict[int, Ints], weight: float) -> Tree:
     condition = np.array(tree["split_conditions"], dtype=np.float64).astype(np.float32)
     column = np.array(tree["split_indices"], dtype=np.int64)
     starts, sizes = tree["categories_segments"], tree["categories_sizes"]

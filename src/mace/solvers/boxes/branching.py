@@ -100,7 +100,7 @@ def size_of(problem: Problem, name: str) -> Fraction:
 
 
 def next_value(problem: Problem, j: int, number: Fraction, *, up: bool) -> Value:
-    """Return the value of a feature that is written as a number, or the next one upward or downward; within its range."""
+    """Return the feature's value that is written as a number; where there is none, the next one upward or downward in its range."""
     feature = list(problem.space.values())[j]
     if isinstance(feature, Real | Integer) and feature.step is not None:
         low, step = feature.decimals if isinstance(feature, Real) else (Fraction(feature.low), Fraction(feature.step))

@@ -45,19 +45,15 @@ class Cut(Protocol):
 
     def narrow(self, region: Region) -> Left:
         """Return what the condition leaves of a box."""
-        ...
 
     def may_hold(self, point: Point, values: Values) -> bool:
         """Return whether a point fulfils the condition, as far as that is quickly decided."""
-        ...
 
     def branch(self, region: Region, point: Point) -> list[Branch] | None:
         """Return the parts of a box in which a point fails; ``None`` where the box is too narrow to be cut."""
-        ...
 
     def repaired(self, point: Point) -> Iterator[Point]:
         """Yield points near one that fails at which the condition may hold."""
-        ...
 
 
 Branch = tuple[Region, Cut]

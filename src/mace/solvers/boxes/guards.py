@@ -202,14 +202,9 @@ def budget_parts(atom: syntax.Compare, region: Region, values: dict[str, Fractio
 
 def _tests(expression: syntax.Expression) -> list[syntax.Guard] | None:
     """Return the guards whose number an expression counts; ``None`` where it does more."""
-    match expression:
-        case syntax.Indicator(guard):
-            return [guard]
-        case syntax.Binary("+", left, right):
-            first, second = _tests(left), _tests(right)
-            return None if first is None or second is None else first + second
-        case _:
-            return None
+    terms = syntax.summands(expression)
+    tests = [term.guard for term in terms if isinstance(term, syntax.Indicator)]
+    return tests if len(tests) == len(terms) else None
 
 
 def is_false(guard: syntax.Guard, values: dict[str, Fraction | None]) -> bool:

@@ -8,19 +8,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.constraints.condition import Values
 from mace.constraints.near_data import Neighbours
 from mace.distances import NormMetric
+from mace.exact import Flags, Floats
 from mace.problem import Limits, Problem
 from mace.reductions.regions import Range, Region
 from mace.solvers.boxes.branching import NARROWEST_CUT, branch_at, next_value
 from mace.solvers.boxes.cuts import Branch, Left
 from mace.space import Point, Value
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.clock import OutOfTime
+from mace.exact import Floats
 from mace.forms import Alternatives, Box, Composite, Curved, Margin, Network, Part, Polyline, Voting, Weighted
 from mace.forms.polyline import above_sigmoid, below_sigmoid, nearest_knot
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
@@ -192,7 +192,7 @@ class CurveSearch:
         return Composite(self.problem.space, tuple(parts), np.repeat(self.form.base, len(sides))), tuple(polylines)
 
 
-def _written(line: Polyline) -> dict[str, NDArray[np.float64]]:
+def _written(line: Polyline) -> dict[str, Floats]:
     return {"knots": np.array(line.knots), "heights": np.array(line.heights)}
 
 

@@ -12,13 +12,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from mace.exact import float_down, float_up
+from mace.exact import Floats, float_down, float_up
 from mace.problem import LATE
 from mace.solvers.milp.branching import Change, Children, PseudoCosts, branches, is_missing, settled, split
 from mace.solvers.milp.incumbent import MilpIncumbent
 from mace.solvers.milp.model import Model, build
 from mace.solvers.milp.polish import nudge, polish, short
-from mace.solvers.milp.program import Floats
 from mace.solvers.milp.propagate import Propagator, propagate_exactly
 from mace.solvers.milp.relaxation import LinearRelaxation
 from mace.solvers.milp.seek import pull

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from mace.exact import Floats
 from mace.solvers.milp.model import Model
-from mace.solvers.milp.program import Floats, MixedProgram
+from mace.solvers.milp.program import MixedProgram
 from mace.solvers.milp.propagate import Propagator
 from mace.solvers.milp.quantities import ZERO_OR_ONE, Domain, greatest, least
 

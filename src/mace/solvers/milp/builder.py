@@ -52,9 +52,9 @@ class _Lists:
 
 
 class Room:
-    """A column for the room at inequalities: all quantities that a formula bounds on one side only, and never fixes.
+    """A column for how far inside its inequalities a point lies: those of all quantities that a formula bounds on one side only.
 
-    The room counts in shares of a quantity's size.
+    It is measured as a share of each quantity's size.
     """
 
     def __init__(self, quantities: Quantities, parts: Iterable[Node]) -> None:

@@ -42,7 +42,6 @@ class Contractor:
         self.values: dict[int, Values] = {}
         self._trail: list[tuple[int, float, float, Values | None]] = []
         self._gained = False
-        self._steps = 0
         self._expanded: dict[Product, Node] = {}
 
     # ---- formulas
@@ -68,9 +67,7 @@ class Contractor:
 
     def narrow(self, node: Node) -> Node | None:
         """Take over the bounds that follow from a formula; return it simplified, or ``None`` where no point of the box fulfils it."""
-        self._steps += 1
-        if self._steps % 256 == 0:
-            check()
+        check()
         match node:
             case Never():
                 return None

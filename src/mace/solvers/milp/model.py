@@ -10,13 +10,14 @@ from mace.constraints.condition import AtLeast
 from mace.constraints.differ import CountDifferent
 from mace.constraints.near_data import Neighbours
 from mace.distances import NormMetric
+from mace.exact import Floats
 from mace.forms import Box, EffectsForm, FunctionForm
 from mace.language import characteristic, ranges_of, syntax
 from mace.problem import Problem
 from mace.solvers.milp.builder import Builder, Room
 from mace.solvers.milp.contract import Contractor
 from mace.solvers.milp.nodes import Bound, Node
-from mace.solvers.milp.program import Floats, MixedProgram
+from mace.solvers.milp.program import MixedProgram
 from mace.solvers.milp.translate import MilpTranslator
 from mace.solvers.roundings import narrowed, sizes_of
 from mace.space import RESERVED, Integer, Point, Real, Value

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from mace.exact import Floats, Ints
 from mace.solvers.milp.contract import LOST_BY_UNDERFLOW, ROUND
-from mace.solvers.milp.program import Floats, Ints, MixedProgram
+from mace.solvers.milp.program import MixedProgram
 from mace.solvers.milp.quantities import ZERO_OR_ONE, Quantities, greatest, least
 
 MOST_PROPAGATIONS = 4

@@ -19,9 +19,10 @@ import highspy
 import numpy as np
 from scipy import sparse
 
+from mace.exact import Floats
 from mace.problem import Limits
 from mace.solvers.milp.contract import LOST_BY_UNDERFLOW, ROUND
-from mace.solvers.milp.program import Floats, MixedProgram
+from mace.solvers.milp.program import MixedProgram
 from mace.solvers.milp.quantities import ZERO_OR_ONE
 
 TOLERANCE_OF_HIGHS = 1e-9

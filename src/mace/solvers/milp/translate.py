@@ -49,7 +49,6 @@ class MilpTranslator:
         self._whole: set[int] = set()
         self._ranges: dict[str, tuple[Fraction | float, Fraction | float]] = {}
         self._known: dict[object, Affine] = {}
-        self._translated = 0
         for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True):
             match feature:
                 case Ordinal() | Categorical():
@@ -100,7 +99,7 @@ class MilpTranslator:
         With ``upward``, an equation of a variable whose name begins so bounds it from below only: enough where the variable is
         to be small and nothing else is asked of it, as with the parts of a norm.
         """
-        self._count()
+        check()
         match guard:
             case syntax.Truth(value):
                 return ALWAYS if value else Never()
@@ -123,11 +122,6 @@ class MilpTranslator:
                 return self._level(name, syntax.MIRRORED[sign], value)
             case syntax.Compare(sign, left, right):
                 return self._compare(sign, self.affine(left).plus(self.affine(right), -ONE))
-
-    def _count(self) -> None:
-        self._translated += 1
-        if self._translated % 256 == 0:
-            check()
 
     def _flag(self, name: str, *, is_missing: bool) -> Node:
         if name not in self.missing:
@@ -202,7 +196,7 @@ class MilpTranslator:
         With ``sense`` 0 the sum equals the expression. With 1 the program need only keep it from being less, which is enough where
         less is what is sought; with -1, from being more.
         """
-        self._count()
+        check()
         match expression:
             case syntax.Variable(name):
                 return self._read(name)

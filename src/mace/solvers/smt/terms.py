@@ -8,6 +8,7 @@ floats compare; ``min``, ``max`` and ``abs`` become variables with their definin
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Protocol
@@ -35,11 +36,9 @@ class Encoding(Protocol):
 
     def compare(self, sign: syntax.CompareName, value: Fraction) -> Term:
         """Return the comparison of the feature with a constant."""
-        ...
 
     def read(self, values: Any) -> Fraction:
         """Return the feature's number in a model of the solver."""
-        ...
 
 
 class LevelsEncoding:
@@ -126,43 +125,28 @@ class GridEncoding:
     def compare(self, sign: syntax.CompareName, value: Fraction) -> Term:
         """Return the comparison on the index: the grid is ascending."""
         m = self.manager
-        below = self._count_below(value, strict=True)
-        up_to = self._count_below(value, strict=False)
+        below, up_to = (side(range(self.size), value, key=self._at) for side in (bisect_left, bisect_right))
+        is_value = m.Equals(self.index, m.Int(below)) if up_to > below else m.FALSE()
         match sign:
-            case "<":
-                term = m.LT(self.index, m.Int(below))
-            case "<=":
-                term = m.LT(self.index, m.Int(up_to))
-            case ">":
-                term = m.GE(self.index, m.Int(up_to))
-            case ">=":
-                term = m.GE(self.index, m.Int(below))
-            case "==":
-                term = m.Equals(self.index, m.Int(below)) if up_to > below else m.FALSE()
-            case "!=":
-                term = m.Not(m.Equals(self.index, m.Int(below))) if up_to > below else m.TRUE()
+            case "<" | "<=":
+                term = m.LT(self.index, m.Int(below if sign == "<" else up_to))
+            case ">" | ">=":
+                term = m.GE(self.index, m.Int(up_to if sign == ">" else below))
+            case "==" | "!=":
+                term = is_value if sign == "==" else m.Not(is_value)
         if self.own is None:
             return term
         return m.Ite(self.own, m.Bool(compare(sign, Fraction(self.own_value), value)), term)
 
-    def _count_below(self, value: Fraction, *, strict: bool) -> int:
-        """Return how many grid values are below ``value`` (or at most ``value``)."""
-        low, high = 0, self.size
-        while low < high:
-            middle = (low + high) // 2
-            at = Fraction(self.feature.value_at(middle)) if self.size > 1 else Fraction(self.feature.low)
-            if at < value or (not strict and at == value):
-                low = middle + 1
-            else:
-                high = middle
-        return low
+    def _at(self, index: int) -> Fraction:
+        """Return a value of the grid."""
+        return Fraction(self.feature.value_at(index) if self.size > 1 else self.feature.low)
 
     def read(self, values: Any) -> Fraction:
         """Return the number, exactly the float that the feature takes."""
         if self.own is not None and values.get_py_value(self.own):
             return Fraction(self.own_value)
-        index = int(values.get_py_value(self.index))
-        return Fraction(self.feature.value_at(index) if self.size > 1 else self.feature.low)
+        return self._at(int(values.get_py_value(self.index)))
 
 
 class RealEncoding:
@@ -223,7 +207,6 @@ class SmtTranslator:
         self.domain = [encoding.domain for encoding in self.features.values()]
         self.definitions: list[Term] = []
         self._defined: dict[tuple[str, Term, Term], Term] = {}
-        self._translated = 0
 
     def read(self, values: Any) -> dict[str, Fraction | None]:
         """Return the features' numbers in a model of the solver."""
@@ -234,7 +217,7 @@ class SmtTranslator:
 
     def guard(self, guard: syntax.Guard) -> Term:
         """Return a formula as a Boolean term."""
-        self._count()
+        check()
         match guard:
             case syntax.Truth(value):
                 return self.manager.Bool(value)
@@ -255,7 +238,7 @@ class SmtTranslator:
 
     def term(self, expression: syntax.Expression) -> Term:
         """Return an expression as a real term."""
-        self._count()
+        check()
         m = self.manager
         match expression:
             case syntax.Variable(name):
@@ -307,11 +290,6 @@ class SmtTranslator:
             self._defined[key] = result
         return self._defined[key]
 
-    def _count(self) -> None:
-        self._translated += 1
-        if self._translated % 256 == 0:
-            check()
-
     def _extreme(self, which: str, left: Term, right: Term) -> Term:
         """Return a variable for the greater (or lesser) of two terms, defined by its bounds."""
         key = (which, left, right)
@@ -327,16 +305,7 @@ class SmtTranslator:
 
 def compare_terms(manager: Any, sign: syntax.CompareName, left: Term, right: Term) -> Term:
     """Return the comparison of two real terms."""
-    match sign:
-        case "<":
-            return manager.LT(left, right)
-        case "<=":
-            return manager.LE(left, right)
-        case "==":
-            return manager.Equals(left, right)
-        case "!=":
-            return manager.Not(manager.Equals(left, right))
-        case ">":
-            return manager.GT(left, right)
-        case ">=":
-            return manager.GE(left, right)
+    if sign == "!=":
+        return manager.Not(manager.Equals(left, right))
+    made = {"<": manager.LT, "<=": manager.LE, "==": manager.Equals, ">": manager.GT, ">=": manager.GE}
+    return made[sign](left, right)
