@@ -141,6 +141,16 @@ class Problem:
         )
 
 
+def within(problem: Problem, bound: Fraction) -> list[syntax.Guard]:
+    """Return what a distance leaves of single features that are never missing; nothing of those that it leaves as they are."""
+    rows = zip(problem.space.items(), problem.box(bound), problem.box(), strict=True)
+    return [
+        syntax.between(syntax.Variable(name), *ends)
+        for (name, feature), ends, whole in rows
+        if ends != whole and not feature.missing
+    ]
+
+
 def in_domain(feature: Feature, value: int | float | None, own: int | float | None) -> bool:
     """Return whether a feature may take a value: the factual's own, or one of its range and grid."""
     if value == own:

@@ -408,16 +408,14 @@ def _probability(
         return goal, ask
     if isinstance(form, Composite):
         half = Fraction(1, 2)
-        first, last = (low, high) if code == 1 else (_complement(high), _complement(low))
-        ends = (None if first is None else first - half, None if last is None else last - half)
-        return Interval(low, high, 0, *ends, slack=16 * form.unit), ask
+        at_low, at_high = (None if end is None else end - half for end in (low, high))
+        return Interval(low, high, 0, *_of_second(code, at_low, at_high), slack=16 * form.unit), ask
     if form.link == "clip":
         return _clipped(form, code, low, high), ask
     slack = max(
         (_logit_slack(reading, target, bound) for bound in (low, high) if bound is not None), default=Fraction(0)
     )
-    ends = (_logit(low), _logit(high)) if code == 1 else (_negated(_logit(high)), _negated(_logit(low)))
-    return Interval(low, high, 0, *ends, slack=slack), ask
+    return Interval(low, high, 0, *_of_second(code, _logit(low), _logit(high)), slack=slack), ask
 
 
 def _clipped(form: TreeEnsemble | Network, code: int, low: Fraction | None, high: Fraction | None) -> Interval:
@@ -428,20 +426,16 @@ def _clipped(form: TreeEnsemble | Network, code: int, low: Fraction | None, high
     """
     at_low = None if low is None or low <= 0 else 2 * low - 1
     at_high = None if high is None or high >= 1 else 2 * high - 1
-    ends = (at_low, at_high) if code == 1 else (_negated(at_high), _negated(at_low))
-    return Interval(low, high, 0, *ends, slack=8 * form.unit)
+    return Interval(low, high, 0, *_of_second(code, at_low, at_high), slack=8 * form.unit)
 
 
 def _times(bound: Fraction | None, scale: Fraction) -> Fraction | None:
     return None if bound is None else bound * scale
 
 
-def _complement(bound: Fraction | None) -> Fraction | None:
-    return None if bound is None else 1 - bound
-
-
-def _negated(bound: Fraction | None) -> Fraction | None:
-    return None if bound is None else -bound
+def _of_second(code: int, low: Fraction | None, high: Fraction | None) -> tuple[Fraction | None, Fraction | None]:
+    """Return bounds on the score of the second class; those given are on the score of the class ``code``."""
+    return (low, high) if code == 1 else (_times(high, Fraction(-1)), _times(low, Fraction(-1)))
 
 
 def _division_slack(form: TreeEnsemble | Network | Composite, *bounds: Fraction | None) -> Fraction:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mace.errors import InvalidOption
-from mace.forms import Composite, Interval, Network, ObliqueTrees, Outcomes, TreeEnsemble, clearance, divisor
+from mace.forms import Composite, Interval, Network, ObliqueTrees, Outcomes, TreeEnsemble, clearance, divisor, winner
 from mace.forms.form import box_at
 from mace.models import Reading, read
 from mace.space import FeatureSpace, Integer, Point, Real, Value
@@ -156,7 +156,7 @@ def _agrees(
     if inside[ahead] < rounding or (inside[ahead] == rounding and rounding > 0):
         return False
     if rounding == 0 and inside[ahead] == 0:
-        ahead = _tied(form, scores)
+        ahead = winner(scores, ties_last=form.ties_last)
     assert ahead == outcome, (
         f"{reading.family} predicts {reading.label(outcome)!r} for {row}, the form {reading.label(Fraction(ahead))!r}"
     )
@@ -171,12 +171,6 @@ def _joint_agrees(reading: Reading, form: Composite | ObliqueTrees, point: Point
         f"{reading.family} predicts {reading.label(outcome)!r} for {form.space.values_of(point)}, the form {reading.label(predicted)!r}"
     )
     return True
-
-
-def _tied(form: TreeEnsemble | Network, scores: Sequence[Fraction]) -> int:
-    if len(scores) == 1:
-        return int(form.ties_last)
-    return max(range(len(scores)), key=lambda k: (scores[k], -k))
 
 
 def _rounding(form: TreeEnsemble | Network | Composite, point: Point) -> Fraction:

@@ -144,22 +144,14 @@ def test_shares_within_rounding_are_normalised() -> None:
 HALVES = """
 from mace.distances.l0 import L0
 from mace.distances.l1 import L1
-from mace.distances.norm import Parts
-from mace.language.syntax import Binary, constant
+from mace.distances.norm import Norm, Parts
 
 
-class Halves:
+class Halves(Norm):
     '''Half of l0 and half of l1.'''
-
-    def value(self, deltas, weights):
-        return (L0().value(deltas, weights) + L1().value(deltas, weights)) / 2
 
     def floats(self, deltas, weights):
         return (L0().floats(deltas, weights) + L1().floats(deltas, weights)) / 2
-
-    def expression(self, deltas, changed, weights):
-        both = Binary("+", *(norm.expression(deltas, changed, weights) for norm in (L0(), L1())))
-        return Binary("*", constant(0.5), both)
 
     def parts(self, weights):
         pairs = zip(L0().parts(weights), L1().parts(weights))

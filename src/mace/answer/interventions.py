@@ -18,7 +18,7 @@ from mace.errors import InvalidOption
 from mace.exact import float_up
 from mace.forms import Effects
 from mace.language import syntax
-from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
+from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem, within
 from mace.reductions.actions import at_levels, cases_of, in_pieces, levels_of, through
 from mace.reductions.effects import over_actions
 from mace.solvers import choose
@@ -174,7 +174,8 @@ class _Asked:
         hint = self._one_cause_at_a_time(asked, effects) if self.is_ours else None
         uppers = [each for each in (upper, None if hint is None else hint.upper) if each is not None]
         nearest = min(uppers, default=None)
-        near = asked if nearest is None else replace(asked, conditions=(*asked.conditions, *_within(asked, nearest)))
+        close = () if nearest is None else map(GuardCondition, within(asked, nearest))
+        near = replace(asked, conditions=(*asked.conditions, *close))
         lane = choose(solver, near)
         bounds = lane.solve(near, self.limits)
         if bounds.is_infeasible and nearest is not None:
@@ -245,17 +246,6 @@ class _Asked:
         proofs = [each.bounds.evidence for each in every]
         evidence = None if any(each is None for each in proofs) else {**proof, "proofs": proofs}
         return replace(best, bounds=replace(bounds, evidence=evidence))
-
-
-def _within(problem: Problem, upper: Fraction) -> list[Condition]:
-    """Return that no feature changes more than it can within a distance."""
-    made: list[Condition] = []
-    for name, (low, high), whole in zip(problem.space, problem.box(upper), problem.box(), strict=True):
-        feature = problem.space[name]
-        if (low, high) == whole or feature.missing:
-            continue
-        made.append(GuardCondition(syntax.between(syntax.Variable(name), low, high)))
-    return made
 
 
 def _check_grids(effects: Effects, solver: str) -> None:

@@ -26,19 +26,13 @@ class Parts:
 
 
 class Norm(Protocol):
-    """A norm of the changes: what each feature contributes, and from that a number and an expression of the core language."""
+    """A norm of the changes: what each feature contributes, and from that an expression of the core language."""
 
     def parts(self, weights: Sequence[Fraction]) -> list[Parts]:
         """Return what each feature's change contributes."""
 
     def floats(self, deltas: Floats, weights: Floats) -> Floats:
         """Return the norm of many rows of changes at once, in floats."""
-
-    def value(self, deltas: Sequence[Fraction], weights: Sequence[Fraction]) -> Fraction:
-        """Return the norm of ``deltas``, exactly."""
-        pairs = [(d, part) for d, part in zip(deltas, self.parts(weights), strict=True) if d]
-        total = sum((part.jump + (part.slope + part.square * d) * d for d, part in pairs), Fraction(0))
-        return total + max((part.peak * d for d, part in pairs), default=Fraction(0))
 
     def expression(
         self, deltas: Sequence[syntax.Expression], changed: Sequence[syntax.Guard], weights: Sequence[Fraction]

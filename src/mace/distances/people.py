@@ -22,7 +22,7 @@ WAYS = ("mad", "percentile")
 """What weights may be made of."""
 
 SHARE = Fraction(1, 20)
-"""The greatest share of the people between two knots."""
+"""The greatest share of the people that lie between two knots."""
 
 Pairs = list[list[Any]]
 """Values in order, each with how many people are at or below it."""

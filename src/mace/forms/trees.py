@@ -301,7 +301,7 @@ class TreeEnsemble(Form):
         return self._leaves(column_values(self.columns, points), points)
 
     def leaves_of_columns(self, columns: Floats) -> Ints:
-        """Return the leaf that each row of columns reaches in each tree, also one that no row of features has; for ensembles without subsets."""
+        """Return the leaf that each row of columns reaches in each tree, also one that no features make; for ensembles without subsets."""
         return self._leaves(columns, ())
 
     def _leaves(self, columns: Floats, points: Sequence[Point]) -> Ints:

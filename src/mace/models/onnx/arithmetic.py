@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -114,22 +115,12 @@ def add_all(call: Call) -> list[Value]:
     return [total]
 
 
-def reduce_sum(call: Call) -> list[Value]:
-    """Read ``ReduceSum``."""
-    return [_reduced(call, 1.0)]
-
-
-def reduce_mean(call: Call) -> list[Value]:
-    """Read ``ReduceMean``."""
-    return [_reduced(call, None)]
-
-
-def _reduced(call: Call, weight: float | None) -> Tensor:
-    """Return sums (or with no weight given, means) along some axes."""
+def reduced(call: Call, weight: float | None) -> list[Value]:
+    """Read ``ReduceSum`` (with the weight 1) and ``ReduceMean`` (with none)."""
     rows, axes = call.rows(), call.listed("axes", 1)
     if axes is None or (not axes and call.whole("noop_with_empty_axes", 0)):
         if axes is not None or call.whole("noop_with_empty_axes", 0):
-            return rows
+            return [rows]
         axes = list(range(len(rows.shape)))
     gone = sorted({axis_of(axis, len(rows.shape)) for axis in axes})
     kept = [axis for axis in range(len(rows.shape)) if axis not in gone]
@@ -140,7 +131,7 @@ def _reduced(call: Call, weight: float | None) -> Tensor:
     shape = [1 if axis in gone else size for axis, size in enumerate(rows.shape)]
     if not call.whole("keepdims", 1):
         shape = [rows.shape[axis] for axis in kept]
-    return joined.arranged(joined.positions.reshape(shape))
+    return [joined.arranged(joined.positions.reshape(shape))]
 
 
 def normalise(call: Call) -> list[Value]:
@@ -157,24 +148,9 @@ def normalise(call: Call) -> list[Value]:
 # ---- units
 
 
-def relu(call: Call) -> list[Value]:
-    """Read ``Relu``."""
-    return [call.lowering.bend(call.rows())]
-
-
-def leaky(call: Call) -> list[Value]:
-    """Read ``LeakyRelu``."""
-    return [call.lowering.bend(call.rows(), np.float32(call.attributes.get("alpha", 0.01)))]
-
-
-def parametric(call: Call) -> list[Value]:
-    """Read ``PRelu``."""
-    return [call.lowering.bend(call.rows(), call.floats(1))]
-
-
-def absolute(call: Call) -> list[Value]:
-    """Read ``Abs``."""
-    return [call.lowering.bend(call.rows(), -1.0)]
+def bent(call: Call, slope: Callable[[Call], Any]) -> list[Value]:
+    """Read ``Relu``, ``LeakyRelu``, ``PRelu`` and ``Abs``: units with a slope below 0."""
+    return [call.lowering.bend(call.rows(), slope(call))]
 
 
 def clip(call: Call) -> list[Value]:
@@ -191,18 +167,9 @@ def clip(call: Call) -> list[Value]:
     return [call.lowering.clip(call.rows(), -np.inf if low < -most else low, np.inf if high > most else high)]
 
 
-def maximum(call: Call) -> list[Value]:
-    """Read ``Max``."""
-    return [_extreme(call, call.lowering.maximum)]
-
-
-def minimum(call: Call) -> list[Value]:
-    """Read ``Min``."""
-    return [_extreme(call, call.lowering.minimum)]
-
-
-def _extreme(call: Call, choose: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+def extreme(call: Call, name: str) -> list[Value]:
+    """Read ``Max`` and ``Min``, by the name of what the lowering makes of two rows."""
     chosen = call.rows(0)
     for position in range(1, len(call.inputs)):
-        chosen = choose(chosen, call.rows(position))
-    return chosen
+        chosen = getattr(call.lowering, name)(chosen, call.rows(position))
+    return [chosen]

@@ -10,6 +10,9 @@ scores before it makes them probabilities.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+
+import numpy as np
 
 from mace.models.onnx import arithmetic, ends, layout
 from mace.models.onnx.call import ML, Call, Value
@@ -23,16 +26,16 @@ OPERATORS: dict[str, Callable[[Call], list[Value]]] = {
     "Div": arithmetic.divide,
     "Neg": arithmetic.negate,
     "Sum": arithmetic.add_all,
-    "ReduceSum": arithmetic.reduce_sum,
-    "ReduceMean": arithmetic.reduce_mean,
+    "ReduceSum": partial(arithmetic.reduced, weight=1.0),
+    "ReduceMean": partial(arithmetic.reduced, weight=None),
     "BatchNormalization": arithmetic.normalise,
-    "Relu": arithmetic.relu,
-    "LeakyRelu": arithmetic.leaky,
-    "PRelu": arithmetic.parametric,
-    "Abs": arithmetic.absolute,
+    "Relu": partial(arithmetic.bent, slope=lambda call: 0.0),
+    "LeakyRelu": partial(arithmetic.bent, slope=lambda call: np.float32(call.attributes.get("alpha", 0.01))),
+    "PRelu": partial(arithmetic.bent, slope=lambda call: call.floats(1)),
+    "Abs": partial(arithmetic.bent, slope=lambda call: -1.0),
     "Clip": arithmetic.clip,
-    "Max": arithmetic.maximum,
-    "Min": arithmetic.minimum,
+    "Max": partial(arithmetic.extreme, name="maximum"),
+    "Min": partial(arithmetic.extreme, name="minimum"),
     "Sigmoid": ends.sigmoid,
     "Softmax": ends.softmax,
     "ArgMax": ends.argmax,

@@ -14,7 +14,7 @@ from mace.forms import TreeEnsemble
 from mace.models import estimator
 from mace.models.deployed import Deployed, Native
 from mace.models.estimator import check_columns
-from mace.models.trees.pack import Tree, join
+from mace.models.trees.pack import Tree, join, table_of
 from mace.space import Column, FeatureSpace
 from mace.space.features import Level, plain_scalar
 
@@ -85,15 +85,11 @@ def _column_order(model: Any, width: int) -> Ints:
 
 def _codes(column: Column, known: Sequence[Level]) -> list[int | None]:
     """Return the code of each level of a column, ``None`` for one that the model does not know."""
-    if column.table is None:
-        raise UnsupportedModel(
-            f"column {column.name!r} is categorical to the model and a number in the space. "
-            f"Declare its levels: mace.categorical([...]) or mace.ordinal([...])."
-        )
+    table = table_of(column, "the model")
     if isinstance(column, Native):
-        return [None if np.isnan(code) else int(code) for code in column.table]
+        return [None if np.isnan(code) else int(code) for code in table]
     position = {level: code for code, level in enumerate(known)}
-    return [position.get(value) for value in column.table]
+    return [position.get(value) for value in table]
 
 
 def _tree(

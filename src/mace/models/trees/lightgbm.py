@@ -22,7 +22,7 @@ from mace.forms import TreeEnsemble
 from mace.models.deployed import Deployed
 from mace.models.estimator import check_width, class_labels
 from mace.models.trees.boosting import product_rounding
-from mace.models.trees.pack import Tree, join
+from mace.models.trees.pack import Tree, join, table_of
 from mace.space import Column, FeatureSpace
 from mace.space.features import Level
 
@@ -227,10 +227,7 @@ class _Reader:
             is_plain = split.members is None and split.missing != AS_ZERO and not np.isnan(column.table).any()
             return None if is_plain else np.array([split.goes_left(value) for value in column.table])
         if split.members is not None:
-            raise UnsupportedModel(
-                f"column {column.name!r} is categorical to {self.family} and a number in the space. "
-                "Declare its levels: mace.categorical([...]) or mace.ordinal([...])."
-            )
+            table_of(column, self.family)
         if split.missing == AS_ZERO and split.default_left != (split.threshold >= 0) and self._may_be_zero(column):
             raise UnsupportedModel(
                 f"cannot read {self.family}(zero_as_missing=True): 0 in {column.name!r} goes another way than its neighbours. "

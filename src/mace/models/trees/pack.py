@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mace.errors import UnsupportedModel
 from mace.exact import Flags, Floats, Ints
 from mace.forms import TreeEnsemble
+from mace.space import Column
 
 OUTSIDE = "the tree is damaged: a node's child lies outside the tree or above it, or has two parents."
 NO_NUMBER = "the tree is damaged: a node's threshold is no number."
@@ -143,6 +144,16 @@ def own_outputs(forms: Sequence[TreeEnsemble]) -> list[Floats]:
 
 def _begins(sizes: Iterable[int]) -> list[int]:
     return list(itertools.accumulate(sizes, initial=0))[:-1]
+
+
+def table_of(column: Column, family: str) -> tuple[float, ...]:
+    """Return what a column that is categorical to a model is at each level; one that is a number in the space is refused."""
+    if column.table is None:
+        raise UnsupportedModel(
+            f"column {column.name!r} is categorical to {family} and a number in the space. "
+            "Declare its levels: mace.categorical([...]) or mace.ordinal([...])."
+        )
+    return column.table
 
 
 def check_nodes(left: Ints, right: Ints, column: Ints, *, columns: int) -> None:

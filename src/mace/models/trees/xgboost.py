@@ -24,7 +24,7 @@ from mace.models.deployed import Deployed, Native
 from mace.models.estimator import check_width, class_labels
 from mace.models.package import optional
 from mace.models.trees.forest import check_float32
-from mace.models.trees.pack import Tree, join
+from mace.models.trees.pack import Tree, join, table_of
 from mace.space import Column, FeatureSpace
 from mace.space.features import Level, is_missing
 
@@ -262,14 +262,10 @@ def _base(text: str, objective: str, outputs: int) -> NDArray[np.float32]:
 
 def _codes(column: Column, family: str) -> Ints:
     """Return the code of each level, -1 for that of missing values."""
-    if column.table is None:
-        raise UnsupportedModel(
-            f"column {column.name!r} is categorical to {family} and a number in the space. "
-            "Declare its levels: mace.categorical([...]) or mace.ordinal([...])."
-        )
+    known = table_of(column, family)
     labels = column.labels if isinstance(column, Native) else ()
-    is_missing_level = np.array([is_missing(label) for label in labels] or [False] * len(column.table))
-    table = np.where(is_missing_level, 0, np.array(column.table))
+    is_missing_level = np.array([is_missing(label) for label in labels] or [False] * len(known))
+    table = np.where(is_missing_level, 0, np.array(known))
     if np.isnan(table).any():
         unknown = labels[int(np.isnan(table).argmax())]
         raise UnsupportedModel(

@@ -82,8 +82,9 @@ class CurveSearch:
             return {"lane": "curves", "missing": INTERRUPTED}
         except OutOfTime:
             return {"lane": "curves", "missing": LATE}
-        inner = found.evidence or {"missing": LATE if self.incumbent.limits.remaining() <= 0 else STOPPED_SHORT}
-        if not found.is_infeasible and (bounds.is_infeasible or found.lower < bounds.lower):
+        is_short = not found.is_infeasible and (bounds.is_infeasible or found.lower < bounds.lower)
+        inner = {} if is_short else found.evidence or {}
+        if not inner:
             inner = {"missing": LATE if self.incumbent.limits.remaining() <= 0 else STOPPED_SHORT}
         if "missing" in inner:
             return {"lane": "curves", "missing": inner["missing"]}

@@ -161,13 +161,9 @@ class Quantities:
         scaled = {column: a / factor for column, a in ordered}
         key = tuple((column, *_digits(a)) for column, a in scaled.items())
         if key not in self._forms:
-            self._forms[key] = len(self.low)
-            self.low.append(-math.inf)
-            self.high.append(math.inf)
-            self.domain.append(None)
-            self.is_feature.append(False)
-            self.terms.append(tuple((column, float(a)) for column, a in scaled.items()))
-            self.exact.append(scaled)
+            self._forms[key] = self.column()
+            self.terms[-1] = tuple((column, float(a)) for column, a in scaled.items())
+            self.exact[-1] = scaled
         known = self._forms[key]
         exact = self.exact[known]
         assert exact is not None

@@ -19,11 +19,11 @@ from mace.constraints.views import View
 from mace.errors import InvalidOption, MissingPackage
 from mace.forms import Composite, EffectsForm
 from mace.language import characteristic, syntax
-from mace.problem import LATE, Answer, Bounds, Limits, Problem, Sat, Unknown, Unsat, timed
+from mace.problem import LATE, Answer, Bounds, Limits, Problem, Sat, Unknown, Unsat, timed, within
 from mace.solvers.bisection import Bisection
 from mace.solvers.roundings import narrowed, sizes_of
 from mace.solvers.smt.terms import SmtTranslator
-from mace.space import RESERVED, Categorical
+from mace.space import RESERVED
 
 DISTANCE = f"{RESERVED}distance"
 TAKES = (View.FORMULA,)
@@ -141,21 +141,8 @@ class SmtOracle:
         """Return the bound on the distance, with the bounds on single features that follow from it."""
         if bound is None:
             return syntax.conjunction([])
-        parts: list[syntax.Guard] = [
-            syntax.Compare("<=", syntax.Variable(DISTANCE), syntax.constant(bound**self.problem.metric.power))
-        ]
-        whole = self.problem.box()
-        for (name, feature), range_, full in zip(
-            self.problem.space.items(), self.problem.box(bound), whole, strict=True
-        ):
-            if feature.missing or range_ == full:
-                continue
-            sides: tuple[syntax.CompareName, ...] = ("==",) if isinstance(feature, Categorical) else (">=", "<=")
-            parts += [
-                syntax.Compare(side, syntax.Variable(name), syntax.constant(end))
-                for side, end in zip(sides, range_, strict=False)
-            ]
-        return syntax.conjunction(parts)
+        measured = syntax.between(syntax.Variable(DISTANCE), None, bound**self.problem.metric.power)
+        return syntax.conjunction([measured, *within(self.problem, bound)])
 
 
 def _open_solver(environment: Environment, back_end: str) -> Any:
