@@ -16,7 +16,6 @@ from mace.problem import Bounds, Limits, Problem
 from mace.registry import Registry, resolve
 from mace.solvers.abilities import obstacle
 from mace.solvers.boxes import search as boxes
-from mace.solvers.robust import search as robust
 
 SOLVERS = Registry(
     "solvers",
@@ -96,6 +95,8 @@ def _robust_lane(solver: str, problem: Problem) -> Lane:
         raise InvalidOption(
             "robust() is proved of every row around an answer, and a search that only asks the model proves nothing. Leave robust() out."
         )
+    from mace.solvers.robust import search as robust
+
     noisy, rest = problem.apart(RobustCondition)
     if len(noisy) > 1:
         raise InvalidOption("robust() is given twice; put all noise into one.")
