@@ -22,7 +22,6 @@ from mace.answer.margin import NoiseMargin, margin_of
 from mace.answer.nearest import NearestRows
 from mace.answer.outside import Admitted, Outside, admitted, check_outside
 from mace.answer.question import Question, is_seconds
-from mace.answer.reason_search import reasons_of
 from mace.answer.reasons import Reasons
 from mace.answer.region import RecourseRegion, widened
 from mace.answer.round_ways import Rounds
@@ -771,6 +770,8 @@ class Explainer:
         return ReasonsBatch.of(self, frame, options, id=id, total_time_limit=total_time_limit, n_jobs=n_jobs)
 
     def _reasons(self, row: Row, question: Question, started: float, *, smallest: bool, ranges: bool) -> Reasons:
+        from mace.answer.reason_search import reasons_of  # it imports scipy.optimize
+
         problem, current = self._problem(row, question)
         there = question.if_reached(self._reading, problem.factual, current, started)
         lane = choose(question.solver, problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 import itertools
 import json
@@ -365,3 +366,32 @@ def test_a_column_of_many_numbers_is_compared_in_bands_of_about_as_many_people()
     assert all(high < low for (_, high), (low, _) in itertools.pairwise(ends))
     inside = {band: sum(low <= age <= high for age in ages[5:]) for band, (low, high) in zip(bands, ends, strict=True)}
     assert inside == {band: counts[band] for band in bands}
+
+
+@pytest.mark.parametrize("kind", ["text", "datetime64[s]", "python"])
+def test_dates_are_compared_in_bands_too_and_shown_as_dates(kind: str) -> None:
+    days = pd.Timestamp("1960-01-01") + pd.to_timedelta(np.arange(len(PEOPLE)) * 37 % 20_000, "D")
+    born = pd.Series(days, index=PEOPLE.index)
+    column = {
+        "text": born.dt.strftime("%Y-%m-%d"),
+        "datetime64[s]": born.astype("datetime64[s]"),
+        "python": born.dt.date,
+    }
+    given = column[kind].astype(object).where(np.arange(len(PEOPLE)) >= 5, None if kind == "python" else math.nan)
+    people = PEOPLE.assign(born=given if kind != "datetime64[s]" else column[kind].where(np.arange(len(PEOPLE)) >= 5))
+    made = make_audit(EXPLAINER, people, ["born"], target="yes", resamples=20, protected=["sex"])
+    *bands, missing = [group.value for group in made.groups]
+    assert (missing, len(bands)) == ("missing", 4)
+    ends = [tuple(map(datetime.date.fromisoformat, band.split(" to "))) for band in bands]
+    assert all(high < low for (_, high), (low, _) in itertools.pairwise(ends))
+    inside = [sum(low <= day <= high for day in born.dt.date[5:]) for low, high in ends]
+    assert inside == [group.people for group in made.groups[:-1]]
+    assert min(inside) >= 10
+
+
+def test_few_dates_are_groups_of_their_own() -> None:
+    people = PEOPLE.assign(
+        since=pd.to_datetime(["2020-01-31" if row % 2 else "2021-07-01" for row in range(len(PEOPLE))])
+    )
+    made = make_audit(EXPLAINER, people, ["since"], target="yes", resamples=20, protected=["sex"])
+    assert [group.value for group in made.groups] == ["2020-01-31", "2021-07-01"]

@@ -135,3 +135,25 @@ def test_what_names_nothing_is_refused(given: dict[str, Any], said: str) -> None
 def test_a_file_with_another_wording_is_refused(wording: object) -> None:
     with pytest.raises(mace.InvalidSpace):
         FeatureSpace.from_dict({**PLAIN.to_dict(), "wording": wording})
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("good", "approved"),
+        ("bad or good", "declined or approved"),
+        ("bad or other", "bad or other"),
+        ("P(good) >= 0.7", "P(approved) >= 0.7"),
+        ("0.2 <= P(good) <= 0.7", "0.2 <= P(approved) <= 0.7"),
+        ("P(a (b)) <= 0.7", "P(see) <= 0.7"),
+        ("score of good", "score of approved"),
+        ("good by 0.1", "approved by 0.1"),
+        ("stand by 1", "standing"),
+        ("at least 5", "at least 5"),
+        ("any other outcome", "any other outcome"),
+    ],
+)
+def test_what_is_asked_for_is_said_with_outcomes_by_their_names(text: str, shown: str) -> None:
+    outcomes = {"good": "approved", "bad": "declined", "a (b)": "see", "stand by 1": "standing"}
+    assert PLAIN.describe(outcomes=outcomes).wording.target(text) == shown
+    assert PLAIN.wording.target(text) == text

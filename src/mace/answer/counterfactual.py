@@ -14,9 +14,12 @@ from mace.answer.score import AnswerScores, Threshold
 from mace.certify.certificate import Certificate
 from mace.errors import InvalidOption
 from mace.problem import Status
-from mace.space import Feature, FeatureSpace, Point, Real, Scalar
+from mace.space import Feature, FeatureSpace, Point, Real, Scalar, Wording
 from mace.space.features import restore
 from mace.space.wording import show_value as show_value
+
+AS_IN_DATA = Wording()
+"""The wording that calls everything what it is called in the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,16 @@ class Change:
         return show_value(self.before, self.dtype), show_value(self.after, self.dtype)
 
     def __str__(self) -> str:
-        return f"{self.feature}: {' -> '.join(self.texts)}"
+        return self.said()
+
+    def said(self, wording: Wording = AS_IN_DATA) -> str:
+        """Return the change in a few words, by the names that people know."""
+        return f"{wording.name(self.feature)}: {' -> '.join(self.called(wording))}"
+
+    def called(self, wording: Wording) -> tuple[str, str]:
+        """Return the two values by the names that people know, and with their units."""
+        before, after = self.texts
+        return wording.value(self.feature, before), wording.value(self.feature, after)
 
     @property
     def arrow(self) -> str:
@@ -195,21 +207,26 @@ class Counterfactual:
         return f"<Counterfactual: {changed}; distance {self.distance:.6g} ({self.status})>"
 
     def __str__(self) -> str:
+        return self.said()
+
+    def said(self, wording: Wording = AS_IN_DATA) -> str:
+        """Return the changes as a table of plain text, and the summary, by the names that people know."""
         rows = [("feature", "now", "instead")]
-        rows += [(self.named(c), *c.texts) for c in self.changes]
+        rows += [(self.named(c, wording), *c.called(wording)) for c in self.changes]
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([*lines, self.summary()])
+        return "\n".join([*lines, self.summary(wording)])
 
-    def named(self, change: Change) -> str:
+    def named(self, change: Change, wording: Wording = AS_IN_DATA) -> str:
         """Return the feature of a change, and whether it is an effect of others."""
         is_effect = self.actions is not None and change.feature not in self.actions
-        return f"{change.feature} (effect)" if is_effect else change.feature
+        name = wording.name(change.feature)
+        return f"{name} (effect)" if is_effect else name
 
-    def summary(self) -> str:
+    def summary(self, wording: Wording = AS_IN_DATA) -> str:
         """Return the prediction and the bounds in a line; where there is a score, it and the prediction in one of their own."""
-        scored = "" if self._scores is None else self._scores.text(self._place)
-        predicted = f"predicted {show_value(self.prediction)}" + (f": {scored}\n" if scored else "; ")
+        scored = "" if self._scores is None else self._scores.said(self._place, wording)
+        predicted = f"predicted {wording.outcome(self.prediction)}" + (f": {scored}\n" if scored else "; ")
         proved = "not proved nearest" if self.solver == "search" else f"proved at least {self.lower:.6g}"
         held = "" if self.held_by is None else f"; held by {', '.join(map(str, self.held_by))}"
         return f"{predicted}distance {self.distance:.6g}, {proved} ({self.status}){held}"

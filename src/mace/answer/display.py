@@ -14,14 +14,15 @@ from mace.answer.explanation import Explanation
 def as_rich(explanation: Explanation) -> Group:
     """Return the explanation for a terminal."""
     parts: list[Any] = [Text(explanation.headline(), style="bold")]
+    wording = explanation.wording
     for number, counterfactual in enumerate(explanation, start=1):
         table = Table("feature", "now", "instead")
         for change in counterfactual.changes:
-            before, after = map(Text, change.texts)
+            before, after = map(Text, change.called(wording))
             after.stylize("bold green")
-            table.add_row(Text(counterfactual.named(change)), before, after)
+            table.add_row(Text(counterfactual.named(change, wording)), before, after)
         parts += [Text(f"\n{number}.")] if len(explanation) > 1 else []
-        parts += [table, Text(counterfactual.summary())]
+        parts += [table, Text(counterfactual.summary(wording))]
     if explanation.no_further():
         parts.append(Text(explanation.no_further()))
     return Group(*parts)

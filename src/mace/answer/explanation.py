@@ -9,20 +9,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
-from mace.answer.counterfactual import Counterfactual, real_dtype, show_value
+from mace.answer.counterfactual import AS_IN_DATA, Counterfactual, real_dtype, show_value
 from mace.answer.later import Later
 from mace.answer.margin import NoiseMargin
 from mace.answer.plain import part, plain, scalars, status_of, texts
 from mace.answer.region import RecourseRegion
 from mace.answer.score import AnswerScores, Threshold, read_scores
-from mace.answer.words import farther, short, why
+from mace.answer.words import at_target, farther, short, why
 from mace.certify.certificate import Certificate
 from mace.disk import parse_json
 from mace.errors import InvalidOption
 from mace.problem import NOT_PROVED, Status
 from mace.registry import resolve
 from mace.slips import ANSWERS, no_attribute
-from mace.space import FeatureSpace, Scalar
+from mace.space import FeatureSpace, Scalar, Wording
 from mace.space.features import restore
 
 if TYPE_CHECKING:
@@ -217,6 +217,16 @@ class Explanation(Sequence[Counterfactual]):
     # ---- for people
 
     @property
+    def wording(self) -> Wording:
+        """The names that people know, as the space has them; those of the data where it has none, or is not known."""
+        return AS_IN_DATA if self.space is None else self.space.wording
+
+    @property
+    def _asked_for(self) -> str:
+        """The target, with outcomes by the names that people know."""
+        return self.wording.target(self.target)
+
+    @property
     def factual_texts(self) -> dict[str, str]:
         """The factual's values for people."""
         dtypes = {} if self.space is None else {name: real_dtype(feature) for name, feature in self.space.items()}
@@ -224,17 +234,21 @@ class Explanation(Sequence[Counterfactual]):
 
     def headline(self) -> str:
         """Return the answer in one sentence."""
-        now = "Not asked." if self.prediction is None else f"Predicted {show_value(self.prediction)}{self._scored()}."
+        now = (
+            "Not asked."
+            if self.prediction is None
+            else f"Predicted {self.wording.outcome(self.prediction)}{self._scored()}."
+        )
         match self.status:
             case Status.INFEASIBLE:
                 blame = f" {self.reason[0].upper()}{self.reason[1:]}." if self.reason else ""
-                return f"{now} No counterfactual exists for {self.target}: proved.{blame}"
+                return f"{now} No counterfactual exists for {self._asked_for}: proved.{blame}"
             case Status.UNKNOWN:
                 proved = f" Proved: none nearer than {self.lower:.6g}{self.among}."
                 proved = "" if NOT_PROVED in self.reason else proved
-                return f"{now} No counterfactual in hand for {self.target}: {self.reason}.{proved}"
+                return f"{now} No counterfactual in hand for {self._asked_for}: {self.reason}.{proved}"
             case Status.REACHED:
-                return f"Nothing to change: {self.reason}."
+                return f"Nothing to change: {at_target(self)}."
             case Status.ERROR:
                 return f"Not explained: {self.error}"
         is_open = self.status != Status.OPTIMAL
@@ -242,7 +256,7 @@ class Explanation(Sequence[Counterfactual]):
         proved = farther(self) or proved
         proved = proved if is_open else f"proved nearest{self.among}"
         let_in = "" if is_open or not self.outside else f" {self.outside[0].upper()}{self.outside[1:]}."
-        ways = f"{len(self)} way{'s' if len(self) > 1 else ''} to {self.target}"
+        ways = f"{len(self)} way{'s' if len(self) > 1 else ''} to {self._asked_for}"
         return f"{now} {ways}, {proved} ({self.distance} distance).{let_in}"
 
     @property
@@ -253,7 +267,7 @@ class Explanation(Sequence[Counterfactual]):
         return f" among round values{of}" if self.round_to else ""
 
     def _scored(self) -> str:
-        text = "" if self._scores is None or self.score_of == "prediction" else self._scores.text(0)
+        text = "" if self._scores is None or self.score_of == "prediction" else self._scores.said(0, self.wording)
         return f", {text}" if text else ""
 
     def no_further(self) -> str:
@@ -276,7 +290,7 @@ class Explanation(Sequence[Counterfactual]):
         blocks = [self.headline()]
         for number, counterfactual in enumerate(self, start=1):
             title = [f"{number}."] if len(self) > 1 else []
-            blocks.append("\n".join([*title, str(counterfactual)]))
+            blocks.append("\n".join([*title, counterfactual.said(self.wording)]))
         if self.no_further():
             blocks.append(self.no_further())
         return "\n\n".join(blocks)

@@ -8,6 +8,7 @@ from typing import Any
 
 from mace.answer.plain import part
 from mace.errors import MaceError
+from mace.space import Wording
 
 Threshold = float | tuple[float, float] | None
 """Where the target begins: one number, both ends of a range, or ``None`` where there is none."""
@@ -87,6 +88,11 @@ class AnswerScores:
         if place not in self._texts:
             self._texts[place] = self._text(place)
         return self._texts[place]
+
+    def said(self, place: int, wording: Wording) -> str:
+        """Return the text with the outcome by the name that people know."""
+        text = self.text(place)
+        return f"{wording.target(self.of)}{text.removeprefix(self.of)}" if text else ""
 
     def _text(self, place: int) -> str:
         before, after = self.at(0), self.at(place)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mace.answer.counterfactual import show_value
 from mace.problem import NOT_PROVED, Status
 
 if TYPE_CHECKING:
@@ -44,18 +43,29 @@ def short(explanation: Explanation) -> str:
     return f"<Explanation: {', '.join(parts)}>"
 
 
+def at_target(explanation: Explanation) -> str:
+    """Return why nothing has to change, with outcomes by the names that people know."""
+    wording, prediction = explanation.wording, explanation.prediction
+    before, asked, _ = explanation.reason.rpartition(f", and {explanation.target} is asked for")
+    row, predicted, said = before.partition("predicted ")
+    if not asked or not wording.outcomes:
+        return explanation.reason
+    said = wording.target(said.replace(repr(prediction), repr(wording.outcome(prediction)), 1))
+    return f"{row}{predicted}{said}, and {explanation._asked_for} is asked for"
+
+
 def why(explanation: Explanation) -> str:
     """Return two sentences: what decided, and what is proved of it, what is not."""
-    says = f"The model predicts {show_value(explanation.prediction)}{explanation._scored()}"
+    says = f"The model predicts {explanation.wording.outcome(explanation.prediction)}{explanation._scored()}"
     match explanation.status:
         case Status.REACHED:
-            return f"{says}, and {explanation.target} is asked for. Nothing has to change, so nothing had to be proved."
+            return f"{says}, and {explanation._asked_for} is asked for. Nothing has to change, so nothing had to be proved."
         case Status.ERROR:
             return f"The row was not explained: {explanation.error.rstrip('.')}. Nothing is proved."
         case Status.INFEASIBLE:
             blame = _blame(explanation)
             space = f"the space{_let_in(explanation)}"
-            return f"{says}, and no plausible row reaches {explanation.target}{blame}. That is proved for every row of {space}."
+            return f"{says}, and no plausible row reaches {explanation._asked_for}{blame}. That is proved for every row of {space}."
         case Status.UNKNOWN:
             says = says if explanation.prediction is not None else "The model was not asked"
             least = (
@@ -64,7 +74,7 @@ def why(explanation: Explanation) -> str:
                 else "nothing"
             )
             return (
-                f"{says}, and no row that reaches {explanation.target} is in hand: {explanation.reason}. "
+                f"{says}, and no row that reaches {explanation._asked_for} is in hand: {explanation.reason}. "
                 f"Proved is {least}; whether there is one is open."
             )
     return f"{says}; {_decided(explanation)}. {_proved(explanation)}"
@@ -84,7 +94,7 @@ def _blame(explanation: Explanation) -> str:
 def _decided(explanation: Explanation) -> str:
     """Return what decides: the changes of the nearest answer."""
     best = explanation[0]
-    shown = [str(change) for change in best.changes]
+    shown = [change.said(explanation.wording) for change in best.changes]
     shown = (
         shown
         if len(shown) <= MOST_IN_A_SENTENCE
@@ -93,7 +103,7 @@ def _decided(explanation: Explanation) -> str:
     changed = " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
     what = "this change alone leads" if len(best.changes) == 1 else "these changes together lead"
     is_any = explanation.target == ANY_OTHER
-    return f"{what} to {show_value(best.prediction) if is_any else explanation.target}: {changed}"
+    return f"{what} to {explanation.wording.outcome(best.prediction) if is_any else explanation._asked_for}: {changed}"
 
 
 def _proved(explanation: Explanation) -> str:

@@ -214,8 +214,8 @@ def audit(
     frame : data frame
         The people; further columns may make groups.
     groups : names
-        Columns of the frame whose values make groups, features or not; more than ten numbers are put into four bands
-        of about as many people each.
+        Columns of the frame whose values make groups, features or not; more than ten numbers, or dates, are put into four
+        bands of about as many people each.
     target : label or target
         The outcome that is wanted.
     distance, constraints, accuracy, time_limit, solver

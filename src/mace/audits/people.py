@@ -18,6 +18,8 @@ from mace.constraints import fixed
 from mace.errors import InvalidOption, did_you_mean
 from mace.explainer import Explainer
 from mace.problem import Status
+from mace.space import Date
+from mace.space.dates import UNITS, as_text, column_microseconds, unit_of
 from mace.space.wording import MISSING
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ OUTCOMES = (GRANTED, RECOURSE, NO_RECOURSE, UNKNOWN, ERROR)
 
 MOST_GROUPS = 50
 MOST_NUMBERS, BANDS = 10, 4
-"""A column of more numbers than this is compared in bands."""
+"""A column of more numbers, or dates, than this is compared in bands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,21 +137,41 @@ def _labels(frame: pd.DataFrame, group: str) -> list[str]:
         raise InvalidOption(f"groups: the frame has no column {group!r}.{did_you_mean(group, frame.columns)}")
     values = frame[group].astype(object).where(frame[group].notna(), MISSING)
     known = values[frame[group].notna()]
-    if known.nunique() > MOST_NUMBERS and all(isinstance(each, Real) and math.isfinite(each) for each in known):
-        values[frame[group].notna()] = _bands(known.to_numpy(float))
+    bands = _bands_of(known) if known.nunique() > MOST_NUMBERS else None
+    if bands is not None:
+        values[frame[group].notna()] = bands
     if values.nunique() > MOST_GROUPS:
         raise InvalidOption(
             f"groups: {group!r} has {values.nunique()} values; at most {MOST_GROUPS}. Put them into classes first."
         )
-    return [str(value) for value in values]
+    return [_shown(value) for value in values]
 
 
-def _bands(numbers: npt.NDArray[np.float64]) -> list[str]:
+def _shown(value: object) -> str:
+    try:
+        return str(as_text(value))
+    except ValueError:  # a moment with a time zone
+        return str(value)
+
+
+def _bands_of(known: Any) -> list[str] | None:
+    """Return the bands of a column of numbers, or of dates; ``None`` for any other."""
+    if all(isinstance(each, Real) and math.isfinite(each) for each in known):
+        return _bands(known.to_numpy(float), _number)
+    try:
+        found = column_microseconds(known)
+    except ValueError:
+        return None
+    unit = unit_of(found)
+    return _bands(found, lambda value: Date(0, 0, unit=unit).text(int(value) // UNITS[unit]))
+
+
+def _bands(numbers: npt.NDArray[np.float64], text: Callable[[Any], str]) -> list[str]:
     """Return the band of each number, with about as many people each, called by its ends: "19 to 26"."""
     edges = np.unique(np.quantile(numbers, np.arange(1, BANDS) / BANDS, method="inverted_cdf"))
     places = np.searchsorted(edges, numbers)
     members = {place: numbers[places == place] for place in set(places.tolist())}
-    names = {place: f"{_number(each.min())} to {_number(each.max())}" for place, each in members.items()}
+    names = {place: f"{text(each.min())} to {text(each.max())}" for place, each in members.items()}
     return [names[place] for place in places.tolist()]
 
 

@@ -141,8 +141,9 @@ def answer_of(
     """Return the explanation of one row; a deadline that was reached is said on the standard error."""
     from mace.cli.files import find_row
     from mace.cli.waiting import waiting
+    from mace.solvers.compiling import loading_late
 
-    with waiting("reading the model") as line:
+    with waiting("reading the model") as line, loading_late(answers.time_limit):
         explainer, question = answers.ask(asked, data, certify=certify, on_progress=line.report)
         line.said = "searching"
         explanation = explainer._answer(find_row(data, row, identify, explainer.space), question)

@@ -37,10 +37,11 @@ def read_space(path: Path) -> FeatureSpace:
 
 def read_models(paths: Sequence[Path], at_least: int | None, *, trust: bool) -> Any:
     """Return the model of a file, or those of several files as a set, called by their names."""
-    from mace.models.files.load import load_model
+    from mace.models.files.load import in_own_process, load_model
     from mace.models.sets import agree
 
-    loaded = [load_model(path, trust=trust) for path in paths]
+    with in_own_process():
+        loaded = [load_model(path, trust=trust) for path in paths]
     if len(paths) == 1 and at_least is None:
         return loaded[0]
     stems = [path.stem for path in paths]

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 from mace.errors import UnsupportedModel
 from mace.models.deployed import Deployed
@@ -20,6 +18,9 @@ def check_fitted(model: Any) -> None:
     """Refuse a model that is not fitted."""
     if not hasattr(model, "fit"):  # a bare booster exists only once it is trained
         return
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
     try:
         if not hasattr(model, "is_fitted"):
             check_is_fitted(model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from mace.errors import InvalidOption, UnsupportedModel
 from mace.forms import Form, Network
 from mace.models.deployed import Deployed
-from mace.models.preprocessing.pipeline import encoder_columns
 from mace.space import Column, FeatureSpace, Point, Scalar
-from mace.space.encoder import Encoder
 from mace.space.features import plain_scalar
+
+if TYPE_CHECKING:
+    from mace.space.encoder import Encoder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +48,8 @@ class Wrapped:
 
     def columns(self, space: FeatureSpace) -> tuple[Column, ...] | None:
         """Return the encoder's columns; ``None`` without one."""
+        from mace.models.preprocessing.pipeline import encoder_columns
+
         return None if self.encoder is None else encoder_columns(self.encoder, space)
 
     def rows(self, space: FeatureSpace) -> Callable[[Sequence[Point]], Any]:

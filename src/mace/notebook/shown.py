@@ -48,18 +48,19 @@ def explanation_html(explanation: Explanation) -> str:
 
 
 def _answer(answer: Counterfactual, number: int, explanation: Explanation) -> str:
-    rows = [_change(answer, change) for change in answer.changes]
+    rows = [_change(answer, change, explanation) for change in answer.changes]
+    said = answer.summary(explanation.wording)
     numbered = f"<b>{number}.</b> " if len(explanation) > 1 else ""
     return (
         f"<div><p>{numbered}{_badges(answer, number, explanation.among)}</p>"
-        f"{table(('feature', 'now', '', 'instead'), rows)}{_meter(answer)}{paragraph(answer.summary())}</div>"
+        f"{table(('feature', 'now', '', 'instead'), rows)}{_meter(answer, said)}{paragraph(said)}</div>"
     )
 
 
-def _change(answer: Counterfactual, change: Change) -> tuple[object, ...]:
-    before, after = change.texts
+def _change(answer: Counterfactual, change: Change, explanation: Explanation) -> tuple[object, ...]:
+    before, after = change.called(explanation.wording)
     return (
-        answer.named(change),
+        answer.named(change, explanation.wording),
         Html(marked(before, "old")),
         Html(marked(change.arrow, "quiet")),
         Html(marked(after, "new")),
@@ -73,7 +74,7 @@ def _badges(answer: Counterfactual, number: int, among: str) -> str:
     return made if answer.certificate is None else f"{made} {badge('certificate', 'proved')}"
 
 
-def _meter(answer: Counterfactual) -> str:
+def _meter(answer: Counterfactual, said: str) -> str:
     """Return the probability before and after as marks on a bar, with the threshold; nothing for other scores."""
     before, after = answer.score_before, answer.score
     if before is None or after is None or not answer.score_of.startswith("P("):
@@ -84,8 +85,8 @@ def _meter(answer: Counterfactual) -> str:
         f'<span class="mace-{kind}" style="left:{100 * min(max(place, 0.0), 1.0):.2f}%"></span>'
         for kind, place in marks
     )
-    said = for_page(answer.summary().partition("\n")[0])
-    return f'<div class="mace-meter" role="img" aria-label="{said}">{spans}</div>'
+    label = for_page(said.partition("\n")[0])
+    return f'<div class="mace-meter" role="img" aria-label="{label}">{spans}</div>'
 
 
 def batch_html(batch: Batch) -> str:
@@ -110,14 +111,17 @@ def batch_html(batch: Batch) -> str:
 
 def _line(explanation: Explanation) -> list[object]:
     """Return the cells of one row of a batch, about its nearest answer."""
-    now = "" if explanation.prediction is None else show_value(explanation.prediction)
+    wording = explanation.wording
+    now = "" if explanation.prediction is None else wording.outcome(explanation.prediction)
     status = Html(badge(explanation.status, STATUS_KINDS[explanation.status]))
     if not explanation:
         return [status, now, "", "", "", explanation.error or explanation.reason]
     best = explanation[0]
     score = _BECOMES.join(best.score_texts or ())
-    changes = shortened_list([f"{each.feature} {_BECOMES.join(each.texts)}" for each in best.changes], LEVELS_SHOWN)
-    return [status, now, show_value(best.prediction), score, f"{best.distance:.4g}", changes]
+    changes = shortened_list(
+        [f"{wording.name(each.feature)} {_BECOMES.join(each.called(wording))}" for each in best.changes], LEVELS_SHOWN
+    )
+    return [status, now, wording.outcome(best.prediction), score, f"{best.distance:.4g}", changes]
 
 
 def space_html(space: FeatureSpace) -> str:
@@ -148,7 +152,10 @@ def _values(feature: Feature) -> str:
 
 
 def _notes(space: FeatureSpace, name: str) -> str:
-    notes = ["protected"] if name in space.protected else []
+    wording = space.wording
+    notes = [f"called {wording.name(name)}"] if name in wording.names else []
+    notes += [f"in {wording.unit(name)}"] if wording.unit(name) else []
+    notes += ["protected"] if name in space.protected else []
     notes += ["may be missing"] if space[name].missing else []
     notes += [f"round to {show_value(space.round_to[name])}"] if name in space.round_to else []
     return ", ".join(notes)

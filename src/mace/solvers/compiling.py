@@ -57,6 +57,9 @@ LOADING = 10.0
 
 BETWEEN_LOOKS = 0.5
 
+PATIENCE = 0.5
+"""Seconds that a single question is left to interpreted kernels: importing numba and loading the others takes longer than most need."""
+
 SERVICES = (
     "gunicorn.arbiter",
     "uwsgi",
@@ -70,6 +73,7 @@ SERVICES = (
 
 _IMPORTED_IN = os.getpid()
 _IS_WORKER: ContextVar[bool] = ContextVar("is_worker", default=False)
+_LOADS_LATE: ContextVar[bool] = ContextVar("loads_late", default=False)
 
 
 @dataclass
@@ -109,8 +113,18 @@ class KernelLane:
     def _choose(self) -> None:
         if mode() == NOW:
             self._compile()
+        elif self._may_wait():
+            change_tier(self.package, compiled=False)
         elif not self._load() and mode() == BACKGROUND:
             self._start()
+
+    def _may_wait(self) -> bool:
+        """Return whether loading may wait, because this is a single question that has only begun."""
+        if not _LOADS_LATE.get() or not is_marked(self.package):
+            return False
+        now = time.monotonic()
+        self.next_look = self.next_look or now + PATIENCE
+        return now < self.next_look
 
     def change_over(self, deadline: float) -> None:
         """Change to compiled kernels in the middle of a search, where they have come meanwhile and there is time to load them."""
@@ -183,6 +197,16 @@ def change_over(package: str, deadline: float) -> None:
 def is_compiled(package: str) -> bool:
     """Return whether a lane's kernels run compiled."""
     return package in _LANES and _LANES[package].is_compiled
+
+
+@contextmanager
+def loading_late(time_limit: float) -> Iterator[None]:
+    """Load kernels of the cache only when a question takes long: for a process that asks one, with so many seconds, and ends."""
+    token = _LOADS_LATE.set(time_limit >= LOADING + 2 * PATIENCE)
+    try:
+        yield
+    finally:
+        _LOADS_LATE.reset(token)
 
 
 # ---- who may compile

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,10 @@ Levels = Mapping[str, Mapping[Any, str]]
 
 MISSING = "missing"
 """How a missing value is shown."""
+
+
+_PROBABILITY = re.compile(r"(.*?P\()(.*)(\).*)", re.DOTALL)
+_LEAD = re.compile(r"(.*)( by [-+0-9.e]+)", re.DOTALL)
 
 
 def show_value(value: object, dtype: str | None = None) -> str:
@@ -78,6 +83,19 @@ class Wording:
         """Return what an outcome is called."""
         text = show_value(label)
         return self.outcomes.get(text, text)
+
+    def target(self, text: str) -> str:
+        """Return what is asked for, or scored, as explanations write it, with outcomes by what they are called: ``"P(good) >= 0.7"``."""
+        found = _PROBABILITY.fullmatch(text)
+        if found is not None:
+            return f"{found[1]}{self.outcome(found[2])}{found[3]}"
+        if text.startswith("score of "):
+            return f"score of {self.outcome(text.removeprefix('score of '))}"
+        lead = _LEAD.fullmatch(text)
+        labels, by = (text, "") if lead is None or text in self.outcomes else (lead[1], lead[2])
+        parts = labels.split(" or ")
+        named = " or ".join(map(self.outcome, parts)) if all(part in self.outcomes for part in parts) else labels
+        return f"{self.outcomes.get(labels, named)}{by}"
 
     def but(self, other: Wording) -> Wording:
         """Return this wording with that of another where it has one."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,18 @@ from mace.models.files.saved_text import check_json, check_text
 from mace.models.package import optional
 
 PICKLES = (".pkl", ".pickle", ".joblib")
+
+_IS_OURS: ContextVar[bool] = ContextVar("is_ours", default=False)
+
+
+@contextmanager
+def in_own_process() -> Iterator[None]:
+    """Say that this process is MACE's own: the command line, a worker. Nobody else asks skops there, so that it may be imported sooner."""
+    token = _IS_OURS.set(True)
+    try:
+        yield
+    finally:
+        _IS_OURS.reset(token)
 
 
 def load_model(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
@@ -74,8 +90,7 @@ def load_model(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
 
 
 def _load_skops(file: Path, *, trust: bool) -> Any:
-    from skops import io
-
+    io = _skops()
     data = file.read_bytes()
     named = None if trust else check_archive(data, file.name)
     try:
@@ -85,6 +100,24 @@ def _load_skops(file: Path, *, trust: bool) -> Any:
     if not trust:
         check_loaded(loaded, file.name)
     return loaded
+
+
+def _skops() -> Any:
+    """Return ``skops.io``.
+
+    To list the types that it trusts where none are given, skops imports every module of scikit-learn, which takes longer than all else
+    that is done for a file. Here they are always given, so that the list may be empty in a process of our own.
+    """
+    if not _IS_OURS.get() or "skops.io" in sys.modules:
+        return importlib.import_module("skops.io")
+    import sklearn.utils
+
+    listed = sklearn.utils.all_estimators
+    sklearn.utils.all_estimators = list
+    try:
+        return importlib.import_module("skops.io")
+    finally:
+        sklearn.utils.all_estimators = listed
 
 
 def _load_pickle(file: Path) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,10 @@ from mace.models.preprocessing.traced import Traced, first_value, raw_columns, v
 from mace.models.preprocessing.walk import tabled, walk
 from mace.models.reading import check_features
 from mace.space import Categorical, Column, Date, Feature, FeatureSpace, Integer, Ordinal, Point, Real
-from mace.space.encoder import Encoder
 from mace.space.frames import column_of
+
+if TYPE_CHECKING:
+    from mace.space.encoder import Encoder
 
 
 def split_pipeline(pipeline: Any) -> tuple[list[tuple[str, Any]], Any]:

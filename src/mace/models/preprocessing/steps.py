@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
 
 from mace.exact import Floats, product
 from mace.models.networks.rows import Tensor
@@ -299,6 +298,8 @@ def _quantile(step: Step, i: int) -> Traced:
         found[x + BOUNDS > quantiles[-1]] = 1.0
         found[x - BOUNDS < quantiles[0]] = 0.0
         return found
+
+    from scipy.stats import norm
 
     first = replace(whole, local=chance, values=lambda x: chance(source.values(x)), shape=shape, floats=floats)
     inexact = INEXACT * step.roundoff(i)
