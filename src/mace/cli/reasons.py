@@ -64,7 +64,7 @@ def reasons(
     explainer = asked.explainer()
     options: ReasonsOptions = {
         "target": None if target is None else target_of(target, explainer.classes),
-        "constraints": asked.all_constraints(explainer.space),
+        "constraints": asked.all_constraints(explainer.space, data),
         "count": count,
         "smallest": smallest,
         "time_limit": time_limit,
