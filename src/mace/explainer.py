@@ -465,8 +465,8 @@ class Explainer:
             return self._with_scores(made, question)
 
     def _with_scores(self, explanation: Explanation, question: Question) -> Explanation:
-        """Return an explanation that asks for its scores when they are wanted."""
-        return self._scored([explanation], question, at_once=False)[0]
+        """Return an explanation that asks for its scores when they are wanted; in a block, whose scores are asked together, as it is."""
+        return explanation if self._live.is_in_block else self._scored([explanation], question, at_once=False)[0]
 
     def _scored(
         self, explanations: Sequence[Explanation], question: Question, *, at_once: bool = True

@@ -34,7 +34,7 @@ from xgboost import XGBClassifier
 
 import mace
 from mace.batch import worker
-from mace.models.foresight import foreseen
+from mace.models.foresight import foreseen, is_row_by_row
 
 RNG = np.random.default_rng(3)
 ROWS = 400
@@ -244,6 +244,23 @@ def test_a_row_in_the_rounding_band_is_asked_about_alone() -> None:
     assert [points[1]] in asked
     assert [points[2]] in asked
     assert [points[0]] not in asked[1:]
+
+
+def test_trees_are_foreseen_in_the_rounding_band_too() -> None:
+    """A forest adds the votes of its trees in one order, row by row: where they come out even, a block says what a single row does."""
+    rng = np.random.default_rng(0)
+    seen = pd.DataFrame(rng.integers(0, 40, (150, 2)), columns=["a", "b"]).drop_duplicates()
+    frame = pd.concat([seen, seen.head(60), seen.head(60)])  # these with both labels: leaves of a third
+    labels = [*rng.integers(0, 2, len(seen)), *[0] * 60, *[1] * 60]
+    model = RandomForestClassifier(10, random_state=0).fit(frame, labels)
+    explainer = mace.Explainer(model, mace.FeatureSpace.from_frame(seen))
+    form = explainer._reading.form
+    assert is_row_by_row(form)
+    assert form.rounding > 0
+    with counted(explainer) as asked:
+        batch = explainer.explain_many(seen)
+    assert batch.counts == {"optimal": len(seen)}
+    assert sum(len(block) == 1 for block in asked) <= 1, "the first call checks the question"
 
 
 @pytest.mark.parametrize("name", ["logistic regression", "forest"])

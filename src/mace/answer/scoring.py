@@ -164,7 +164,11 @@ def with_scores(
         elif measure.ask is None:
             said = [each.prediction, *(one.prediction for one in each)]
             made.append(AnswerScores(measure.of, measure.threshold, [float(one) for one in said]))  # type: ignore[arg-type]
-        elif (rates := None if measure.code is None else known(_points(each, space), measure.code)) is not None:
+        elif (
+            not at_once
+            and measure.code is not None
+            and (rates := known(_points(each, space), measure.code)) is not None
+        ):
             made.append(AnswerScores(measure.of, measure.threshold, list(map(_shortened, rates))))
         else:
             made.append(AnswerScores(measure.of, measure.threshold, ask=_later(each, measure, space, watched)))

@@ -1,4 +1,4 @@
-"""What a model must answer, as far as its form says so whatever the rounding: for asking it later, about many rows at once."""
+"""What a model should answer by its form: for asking it later, about many rows at once."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def is_row_by_row(form: Form) -> bool:
 
 
 def foreseen(form: Form, points: Sequence[Point]) -> list[Fraction | None]:
-    """Return the code of the class that the model gives each point in any order of summation; ``None`` where that is not sure.
+    """Return the code of the class that the model should give each point; ``None`` where it may say another one alone than among others.
 
-    It is not sure within the rounding band, and of what is no class: a prediction of a number, what a function returns. Of several
-    models it is the code of all.
+    That may be within the rounding band, unless the model is asked row by row, and of what is no class: a prediction of a number, what a
+    function returns. Of several models it is the code of all.
     """
     if members := members_of(form):
         each = zip(*(foreseen(member, points) for member in members), strict=True)
@@ -44,7 +44,8 @@ def foreseen(form: Form, points: Sequence[Point]) -> list[Fraction | None]:
             is_sure = _lead(scores) > _band(form, columns)
         else:
             scores = float_scores(form, points)
-            is_sure = _lead(scores) > (float_up(SAFETY * form.rounding) if form.rounding else -1.0)
+            has_band = form.rounding and not is_row_by_row(form)
+            is_sure = _lead(scores) > (float_up(SAFETY * form.rounding) if has_band else -1.0)
         return [Fraction(predicted(form, score)) if sure else None for score, sure in zip(scores, is_sure, strict=True)]
     if isinstance(form, Composite | ObliqueTrees) and not form.is_regressor:
         return [_exactly(form, point) for point in points]

@@ -137,6 +137,11 @@ class LiveModel:
             if not is_part:
                 self.memory.said = None
 
+    @property
+    def is_in_block(self) -> bool:
+        """Whether this thread asks about the people of a block."""
+        return self.memory.expected is not None
+
     def check_parts(self) -> None:
         """Raise :class:`ModelChanged` where parts of the model were replaced by others."""
         if not self._watch.is_same():

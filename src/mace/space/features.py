@@ -379,11 +379,9 @@ def _check_levels(levels: Sequence[Level], kind: str, *, may_miss: bool = False)
 
 def is_missing(value: object) -> bool:
     """Return whether a cell or level says that there is no value: ``None``, NaN, or pandas' own."""
-    return (
-        value is None
-        or type(value).__name__ in {"NAType", "NaTType"}
-        or (isinstance(value, float | np.datetime64) and value != value)
-    )
+    if isinstance(value, (float, np.datetime64)):
+        return bool(value != value)
+    return value is None or type(value).__name__ in {"NAType", "NaTType"}
 
 
 def shown_level(level: Level) -> str | int | float | bool:
@@ -398,13 +396,12 @@ def _one_nan(value: object) -> object:
 
 def position_of(levels: Sequence[Level], value: object) -> int | None:
     """Return the position of a level; ``None`` where it is none. Text and numbers differ; all missing values are alike."""
-    for position, level in enumerate(levels):
-        if is_missing(level) or is_missing(value):
-            if is_missing(level) and is_missing(value):
-                return position
-        elif level == value and isinstance(level, str) == isinstance(value, str):
-            return position
-    return None
+    if is_missing(value):
+        return next((position for position, level in enumerate(levels) if is_missing(level)), None)
+    try:
+        return levels.index(value)
+    except ValueError:
+        return None
 
 
 def plain_scalar(value: object) -> object:
