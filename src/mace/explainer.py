@@ -30,7 +30,7 @@ from mace.answer.scoring import Measure, with_scores
 from mace.certify.certificate import Certificate
 from mace.certify.statement import Statement, check_can_state
 from mace.clock import without_pauses
-from mace.constraints import Constraint, Constraints, fixed
+from mace.constraints import Constraint, Constraints
 from mace.constraints.causal import Causal, check_conditions
 from mace.constraints.differ import Differ
 from mace.constraints.robust import Robust, robust
@@ -781,8 +781,7 @@ class Explainer:
             return made
         factual = self.space.validate(row)
 
-        def proof(features: tuple[str, ...]) -> Certificate | None:
-            kept = [fixed(*features)] if features else []
+        def proof(kept: list[Constraint]) -> Certificate | None:
             asked = question.but(constraints=[*question.constraints, *kept], count=1)
             return self._nearest(factual, asked, started + lane.preparing, is_last=False, current=current).certificate
 

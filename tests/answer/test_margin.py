@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
-from mace.constraints.robust import ends_apart
+from mace.constraints.robust import ends_apart, measured
 from mace.space import Categorical
 from mace.space.decimals import decimal_of
 from mace.space.features import is_missing
@@ -53,7 +53,8 @@ def truth(case: Case, explainer: mace.Explainer, answer: dict[str, Any]) -> Frac
     free = Case(case.family, case.model, case.space, case.row, case.question | {"constraints": []})
     best: Fraction | None = None
     candidates = []
-    for row in plausible(free):
+    for point in plausible(free):
+        row = space.values_of(point)
         place = places(space, row)
         share = Fraction(0)
         for feature, value, new in zip(space.values(), own, place, strict=True):
@@ -131,6 +132,59 @@ def test_without_an_answer_or_an_explainer_there_is_no_margin() -> None:
         explainer.margin(ROW, ROW, "yes")
     with pytest.raises(mace.InvalidOption, match="causes"):
         mace.Explainer(explainer.model, SPACE, mace.Causal({"debt": "income / 10"})).margin(ROW, ROW, "yes")
+
+
+def test_a_margin_that_was_asked_for_is_written_down_and_told() -> None:
+    explainer = fitted(LogisticRegression(max_iter=1000))
+    explanation = explainer.explain(ROW, target="yes", constraints=["only income changes"])
+    assert "margin" not in explanation.to_dict()
+    assert "Noise" not in str(explanation)
+    assert "higher or lower" not in explanation.letter()
+    margin = explanation.margin
+    assert margin is not None
+    assert str(margin) in str(explanation)
+    again = mace.Explanation.from_json(explanation.to_json())
+    assert again.margin == margin
+    assert again.to_dict() == explanation.to_dict()
+    with pytest.raises(mace.InvalidOption, match="a margin without"):
+        mace.Explanation.from_dict(explanation.to_dict() | {"margin": {}})
+    sturdy = explainer.explain(ROW, target="yes", constraints=["only income, debt change", "robust to income by 3"])
+    assert sturdy.margin is not None
+    told = sturdy.letter(margin=True, names={"income": "monthly income"})
+    assert "turned out higher or lower by at most: - monthly income: 3 Everything" in " ".join(told.split())
+    assert "höher oder niedriger" in " ".join(sturdy.letter(margin=True, language="de").split())
+    with pytest.raises(mace.InvalidOption, match="the nearest answer alone"):
+        explainer.explain(ROW, target="yes", count=2).letter(margin=True, number="all")
+
+
+def test_noise_in_words_is_that_of_the_call() -> None:
+    people = pd.DataFrame({"income": [10, 20, 60], "debt": [1.0, 2.0, 6.0], "home": ["own", "rent", "own"]})
+    explainer = fitted(LogisticRegression(max_iter=1000))
+    for text, same in (
+        ("robust 0.01", mace.robust(0.01)),
+        ("robust to 1% of range", mace.robust(0.01)),
+        ("Robust to income by 3, debt by 0.4", mace.robust({"income": 3, "debt": 0.4})),
+        ("robust 5% of sd", mace.robust("5% of sd", people)),
+        ("robust 1e-3 mad", mace.robust("0.1% of mad", people)),
+    ):
+        made = measured(mace.rule(text), lambda: people)
+        assert made == same, text
+        assert measured(mace.rule(made.text), lambda: people) == same
+    by_text = explainer.explain(ROW, target="yes", constraints="robust to income by 3")
+    assert by_text[0].values == explainer.explain(ROW, target="yes", constraints=[mace.robust({"income": 3})])[0].values
+    with pytest.raises(mace.InvalidConstraint, match="measured by people, and none were given"):
+        explainer.explain(ROW, target="yes", constraints="robust 5% of sd")
+    for text, said in (
+        ("income stays and robust 1%", "a constraint of its own"),
+        ("not robust 1%", "a constraint of its own"),
+        ("robust 5% of spread", "expected 'range' or 'sd' or 'mad'|expected 'range' or 'mad' or 'sd'"),
+        ("robust to income", "expected 'by'"),
+        ("robust 2000000", "a share from 0"),
+    ):
+        with pytest.raises(mace.InvalidConstraint, match=said):
+            mace.rule(text)
+    assert mace.rule("robust stays") == mace.fixed("robust")
+    assert str(mace.rule("robust >= 3")) == "rule('robust >= 3')"
 
 
 def test_shares_of_ranges_and_of_spreads_are_radii() -> None:

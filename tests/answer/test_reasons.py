@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from random_composites import random_composite
+from random_ensembles import random_ensemble
 from random_problems import random_case
 from random_reasons import fault_of
 from sklearn.ensemble import RandomForestClassifier
@@ -50,6 +52,46 @@ TENANT = {"age": 30, "income": 60, "home": "rent"}
 @pytest.mark.parametrize("seed", range(0, 90, 2))
 def test_reasons_are_those_of_going_through_every_row(seed: int) -> None:
     assert fault_of(random_case(seed), smallest=seed % 4 == 0) in (None, "skipped")
+
+
+@pytest.mark.parametrize("seed", [1, 3, 4, 17])
+def test_reasons_of_votes_and_calibrated_models_are_those_of_going_through_every_row(seed: int) -> None:
+    case = random_composite(seed)
+    assert case is not None
+    assert fault_of(case, smallest=False) is None
+
+
+@pytest.mark.parametrize("seed", [11, 12, 26, 30])
+def test_reasons_of_boosters_and_rows_with_missing_values_are_those_of_going_through_every_row(seed: int) -> None:
+    assert fault_of(random_ensemble(seed), smallest=True) is None
+
+
+def test_ranges_have_a_proof_of_their_own_that_bears_no_more() -> None:
+    explainer = bank()
+    reason = explainer.reasons(TENANT, target="yes", certify=True)[0]
+    assert reason.ranges_certificate is not None
+    assert mace.verify(reason.ranges_certificate, explainer.model).valid
+    made = json.loads(reason.ranges_certificate.to_json())
+    assert made["claim"]["ranges"]["home"] == ["rent", "none"]
+    high = made["claim"]["ranges"]["income"]["high"]
+    for changes, outcome in (
+        ({"claim": {"income": {"low": 0, "high": high + 1}}}, "refuted"),
+        ({"claim": {"home": ["rent", "none", "own"]}}, "refuted"),
+        ({"claim": {"age": None}}, "refuted"),
+        ({"claim": {"nothing": None}}, "refuted"),
+        ({"row": {"income": high + 1}}, "refuted"),
+        ({"statement": f"income within [0, {high + 1}]", "claim": {"income": {"low": 0, "high": high + 1}}}, "refuted"),
+        ({"statement": "income within [0, 3]", "claim": {"income": {"low": 0, "high": 3}}}, "refuted"),
+        ({"statement": f"income within [3, {high}]", "claim": {"income": {"low": 3, "high": high}}}, "valid"),
+    ):
+        forged = json.loads(json.dumps(made))
+        forged["claim"]["ranges"] |= changes.get("claim", {})
+        forged["statement"]["factual"] |= changes.get("row", {})
+        if "statement" in changes:
+            forged["statement"]["constraints"][0]["arguments"] = [changes["statement"]]
+        assert mace.verify(forged, explainer.model).outcome == outcome, changes
+    with pytest.raises(mace.InvalidCertificate, match=r"claim\.ranges"):
+        mace.verify(made | {"claim": made["claim"] | {"ranges": {"income": {"low": 3}}}}, None)
 
 
 def test_a_reason_is_said_with_how_far_it_reaches() -> None:

@@ -50,6 +50,24 @@ def test_weights_say_what_changes_cost(home: Path, capsys: pytest.CaptureFixture
         assert set(changed(home, capsys, "--weights", way, "--people", home / "people.csv")) == {"income"}
 
 
+def test_noise_is_said_in_words_and_its_margin_is_told(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert changed(home, capsys, "--only", "income", "--rule", "robust to income by 2") == {"income": 55}
+    by_people = ("--rule", "robust 5% of sd", "--people", home / "people.csv")
+    assert changed(home, capsys, "--only", "income", "--round", "none", *by_people) == {"income": 54}
+    rules = home / "rules.toml"
+    rules.write_text('constraints = ["only income changes", "robust 5% of sd"]')
+    files = ("--constraints", rules, "--people", home / "people.csv", "--round", "none")
+    assert changed(home, capsys, *files) == {"income": 54}
+    assert call(home, "explain", "--target", "yes", "--margin", "--only", "income") == 0
+    assert "Noise of up to 1.05" in capsys.readouterr().out
+    assert call(home, "explain", "--target", "yes", "--margin", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["margin"]["share"] > 0
+    assert (
+        call(home, "letter", "--target", "yes", "--margin", "--only", "income", "--rule", "robust to income by 2") == 0
+    )
+    assert "- income: 2" in capsys.readouterr().out
+
+
 def test_answers_are_rounded_as_asked(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert list(changed(home, capsys, "--round", "income=20,savings=20").values()) == [60]
 

@@ -178,6 +178,18 @@ def test_reasons_are_those_of_the_explainer_with_certificates(client: httpx.Clie
     assert "Ausschlaggebend" in letter["letter"]
 
 
+def test_noise_is_asked_in_words_and_its_margin_is_told(client: httpx.Client) -> None:
+    asked = {"row": ROW, "constraints": ["only duration_months changes", "robust 5% of sd"], "margin": True}
+    found = client.post("/v1/explain", json=asked).json()
+    assert found["status"] == "optimal"
+    assert found["margin"]["share"] >= 1
+    assert found["margin"]["text"].startswith("Noise of up to ")
+    sturdy = {"constraints": ["only duration_months changes", "robust to duration_months by 2"], "margin": True}
+    letter = client.post("/v1/letter", json={"row": ROW} | sturdy).json()["letter"]
+    assert "higher or lower" in letter
+    assert "margin" not in client.post("/v1/explain", json={"row": ROW}).json()
+
+
 def test_a_letter_says_what_the_answer_says(client: httpx.Client) -> None:
     made = client.post("/v1/letter", json={"row": ROW, "name": "Ms <Miller>", "names": {"duration_months": "duration"}})
     assert "duration: 11 instead of 24" in made.json()["letter"]

@@ -179,6 +179,17 @@ def _frame(case: SetCase, points: list[Any]) -> Any:
     return case.space.frame_of(points)
 
 
+def accepted(case: SetCase, points: list[Any]) -> list[bool]:
+    """Return which points so many of the models have in the target."""
+    return (holders(case, _frame(case, points)).sum(axis=1) >= case.at_least).tolist()
+
+
+def as_case(case: SetCase) -> random_problems.Case:
+    """Return the problem with the set as its model."""
+    models = mace.agree(case.models, at_least=case.at_least)
+    return random_problems.Case(case.kind, models, case.space, case.row, case.question)
+
+
 def set_fault(case: SetCase, *, certify: bool = True) -> str | None:
     """Return what is wrong with the answer of a set; ``None`` where nothing is, ``"skipped"`` where there is no question."""
     space, models = case.space, mace.agree(case.models, at_least=case.at_least)

@@ -25,4 +25,6 @@ def as_rich(explanation: Explanation) -> Group:
         parts += [table, Text(counterfactual.summary(wording))]
     if explanation.no_further():
         parts.append(Text(explanation.no_further()))
+    if explanation.known_margin is not None:
+        parts.append(Text(f"\n{explanation.known_margin}"))
     return Group(*parts)

@@ -128,10 +128,15 @@ class Explanation(Sequence[Counterfactual]):
     def margin(self) -> NoiseMargin | None:
         """How much noise the nearest answer stands, proved: as a share of each feature's range, or of the noise of ``robust``.
 
-        It is asked when it is first wanted, under the same time limit; ``None`` where there is no answer, or where that was in another
-        process, or before the explanation was written down. See :meth:`mace.Explainer.margin`.
+        It is asked when it is first wanted, under the same time limit, and kept: from then on it is in the text and the JSON. ``None``
+        where there is no answer, or where it was not asked for in the process that could. See :meth:`mace.Explainer.margin`.
         """
         return None if self._margin is None or not self else self._margin.get()
+
+    @property
+    def known_margin(self) -> NoiseMargin | None:
+        """What is known of it, without asking."""
+        return None if self._margin is None else self._margin.known
 
     @property
     def score(self) -> float | None:
@@ -293,6 +298,8 @@ class Explanation(Sequence[Counterfactual]):
             blocks.append("\n".join([*title, counterfactual.said(self.wording)]))
         if self.no_further():
             blocks.append(self.no_further())
+        if self.known_margin is not None:
+            blocks.append(str(self.known_margin))
         return "\n\n".join(blocks)
 
     def __rich__(self) -> Group:
@@ -345,6 +352,7 @@ class Explanation(Sequence[Counterfactual]):
         levels: Mapping[str, Mapping[Any, str]] | None = None,
         number: int | Literal["all"] = 1,
         score: bool = False,
+        margin: bool = False,
         **fields: object,
     ) -> str:
         """Return a letter to the person in plain words: what would have to change, by how much, and what was to stay.
@@ -367,6 +375,8 @@ class Explanation(Sequence[Counterfactual]):
             Which counterfactual, 1 for the nearest; or all of them in one letter.
         score : bool
             Whether the model's score, before and after, is told.
+        margin : bool
+            Whether it is told by how much the changed values may turn out otherwise; :attr:`margin` is asked for then.
         **fields
             ``name``, ``sender``, ``date``, ``address``, ``reference``, ``contact``; and what else a template has names for.
         """
@@ -381,6 +391,7 @@ class Explanation(Sequence[Counterfactual]):
             levels=levels,
             number=number,
             score=score,
+            margin=margin,
             fields=fields,
         )
         return made
@@ -440,6 +451,7 @@ class Explanation(Sequence[Counterfactual]):
             "score": self.score,
             "score_of": self.score_of,
             "threshold": list(self.threshold) if isinstance(self.threshold, tuple) else self.threshold,
+            **({"margin": self.known_margin.to_dict()} if self.known_margin is not None else {}),
             "counterfactuals": [counterfactual.to_dict() for counterfactual in self],
         }
 
@@ -481,6 +493,7 @@ class Explanation(Sequence[Counterfactual]):
             outside=get("outside", str) if "outside" in data else "",
             fixed=texts(get("fixed", list)) if "fixed" in data else (),
             _unrounded=Later(None, get("lower_unrounded", float | None)) if steps else None,
+            _margin=Later(None, NoiseMargin.from_dict(data["margin"])) if "margin" in data else None,
         )
         return made.with_scores(read_scores(data)) if data.get("score") is not None else made
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal
 from fractions import Fraction
+from functools import partial
 
-from mace.answer.plain import plain
+from mace.answer.plain import part, plain, scalars
 from mace.constraints.numbers import as_written
 from mace.constraints.robust import Robust, RobustCondition, ends_apart
 from mace.exact import float_down, float_up
@@ -82,6 +83,20 @@ class NoiseMargin:
             "radii": self.radii,
             "reason": self.reason,
         }
+
+    @classmethod
+    def from_dict(cls, data: object) -> NoiseMargin:
+        """Return the margin that :meth:`to_dict` wrote."""
+        get = partial(part, data, "a margin")
+        by, radii = get("undone_by", dict | None), get("radii", dict)
+        return cls(
+            share=get("share", float),
+            undone_at=None if get("undone_at", Scalar | None) is None else get("undone_at", float),
+            undone_by=None if by is None else scalars(by),
+            noise=get("noise", str),
+            radii={name: part(radii, "radii", name, float) for name in radii},
+            reason=get("reason", str),
+        )
 
 
 def margin_of(problem: Problem, point: Point, noise: Robust, solver: str, limits: Limits) -> NoiseMargin:

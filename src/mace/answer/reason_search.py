@@ -14,11 +14,12 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from mace.answer.conflicts import Undecided
 from mace.answer.driver import Driver
 from mace.answer.explanation import Explanation
-from mace.answer.nearest import Found
+from mace.answer.nearest import Found, NearestRows
 from mace.answer.reasons import Reason, Reasons, as_long_as
 from mace.answer.region import widened
 from mace.constraints import Constraint, fixed
-from mace.forms import Anything
+from mace.forms import Outcomes, same_for_all
+from mace.solvers import choose
 from mace.space import Point
 
 Names = frozenset[str]
@@ -103,14 +104,24 @@ def _note(driver: Driver, features: tuple[str, ...]) -> str:
     if (features and not problem.conditions) or len(features) == len(space):
         return ""
     others = [name for name in space if name not in features]
-    anything = replace(driver, problem=replace(problem, goal=Anything()))
     asked: list[Constraint] = [~fixed(*others), *([fixed(*features)] if features else [])]
     try:
-        if anything.some(tuple(each.bind(space, factual) for each in asked)) is not None:
+        if _of_any_outcome(driver).some(tuple(each.bind(space, factual) for each in asked)) is not None:
             return ""
     except Undecided:
         return ""
     return NO_OTHER_ROW if problem.is_plausible(factual) else NO_ROW
+
+
+def _of_any_outcome(driver: Driver) -> Driver:
+    """Return what asks for rows whatever the model says of them: as if it were one that says the same of all."""
+
+    def ask(points: Sequence[Point]) -> list[Fraction]:
+        return [Fraction(0)] * len(points)
+
+    space = driver.problem.space
+    problem = replace(driver.problem, form=same_for_all(space), ask=ask, goal=Outcomes(frozenset([Fraction(0)])))
+    return replace(driver, problem=problem, find=NearestRows("auto", problem, choose("auto", problem)))
 
 
 class ReasonSearch(Generic[Row]):

@@ -15,6 +15,7 @@ from mace.answer.plain import part, plain, scalar, scalars, texts
 from mace.answer.region import Ends, RecourseRegion
 from mace.certify.certificate import VERSION, Certificate
 from mace.certify.statement import Statement
+from mace.constraints import Constraint, fixed
 from mace.disk import parse_json
 from mace.errors import InvalidOption, cut
 from mace.registry import resolve
@@ -23,6 +24,9 @@ from mace.space.features import is_missing, shown_level
 
 SCHEMA = 1
 """Of what :meth:`Reasons.to_dict` writes."""
+
+Proof = Callable[[list[Constraint]], Certificate | None]
+"""Gives the certificate that no row of the target fulfils some constraints, or of what was found in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,9 @@ class Reason:
     witnesses : dict of str to Counterfactual
         For each feature of the set a row of the target that changes it, and none of the others of the set: it cannot be left out.
     certificate : Certificate, optional
-        A proof of both that :func:`~mace.verify` checks, where it was asked for.
+        Where it was asked for: a proof, for :func:`~mace.verify`, that the values force the decision and no feature can be left out.
+    ranges_certificate : Certificate, optional
+        Such a proof of the ranges: no row of the target lies in them.
     """
 
     features: tuple[str, ...]
@@ -54,6 +60,7 @@ class Reason:
     note: str = ""
     witnesses: dict[str, Counterfactual] = field(default_factory=dict, repr=False)
     certificate: Certificate | None = field(default=None, repr=False)
+    ranges_certificate: Certificate | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         if not self.features:
@@ -71,14 +78,15 @@ class Reason:
             "as_long_as": self.as_long_as,
             "note": self.note,
             "witnesses": {name: answer.to_dict() for name, answer in self.witnesses.items()},
-            "certificate": None if self.certificate is None else self.certificate.to_dict(),
+            "certificate": _plain_proof(self.certificate),
+            "ranges_certificate": _plain_proof(self.ranges_certificate),
         }
 
     @classmethod
     def from_dict(cls, data: object) -> Reason:
         """Return the reason that :meth:`to_dict` wrote."""
         get = partial(part, data, "a reason")
-        ranges, witnesses, made = get("ranges", dict | None), get("witnesses", dict), get("certificate", dict | None)
+        ranges, witnesses = get("ranges", dict | None), get("witnesses", dict)
         ends = None if ranges is None else {name: _read_ends(each) for name, each in ranges.items()}
         return cls(
             features=texts(get("features", list)),
@@ -87,7 +95,8 @@ class Reason:
             as_long_as=get("as_long_as", str),
             note=get("note", str),
             witnesses={name: Counterfactual.from_dict(each) for name, each in witnesses.items()},
-            certificate=None if made is None else Certificate.from_dict(made),
+            certificate=_read_proof(get("certificate", dict | None)),
+            ranges_certificate=_read_proof(get("ranges_certificate", dict | None)),
         )
 
 
@@ -257,9 +266,11 @@ class Reasons(Listed[Reason]):
         )
         return made
 
-    def certified(self, statement: Statement, proof: Callable[[tuple[str, ...]], Certificate | None]) -> Reasons:
-        """Return the reasons with certificates; ``proof`` gives that of no row of the target keeping some features."""
-        each = tuple(replace(one, certificate=_certificate(one, proof)) for one in self)
+    def certified(self, statement: Statement, proof: Proof) -> Reasons:
+        """Return the reasons with certificates; ``proof`` gives that of no row of the target fulfilling some constraints."""
+        each = tuple(
+            replace(one, certificate=_of_values(one, proof), ranges_certificate=_of_ranges(one, proof)) for one in self
+        )
         return replace(self, reasons=each, certificate=self._whole(statement) if self.complete and each else None)
 
     def _whole(self, statement: Statement) -> Certificate:
@@ -289,7 +300,7 @@ class Reasons(Listed[Reason]):
             "factual": {name: plain(value) for name, value in self.factual.items()},
             "note": self.note,
             "error": self.error,
-            "certificate": None if self.certificate is None else self.certificate.to_dict(),
+            "certificate": _plain_proof(self.certificate),
         }
 
     @classmethod
@@ -306,7 +317,6 @@ class Reasons(Listed[Reason]):
             raise InvalidOption(
                 f"from_dict: version {data['version']!r:.40} of reasons is not known; this MACE reads {SCHEMA}."
             )
-        made = get("certificate", dict | None)
         return cls(
             reasons=tuple(Reason.from_dict(each) for each in get("reasons", list)),
             complete=get("complete", bool),
@@ -318,7 +328,7 @@ class Reasons(Listed[Reason]):
             ways=tuple(Counterfactual.from_dict(each) for each in get("ways", list)),
             note=get("note", str),
             error=get("error", str),
-            certificate=None if made is None else Certificate.from_dict(made),
+            certificate=_read_proof(get("certificate", dict | None)),
         )
 
     def to_json(self, indent: int | None = None) -> str:
@@ -380,13 +390,35 @@ def _read_ends(ends: object) -> Ends:
     return Ends(low, high)
 
 
-def _certificate(reason: Reason, proof: Callable[[tuple[str, ...]], Certificate | None]) -> Certificate | None:
+def _plain_proof(made: Certificate | None) -> dict[str, Any] | None:
+    return None if made is None else made.to_dict()
+
+
+def _read_proof(made: dict[str, Any] | None) -> Certificate | None:
+    return None if made is None else Certificate.from_dict(made)
+
+
+def _of_values(reason: Reason, proof: Proof) -> Certificate | None:
     """Return the certificate of a reason; ``None`` where its proof was not made in time."""
-    made = proof(reason.features)
+    rows = {name: _row(answer) for name, answer in reason.witnesses.items()}
+    return _claiming(proof([fixed(*reason.features)] if reason.features else []), "reason", rows)
+
+
+def _of_ranges(reason: Reason, proof: Proof) -> Certificate | None:
+    """Return the certificate of the ranges of a reason; ``None`` where they were not asked for, or their proof was not made in time."""
+    if reason.ranges is None:
+        return None
+    kept = [name for name in reason.features if name not in reason.ranges]
+    ends = [each.constraint(name) for name, each in reason.ranges.items()]
+    claim = {name: _plain_ends(each) for name, each in reason.ranges.items()} | dict.fromkeys(kept)
+    return _claiming(proof([*ends, *map(fixed, kept)]), "ranges", claim)
+
+
+def _claiming(made: Certificate | None, what: str, claim: dict[str, Any]) -> Certificate | None:
+    """Return a proof that there is no row with what it is said to prove; ``None`` where it does not."""
     if made is None or made.claim["status"] != "infeasible":
         return None
-    rows = {name: _row(answer) for name, answer in reason.witnesses.items()}
-    return replace(made, claim={**made.claim, "reason": rows})
+    return replace(made, claim={**made.claim, what: claim})
 
 
 def _row(answer: Counterfactual) -> dict[str, Scalar | None]:

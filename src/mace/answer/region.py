@@ -41,6 +41,13 @@ class Ends:
             return "one of " + ", ".join(map(str, self.levels))
         return f"{self.low} to {self.high}"
 
+    def constraint(self, name: str) -> Constraint:
+        """Return that a feature is so."""
+        if self.levels is not None:
+            return one_of(name, self.levels)
+        assert self.low is not None
+        return within(name, self.low, self.high)
+
 
 @dataclass(frozen=True, slots=True)
 class RecourseRegion(Mapping[str, Ends]):
@@ -138,7 +145,8 @@ class Widening:
         for name, (low, high) in ranges.items():
             feature = self.space[name]
             levels = feature.levels if isinstance(feature, Ordinal) else None
-            made.append(within(name, levels[int(low)], levels[int(high)]) if levels else within(name, low, high))
+            ends = Ends(levels[int(low)], levels[int(high)]) if levels else Ends(low, high)
+            made.append(ends.constraint(name))
         for name, numbers in chosen.items():
             feature = self.space[name]
             assert isinstance(feature, Categorical)

@@ -45,7 +45,8 @@ class Certificate:
         ``status``, ``lower``, ``upper``, ``counterfactual``: nothing nearer than ``lower`` reaches the target, and the counterfactual, at
         distance ``upper``, does. With status ``infeasible`` nothing does at any distance, and the others are ``None``. With causes also
         ``actions``: what is set; all else of the counterfactual follows from it, or is the factual's own.
-        Of a reason also ``reason``: a row of the target for each of its features, which shows that it cannot be left out. Of all reasons
+        Of a reason also ``reason``: a row of the target for each of its features, which shows that it cannot be left out. Of its ranges
+        ``ranges``: by feature the ends or levels in which no row of the target lies, ``None`` for the row's own value. Of all reasons
         ``reasons``: their ``sets`` of features, and ``rows`` of the target, of whose changes no other sets have a feature each.
     evidence : dict
         The proof of ``lower``: ``lane`` names its kind; values are those of JSON and arrays of integers and floats.
@@ -155,7 +156,7 @@ def check_keys(value: Mapping[str, Any], keys: set[str], place: str) -> None:
 
 
 def _check_claim(claim: dict[str, Any]) -> None:
-    check_keys(claim, CLAIM_KEYS | (set(claim) & {"actions", "reason", "reasons"}), "claim")
+    check_keys(claim, CLAIM_KEYS | (set(claim) & {"actions", "reason", "ranges", "reasons"}), "claim")
     if claim["status"] not in STATUSES:
         raise InvalidCertificate(f"claim.status: {claim['status']!r:.40} is not one of {', '.join(STATUSES)}.")
     for name in ("lower", "upper"):
@@ -168,6 +169,8 @@ def _check_claim(claim: dict[str, Any]) -> None:
         _check_row(claim["counterfactual"], "claim.counterfactual")
     for name, row in expect(claim.get("reason", {}), dict, "claim.reason").items():
         _check_row(row, f"claim.reason.{name}")
+    for name, ends in expect(claim.get("ranges", {}), dict, "claim.ranges").items():
+        _check_ends(ends, f"claim.ranges.{name}")
     if "reasons" in claim:
         _check_reasons(claim["reasons"])
 
@@ -179,6 +182,17 @@ def _check_reasons(found: Any) -> None:
             expect(name, str, f"claim.reasons.sets[{number}]")
     for number, row in enumerate(expect(found["rows"], list, "claim.reasons.rows")):
         _check_row(row, f"claim.reasons.rows[{number}]")
+
+
+def _check_ends(ends: Any, place: str) -> None:
+    """Refuse what is neither ``None``, nor a list of levels, nor two ends."""
+    if ends is None:
+        return
+    if isinstance(ends, dict):
+        check_keys(ends, {"low", "high"}, place)
+        ends = list(ends.values())
+    for value in expect(ends, list, place):
+        expect(value, (str, int, float, bool), place)
 
 
 def _check_row(row: Any, place: str) -> None:

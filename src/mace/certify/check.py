@@ -14,7 +14,7 @@ from mace.certify.certificate import Certificate
 from mace.certify.effects import checker as actions
 from mace.certify.proofs import SEARCH_CHECKERS, check_lane
 from mace.certify.reached import check_reached
-from mace.certify.reasons import check_all_reasons, check_reason
+from mace.certify.reasons import check_all_reasons, check_ranges, check_reason
 from mace.certify.statement import Statement
 from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict, silent
 from mace.constraints import Condition
@@ -110,12 +110,14 @@ def _checked(
             _check_claim(rest, certificate.claim, _check_counterfactual)
             if "reason" in certificate.claim:
                 check_reason(problem, statement, certificate.claim, _check_counterfactual)
+            if "ranges" in certificate.claim:
+                check_ranges(problem, statement, certificate.claim)
             if "reasons" in certificate.claim:
                 check_all_reasons(problem, statement, certificate.claim, _check_counterfactual)
             if searched:
                 _check_answer(rest, searched[0], certificate)
             _check_proof(rest, certificate, progress, check)
-        elif {"reason", "reasons"} & set(certificate.claim):
+        elif {"reason", "ranges", "reasons"} & set(certificate.claim):
             raise Unchecked("claim: reasons are not checked where there are causes")
         else:
             causal = actions.CausalQuestion(problem, statement, certificate.claim["actions"])

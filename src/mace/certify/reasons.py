@@ -1,4 +1,4 @@
-"""Checking reasons: that no feature of one can be left out, and that every reason holds one of a list."""
+"""Checking reasons: that no feature of one can be left out, how far its ranges reach, and that every reason holds one of a list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 from mace.certify.statement import Statement
 from mace.certify.verdict import Refuted, Unchecked
-from mace.constraints import fixed
+from mace.constraints import Constraint, fixed, one_of, within
+from mace.distances.distance import point_values
 from mace.errors import MaceError
 from mace.problem import Problem
 
@@ -42,6 +43,33 @@ def check_reason(problem: Problem, statement: Statement, claim: dict[str, Any], 
             raise Refuted(
                 f"claim.reason: the row that shows that {name!r} is needed changes other features of the reason, or not this one"
             )
+
+
+def check_ranges(problem: Problem, statement: Statement, claim: dict[str, Any]) -> None:
+    """Be convinced that constraints of the statement are the ranges of a reason, and that the row lies in them.
+
+    That they force the decision is the claim that no counterfactual exists.
+    """
+    _must_be_out(problem, "claim.ranges")
+    if claim["status"] != "infeasible":
+        raise Refuted(f"claim.ranges: with status {claim['status']} they do not force the decision")
+    space, factual = statement.space, statement.factual
+    for name, ends in claim["ranges"].items():
+        try:
+            condition = _range(name, ends).bind(space, factual)
+        except MaceError as error:
+            raise Refuted(f"claim.ranges: {str(error)[:200]}") from error
+        if condition not in problem.conditions:
+            raise Refuted(f"claim.ranges: no constraint of the statement keeps {name!r:.60} so")
+        if not condition.holds(point_values(space, factual)):
+            raise Refuted(f"claim.ranges: the row itself lies outside that of {name!r:.60}")
+
+
+def _range(name: str, ends: Any) -> Constraint:
+    """Return what a range says: a list of levels, two ends, or nothing for the value of the row."""
+    if ends is None:
+        return fixed(name)
+    return one_of(name, ends) if isinstance(ends, list) else within(name, ends["low"], ends["high"])
 
 
 def check_all_reasons(problem: Problem, statement: Statement, claim: dict[str, Any], check_row: CheckRow) -> None:

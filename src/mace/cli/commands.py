@@ -118,6 +118,10 @@ def explain(
     answers: Answers,
     row: RowOf = "0",
     identify: IdOfRow = None,
+    margin: Annotated[
+        bool,
+        typer.Option("--margin", help="Say how much noise the nearest answer stands, proved; asked for as long again."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     certificate: Annotated[
         Path | None,
@@ -131,6 +135,8 @@ def explain(
         from mace.cli.files import save_certificates
 
         save_certificates([*(each.certificate for each in explanation), explanation.certificate], certificate)
+    if margin:
+        _ = explanation.margin  # asked for here, and kept: it is shown with the rest
     show(explanation, as_json=as_json)
     return exit_code(explanation)
 
@@ -263,7 +269,7 @@ def audit(
         listed(groups),
         target=target_of(target, explainer.classes),
         distance=asked.measure(explainer.space, data),
-        constraints=asked.all_constraints(explainer.space),
+        constraints=asked.all_constraints(explainer.space, data),
         protected=None if protect is None else listed(protect),
         time_limit=time_limit,
         solver=asked.solver,

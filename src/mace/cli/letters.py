@@ -33,6 +33,9 @@ def letter(
     ] = None,
     number: Annotated[str, typer.Option(help="Which answer of --count, 1 for the nearest; or all.")] = "1",
     score: Annotated[bool, typer.Option("--score", help="Tell the model's score before and after.")] = False,
+    margin: Annotated[
+        bool, typer.Option("--margin", help="Tell by how much the changed values may turn out otherwise, proved.")
+    ] = False,
     names: Annotated[Pairs, typer.Option(help='What a feature is called: "age=your age"; may be given again.')] = None,
     units: Annotated[
         Pairs, typer.Option(help='In what it is counted: "duration=month|months"; may be given again.')
@@ -75,6 +78,7 @@ def letter(
         language=language,
         number=which,
         score=score,
+        margin=margin,
         **options,
     )
     _give(made, out)

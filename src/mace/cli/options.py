@@ -76,7 +76,9 @@ class Asked:
     ] = ""
     people: Annotated[
         Path | None,
-        typer.Option(help="A CSV file of people for --weights mad or percentile; those of --data where not given."),
+        typer.Option(
+            help='A CSV file of people for --weights mad or percentile, and "robust 5% of sd"; those of --data where not given.'
+        ),
     ] = None
     fix: Annotated[str, typer.Option(help="Features that stay, comma-separated.", autocompletion=features)] = ""
     only: Annotated[
@@ -148,22 +150,29 @@ class Asked:
         if self.weights not in WAYS:
             hint = "income=2,age=0.5, mad or percentile"
             return Distance(**shares, weights=numbers_of("--weights", self.weights, space, hint))
+        return Distance(**shares, weights=self.weights, data=self.measured_by(space, data))
+
+    def measured_by(self, space: FeatureSpace, data: Path) -> Any:
+        """Return the people by whom weights and noise are measured."""
         from mace.cli.files import read_people
 
-        people = read_people(data if self.people is None else self.people, space, ()).infer_objects()
-        return Distance(**shares, weights=self.weights, data=people)
+        return read_people(data if self.people is None else self.people, space, ()).infer_objects()
 
-    def all_constraints(self, space: FeatureSpace) -> list[Constraint | str]:
+    def all_constraints(self, space: FeatureSpace, data: Path) -> list[Constraint | str]:
         """Return the constraints: lists of features, texts, and those of a file."""
-        from mace.constraints import decreases, fixed, increases, only
+        from mace.constraints import decreases, fixed, increases, only, rule
         from mace.constraints.files import load_constraints
+        from mace.constraints.robust import measured
+
+        def people() -> Any:
+            return self.measured_by(space, data)
 
         makers = {"fix": fixed, "only": only, "increase": increases, "decrease": decreases}
         lists = {option: features_of(f"--{option}", getattr(self, option), space) for option in makers}
         return [
             *(makers[option](*names) for option, names in lists.items() if names),
-            *(self.rule or ()),
-            *(load_constraints(self.constraints, space) if self.constraints is not None else ()),
+            *(measured(rule(text), people) for text in self.rule or ()),
+            *(load_constraints(self.constraints, space, people) if self.constraints is not None else ()),
         ]
 
 
@@ -207,7 +216,7 @@ class Answers:
             space,
             None if self.target is None else target_of(self.target, classes),
             asked.measure(space, data),
-            asked.all_constraints(space),
+            asked.all_constraints(space, data),
             count=self.count,
             diversity=None if self.diversity is None else diversity_of(self.diversity),
             round_to=rounding_of(self.round_to, space),

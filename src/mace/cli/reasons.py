@@ -48,7 +48,7 @@ def reasons(
     certificate: Annotated[
         Path | None,
         typer.Option(
-            help="Write the certificate of the first reason here; those of others beside it, numbered from 2."
+            help="Write the certificate of the first reason here; beside it those of others, numbered from 2, and of ranges, -ranges."
         ),
     ] = None,
 ) -> int:
@@ -64,7 +64,7 @@ def reasons(
     explainer = asked.explainer()
     options: ReasonsOptions = {
         "target": None if target is None else target_of(target, explainer.classes),
-        "constraints": asked.all_constraints(explainer.space),
+        "constraints": asked.all_constraints(explainer.space, data),
         "count": count,
         "smallest": smallest,
         "time_limit": time_limit,
@@ -77,6 +77,8 @@ def reasons(
     made = explainer.reasons(row_asked, **options)
     if certificate is not None:
         save_certificates((each.certificate for each in made), certificate)
+        if of_ranges := [each.ranges_certificate for each in made if each.ranges_certificate is not None]:
+            save_certificates(of_ranges, certificate.with_name(f"{certificate.stem}-ranges{certificate.suffix}"))
     if as_json:
         sys.stdout.write(made.to_json(indent=2) + "\n")
     else:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from mace.constraints.condition import Constraint
+from mace.constraints.robust import measured
 from mace.constraints.rule import rule
 from mace.disk import read_bytes, said
 from mace.errors import InvalidConstraint
@@ -17,27 +19,31 @@ LARGEST_FILE = 2**24
 _FORM = 'Write constraints = ["age stays", ...], or [[constraint]] tables with a rule and, if you like, a name.'
 
 
-def load_constraints(path: str | Path, space: FeatureSpace | None = None) -> list[Constraint]:
+def load_constraints(
+    path: str | Path, space: FeatureSpace | None = None, people: Callable[[], Any] | None = None
+) -> list[Constraint]:
     """Return the constraints of a TOML file, checked against a space where one is given.
 
     The file holds texts, as :func:`mace.rule` reads them: ``constraints = ["sex, age stay", ...]``, and tables
     ``[[constraint]]`` with ``rule`` and optionally ``name``, which errors then use. A table ``[causes]`` beside them is for
-    :meth:`mace.Causal.load`.
+    :meth:`mace.Causal.load`. ``people`` gives the data frame by which ``robust 5% of sd`` is measured.
 
     Raises
     ------
     InvalidConstraint
         Naming the file and the entry.
     """
-    return [constraint for _, constraint in load_rules(path, space)]
+    return [constraint for _, constraint in load_rules(path, space, people)]
 
 
-def load_rules(path: str | Path, space: FeatureSpace | None = None) -> list[tuple[str, Constraint]]:
+def load_rules(
+    path: str | Path, space: FeatureSpace | None = None, people: Callable[[], Any] | None = None
+) -> list[tuple[str, Constraint]]:
     """Return the constraints of a TOML file as :func:`load_constraints` does, each behind its text."""
     made = []
     for place, text in _entries(read_toml(path), path):
         try:
-            constraint = rule(text)
+            constraint = rule(text) if people is None else measured(rule(text), people)
             if space is not None:
                 constraint.bind(space, space.some_point())
         except InvalidConstraint as error:

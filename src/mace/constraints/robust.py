@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from mace.constraints.condition import Condition, Values, ordered_feature
+from mace.constraints.condition import Condition, Constraint, Values, ordered_feature
 from mace.constraints.numbers import as_written, is_binary
 from mace.constraints.views import View
+from mace.constraints.words import name_text, number_text
 from mace.distances.people import SPREADS, spreads
 from mace.errors import InvalidConstraint, InvalidDistance, cut
 from mace.exact import float_down, float_up, greatest_float, least_float
@@ -104,11 +105,32 @@ class Robust:
             return {name: share * ends_apart(feature) for name, feature in space.items() if _has_ends(feature)}
         numbers = [name for name, feature in space.items() if isinstance(feature, Real | Integer)]
         absent = next((name for name in numbers if name not in spreads), None)
+        if absent is not None and self.is_unmeasured:
+            raise InvalidConstraint(
+                f"{self}: that is measured by people, and none were given. Give them: mace.robust({self._text!r}, data=X_train); on the "
+                "command line those of --data, or --people, count."
+            )
         if absent is not None:
             raise InvalidConstraint(
                 f"{self}: data has no numbers in a column {absent!r}, which is a feature; add them."
             )
         return {name: share * as_written(spreads[name]) for name in numbers}
+
+    @property
+    def is_unmeasured(self) -> bool:
+        """Whether the noise is a share of what columns spread by, and no people have been given yet, as in a text."""
+        return self.share_of in SPREADS and not self.noise
+
+    def measured(self, data: Any) -> Robust:
+        """Return the noise, measured by people."""
+        return Robust(_spreads(self._text, self.share_of, data), self.share, self.share_of)
+
+    @property
+    def text(self) -> str:
+        """The noise in the text form, which does not say what columns spread by: ``robust to 0.05 of sd``."""
+        if self.share is not None:
+            return f"robust to {self._text}"
+        return "robust to " + ", ".join(f"{name_text(name)} by {number_text(radius)}" for name, radius in self.noise)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the constraint as plain data."""
@@ -172,17 +194,32 @@ def robust(noise: Mapping[str, float] | float | str, data: Any = None) -> Robust
 
 def _of_text(text: str, data: Any) -> Robust:
     """Return the noise that a text names."""
+    made = robust_share(text)
+    if made.share_of in SPREADS:
+        return made.measured(data)
+    if data is not None:
+        raise InvalidConstraint(f"robust({text!r}): the space knows the ranges; leave data out.")
+    return made
+
+
+def robust_share(text: str) -> Robust:
+    """Return noise as a share of ranges, or of what columns spread by; it is then to be measured by people."""
     found = _SHARE.fullmatch(text.strip())
     if found is None:
         raise InvalidConstraint(f"robust: {text!r:.60} is no noise. Write '1% of range', '5% of sd' or '5% of mad'.")
     number, percent, share_of = found.groups()
-    share = _checked_share(float(Decimal(number) / (100 if percent else 1)), text)
-    if share_of == "range":
-        if data is not None:
-            raise InvalidConstraint(f"robust({text!r}): the space knows the ranges; leave data out.")
-        return Robust((), share, share_of)
+    return Robust((), _checked_share(float(Decimal(number) / (100 if percent else 1)), text), share_of)
+
+
+def measured(constraint: Constraint, people: Callable[[], Any]) -> Constraint:
+    """Return a constraint; noise in a text that is to be measured by people is measured by these."""
+    is_open = isinstance(constraint, Robust) and constraint.is_unmeasured
+    return constraint.measured(people()) if is_open else constraint  # type: ignore[attr-defined]
+
+
+def _spreads(text: str, share_of: str, data: Any) -> tuple[tuple[str, float], ...]:
     try:
-        return Robust(tuple(spreads(share_of, data).items()), share, share_of)
+        return tuple(spreads(share_of, data).items())
     except InvalidDistance as error:
         raise InvalidConstraint(f"robust({text!r}): {error}") from error
 

@@ -1,6 +1,7 @@
 """The text form of constraints: read by descent, with errors that point at the place.
 
-constraint   one of:  "if" choice "then" choice ["else" choice]   |   choice
+constraint   one of:  "if" choice "then" choice ["else" choice]   |   choice   |   noise, by itself only
+noise        "robust" ["to"] number ["%"] ["of"] ["range" | "sd" | "mad"]   |   "robust" "to" feature "by" number { "," ... }
 choice       both { "or" both }
 both         single { "and" single }
 single       "not" single   |   "(" constraint ")"   |   predicate
@@ -35,11 +36,13 @@ from mace.constraints.moves import at_most_change, steps, transitions
 from mace.constraints.numbers import Given, Number
 from mace.constraints.one_of import one_of
 from mace.constraints.only import Only
+from mace.constraints.robust import robust, robust_share
 from mace.constraints.rule import RULE_SIGNS, Comparison, IsMissing
 from mace.constraints.terms import Absolute, Feature, Literal, Minus, Operation, Term
 from mace.constraints.tokens import TokenReader
 from mace.constraints.within import within
 from mace.constraints.words import KEYWORDS
+from mace.distances.people import SPREADS
 from mace.errors import InvalidConstraint
 from mace.language import syntax
 
@@ -79,10 +82,33 @@ class _Grammar(TokenReader):
     def whole(self) -> Constraint:
         if self._token.kind == "end":
             self._refuse("the constraint is empty")
-        made = self._constraint()
+        made = self._noise() if self._is_noise() else self._constraint()
         if self._token.kind != "end":
             self._refuse(f"expected the end, 'and' or 'or'{self._about_names}")
         return made
+
+    def _is_noise(self) -> bool:
+        """Return whether the word ``robust`` begins noise, rather than being a feature's name."""
+        following = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        return self._is("robust") and (following.kind == "number" or self._is("to", ahead=1))
+
+    def _noise(self) -> Constraint:
+        self.position += 1
+        self._take("to")
+        if self._token.kind == "number":
+            share = f"{self._number()}{'%' if self._take('%') else ''}"
+            kinds, is_named = ("range", *SPREADS), self._take("of")
+            kind = self._token.text.lower() if self._is(*kinds) else "range"
+            if is_named or self._is(*kinds):
+                self._need(*kinds)
+            return self._made(robust_share, f"{share} of {kind}")
+        radii: dict[str, Number] = {}
+        while True:
+            name = self._name()
+            self._need("by")
+            radii[name] = self._number()
+            if not self._take(","):
+                return self._made(robust, radii)
 
     def _constraint(self) -> Constraint:
         if not self._take("if"):
@@ -150,6 +176,8 @@ class _Grammar(TokenReader):
             return self._budget()
         if self._is_only():
             return self._only()
+        if self._is_noise():
+            self._refuse("robust is about the answer as a whole: give it as a constraint of its own")
         if self._token.kind in ("word", "name") and not self._is("old", "abs", "min", "max", "true", "false"):
             about_features = self._about_features()
             if about_features is not None:

@@ -3,7 +3,6 @@
 from mace.forms.composite import Composite
 from mace.forms.decision import (
     Alternatives,
-    Anything,
     Goal,
     Interval,
     Lead,
@@ -23,14 +22,13 @@ from mace.forms.network import Network
 from mace.forms.oblique import ObliqueTrees
 from mace.forms.parts import Curved, Part, Scored, Voting, Weighted
 from mace.forms.polyline import Polyline
-from mace.forms.trees import TreeEnsemble, divisor
+from mace.forms.trees import TreeEnsemble, divisor, same_for_all
 from mace.forms.unread import UnreadForm, is_unread
 
 __all__ = [
     "RESULT",
     "RESULT_PREFIX",
     "Alternatives",
-    "Anything",
     "Box",
     "Composite",
     "Curved",
@@ -60,5 +58,6 @@ __all__ = [
     "innermost",
     "is_unread",
     "negated",
+    "same_for_all",
     "winner",
 ]

@@ -122,25 +122,6 @@ def _ahead(c: int, k: int, outputs: int, ties_last: bool) -> Margin:
 
 
 @dataclass(frozen=True, slots=True)
-class Anything:
-    """Every outcome: what is asked is whether there is such a row at all."""
-
-    slack: Fraction = Fraction(0)
-
-    def accepts(self, outcome: Fraction) -> bool:
-        """Return that an outcome counts."""
-        return True
-
-    def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
-        """Return an inequality between numbers that holds."""
-        return ((Margin(None, None, Fraction(1)),),)
-
-    def of_result(self, result: str) -> syntax.Guard:
-        """Return the formula that always holds."""
-        return syntax.TRUE
-
-
-@dataclass(frozen=True, slots=True)
 class Lead:
     """Some class of ``codes`` is ahead of every other by at least ``least``, in the unit that the model reports.
 

@@ -16,7 +16,7 @@ from mace.forms.decision import Alternatives, Goal, Interval, clearance, innermo
 from mace.forms.form import RESULT, RESULT_PREFIX, Box, Form
 from mace.forms.scoring import column_values, outcome_command, positions_guard, score_names, split_guard
 from mace.language import characteristic, syntax
-from mace.space import Column, FeatureSpace, Point
+from mace.space import Categorical, Column, FeatureSpace, Ordinal, Point
 
 Link = Literal["identity", "mean", "logistic", "clip", "none"]
 """How a score becomes the number that the model reports; "clip" is (clip(score, -1, 1) + 1) / 2, "none" where no single score does."""
@@ -328,6 +328,24 @@ class TreeEnsemble(Form):
         for row, subset in zip(table, self.subsets, strict=True):
             row[: len(subset)] = subset
         return table
+
+
+def same_for_all(space: FeatureSpace) -> TreeEnsemble:
+    """Return a tree that says class 0 of every row."""
+    name, feature = next(iter(space.items()))
+    numbers = tuple(map(float, range(len(feature.levels)))) if isinstance(feature, Categorical | Ordinal) else None
+    leaf = np.array([-1])
+    return TreeEnsemble(
+        space=space,
+        columns=(Column(name, 0, numbers),),
+        roots=np.array([0]),
+        column=np.array([0]),
+        edge=np.zeros(1),
+        left=leaf,
+        right=leaf,
+        missing_left=np.zeros(1, dtype=bool),
+        value=np.array([[1.0, 0.0]]),
+    )
 
 
 def divisor(form: object) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import ROUND_DOWN, Context, Decimal
 from typing import Any
 
 from mace.answer.counterfactual import Change, Counterfactual
@@ -17,6 +17,9 @@ from mace.problem import Status
 
 ALL_WAYS = "all"
 """The number that means all answers in one letter."""
+
+TWO_DIGITS = Context(prec=2, rounding=ROUND_DOWN)
+"""Digits in which it is told how far values may be off."""
 
 MOST_TOLD = 8
 """Where more features were asked to stay, a letter lists none of them."""
@@ -38,7 +41,7 @@ def chosen(explanation: Explanation, number: int | str) -> Sequence[Counterfactu
 
 
 def facts_of(
-    explanation: Explanation, writer: Writer, number: int | str, hidden: Sequence[str], *, score: bool
+    explanation: Explanation, writer: Writer, number: int | str, hidden: Sequence[str], *, score: bool, margin: bool
 ) -> dict[str, Any]:
     """Return what a template may use."""
     answers = chosen(explanation, number)
@@ -49,6 +52,8 @@ def facts_of(
             f"a name to have it mentioned: names={{{told!r}: ...}}."
         )
     first = 1 if number == ALL_WAYS or not answers else int(number)
+    if margin and explanation and number != 1:
+        raise InvalidOption("letter: margin=True is about the nearest answer alone. Leave number out.")
     ways = [_way(explanation, writer, place, answer, score) for place, answer in enumerate(answers, start=first)]
     main = ways[0] if ways else _no_way(explanation)
     changed = {change.feature for answer in answers[:1] for change in answer.changes}
@@ -63,6 +68,7 @@ def facts_of(
         **main,
         "stays": [writer.name(each) for each in explanation.factual if each not in changed and each not in hidden],
         "kept": [writer.name(each) for each in kept] if len(kept) <= MOST_TOLD else [],
+        "margin": _margin(explanation, writer) if margin else [],
         "among": _among(explanation, writer),
         "is_exhausted": explanation.exhausted and (explanation.rounds_changes or not explanation.round_to),
         "reason": explanation.reason if is_told else "",
@@ -126,6 +132,21 @@ def _among(explanation: Explanation, writer: Writer) -> str:
     if explanation.rounds_next:
         return writer.language.say("among_round_next")
     return writer.language.say("among_round_same" if explanation.rounds_changes else "among_round")
+
+
+def _margin(explanation: Explanation, writer: Writer) -> list[str]:
+    """Return by how much the numbers that the nearest answer changes may turn out otherwise, others being as in the answer."""
+    margin = explanation.margin
+    if margin is None:
+        return []
+    told = []
+    for change in explanation[0].changes:
+        radius, is_whole = Decimal(repr(margin.radii.get(change.feature, 0.0))), isinstance(change.after, int)
+        radius = Decimal(int(radius)) if is_whole else TWO_DIGITS.create_decimal(radius)
+        if radius and not isinstance(change.after, str | bool):
+            amount = writer.amount(change.feature, radius)
+            told.append(writer.language.say("held").format(name=writer.name(change.feature), value=amount))
+    return told
 
 
 def _score(explanation: Explanation, writer: Writer, answer: Counterfactual) -> dict[str, str]:

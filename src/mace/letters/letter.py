@@ -34,13 +34,15 @@ def letter(
     levels: Levels | None,
     number: int | str,
     score: bool,
+    margin: bool,
     fields: Mapping[str, object],
 ) -> str:
     """Return the letter of an explanation; see :meth:`mace.Explanation.letter`."""
     writer, hidden = writer_of(
         explanation.space, explanation.factual, language, names=names, units=units, outcomes=outcomes, levels=levels
     )
-    return written(writer, facts_of(explanation, writer, number, hidden, score=score), template, fields, html=html)
+    facts = facts_of(explanation, writer, number, hidden, score=score, margin=margin)
+    return written(writer, facts, template, fields, html=html)
 
 
 def writer_of(

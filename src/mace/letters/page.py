@@ -141,6 +141,8 @@ def _body(language: Language, facts: Mapping[str, Any]) -> Iterator[Paragraph]:
         yield Paragraph(language.say("ways"), {**target, "count": str(len(ways))}, style="before")
     for way in ways:
         yield from _way(language, way, target, is_alone=len(ways) == 1)
+    if facts["margin"]:
+        yield Paragraph(language.say("margin"), style="before", items=facts["margin"])
     stays = [language.say(key) for key, names in (("kept", facts["kept"]), ("nothing_else", facts["stays"])) if names]
     if stays:
         yield Paragraph(" ".join(stays), {"names": in_a_row(facts["kept"])})

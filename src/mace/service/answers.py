@@ -81,6 +81,7 @@ class Desk:
     def explain(self, given: dict[str, Any], report: Report) -> dict[str, Any]:
         """Return the nearest counterfactuals of a row."""
         made, rules = self._explained(given, report)
+        margin = made.margin if given.get("margin") else None
         data = made.to_dict()
         if given.get("certify"):
             for one, own in zip(data["counterfactuals"], made, strict=True):
@@ -90,6 +91,7 @@ class Desk:
             "conflict_rules": self._to_blame(made, rules),
             "why": made.why() if made.status != Status.ERROR else "",
             "certificate": None if whole is None else whole.to_dict(),
+            **({} if margin is None else {"margin": margin.to_dict() | {"text": str(margin)}}),
         }
 
     def _explained(self, given: dict[str, Any], report: Report) -> tuple[Explanation, Rules]:
@@ -161,6 +163,7 @@ class Desk:
         made = self._reasons(given) if is_why else self._explained(given, report)[0]
         fields = {name: given[name] for name in ("name", "sender") if given.get(name)}
         told = {name: given[name] for name in ("html", "language", "names", "units", "outcomes", "number")}
+        told |= {} if is_why else {"margin": given["margin"]}
         text = made.letter(**told, **fields)
         status = "" if isinstance(made, Reasons) else str(made.status)
         return {"letter": text, "html": given["html"], "status": status}

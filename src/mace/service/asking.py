@@ -9,6 +9,7 @@ from typing import Any
 from mace.answer.question import Question
 from mace.constraints import Constraint
 from mace.constraints.differ import Differ, differ
+from mace.constraints.robust import measured
 from mace.constraints.text import read
 from mace.distances import Distance
 from mace.explainer import Explainer
@@ -27,7 +28,7 @@ def row_of(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def rules_of(opened: Opened, texts: list[str]) -> Rules:
     """Return the rules in force, and then those of a request: only the constraint language is read, no function."""
-    return [*opened.rules, *((text, read(text)) for text in texts)]
+    return [*opened.rules, *((text, measured(read(text), opened.frame)) for text in texts)]
 
 
 def target_of_request(opened: Opened, given: Any) -> object:

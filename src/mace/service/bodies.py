@@ -134,6 +134,7 @@ class ExplainBody(Several):
     )
     row: Row
     certify: bool = False
+    margin: bool = Field(False, description="Whether to say how much noise the nearest answer stands, proved.")
 
 
 class LetterBody(Several):
@@ -147,6 +148,7 @@ class LetterBody(Several):
     row: Row
     about: Literal["changes", "reasons"] = Field("changes", description="What would have to change, or what decided.")
     number: Annotated[int, Field(ge=1, le=LIMITS.count)] = 1
+    margin: bool = False
     html: bool = False
     name: Text = ""
     sender: Text = ""

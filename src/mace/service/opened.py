@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mace.cli.demo import PROTECTED, RISING, demo_model
@@ -33,6 +33,7 @@ class Opened:
     explainer: Explainer
     rules: Rules
     target: object
+    _frames: list[Any] = field(default_factory=list)
 
     def people(self) -> tuple[list[dict[str, Any]], list[str]] | None:
         """Return the rows of the data and what identifies them; ``None`` where there are none."""
@@ -60,6 +61,15 @@ class Opened:
                 return rows, list(ids)
         return rows, [str(number) for number in range(len(rows))]
 
+    def frame(self) -> Any:
+        """Return the people as a frame, by which noise is measured, and keep it; ``None`` where there are none."""
+        import pandas as pd
+
+        if not self._frames:
+            found = self.people()
+            self._frames.append(None if found is None else pd.DataFrame(found[0]))
+        return self._frames[0]
+
 
 def open_source(source: Served) -> Opened:
     """Return the explainer with its rules and target; reads the files."""
@@ -76,6 +86,8 @@ def open_source(source: Served) -> Opened:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", category=UserWarning)  # features that the model does not know: left out
             explainer = Explainer(loaded, space)
-    rules += [] if source.constraints is None else load_rules(source.constraints, explainer.space)
     target = None if wanted is None else target_of(wanted, explainer.classes)
-    return Opened(source, explainer, rules, target)
+    opened = Opened(source, explainer, rules, target)
+    if source.constraints is not None:
+        rules += load_rules(source.constraints, explainer.space, opened.frame)
+    return opened

@@ -28,6 +28,7 @@ export const state = {
   checks: new Map(),
   trial: { values: {}, shown: [], result: null },
   why: { key: "", found: null, error: "" },
+  margin: { key: "", found: null, error: "" },
   letter: { name: "", key: "", nodes: null, error: "" },
   check: { busy: false, verdict: null, error: "", file: "" },
   batch: { job: null, file: "", error: "" },

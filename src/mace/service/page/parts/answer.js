@@ -11,6 +11,7 @@ import { boundsBar } from "./bounds.js";
 import { certificateButtons } from "./certificate.js";
 import { comparePart } from "./compare.js";
 import { letterPart } from "./letter.js";
+import { marginPart } from "./margin.js";
 import { wayCard } from "./way.js";
 import { whatifPart } from "./whatif.js";
 import { whyPart } from "./why.js";
@@ -117,5 +118,5 @@ function ways(found) {
   if (!found) return h("p.empty", {}, t(state.asking ? "ways.soon" : "ways.stale"));
   if (!found.counterfactuals.length) return h("p.empty", {}, t(`ways.${found.status}`));
   const cards = found.counterfactuals.map((way, place) => wayCard(found, way, place));
-  return [cards, found.exhausted && h("p.small.exhausted", {}, icon("proof"), t("exhausted"))];
+  return [cards, found.exhausted && h("p.small.exhausted", {}, icon("proof"), t("exhausted")), marginPart()];
 }

@@ -238,6 +238,13 @@ export const de = {
   "whatif.load": "Zeigen: {way}",
   zone: "Die gewünschte Entscheidung ist hier bewiesen",
 
+  "margin.ask": "Wie stabil ist der nächste Weg?",
+  "margin.busy": "Wie viel Abweichung er verträgt, wird gesucht …",
+  "margin.ranges": "Bewiesen: er gilt, wenn Werte um bis zu {number} % ihres Bereichs anders ausfallen.",
+  "margin.times": "Bewiesen: er gilt, wenn Werte um das {number}-Fache der Abweichung in den Regeln anders ausfallen.",
+  "margin.little": "Er verträgt fast keine Abweichung: er liegt an der Grenze.",
+  "margin.unknown": "Das wurde in der Zeit nicht gefunden.",
+
   "why.ask": "Warum? Nachfragen",
   "why.busy": "Was die Entscheidung hält, wird gesucht …",
   "why.lead": "Jedes davon allein hält die Entscheidung, was auch immer im Rahmen Ihrer Regeln sonst gilt: nicht {small}.",

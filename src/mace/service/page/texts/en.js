@@ -238,6 +238,13 @@ export const en = {
   "whatif.load": "Show: {way}",
   zone: "Proved to have the wanted decision",
 
+  "margin.ask": "How sturdy is the nearest way?",
+  "margin.busy": "Asking how much noise it stands …",
+  "margin.ranges": "Proved: it holds if values turn out otherwise by up to {number} % of their range.",
+  "margin.times": "Proved: it holds if values turn out otherwise by {number} times the noise of the rules.",
+  "margin.little": "It stands next to no noise: it lies at the boundary.",
+  "margin.unknown": "That was not found out in time.",
+
   "why.ask": "Find out why",
   "why.busy": "Looking for what holds the decision …",
   "why.lead": "Each of these alone holds the decision, whatever everything else is within your rules: not {small}.",
