@@ -207,6 +207,7 @@ def test_exported_names_are_exactly_those_meant() -> None:
         "load_model",
         "MaceError",
         "MissingPackage",
+        "months",
         "ModelChanged",
         "ServiceError",
         "near_data",
@@ -226,8 +227,10 @@ def test_exported_names_are_exactly_those_meant() -> None:
         "Verdict",
         "verify",
         "warm_up",
+        "weekdays",
         "within",
         "wrap",
+        "years",
     }
     assert set(mace.__all__) == meant == set(dir(mace))
     for name in meant:

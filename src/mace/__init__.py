@@ -65,7 +65,18 @@ if TYPE_CHECKING:
     from mace.models.wrapped import wrap
     from mace.problem import Status
     from mace.solvers.ready import warm_up
-    from mace.space import FeatureSpace, categorical, date, days, integer, ordinal, real
+    from mace.space import (
+        FeatureSpace,
+        categorical,
+        date,
+        days,
+        integer,
+        months,
+        ordinal,
+        real,
+        weekdays,
+        years,
+    )
     from mace.space.encoder import Encoder
     from mace.targets import any_of, at_least, at_most, becomes, between
 
@@ -121,7 +132,18 @@ _HOMES = {
     "mace.constraints.typical": ("typical",),
     "mace.problem": ("Status",),
     "mace.solvers.ready": ("warm_up",),
-    "mace.space": ("FeatureSpace", "categorical", "date", "days", "integer", "ordinal", "real"),
+    "mace.space": (
+        "FeatureSpace",
+        "categorical",
+        "date",
+        "days",
+        "integer",
+        "months",
+        "ordinal",
+        "real",
+        "weekdays",
+        "years",
+    ),
     "mace.space.encoder": ("Encoder",),
     "mace.targets": ("any_of", "at_least", "at_most", "becomes", "between"),
 }
@@ -197,6 +219,7 @@ __all__ = [
     "integer",
     "linear",
     "load_model",
+    "months",
     "near_data",
     "one_of",
     "only",
@@ -210,8 +233,10 @@ __all__ = [
     "typical",
     "verify",
     "warm_up",
+    "weekdays",
     "within",
     "wrap",
+    "years",
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import lightgbm
@@ -25,7 +26,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import mace
 from mace import FeatureSpace, UnsupportedModel, categorical, integer, real
-from mace.forms import TreeEnsemble, winner
+from mace.forms import Network, TreeEnsemble, winner
+from mace.forms.form import box_at
 from mace.models import read
 
 SPACE = FeatureSpace(
@@ -172,16 +174,103 @@ def test_powers_of_whole_numbers_are_read_before_a_network() -> None:
     assert mace.verify(explanation[0].certificate, model).outcome == "valid"
 
 
+GATED: dict[str, tuple[list[Any], Any]] = {
+    "linear": ([levels(), PolynomialFeatures(2, interaction_only=True)], LogisticRegression(max_iter=3000)),
+    "scaled before and after": (
+        [levels(), StandardScaler(), PolynomialFeatures(2, interaction_only=True), StandardScaler()],
+        LogisticRegression(max_iter=3000),
+    ),
+    "of three": ([levels(), PolynomialFeatures(3, interaction_only=True)], LogisticRegression(max_iter=3000)),
+    "squares of whole numbers": (
+        [ColumnTransformer([("l", OneHotEncoder(drop="first"), ["cat"]),
+                            ("p", PolynomialFeatures((2, 2), interaction_only=True), ["x", "n"]),
+                            ("q", PolynomialFeatures(2), ["n", "m"])]), MinMaxScaler()],
+        LogisticRegression(max_iter=3000),
+    ),
+    "network": (
+        [levels(), StandardScaler(), PolynomialFeatures(2, interaction_only=True)],
+        MLPClassifier((4,), solver="lbfgs", max_iter=300, random_state=0),
+    ),
+}  # fmt: skip
+
+
+def nearest_by_bisection(model: Any, row: dict[str, Any]) -> float:
+    """Return the least l1 distance of a row with another outcome, by the model's own predict: on a grid of x for each combination of the
+    others, then halving the grid's cell nearest to the row in which the outcome changes."""
+    axes = [range(-3, 6), range(5), ["a", "b", "c"], [0, 1]]
+    others = pd.DataFrame(list(itertools.product(*axes)), columns=["n", "m", "cat", "flag"])
+    grid = np.unique([*np.linspace(-3, 3, 121), row["x"]])
+    rows = others.loc[others.index.repeat(len(grid))].reset_index(drop=True)
+    rows.insert(0, "x", np.tile(grid, len(others)))
+    own = model.predict(pd.DataFrame([row]))[0]
+    other = (model.predict(rows) != own).reshape(len(others), len(grid))
+    fixed = (
+        abs(others["n"] - row["n"]) / 8
+        + abs(others["m"] - row["m"]) / 4
+        + (others["cat"] != row["cat"])
+        + (others["flag"] != row["flag"])
+    )
+    away = np.where(other, np.abs(grid - row["x"])[None, :], np.inf)
+    best = (fixed.to_numpy() + away.min(axis=1) / 6).min()
+    for k in np.flatnonzero(fixed.to_numpy() + (away.min(axis=1) - 0.05) / 6 < best):
+        at = int(away[k].argmin())
+        if not np.isfinite(away[k, at]) or grid[at] == row["x"]:
+            continue
+        far, near = grid[at], grid[at + (1 if grid[at] < row["x"] else -1)]
+        for _ in range(40):
+            middle = (far + near) / 2
+            asked = others.iloc[[k]].assign(x=middle)[["x", "n", "m", "cat", "flag"]]
+            far, near = (middle, near) if model.predict(asked)[0] != own else (far, middle)
+        best = min(best, fixed.iloc[k] + abs(far - row["x"]) / 6)
+    return float(best / 5)
+
+
+@pytest.mark.parametrize("name", GATED)
+def test_a_number_times_levels_is_read_before_linear_models_and_networks(name: str) -> None:
+    before, model = GATED[name]
+    frame, labels = data(SPACE)
+    labels = np.where((frame["x"] * np.where(frame["cat"] == "a", 2, -1) > 0.5) | (frame["n"] > 4), "yes", "no")
+    fitted = make_pipeline(*map(clone, before), clone(model)).fit(frame, labels)
+    explainer = mace.Explainer(fitted, SPACE)
+    for k in range(5):
+        row = frame.iloc[k].to_dict()
+        answer = explainer.explain(row, certify=True, time_limit=60)
+        assert answer.status == "optimal"
+        assert answer[0].distance == pytest.approx(nearest_by_bisection(fitted, row), abs=2e-6)
+        assert mace.verify(answer[0].certificate, fitted).outcome == "valid"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("floats", ["float64", "float32"])
+def test_their_linear_score_is_within_the_stated_rounding(floats: str) -> None:
+    space = SPACE.replace(x=real(-3, 3, dtype=floats))
+    frame, labels = data(space)
+    model = make_pipeline(levels(), PolynomialFeatures(2, interaction_only=True), StandardScaler(), Ridge())
+    model.fit(frame, pd.factorize(labels)[0])
+    form = read(model, space).form
+    assert isinstance(form, Network)
+    points = [(float(np.dtype(floats).type(x)), *others) for x, *others in random_points(40, 8, space)]
+    for point, predicted in zip(points, model.predict(space.frame_of(points)), strict=True):
+        score, rounding = form.exact_scores(point)[0], form.rounding(box_at(point))
+        assert abs(score - type(rounding)(float(predicted))) <= rounding
+
+
 TWO_REAL = FeatureSpace({"x": real(-3, 3), "z": real(0, 2), "n": integer(0, 5), "m": integer(0, 5)})
 REFUSED = {
     "two real numbers": (TWO_REAL, [PolynomialFeatures(2, interaction_only=True)], TREES["tree"], "multiplies 'x' and 'z'"),
     "a linear model": (TWO_REAL, [PolynomialFeatures(2)], LogisticRegression(), "not piecewise linear"),
-    "a network": (WHOLE, [levels(), PolynomialFeatures(2)], MLPClassifier((2,), max_iter=5), "before a network.*multiplies"),
-    "levels, scaled, before a network": (
-        WHOLE,
-        [levels(), PolynomialFeatures(2, interaction_only=True), StandardScaler()],
+    "before a network": (
+        TWO_REAL,
+        [PolynomialFeatures(2, interaction_only=True), StandardScaler()],
         MLPClassifier((2,), max_iter=5),
-        "step 'polynomialfeatures'.*(products with levels are read before trees|a product of numbers is not piecewise linear)",
+        "step 'polynomialfeatures'.*multiplies 'x', 'z', and more than one of them is real",
+    ),
+    "many terms": (
+        FeatureSpace({"x": real(0, 1), "n": integer(0, 40), "m": integer(0, 40)}), [PolynomialFeatures(3, interaction_only=True)],
+        LogisticRegression(), "makes more than 256 terms",
+    ),
+    "may be missing": (
+        FeatureSpace({"x": real(0, 1, missing=True), "n": integer(0, 5), "m": integer(0, 4)}),
+        [SimpleImputer(), PolynomialFeatures(2, interaction_only=True)], LogisticRegression(), "'x' may be missing",
     ),
     "zero for missing": (
         FeatureSpace({"n": integer(1, 9), "m": integer(1, 9)}), [PolynomialFeatures(2, interaction_only=True)],

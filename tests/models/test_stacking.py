@@ -59,6 +59,11 @@ BINARY: dict[str, Any] = {
     "tree on sigmoids": classifier(LOGISTIC, SCORES, head=TREE),
     "forest on scores": classifier(LOGISTIC, SCORES, head=FOREST[1], stack_method="decision_function", passthrough=True),
     "boosting on a network": classifier(NETWORK, LOGISTIC, head=BOOSTING[1]),
+    "tree on shares and sigmoids": classifier(FOREST, LOGISTIC, head=TREE),
+    "tree on boosting": classifier(BOOSTING, HIST, head=TREE),
+    "forest on trees": classifier(FOREST, BOOSTING, head=FOREST[1], passthrough=True),
+    "tree on votes": classifier(LOGISTIC, FOREST, head=TREE, stack_method="predict"),
+    "boosting on shares": classifier(FOREST, SCORES, head=BOOSTING[1]),
     "dropped": classifier(LOGISTIC, ("forest", "drop"), SCORES),
 }  # fmt: skip
 SEVERAL: dict[str, Any] = {
@@ -66,11 +71,15 @@ SEVERAL: dict[str, Any] = {
     "scores": classifier(LOGISTIC, SCORES, stack_method="decision_function", passthrough=True),
     "votes": classifier(LOGISTIC, FOREST, stack_method="predict"),
     "tree on scores": classifier(SCORES, ("other", LinearSVC(C=0.1)), head=TREE),
+    "tree on shares": classifier(FOREST, SCORES, head=TREE),
+    "tree on sums": classifier(HIST, ("other", HIST[1]), head=TREE, stack_method="decision_function"),
 }
 NUMBERS: dict[str, Any] = {
     "default": StackingRegressor([("line", LinearRegression()), ("tree", DecisionTreeRegressor(max_depth=3, random_state=0))], cv=2),
     "forest": StackingRegressor([("forest", RandomForestRegressor(3, max_depth=3, random_state=0))], Ridge(), cv=2, passthrough=True),
     "tree": StackingRegressor([("line", LinearRegression())], DecisionTreeRegressor(max_depth=3, random_state=0), cv=2, passthrough=True),
+    "tree on a forest": StackingRegressor([("forest", RandomForestRegressor(3, max_depth=3, random_state=0)), ("line", LinearRegression())],
+                                          DecisionTreeRegressor(max_depth=3, random_state=0), cv=2),
 }  # fmt: skip
 ALL = {
     **{f"binary, {name}": (model, 2) for name, model in BINARY.items()},
@@ -128,7 +137,8 @@ def test_the_answer_is_that_of_brute_force(name: str, seed: int) -> None:
 
 CERTIFIED = (
     "binary, shares and sigmoids", "binary, votes", "binary, passthrough", "binary, tree on sigmoids", "three classes, scores",
-    "numbers, default",
+    "numbers, default", "binary, tree on shares and sigmoids", "binary, forest on trees", "binary, tree on votes",
+    "three classes, tree on shares",
 )  # fmt: skip
 
 
@@ -157,8 +167,9 @@ REFUSED = {
     "a kernel below": (classifier(("svc", SVC()), LOGISTIC), "SVC: a kernel"),
     "a network on top": (classifier(LOGISTIC, SCORES, head=NETWORK[1]), r"final_estimator=MLPClassifier.*Supported: linear models, trees"),
     "a kernel on top": (classifier(LOGISTIC, head=SVC()), "the final_estimator of StackingClassifier.*a kernel"),
-    "trees below a tree": (classifier(FOREST, LOGISTIC, head=TREE), "RandomForestClassifier below a tree"),
-    "votes below a tree": (classifier(LOGISTIC, head=TREE, stack_method="predict"), "predict of LogisticRegression below a tree"),
+    "votes below a tree": (
+        classifier(("vote", VotingClassifier([LOGISTIC, SCORES])), head=TREE, stack_method="predict"), "VotingClassifier below a tree"
+    ),
     "votes inside": (classifier(("vote", VotingClassifier([LOGISTIC, SCORES])), FOREST), "itself made of several models"),
 }  # fmt: skip
 

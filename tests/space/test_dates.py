@@ -14,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -69,6 +70,57 @@ def test_answers_are_nearest_of_all_dates(name: str) -> None:
         assert answer[0].distance == pytest.approx(best, abs=2e-6)
         assert model.predict(answer.to_frame()[list(space)].iloc[[1]])[0] == answer[0].prediction
         assert mace.verify(answer[0].certificate, model).valid  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "model", [RandomForestClassifier(5, max_depth=5, random_state=0), LogisticRegression(max_iter=500)]
+)
+@pytest.mark.parametrize("unit", ["day", "hour"])
+def test_years_months_and_days_of_the_week_are_read(unit: str, model: Any) -> None:
+    rng = np.random.default_rng(1)
+    start = pd.to_datetime("2021-11-20") + pd.to_timedelta(rng.integers(0, 500, 400), unit=unit)  # type: ignore[call-overload]
+    frame = pd.DataFrame({"start": start, "n": rng.integers(0, 8, 400)})
+    labels = (
+        frame.start.dt.month % 12 + frame.start.dt.day_of_week / 2 + frame.n / 3 + rng.normal(0, 0.3, 400) > 4
+    ).astype(int)
+    months = make_pipeline(FunctionTransformer(mace.months), OneHotEncoder(sparse_output=False))
+    calendar = (FunctionTransformer(each) for each in (mace.years, mace.weekdays, mace.days))
+    before = make_column_transformer(
+        (months, ["start"]), *((each, ["start"]) for each in calendar), remainder="passthrough"
+    )
+    fitted = make_pipeline(before, StandardScaler(), clone(model)).fit(frame, labels)
+    space = mace.FeatureSpace.from_frame(frame)
+    assert space["start"].unit == unit  # type: ignore[union-attr]
+    dates = pd.date_range(frame.start.min(), frame.start.max(), freq=unit[0].replace("d", "D"))
+    every = pd.DataFrame(list(itertools.product(dates, range(8))), columns=list(space)).astype(frame.dtypes)
+    said, explainer = fitted.predict(every), mace.Explainer(fitted, space)
+    for number in range(5):
+        row = frame.iloc[number]
+        far = (every.start - row.start).abs() / (frame.start.max() - frame.start.min()) + (every.n - row.n).abs() / 7
+        best = far[said != fitted.predict(frame.iloc[[number]])[0]].min() / 2
+        answer = explainer.explain(row, certify=True, time_limit=60)
+        assert answer.status == "optimal"
+        assert answer[0].distance == pytest.approx(best, abs=2e-6)
+        assert mace.verify(answer[0].certificate, fitted).valid  # type: ignore[arg-type]
+
+
+def test_functions_of_dates_say_the_calendar() -> None:
+    dates = pd.date_range("1965-01-01", "2001-01-01", freq="13h").to_frame(name="at")
+    dates.loc[pd.NaT] = [pd.NaT]
+    for function, expected in (
+        (mace.years, dates["at"].dt.year),
+        (mace.months, dates["at"].dt.month),
+        (mace.weekdays, dates["at"].dt.day_of_week),
+    ):
+        np.testing.assert_array_equal(function(dates)[:, 0], expected.to_numpy(dtype=float))
+
+
+def test_a_year_of_what_is_no_date_is_refused() -> None:
+    frame = pd.DataFrame({"n": [1.0, 2.0, 3.0]})
+    model = make_pipeline(FunctionTransformer(np.sqrt), LogisticRegression()).fit(frame, [0, 0, 1])
+    model.steps[0] = ("dates", FunctionTransformer(mace.years).fit(frame))
+    with pytest.raises(mace.UnsupportedModel, match=r"mace.years is given 'n', which is no date"):
+        mace.Explainer(model, mace.FeatureSpace.from_frame(frame))
 
 
 COLUMNS: dict[str, Any] = {
@@ -293,7 +345,7 @@ def test_models_that_cannot_take_dates_are_refused_with_the_way() -> None:
             mace.Explainer(model.fit(numbers, labels), space)
     before = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["start"]), remainder="passthrough")
     model = make_pipeline(before, RandomForestClassifier(3)).fit(frame[["start", "n"]], labels)
-    with pytest.raises(mace.UnsupportedModel, match=r"given 'start', a date\. Make days of it first"):
+    with pytest.raises(mace.UnsupportedModel, match=r"given 'start', a date\. Make numbers of it first"):
         mace.Explainer(model, space)
     months = make_column_transformer((FunctionTransformer(in_months), ["start"]), remainder="passthrough")
     model = make_pipeline(months, RandomForestClassifier(3, random_state=0)).fit(frame[["start", "n"]], labels)

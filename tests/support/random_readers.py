@@ -21,13 +21,14 @@ from sklearn.ensemble import (
     StackingClassifier,
 )
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
-from mace.space import Integer
+from mace.space import Integer, Real
 
 Rng = np.random.Generator
 TEXTS = ["cat", "kind"]
@@ -74,12 +75,34 @@ def stacked(rng: Rng, classes: int) -> Any:
 
 
 def stacked_below_trees(rng: Rng, classes: int) -> Any:
-    bases = [("svc", LinearSVC()), ("other", LinearSVC(C=0.1))]
-    head = DecisionTreeClassifier(max_depth=3, random_state=0)
+    bases = [("svc", LinearSVC()), ("trees", _trees(rng)), ("other", LinearSVC(C=0.1))]
+    chosen = [bases[k] for k in sorted(rng.choice(3, int(rng.integers(1, 4)), replace=False))]
+    heads = [
+        DecisionTreeClassifier(max_depth=3, random_state=0),
+        RandomForestClassifier(3, max_depth=2, random_state=0),
+    ]
+    # Of three classes a boosted tree's probabilities are softmaxes, which no tree splits exactly.
+    method = "predict" if classes > 2 and rng.random() < 0.5 else "auto"
+    if (
+        classes > 2
+        and method == "auto"
+        and isinstance(bases[1][1], HistGradientBoostingClassifier | GradientBoostingClassifier)
+    ):
+        chosen = bases[:1]
+    passthrough = bool(rng.random() < 0.4)
     return make_pipeline(
         _levels(),
-        StackingClassifier(bases, head, cv=2, stack_method="decision_function", passthrough=bool(rng.random() < 0.4)),
+        StackingClassifier(chosen, heads[int(rng.integers(2))], cv=2, stack_method=method, passthrough=passthrough),
     )
+
+
+def products_with_a_number(rng: Rng, classes: int) -> Any:
+    settings: dict[str, Any] = {"max_iter": 300, "solver": "lbfgs", "random_state": int(rng.integers(99))}
+    models = [LogisticRegression(max_iter=3000), MLPClassifier((3,), **settings), LinearSVC()]
+    scaled = [StandardScaler()] if rng.random() < 0.5 else []
+    products = PolynomialFeatures(2 if rng.random() < 0.8 else 3, interaction_only=True)
+    after = [StandardScaler()] if rng.random() < 0.5 else []
+    return make_pipeline(_levels(), *scaled, products, *after, models[int(rng.integers(3))])
 
 
 def calibrated(rng: Rng, classes: int) -> Any:
@@ -127,7 +150,8 @@ FAMILIES: dict[str, tuple[Callable[[Rng, int], Any], bool]] = {
     "products before trees": (products_before_trees, False),
     "products before a linear model": (products_before_linear, False),
     "stack, linear": (stacked, False),
-    "stack, a tree over scores": (stacked_below_trees, False),
+    "stack, trees over other models": (stacked_below_trees, False),
+    "products of a number and levels": (products_with_a_number, False),
     "calibration": (calibrated, False),
     "LightGBM rf": (random_forest_of_lightgbm, True),
     "LightGBM multiclassova": (one_against_all_of_lightgbm, True),
@@ -155,15 +179,18 @@ def random_reader(seed: int) -> Case | None:
     codes = frame.assign(**{name: frame[name].map(ord) % 7 for name in TEXTS}).to_numpy(dtype=float)
     score = codes @ rng.normal(size=4) + 0.5 * codes[:, 0] * codes[:, 1] * rng.normal() + rng.normal(0, 0.5, rows)
     labels = np.searchsorted(np.quantile(score, np.arange(1, classes) / classes), score)
+    if "of a number" in family:
+        frame = frame.drop(columns="m").assign(x=rng.integers(-8, 9, rows) / 4)
     if is_category:
         frame = frame.astype(dict.fromkeys(TEXTS, "category"))
     if len(np.unique(labels)) < classes:
         return None
     model = make(rng, classes).fit(frame, labels)
     question = {"distance": str(rng.choice(["l0", "l1", "linf"]))}
-    return Case(
-        family, model, mace.FeatureSpace.from_frame(frame), frame.iloc[int(rng.integers(rows))].to_dict(), question
-    )
+    space = mace.FeatureSpace.from_frame(frame)
+    if "x" in frame:
+        space = space.replace(x=mace.real(-2, 2, step=0.25))
+    return Case(family, model, space, frame.iloc[int(rng.integers(rows))].to_dict(), question)
 
 
 def fault_of(case: Case) -> str | None:
@@ -184,7 +211,9 @@ def fault_of(case: Case) -> str | None:
 def _nearest(case: Case) -> float | None:
     """Return the least distance of a row with another outcome, as the distance is defined; ``None`` where there is none."""
     values = [
-        list(range(feature.low, feature.high + 1)) if isinstance(feature, Integer) else list(feature.levels)  # type: ignore[union-attr]
+        list(np.arange(feature.low, feature.high + 0.1, getattr(feature, "step", None) or 1))
+        if isinstance(feature, Real | Integer)
+        else list(feature.levels)
         for feature in case.space.values()
     ]
     points = [case.space.point(dict(zip(case.space, row, strict=True))) for row in itertools.product(*values)]
@@ -200,4 +229,4 @@ def _nearest(case: Case) -> float | None:
 
 
 def _change(feature: Any, new: Any, old: Any) -> float:
-    return abs(new - old) / (feature.high - feature.low) if isinstance(feature, Integer) else float(new != old)
+    return abs(new - old) / (feature.high - feature.low) if isinstance(feature, Real | Integer) else float(new != old)

@@ -114,6 +114,11 @@ class Composite(Form):
             raise UnsupportedModel(
                 "a mean of sigmoids has no program: the core language has no exponential. Ask for its counterfactuals instead."
             )
+        outcome = outcome_command(score_names(self.outputs), is_regressor=self.is_regressor)
+        return syntax.Program(self.space.names, syntax.sequence([self.computed()[0], outcome]))
+
+    def computed(self) -> tuple[syntax.Command, tuple[syntax.Expression, ...]]:
+        """Return the commands that compute the outputs, and the outputs in their variables."""
         commands, terms = [command for command, _ in self._computed], []
         for number, part in enumerate(self.parts):
             command, added = part.commands(self._computed[number][1], f"{RESERVED}{number}")
@@ -123,9 +128,7 @@ class Composite(Form):
         for k, name in enumerate(names):
             start: list[syntax.Expression] = [syntax.constant(float(self.base[k]))]
             commands.append(syntax.Assign(name, syntax.total([*start, *(added[k] for added in terms)])))
-        return syntax.Program(
-            self.space.names, syntax.sequence([*commands, outcome_command(names, is_regressor=self.is_regressor)])
-        )
+        return syntax.sequence(commands), tuple(map(syntax.Variable, names))
 
     def definitions(self, goal: Goal) -> syntax.Guard:
         """Return the characteristic formulas of every model's scores."""
@@ -160,17 +163,17 @@ class Composite(Form):
 
     def possible(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the sums of what the models may add, widened by the rounding of the sums over ``box``."""
-        parts, outputs = self._sums(box, 1)
+        parts, outputs = self.sums(box, 1)
         slack = self.rounding(box) + goal.slack
         return syntax.conjunction([*parts, reaches(outputs, separated(self.alternatives(goal), self._grain), slack)])
 
     def certain(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the sums of what the models surely add, narrowed by four times the rounding over ``box``."""
-        parts, outputs = self._sums(box, -4)
+        parts, outputs = self.sums(box, -4)
         slack = -4 * (self.rounding(box) + goal.slack)
         return syntax.conjunction([*parts, reaches(outputs, separated(self.alternatives(goal), self._grain), slack)])
 
-    def _sums(self, box: Box, widen: int) -> tuple[list[syntax.Guard], list[syntax.Expression]]:
+    def sums(self, box: Box, widen: int) -> tuple[list[syntax.Guard], list[syntax.Expression]]:
         """Return guards on what the parts add, and the outputs; a vote may differ by ``widen`` times its model's rounding."""
         guards: list[syntax.Guard] = []
         terms: list[list[syntax.Expression]] = [[syntax.constant(float(start))] if start else [] for start in self.base]
@@ -210,15 +213,22 @@ class Composite(Form):
             else syntax.conjunction(cell for cell in cells if cell is not None)
         )
 
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the library always adds everything in the same order."""
+        return self.fixed_order and all(getattr(part.form, "fixed_order", True) for part in self.parts)
+
+    def has_sure_votes(self, point: Point, box: Box) -> bool:
+        """Return whether every vote is farther from changing at a point than rounding in ``box`` can move it."""
+        return all(part.is_sure(point, box) for part in self.parts if isinstance(part, Voting))
+
     def is_settled(self, point: Point, goal: Goal) -> bool:
         """Return whether one row alone is always computed in the same way, or rounding cannot matter at this point."""
-        in_order = self.fixed_order and all(getattr(part.form, "fixed_order", True) for part in self.parts)
-        return in_order or self.is_beyond_rounding(point, goal, box_at(point))
+        return self.is_in_order or self.is_beyond_rounding(point, goal, box_at(point))
 
     def is_beyond_rounding(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return whether every vote, and the goal, are farther from changing than rounding can move them."""
-        votes = [part for part in self.parts if isinstance(part, Voting)]
-        if not all(part.is_sure(point, box) for part in votes):
+        if not self.has_sure_votes(point, box):
             return False
         band = self.rounding(box) + goal.slack
         return abs(clearance(self.exact_scores(point), self.alternatives(goal))) > band or (band == 0)

@@ -1,4 +1,4 @@
-"""Tree ensembles over mixtures of features: a split compares a sum, so that no feature by itself decides it."""
+"""Tree ensembles over sums of several features, or over other models: a split compares a sum, so that no feature by itself decides it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from mace.exact import Floats
+from mace.forms.composite import Composite
 from mace.forms.decision import Alternatives, Goal, Interval, Margin, clearance, grain_of, reaches, separated, winner
 from mace.forms.form import RESULT_PREFIX, Box, Form, box_at
 from mace.forms.network import Network
@@ -21,7 +22,7 @@ from mace.space import RESERVED, FeatureSpace, Point
 
 @dataclass(frozen=True, eq=False)
 class ObliqueTrees(Form):
-    """Trees whose columns are the scores of a network.
+    """Trees whose columns are the scores of a network, or the outputs of several models.
 
     A computed column may differ from the exact score by rounding; within that distance of a split's edge a row may take either side.
 
@@ -29,14 +30,14 @@ class ObliqueTrees(Form):
     ----------
     space : FeatureSpace
         The features.
-    inputs : Network
-        The columns, one score each, over the features.
+    inputs : Network or Composite
+        The columns, one score or output each, over the features.
     trees : TreeEnsemble
         The trees, whose column k is the score k; its own ``columns`` are only names.
     """
 
     space: FeatureSpace
-    inputs: Network
+    inputs: Network | Composite
     trees: TreeEnsemble
 
     @property
@@ -48,7 +49,9 @@ class ObliqueTrees(Form):
 
     def program(self) -> syntax.Program:
         """Return the mixtures, the trees as nested conditionals, the sums and the outcome."""
-        commands, columns = self.inputs.computed(_EACH)
+        commands, columns = (
+            self.inputs.computed() if isinstance(self.inputs, Composite) else self.inputs.computed(_EACH)
+        )
         grown = [self._command(int(root), number, columns) for number, root in enumerate(self.trees.roots)]
         names = tuple(f"{RESERVED}sum_{k}" for k in range(self.trees.outputs))
         sums = [syntax.Assign(name, self._sum(k, "")) for k, name in enumerate(names)]
@@ -73,20 +76,32 @@ class ObliqueTrees(Form):
 
     def possible(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the sums of leaves that rounding may lead to in ``box``, widened by the rounding of the sums."""
-        return self._reaches(goal, self.inputs.errors(box), self.trees.band(goal))
+        return self._reaches(goal, box, 1, self.trees.band(goal))
 
     def certain(self, goal: Goal, box: Box) -> syntax.Guard:
         """Return ``goal`` over the sums of leaves that are reached whatever the rounding, narrowed by the rounding of the sums."""
-        return self._reaches(goal, -4 * self.inputs.errors(box), -self.trees.band(goal))
+        return self._reaches(goal, box, -4, -self.trees.band(goal))
 
-    def _reaches(self, goal: Goal, room: Floats, slack: Fraction) -> syntax.Guard:
-        columns = self.inputs.scores(goal)
+    def _errors(self, box: Box) -> Floats:
+        """Return by how much each column, as it is computed, may differ from the exact one in ``box``."""
+        if isinstance(self.inputs, Network):
+            return self.inputs.errors(box)
+        return np.full(self.inputs.outputs, float(self.inputs.rounding(box)) * (1 + 2.0**-20))
+
+    def _reaches(self, goal: Goal, box: Box, widen: int, slack: Fraction) -> syntax.Guard:
+        """Return that a row goes down to leaves whose sums fulfil a goal, each column moved by ``widen`` times its error."""
+        room, given = widen * self._errors(box), list[syntax.Guard]()
+        columns: Sequence[syntax.Expression]
+        if isinstance(self.inputs, Network):
+            columns = self.inputs.scores(goal)
+        else:
+            given, columns = self.inputs.sums(box, widen)
         alternatives = self.trees.alternatives(goal)
         if slack == 0 and len(self.trees.roots) == 1:
-            return self._path(int(self.trees.roots[0]), 0, columns, room, alternatives)
+            return syntax.conjunction([*given, self._path(int(self.trees.roots[0]), 0, columns, room, alternatives)])
         paths = [self._path(int(root), number, columns, room) for number, root in enumerate(self.trees.roots)]
         sums = [self._sum(k, RESULT_PREFIX) for k in range(self.trees.outputs)]
-        return syntax.conjunction([*paths, reaches(sums, separated(alternatives, self._grain), slack)])
+        return syntax.conjunction([*given, *paths, reaches(sums, separated(alternatives, self._grain), slack)])
 
     @cached_property
     def _grain(self) -> Fraction:
@@ -163,11 +178,14 @@ class ObliqueTrees(Form):
 
     def is_settled(self, point: Point, goal: Goal) -> bool:
         """Return whether the order of summation is fixed, or cannot matter at this point."""
-        return self.trees.fixed_order or self.is_beyond_rounding(point, goal, box_at(point))
+        in_order = self.trees.fixed_order and getattr(self.inputs, "is_in_order", True)
+        return in_order or self.is_beyond_rounding(point, goal, box_at(point))
 
     def is_beyond_rounding(self, point: Point, goal: Goal, box: Box) -> bool:
         """Return whether every edge on the way, and the goal, are farther off than rounding can move the row."""
-        errors = self.inputs.errors(box)
+        if isinstance(self.inputs, Composite) and not self.inputs.has_sure_votes(point, box):
+            return False
+        errors = self._errors(box)
         scores, nearest = self._walked(point)
         if any(distance <= Fraction(float(errors[column])) for column, distance in nearest.items()):
             return False

@@ -329,10 +329,13 @@ def ground(form: Form, space: FeatureSpace) -> Form:
         return form
     if isinstance(form, TreeEnsemble):
         return ground_trees(form, space)
+    multiplies = any(isinstance(column, Traced) and column.joint is not None for column in form.columns)
+    if multiplies and (steps := ground_steps(form, space)) is not None:
+        return steps
     try:
         return ground_network(form, space)
     except UnsupportedModel:
-        steps = ground_steps(form, space)
+        steps = None if multiplies else ground_steps(form, space)
         return ground_network(form, space, is_wide=True) if steps is None else steps
 
 

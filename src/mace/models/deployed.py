@@ -146,7 +146,7 @@ def _numeric(family: str, name: str, index: int, alone: FeatureSpace) -> list[Co
     if isinstance(alone[name], Date):
         raise UnsupportedModel(
             f"{family} takes numbers, and {name!r} is a date. Put an encoder before it, which makes days of dates: "
-            "make_pipeline(mace.Encoder(space), model), or FunctionTransformer(mace.days) for these columns."
+            "make_pipeline(mace.Encoder(space), model), or FunctionTransformer(mace.days) (years, months, weekdays) for these columns."
         )
     columns = numeric_columns(alone)
     if columns is None:

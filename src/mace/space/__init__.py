@@ -1,7 +1,7 @@
 """Features, feature spaces and their encodings (:mod:`mace.space.encoder` needs scikit-learn; nothing else here does)."""
 
 from mace.space.columns import Column, Filled, encoded_columns, numeric_columns
-from mace.space.dates import Date, date, days
+from mace.space.dates import Date, date, days, months, weekdays, years
 from mace.space.features import Categorical, Feature, Integer, Level, Number, Ordinal, Real, Value, grid_values
 from mace.space.making import categorical, integer, ordinal, real
 from mace.space.space import RESERVED, FeatureSpace, Point, Row, Scalar
@@ -31,7 +31,10 @@ __all__ = [
     "encoded_columns",
     "grid_values",
     "integer",
+    "months",
     "numeric_columns",
     "ordinal",
     "real",
+    "weekdays",
+    "years",
 ]

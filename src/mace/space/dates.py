@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,6 +103,12 @@ class Date(Integer):
         except OverflowError as error:
             raise InvalidSpace(f"date: {value!r} {self.unit}s since 1970 are beyond the years 1 to 9999.") from error
         return moment.date().isoformat() if self.unit == "day" else moment.isoformat(" ", SHOWN[self.unit])
+
+    def begins(self, of: Literal["Y", "M", "D"]) -> NDArray[np.float64]:
+        """Return where the years, months or days after the first one begin, in the feature's unit."""
+        first, last = (moment.astype(f"datetime64[{of}]") for moment in self.moments([self.low, self.high]))
+        starts = np.arange(first + 1, last + 1).astype("datetime64[us]").astype(np.int64)
+        return starts / UNITS[self.unit]
 
     def moments(self, numbers: Any) -> NDArray[np.datetime64]:
         """Return numbers as moments, NaN as none."""
@@ -244,8 +250,69 @@ def days(X: Any) -> Floats:
     array([[1.00000e+00],
            [1.97825e+04]])
     """
+    return np.column_stack([column / UNITS["day"] for column in _columns(X)])
+
+
+def years(X: Any) -> NDArray[np.float64]:
+    """Return the year of each date, NaN where it is missing. For ``FunctionTransformer(mace.years)``, as :func:`days`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> years(pd.DataFrame({"start": pd.to_datetime(["1970-01-02", "2024-02-29"])}))
+    array([[1970.],
+           [2024.]])
+    """
+    return _counted(X, "Y", lambda count: count + START.year)
+
+
+def months(X: Any) -> NDArray[np.float64]:
+    """Return the month of each date, 1 to 12, NaN where it is missing. For ``FunctionTransformer(mace.months)``, as :func:`days`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> months(pd.DataFrame({"start": pd.to_datetime(["1970-01-02", "2024-02-29"])}))
+    array([[1.],
+           [2.]])
+    """
+    return _counted(X, "M", lambda count: count % 12 + 1)
+
+
+def weekdays(X: Any) -> NDArray[np.float64]:
+    """Return the day of the week of each date, 0 (Monday) to 6, NaN where it is missing. For ``FunctionTransformer(mace.weekdays)``,
+    as :func:`days`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> weekdays(pd.DataFrame({"start": pd.to_datetime(["1970-01-02", "2024-02-29"])}))
+    array([[4.],
+           [3.]])
+    """
+    return _counted(X, "D", lambda count: (count + START.weekday()) % 7)
+
+
+CALENDAR: dict[Callable[[Any], NDArray[np.float64]], Literal["Y", "M", "D"]] = {years: "Y", months: "M", weekdays: "D"}
+"""Functions of dates that stay the same for a year, a month or a day."""
+
+
+def _counted(
+    X: Any, unit: Literal["Y", "M", "D"], made: Callable[[NDArray[np.int64]], NDArray[np.int64]]
+) -> NDArray[np.float64]:
+    """Return what is made of how many whole years, months or days since 1970-01-01 each date comes after."""
+    found = []
+    for column in _columns(X):
+        gone = np.isnan(column)
+        moments = np.where(gone, 0, column).astype(np.int64).view("datetime64[us]")
+        found.append(np.where(gone, np.nan, made(moments.astype(f"datetime64[{unit}]").astype(np.int64))))
+    return np.column_stack(found)
+
+
+def _columns(X: Any) -> list[NDArray[np.float64]]:
+    """Return the columns of dates of a frame or array as microseconds since 1970-01-01."""
     from mace.space.frames import as_pandas
 
     made = as_pandas(X)
     columns = [made.iloc[:, k] for k in range(made.shape[1])] if hasattr(made, "iloc") else list(np.asarray(made).T)
-    return np.column_stack([column_microseconds(column) / UNITS["day"] for column in columns])
+    return [column_microseconds(column) for column in columns]

@@ -3,15 +3,16 @@
 A linear final model adds what the others report, each number times a weight: shares of trees, sigmoids, scores, predictions, votes, and
 with ``passthrough`` the columns themselves. That is a form of several models (:mod:`mace.models.ensembles.mixed`).
 
-A tree or forest as final model splits what the others report. Where these are linear models and networks, a split of a score is one of a
-mixture of features, and a split of a probability is one of the score, at its logit; how far rounding may move that counts as rounding of
-the score. Together they are trees over mixtures.
+A tree or forest as final model splits what the others report. A split of a probability that is one sigmoid is one of the score, at its
+logit; how far rounding may move that counts as rounding of the score. Scores of linear models and networks are mixtures of features;
+shares and sums of trees, and votes, are outputs of a form of several models. Together they are trees over such columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,13 @@ SCORED = ("GradientBoostingClassifier", "HistGradientBoostingClassifier")
 """Trees whose decision_function is the sum that is read."""
 
 
+SQUASHED = ("sigmoid", "clip", "logistic")
+"""How a score becomes a probability that a final tree may compare as a score."""
+
+AS_SCORE = "score"
+"""What is asked of a model whose probabilities are compared as scores."""
+
+
 @dataclass(frozen=True, slots=True)
 class Base:
     """One of the models below the final one: the model, as what it was read, what is asked of it, and how many columns that gives."""
@@ -45,6 +53,15 @@ class Base:
     form: Form
     method: str
     width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """A network below final trees: the place of its first column, its form, and how far a score may be off beside its rounding."""
+
+    begin: int
+    form: Network
+    slack: float
 
 
 def read_stacking(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Form:
@@ -185,33 +202,69 @@ def _under_trees(
     space: FeatureSpace,
     columns: tuple[Column, ...],
 ) -> ObliqueTrees:
+    """Return the final trees over the other models: over one network where all of these are linear models and networks."""
+    edge, parts, scores, at = head.edge.copy(), list[Part](), list[Scores](), 0
+    width = sum(base.width for base in bases) + (len(columns) if passthrough else 0)
     for base in bases:
-        if not isinstance(base.form, Network) or (base.method == "predict" and not base.form.is_regressor):
-            raise UnsupportedModel(
-                f"cannot read {family} of {base.method} of {type(base.model).__name__} below a tree: supported are scores and "
-                "probabilities of linear models and networks. Use a linear final_estimator."
-            )
-    forms = [base.form for base in bases if isinstance(base.form, Network)]
-    given = [Network(space, columns, (np.eye(len(columns)),), (np.zeros(len(columns)),))] if passthrough else []
-    lowering, inputs, over = shared_inputs([*forms, *given], space, columns)
-    edge, rows, at = head.edge.copy(), [], 0
-    for base, form, tensor in zip(bases, forms, inputs, strict=False):
-        own = (head.left >= 0) & (head.column == at)
-        score = lowering.run(tensor, form)
-        if base.method == CHANCE and base.width == 1:
-            moved = [as_score(form, type(base.model).__name__, Threshold(float(e), 0.0)) for e in edge[own]]
+        slack = 0.0
+        if base.method == CHANCE and base.width == 1 and getattr(base.form, "link", "none") in SQUASHED:
+            own = (head.left >= 0) & (head.column == at)
+            moved = [as_score(base.form, type(base.model).__name__, Threshold(float(e), 0.0)) for e in edge[own]]
             edge[own] = [threshold.at for threshold in moved]
-            wrong = max((threshold.slack for threshold in moved), default=0.0) / float(lowering.unit)
-            score = Tensor(score.shape, score.weights, score.shift, score.size + wrong * (1 + 2.0**-20), score.steps)
-        elif base.method == CHANCE or len(form.biases[-1]) != base.width:
-            raise _unread(family, base)
-        rows.append(score)
+            slack = max((threshold.slack for threshold in moved), default=0.0) * (1 + 2.0**-20)
+            base = replace(base, method=AS_SCORE)
+        if isinstance(base.form, Network) and (base.method != "predict" or base.form.is_regressor):
+            if base.method == CHANCE or len(base.form.biases[-1]) != base.width:
+                raise _unread(family, base)
+            scores.append(Scores(at, base.form, slack))
+        else:
+            parts.append(_below_trees(family, base, slack, np.eye(width)[:, at : at + base.width], space))
         at += base.width
-    rows += inputs[len(forms) :]
+    if passthrough:
+        scores.append(Scores(at, Network(space, columns, (np.eye(len(columns)),), (np.zeros(len(columns)),)), 0.0))
+    names = tuple(Column(column.name, 0, None) for column in head.columns)
+    trees = replace(head, space=space, columns=names, edge=edge)
+    if not parts:
+        return ObliqueTrees(space, _as_network(scores, space, columns), trees)
+    if scores:
+        places = [each.begin + k for each in scores for k in range(len(each.form.biases[-1]))]
+        parts.append(Weighted(_as_network(scores, space, columns), np.eye(width)[:, places]))
+    return ObliqueTrees(space, Composite(space, tuple(parts), np.zeros(width)), trees)
+
+
+def _as_network(scores: Sequence[Scores], space: FeatureSpace, columns: tuple[Column, ...]) -> Network:
+    """Return networks beside each other, over the features."""
+    lowering, inputs, over = shared_inputs([each.form for each in scores], space, columns)
+    rows = []
+    for each, tensor in zip(scores, inputs, strict=True):
+        made = lowering.run(tensor, each.form)
+        wrong = each.slack / float(lowering.unit) * (1 + 2.0**-20)
+        rows.append(Tensor(made.shape, made.weights, made.shift, made.size + wrong, made.steps))
     network = lowering.network(lowering.concatenate(rows, 1), space, over)
     if any(isinstance(column, Traced) for column in over):
         from mace.models.preprocessing.ground_networks import ground_network
 
-        network = ground_network(network, space)
-    names = tuple(Column(column.name, 0, None) for column in head.columns)
-    return ObliqueTrees(space, network, replace(head, space=space, columns=names, edge=edge))
+        return ground_network(network, space)
+    return network
+
+
+def _below_trees(family: str, base: Base, slack: float, placed: Floats, space: FeatureSpace) -> Part:
+    """Return what a model that is no network, or that votes, reports, in its place among all columns."""
+    from mace.models import ground
+
+    form = ground(base.form, space)
+    if isinstance(form, TreeEnsemble | Network) and base.method == "predict" and not form.is_regressor:
+        return Voting(form, np.outer(_codes(family, base), placed[:, 0]))
+    if not isinstance(form, TreeEnsemble):
+        raise UnsupportedModel(
+            f"cannot read {family} of {type(base.model).__name__} below a tree: it is itself made of several models, or stands behind a "
+            "projection. Use a linear final_estimator."
+        )
+    if base.method == "predict":
+        return Weighted(form, placed / divisor(form))
+    if base.method == AS_SCORE or (base.method == SCORE and _has_score(base)):
+        return Weighted(replace(form, squash=form.squash + Fraction(slack)), placed)
+    if base.method == CHANCE and form.link == "mean":
+        shares = placed if base.width > 1 else np.outer(placed[:, 0], [0.0, 1.0])
+        return Weighted(form, shares / len(form.roots))
+    raise _unread(family, base)

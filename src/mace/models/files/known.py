@@ -86,7 +86,7 @@ _OBJECTS = """
 """
 
 _FUNCTIONS = """
-    mace.space.dates: days
+    mace.space.dates: days months weekdays years
     numpy: absolute arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil cos cosh deg2rad degrees exp exp2 expm1 fabs floor log log10
     numpy: log1p log2 logical_not negative positive rad2deg radians reciprocal rint sign sin sinh sqrt square tan tanh trunc
     scipy.special: expit logit

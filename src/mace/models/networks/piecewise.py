@@ -250,6 +250,37 @@ class Lowering:
         each = self._moved(tensor.arranged(np.zeros((1, len(knots)), dtype=np.intp)), -knots)
         return self._unit(each, np.zeros(len(knots)))
 
+    def gate(self, number: Tensor | None, gates: Sequence[Tensor], width: float, offset: float) -> Tensor:
+        """Return max(number + width · sum of gates - offset, 0), which no library computes: only what is stored here is rounded."""
+        rows = [self._widened(row) for row in ([*gates] if number is None else [number, *gates])]
+        factors = np.full(len(rows), width)
+        if number is not None:
+            factors[0] = 1.0
+        weights = sum(factor * row.weights for factor, row in zip(factors, rows, strict=True))
+        return self._unit(
+            self._checked(
+                (1, 1),
+                np.asarray(weights),
+                np.asarray(sum(factor * row.shift for factor, row in zip(factors, rows, strict=True))) - offset,
+                np.asarray(sum(factor * row.size for factor, row in zip(factors, rows, strict=True))) + abs(offset),
+                np.max([row.steps for row in rows], axis=0) + (len(rows) + 1) * self.stored,
+            ),
+            np.zeros(1),
+        )
+
+    def range_of(self, tensor: Tensor, lows: Floats, highs: Floats) -> tuple[float, float]:
+        """Return bounds on one number, the input columns lying in these ranges."""
+        row = self._widened(tensor)
+        least, most = (
+            np.concatenate([ends, sign * self._largest[self.inputs :]]) for ends, sign in ((lows, -1), (highs, 1))
+        )
+        weights = row.weights[0]
+        off = 2.0**-10 * (np.abs(weights) @ np.maximum(np.abs(least), np.abs(most)) + row.size[0])
+        low, high = (
+            float(np.where(weights > 0, a, b) @ weights + row.shift[0]) for a, b in ((least, most), (most, least))
+        )
+        return low - float(off), high + float(off)
+
     def reach(self, tensor: Tensor) -> float:
         """Return the greatest absolute value that the numbers may have."""
         return float(self._bounds(self._widened(tensor)).max(initial=0.0))
@@ -432,15 +463,21 @@ class _Units:
 
 def largest_values(space: FeatureSpace, columns: tuple[Column, ...]) -> Floats:
     """Return the greatest absolute value of each column over the whole space."""
+    return np.maximum(*map(np.abs, ranges(space, columns)))
+
+
+def ranges(space: FeatureSpace, columns: tuple[Column, ...]) -> tuple[Floats, Floats]:
+    """Return the least and the greatest value of each column over the whole space."""
     features = list(space.values())
-    found = []
+    lows, highs = [], []
     for column in columns:
         feature = features[column.feature]
         ends = column.table if column.table is not None else (feature.low, feature.high)  # type: ignore[union-attr]
         if isinstance(column, Filled):
-            ends = (column.missing,) if column.is_flag else (*ends, column.missing)
-        found.append(max(abs(float(end)) for end in ends))
-    return np.array(found)
+            ends = (0.0, column.missing) if column.is_flag else (*ends, column.missing)
+        lows.append(float(min(ends)))
+        highs.append(float(max(ends)))
+    return np.array(lows), np.array(highs)
 
 
 def _fields(units: _Units) -> tuple[Any, ...]:

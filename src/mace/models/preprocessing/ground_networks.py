@@ -18,9 +18,10 @@ import numpy as np
 from mace.errors import UnsupportedModel
 from mace.exact import UNIT, Ints
 from mace.forms import Network
-from mace.models.networks.piecewise import UNIT32, Lowering, largest_values
+from mace.models.networks.piecewise import UNIT32, Lowering, largest_values, ranges
 from mace.models.networks.rows import Floats, Tensor
 from mace.models.preprocessing.crossings import LONGEST_RANGE, finite
+from mace.models.preprocessing.ground_gates import gates_of, product_row
 from mace.models.preprocessing.traced import Traced, all_values, ends_of, is_leveled
 from mace.space import Column, FeatureSpace, Filled, Integer
 
@@ -61,18 +62,26 @@ class Ground:
         numeric = sorted({c.feature for c in _roots(columns) if not is_leveled(self._features[c.feature])})
         absent = [j for j in numeric if self._features[j].missing]
         self._stand_in = {j: _fill_of(columns, j, self._features[j]) for j in absent}
+        held = {(c.feature, c.table) for c in tables}
+        wanted = gates_of(columns, space)
+        gates = {gate: c for gate, c in wanted.items() if (c.feature, c.table) not in held}
         self.columns: tuple[Column, ...] = (
             *(self._number(j) for j in numeric),
             *(Filled(f"{space.names[j]} is missing", j, None, missing=1.0, is_flag=True) for j in absent),
             *(Column(c.name, c.feature, c.table) for c in tables),
+            *gates.values(),
         )
         self._numeric = {j: position for position, j in enumerate(numeric)}
         self._flags = {j: len(numeric) + position for position, j in enumerate(absent)}
         unit = max([unit, *(_unit(column, self._features) for column in columns)])
         self.lowering = Lowering(largest_values(space, self.columns), unit, rounds_constants=True)
         self._sources = self.lowering.columns()
+        first = len(numeric) + len(absent)
         for position, column in enumerate(tables):
-            self._rows[_key(column)] = self._source(len(numeric) + len(absent) + position)
+            self._rows[_key(column)] = self._source(first + position)
+        place = {(c.feature, c.table): position for position, c in enumerate(self.columns)}
+        self.gates = {gate: self._source(place[c.feature, c.table]) for gate, c in wanted.items()}
+        """Rows that are 1 for some values of a feature and 0 for others, for products."""
 
     def of(self, column: Traced) -> Tensor:
         """Return a traced column as a row."""
@@ -85,6 +94,10 @@ class Ground:
     def feature(self, index: int) -> Tensor:
         """Return a numeric feature itself."""
         return self._source(self._numeric[index])
+
+    def range_of(self, row: Tensor) -> tuple[float, float]:
+        """Return a lower and an upper bound on a number."""
+        return self.lowering.range_of(row, *ranges(self.space, self.columns))
 
     def grouped(self, key: object, make: Callable[[Ground], Tensor]) -> Tensor:
         """Return rows that several columns share, made once."""
@@ -128,11 +141,11 @@ class Ground:
     def _made(self, column: Traced) -> tuple[Tensor, Fraction | None]:
         """Return a column's row; where it fills missing values by another way than its row, also the row's value at the stand-in."""
         feature = self._features[column.feature]
-        if column.joint is not None:
-            raise self._refused_product(column)
         if column.lower is not None:
             made = column.lower(self)
             return made, self._at_stand_in(column, made)
+        if column.factors:
+            return product_row(self, column), None
         if column.is_mixed:
             raise UnsupportedModel(
                 f"cannot read {column.where} behind a projection: it is not piecewise linear there. "
@@ -150,22 +163,6 @@ class Ground:
             f"cannot read {column.where} of {self.space.names[column.feature]!r}, which is {kind}, before a linear model or network: it is "
             "not piecewise linear there. Use a scaler, trees, bins of every real feature before a linear model, or declare the feature as "
             "integer or levels if it is."
-        )
-
-    def _refused_product(self, column: Traced) -> UnsupportedModel:
-        """Return why a product of features is refused: two numbers make no lines, and those with levels have no reader here."""
-        while inner := [parent for parent in column.parents if parent.joint is not None]:
-            column = inner[0]
-        named = ", ".join(repr(self.space.names[j]) for j in column.reads)
-        numbers = sum(not is_leveled(self._features[j]) for j in column.reads)
-        why = (
-            "a product of numbers is not piecewise linear"
-            if numbers > 1
-            else "products with levels are read before trees, and before linear models of levels and whole numbers alone"
-        )
-        return UnsupportedModel(
-            f"cannot read {column.where} before a network, or a linear model of real numbers: it multiplies {named}, and {why}. "
-            "Use trees, or a linear model whose features are all levels or whole numbers of narrow ranges."
         )
 
     def _at_stand_in(self, column: Traced, made: Tensor) -> Fraction | None:
@@ -349,6 +346,8 @@ def _most_wrong(values: Floats, turns: Ints, changes: Floats) -> Fraction:
 
 def _key(column: Traced) -> tuple[int, int]:
     """Return what tells a column from others; a copy with a table is the same column."""
+    if column.factors:
+        return (-2, id(column.joint))
     return (-1, id(column.lower)) if column.is_mixed else (column.feature, id(column.values))
 
 
@@ -358,7 +357,7 @@ def _ends(columns: Sequence[Traced], features: Sequence[Any]) -> list[Traced]:
     for column in columns:
         if not column.is_mixed and (is_leveled(features[column.feature]) or column.lower is None):
             found.append(column)
-        elif column.is_mixed:
+        elif column.is_mixed and not column.factors:
             found += _ends(column.parents, features)
     return found
 

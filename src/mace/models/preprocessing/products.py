@@ -38,7 +38,7 @@ def _output(step: Step, k: int, powers: NDArray[Any]) -> Traced:
     if any(step.inputs[i].is_mixed and step.inputs[i].joint is None for i in factors):
         raise _projected(step, name)
     reads = tuple(sorted({j for i in factors for j in step.inputs[i].reads or (step.inputs[i].feature,)}))
-    return _joint(step, k, name, factors, reads) if len(reads) > 1 else _of_one(step, k, name, factors, reads[0])
+    return _joint(step, k, name, powers, reads) if len(reads) > 1 else _of_one(step, k, name, factors, reads[0])
 
 
 def _projected(step: Step, name: str) -> Exception:
@@ -62,9 +62,9 @@ def _of_one(step: Step, k: int, name: str, factors: list[int], feature: int) -> 
     return Traced(name, feature, None, values=values, local=values, parents=(raw,), where=step.where)
 
 
-def _joint(step: Step, k: int, name: str, factors: list[int], reads: tuple[int, ...]) -> Traced:
-    """Return a product of columns of several features."""
-    sources = {i: step.inputs[i] for i in factors}
+def _joint(step: Step, k: int, name: str, powers: NDArray[Any], reads: tuple[int, ...]) -> Traced:
+    """Return a product of powers of columns of several features."""
+    sources = {int(i): step.inputs[i] for i in np.flatnonzero(powers)}
 
     def joint(given: Given) -> NDArray[Any]:
         return step.ask({i: values_at(source, given) for i, source in sources.items()})[:, k]
@@ -93,5 +93,14 @@ def _joint(step: Step, k: int, name: str, factors: list[int], reads: tuple[int, 
         )
 
     return Traced(
-        name, reads[0], (-1.0, 1.0), parents=step.inputs, where=step.where, is_mixed=True, reads=reads, joint=joint, along=along
-    )  # fmt: skip
+        name,
+        reads[0],
+        (-1.0, 1.0),
+        parents=tuple(sources.values()),
+        where=step.where,
+        is_mixed=True,
+        reads=reads,
+        joint=joint,
+        factors=tuple((source, int(powers[i])) for i, source in sources.items()),
+        along=along,
+    )

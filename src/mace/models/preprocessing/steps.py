@@ -16,10 +16,10 @@ import numpy as np
 
 from mace.exact import Floats, product
 from mace.models.networks.rows import Tensor
+from mace.models.preprocessing.of_dates import OF_DATES, of_dates
 from mace.models.preprocessing.products import polynomial_features
 from mace.models.preprocessing.traced import MONOTONE, Error, Lower, Shape, Step, Traced, floats_of
-from mace.space import Categorical, Ordinal, days
-from mace.space.dates import UNITS
+from mace.space import Categorical, Ordinal
 
 Rule = Callable[[Step], list[Traced]]
 
@@ -324,8 +324,8 @@ def function_transformer(step: Step) -> list[Traced]:
     fitted = step.fitted
     if fitted.func is None:
         return identity(step)
-    if fitted.func is days and not fitted.kw_args:
-        return [_in_days(step, i) for i in range(len(step.inputs))]
+    if fitted.func in OF_DATES and not fitted.kw_args:
+        return of_dates(step)
     name = getattr(fitted.func, "__name__", "")
     if fitted.kw_args or not isinstance(fitted.func, np.ufunc) or getattr(np, name, None) is not fitted.func:
         known = ", ".join((*EXACT_FUNCTIONS, "sign", *TURNING_FUNCTIONS, *INEXACT_FUNCTIONS))
@@ -347,17 +347,6 @@ def function_transformer(step: Step) -> list[Traced]:
     if shape is None:
         raise step.refuse(f"np.{name} is not known to be monotone.")
     return _shaped(step, shape)
-
-
-def _in_days(step: Step, i: int) -> Traced:
-    """Return the days of a date: its number, or that divided by how many of its unit a day has, correctly rounded."""
-    feature, source = step.date(i), step.inputs[i]
-    if feature is None:
-        raise step.refuse(f"mace.days is given {source.name!r}, which is no date.")
-    per_day = UNITS["day"] // UNITS[feature.unit]
-    below = _below(source)
-    lower = below if per_day == 1 else lambda ground: ground.lowering.divide(below(ground), float(per_day))
-    return step.output(i, i, source.name, shape=MONOTONE, lower=lower)
 
 
 def _inexact(roundoff: float, least: float) -> Shape:

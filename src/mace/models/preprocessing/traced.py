@@ -96,6 +96,8 @@ class Traced(Column):
         The features that a product reads, where it reads several.
     joint : callable, optional
         Asks the fitted steps for a product's values at values of all features that it reads.
+    factors : tuple of (Traced, int)
+        The columns that a product multiplies, each with its power.
     along : callable, optional
         A product as a column of one of its features, the others having the values given (arrays of length one).
     zero_is_missing : bool
@@ -114,6 +116,7 @@ class Traced(Column):
     is_mixed: bool = False
     reads: tuple[int, ...] = ()
     joint: Callable[[Given], NDArray[Any]] | None = None
+    factors: tuple[tuple[Traced, int], ...] = ()
     along: Callable[[int, Given], Traced] | None = None
     zero_is_missing: bool = False
     floats: FloatType = np.float64

@@ -73,7 +73,8 @@ def _refuse_dates(step: Step, kind: str) -> None:
     named = next((column.name for m, column in enumerate(step.inputs) if step.date(m) is not None), None)
     if named is not None and kind not in ("mace:Encoder", "sklearn:FunctionTransformer"):
         raise step.refuse(
-            f"it is given {named!r}, a date. Make days of it first: FunctionTransformer(mace.days) for such columns, or mace.Encoder."
+            f"it is given {named!r}, a date. Make numbers of it first, for such columns: FunctionTransformer of mace.days, mace.years, "
+            "mace.months or mace.weekdays; or mace.Encoder."
         )
 
 
