@@ -21,7 +21,7 @@ from mace.answer.levers import Levers, menu, round_levers
 from mace.answer.margin import NoiseMargin, margin_of
 from mace.answer.nearest import NearestRows
 from mace.answer.outside import Admitted, Outside, admitted, check_outside
-from mace.answer.question import Question, is_seconds
+from mace.answer.question import Question
 from mace.answer.reasons import Reasons
 from mace.answer.region import RecourseRegion, widened
 from mace.answer.round_ways import Rounds
@@ -41,7 +41,7 @@ from mace.models import Reading
 from mace.models.live import Block, LiveModel
 from mace.models.reading import FurtherFeatures
 from mace.problem import Problem, Progress, Status
-from mace.slips import METHODS, check_options, knows_its_options, no_attribute
+from mace.slips import METHODS, knows_its_options, no_attribute
 from mace.solvers import Lane, choose
 from mace.space import FeatureSpace, Point, Row, Scalar
 from mace.space.outside import roomy
@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 
     from mace.batch import Batch
     from mace.batch.protocol import BatchOptions
-    from mace.batch.reasons import ReasonsBatch, ReasonsOptions
+    from mace.batch.reasons import ReasonsBatch
+    from mace.batch.reasons_stream import ReasonsBatchOptions, ReasonsOptions
 
 MOST_ROWS = 8
 """For so many rows outside the space the model is kept as read over their spaces."""
@@ -706,25 +707,8 @@ class Explainer:
         In every reason: income.
         """
         started = time.monotonic()
-        self._must_prove("reasons", solver, "Ask the model about rows that keep the features in question.")
-        if self.causes is not None:
-            raise InvalidOption(
-                "reasons: features do not keep their values while their causes change. Leave causes out."
-            )
-        question = Question(
-            self.space,
-            target,
-            "l0",
-            constraints,
-            count=count,
-            time_limit=time_limit,
-            solver=solver,
-            certify=certify,
-            round_to=None,
-            classes=self.classes,
-        )
-        if any(isinstance(constraint, Robust) for constraint in question.constraints):
-            raise InvalidOption("reasons: they are about rows as they are, without noise. Leave robust out.")
+        asked: ReasonsOptions = {"target": target, "constraints": constraints, "count": count, "time_limit": time_limit}
+        question = self._why({**asked, "solver": solver, "certify": certify})
         own, let_in = self._at(row, certify=question.certify)
         if let_in is not None:
             question = question.over(own.space, let_in.kept)
@@ -736,9 +720,7 @@ class Explainer:
         frame: Any,
         *,
         id: str | None = None,  # noqa: A002
-        total_time_limit: float | None = None,
-        n_jobs: int | None = None,
-        **options: Unpack[ReasonsOptions],
+        **options: Unpack[ReasonsBatchOptions],
     ) -> ReasonsBatch:
         """Return the reasons of every row of a frame, in order; a row that cannot be asked about has an ``error``.
 
@@ -748,26 +730,38 @@ class Explainer:
             The rows; columns that are no feature are left out. Equal rows are asked about once.
         id : str, optional
             A column of the frame that identifies the rows.
-        total_time_limit : float, optional
-            Seconds for all of them.
-        n_jobs : int, optional
-            Processes, -1 for one a core; ``None`` is 1. The answers are the same with any number.
+        total_time_limit, n_jobs, checkpoint, on_progress, progress
+            As for :meth:`explain_many`.
         options
             As for :meth:`reasons`: ``time_limit`` is that of each row.
 
         Returns
         -------
         ReasonsBatch
-            A sequence of reasons, with ``to_frame()`` and ``to_json()``.
+            A sequence of reasons, with ``to_frame()``, ``to_json()`` and ``save(path)``. After Ctrl-C it holds those found; the other
+            rows have none.
         """
-        from mace.batch.reasons import ReasonsBatch, ReasonsOptions
+        from mace.batch.reasons import ReasonsBatch
+        from mace.batch.reasons_stream import ReasonsStream
 
-        check_options("reasons_many", options, ReasonsOptions.__annotations__)
-        if not is_seconds(total_time_limit):
+        return ReasonsBatch.of(ReasonsStream.of(self, options), frame, id)
+
+    def _why(self, options: ReasonsOptions) -> Question:
+        """Return the question of :meth:`reasons`; how sets are gone through is no part of it."""
+        self._must_prove(
+            "reasons", options.get("solver", "auto"), "Ask the model about rows that keep the features in question."
+        )
+        if self.causes is not None:
             raise InvalidOption(
-                f"total_time_limit={total_time_limit!r}; it must be a positive number of seconds, or None."
+                "reasons: features do not keep their values while their causes change. Leave causes out."
             )
-        return ReasonsBatch.of(self, frame, options, id=id, total_time_limit=total_time_limit, n_jobs=n_jobs)
+        asked: Any = {"count": 10} | {
+            name: value for name, value in options.items() if name not in ("smallest", "ranges")
+        }
+        made = Question(self.space, distance="l0", round_to=None, classes=self.classes, **asked)
+        if any(isinstance(constraint, Robust) for constraint in made.constraints):
+            raise InvalidOption("reasons: they are about rows as they are, without noise. Leave robust out.")
+        return made
 
     def _reasons(self, row: Row, question: Question, started: float, *, smallest: bool, ranges: bool) -> Reasons:
         from mace.answer.reason_search import reasons_of  # it imports scipy.optimize
