@@ -177,7 +177,7 @@ def test_an_audit_compares_groups(own: tuple[Service, Path]) -> None:
 @pytest.mark.slow
 def test_a_job_is_ended_gone_on_with_and_survives_the_death_of_its_worker(own: tuple[Service, Path]) -> None:
     service, folder = own
-    workshop = service.house.workshop
+    job_workers = service.backend.job_workers
     with service.client() as client:
         name = begin(client, people(250).to_csv(index=False).encode(), count=5, time_limit=20)
         until(lambda: (client.get(f"/v1/jobs/{name}").json()["done"] or 0) > 20, 60)
@@ -187,7 +187,7 @@ def test_a_job_is_ended_gone_on_with_and_survives_the_death_of_its_worker(own: t
         assert kept > 20
         client.post(f"/v1/jobs/{name}/resume", json={})
         until(lambda: (client.get(f"/v1/jobs/{name}").json()["done"] or 0) > kept, 60)
-        for one in list(workshop._all):
+        for one in list(job_workers._all):
             os.kill(one.process.pid, signal.SIGKILL)
         status = ended(client, name)
         assert (status["state"], status["done"]) == ("done", 250)

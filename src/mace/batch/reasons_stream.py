@@ -9,16 +9,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import Any, Protocol, TypedDict, Unpack
+from typing import Any, Protocol, Unpack
 
-from mace.answer.question import Question
+from mace.answer.question import Question, ReasonsOptions
 from mace.answer.reasons import Reasons
 from mace.batch.checkpoint import Checkpoint, Kept
 from mace.batch.progress import OnProgress, Progress, shown
 from mace.batch.protocol import Explains, RunningOptions
 from mace.batch.rows import BatchRow, OutsideRow, cells_of, point_of, rows_of, size_of, values_of
 from mace.batch.stream import REMEMBERED, check_running, processes
-from mace.constraints import Constraints
 from mace.errors import InvalidOption, MaceError
 from mace.problem import INTERRUPTED, LATE
 from mace.slips import check_options
@@ -28,19 +27,6 @@ ROWS_A_TASK = 8
 """Rows that a process is given at one time."""
 
 BEFORE_ANY = "the time limit of the whole batch was reached before"
-
-
-class ReasonsOptions(TypedDict, total=False):
-    """What is asked of every row; as for :meth:`mace.Explainer.reasons`."""
-
-    target: object
-    constraints: Constraints
-    count: int
-    smallest: bool
-    ranges: bool
-    time_limit: float | None
-    solver: str
-    certify: bool
 
 
 class ReasonsBatchOptions(ReasonsOptions, RunningOptions, total=False):
@@ -112,7 +98,7 @@ class ReasonsStream:
             kept = self._checkpoint(question, sample, stack)
             report = stack.enter_context(shown(running.get("on_progress"), bar=running.get("progress", False)))
             until = math.inf if limit is None else time.time() + limit
-            run = _Run(self, kept, report, until, size_of(data) if total is None else total)
+            run = _Pass(self, kept, report, until, size_of(data) if total is None else total)
             if processes(running.get("n_jobs")) == 1:
                 for each in chain(first, rows):
                     part = run.taken([each])
@@ -136,7 +122,7 @@ class ReasonsStream:
 
 
 @dataclass(slots=True)
-class _Part:
+class _Taken:
     """Some rows: what is known of them already, and each point that is asked about, once."""
 
     rows: Asked
@@ -145,7 +131,7 @@ class _Part:
 
 
 @dataclass(slots=True)
-class _Run:
+class _Pass:
     """One pass over the rows of a stream."""
 
     stream: ReasonsStream
@@ -164,7 +150,7 @@ class _Run:
         """Yield the reasons of rows that several processes are asked about."""
         from joblib import Parallel, delayed
 
-        parts: deque[_Part] = deque()
+        parts: deque[_Taken] = deque()
         stream, ask = self.stream, delayed(_listed)
 
         def tasks() -> Iterator[Any]:
@@ -176,7 +162,7 @@ class _Run:
         for made in work(tasks()):
             yield from self.given(parts.popleft(), iter(made))
 
-    def taken(self, rows: Asked) -> _Part:
+    def taken(self, rows: Asked) -> _Taken:
         """Return rows with what is known of them."""
         known: dict[int, Reasons] = {}
         asked: dict[BatchRow, None] = {}
@@ -187,9 +173,9 @@ class _Run:
                 known[number] = found
             else:
                 asked[point] = None
-        return _Part(rows, known, list(asked))
+        return _Taken(rows, known, list(asked))
 
-    def given(self, part: _Part, answered: Iterator[tuple[Reasons, bool]]) -> Iterator[Reasons]:
+    def given(self, part: _Taken, answered: Iterator[tuple[Reasons, bool]]) -> Iterator[Reasons]:
         """Yield the reasons of some rows, once those that were asked for are there."""
         made = dict(zip(part.asked, answered, strict=False))
         for number, _, point in part.rows:

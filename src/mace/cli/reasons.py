@@ -27,10 +27,42 @@ from mace.cli.options import (
 from mace.errors import InvalidOption
 
 if TYPE_CHECKING:
+    from mace.answer.question import ReasonsOptions
     from mace.answer.reasons import Reasons
     from mace.batch.protocol import RunningOptions
-    from mace.batch.reasons_stream import ReasonsBatchOptions, ReasonsOptions
+    from mace.batch.reasons_stream import ReasonsBatchOptions
     from mace.explainer import Explainer
+
+
+Column = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        help="A column of the CSV file by which --row finds the row; with --out, one to carry along.",
+        autocompletion=columns,
+    ),
+]
+Count = Annotated[int, typer.Option(help="How many reasons at most, up to 10,000.")]
+WithRanges = Annotated[
+    bool,
+    typer.Option("--ranges/--values", help="How far each reason reaches, or the row's values only, which is quicker."),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Ask about all rows instead, and write them to this file: .jsonl, .csv or .parquet."),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="With --out: go on from the checkpoint that an earlier run left beside it.")
+]
+SecondsForAll = Annotated[float | None, typer.Option(help="With --out: seconds for all rows.")]
+JobsOfAll = Annotated[int, typer.Option(help="With --out: processes, -1 for one a core.")]
+CertificateFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write the certificate of the first reason here; beside it those of others, numbered from 2, of ranges, -ranges, "
+        "and that there is no other reason, -all."
+    ),
+]
 
 
 @app.command()
@@ -40,40 +72,17 @@ def reasons(
     asked: Asked,
     target: AnyTarget = None,
     row: RowOf = "0",
-    identify: Annotated[
-        str | None,
-        typer.Option(
-            "--id",
-            help="A column of the CSV file by which --row finds the row; with --out, one to carry along.",
-            autocompletion=columns,
-        ),
-    ] = None,
-    count: Annotated[int, typer.Option(help="How many reasons at most, up to 10,000.")] = 10,
+    identify: Column = None,
+    count: Count = 10,
     smallest: Annotated[bool, typer.Option("--smallest", help="Those of the fewest features first, proved.")] = False,
-    ranges: Annotated[
-        bool,
-        typer.Option(
-            "--ranges/--values", help="How far each reason reaches, or the row's values only, which is quicker."
-        ),
-    ] = True,
+    ranges: WithRanges = True,
     time_limit: SecondsForRow = MOST_SECONDS_A_ROW,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Ask about all rows instead, and write them to this file: .jsonl, .csv or .parquet."),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="With --out: go on from the checkpoint that an earlier run left beside it.")
-    ] = False,
-    total_time_limit: Annotated[float | None, typer.Option(help="With --out: seconds for all rows.")] = None,
-    jobs: Annotated[int, typer.Option(help="With --out: processes, -1 for one a core.")] = 1,
+    out: Out = None,
+    resume: Resume = False,
+    total_time_limit: SecondsForAll = None,
+    jobs: JobsOfAll = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the certificate of the first reason here; beside it those of others, numbered from 2, of ranges, -ranges, "
-            "and that there is no other reason, -all."
-        ),
-    ] = None,
+    certificate: CertificateFile = None,
 ) -> int:
     """Say which features alone force the decision about one row of a CSV file, and as long as what."""
     from mace.cli.files import find_row, save_certificates

@@ -29,7 +29,7 @@ BETWEEN_REPORTS = 0.1
 """Seconds between two reports of one question."""
 
 
-class Desk:
+class Handler:
     """Answers the requests of one worker."""
 
     def __init__(self, opened: Opened) -> None:

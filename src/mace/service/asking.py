@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from mace.answer.question import Question
-from mace.batch.reasons_stream import ReasonsOptions
+from mace.answer.question import Question, ReasonsOptions
 from mace.constraints import Constraint
 from mace.constraints.differ import Differ, differ
 from mace.constraints.robust import measured

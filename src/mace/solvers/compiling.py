@@ -47,7 +47,7 @@ from mace.solvers.compiled import (
 LOGGER = logging.getLogger("mace")
 
 SECONDS = 60.0
-"""What compiling a lane takes, about."""
+"""Seconds that compiling a lane takes, about."""
 
 OUTLIVES = 180.0
 """Seconds that a compiling process goes on after the one that started it has ended."""
@@ -127,7 +127,7 @@ class KernelLane:
         return now < self.next_look
 
     def change_over(self, deadline: float) -> None:
-        """Change to compiled kernels in the middle of a search, where they have come meanwhile and there is time to load them."""
+        """Change to compiled kernels in the middle of a search, once they are compiled and where there is time to load them."""
         now = time.monotonic()
         if self.is_compiled or now < self.next_look or deadline - now < LOADING:
             return
@@ -189,7 +189,7 @@ def prepare(name: str, entry: Kernel, exercise: Callable[[], object]) -> None:
 
 
 def change_over(package: str, deadline: float) -> None:
-    """Change to the compiled kernels of a lane in the middle of a search, where they have come meanwhile."""
+    """Change to the compiled kernels of a lane in the middle of a search, once they are there."""
     if package in _LANES:
         _LANES[package].change_over(deadline)
 
