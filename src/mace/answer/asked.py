@@ -19,7 +19,7 @@ from mace.answer.levers import Levers, menu, round_levers
 from mace.answer.margin import NoiseMargin, margin_of
 from mace.answer.nearest import NearestRows
 from mace.answer.outside import Admitted, Outside, admitted
-from mace.answer.question import Question
+from mace.answer.question import Question, ReasonsOptions
 from mace.answer.reasons import Reasons
 from mace.answer.region import RecourseRegion, widened
 from mace.answer.round_ways import Rounds
@@ -370,6 +370,23 @@ class AskedModel:
         made = menu(self._driver(question, problem, lane, started), most)
         rounds = self._rounds(question, problem.factual, started + lane.preparing, current)
         return made if rounds is None else round_levers(made, rounds, problem)
+
+    def _why(self, options: ReasonsOptions) -> Question:
+        """Return the question of :meth:`reasons`; how sets are gone through is no part of it."""
+        self._must_prove(
+            "reasons", options.get("solver", "auto"), "Ask the model about rows that keep the features in question."
+        )
+        if self.causes is not None:
+            raise InvalidOption(
+                "reasons: features do not keep their values while their causes change. Leave causes out."
+            )
+        asked: Any = {"count": 10} | {
+            name: value for name, value in options.items() if name not in ("smallest", "ranges")
+        }
+        made = Question(self.space, distance="l0", round_to=None, classes=self.classes, **asked)
+        if any(isinstance(constraint, Robust) for constraint in made.constraints):
+            raise InvalidOption("reasons: they are about rows as they are, without noise. Leave robust out.")
+        return made
 
     def _reasons(self, row: Row, question: Question, started: float, *, smallest: bool, ranges: bool) -> Reasons:
         from mace.answer.reason_search import reasons_of  # it imports scipy.optimize
