@@ -42,7 +42,7 @@ from mace.space.outside import roomy
 from mace.targets import of_label, reached
 
 MOST_ROWS = 8
-"""For so many rows outside the space the model is kept as read over their spaces."""
+"""The number of rows outside the space for which the model is kept as read over their spaces."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
