@@ -412,7 +412,7 @@ class Explainer:
             except InvalidOption:
                 return None
 
-        return Rounds(self.space, steps, ask)
+        return Rounds(self.space, steps, ask, self._live.foreseeing)
 
     def _steps(self, question: Question) -> dict[str, float]:
         """Return the step of each feature, where round rows alone are asked about; none with causes, whose effects are of any size."""
@@ -440,8 +440,9 @@ class Explainer:
     ) -> Explanation:
         """Answer a question over this space; say which constraints are to blame for no answer only where no other is asked after it.
 
-        ``current`` is the model's outcome of the row, where it is known already.
+        ``current`` is the model's outcome of the row, where it is known already: in a question within another one, which has the scores.
         """
+        is_within = current is not None
         with without_pauses(question.time_limit), self._live.question():
             problem, current = self._problem(row, question, current)
             there = question.if_reached(self._reading, problem.factual, current, started)
@@ -461,7 +462,7 @@ class Explainer:
             if made.status == Status.INFEASIBLE and question.constraints and is_last:
                 conflict, reason = driver.why_none()
                 made = replace(made, conflict=conflict, reason=reason, seconds=time.monotonic() - started)
-            return self._with_scores(made, question)
+            return made if is_within else self._with_scores(made, question)
 
     def _with_scores(self, explanation: Explanation, question: Question) -> Explanation:
         """Return an explanation that asks for its scores when they are wanted; in a block, whose scores are asked together, as it is."""
