@@ -15,7 +15,7 @@ from mace.answer.explanation import Explanation
 from mace.answer.levers import Levers
 from mace.answer.margin import NoiseMargin
 from mace.answer.outside import Outside, check_outside
-from mace.answer.question import Question, is_seconds
+from mace.answer.question import Question
 from mace.answer.reasons import Reasons
 from mace.answer.region import RecourseRegion
 from mace.answer.rounding import RoundTo
@@ -29,15 +29,17 @@ from mace.errors import InvalidOption, InvalidSpace, cut
 from mace.models.live import LiveModel
 from mace.models.reading import FurtherFeatures
 from mace.problem import Progress
-from mace.slips import METHODS, check_options, knows_its_options, no_attribute
-from mace.space import FeatureSpace, Row
+from mace.slips import METHODS, knows_its_options, no_attribute
+from mace.space import FeatureSpace, Row, Scalar
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mace.answer.question import ReasonsOptions
     from mace.batch import Batch
     from mace.batch.protocol import BatchOptions
-    from mace.batch.reasons import ReasonsBatch, ReasonsOptions
+    from mace.batch.reasons import ReasonsBatch
+    from mace.batch.reasons_stream import ReasonsBatchOptions
 
 
 class Explainer(AskedModel):
@@ -112,6 +114,11 @@ class Explainer(AskedModel):
         if causes is not None and not isinstance(causes, Causal):
             raise InvalidOption(f"causes={causes!r}; make it with mace.Causal({{effect: function}}).")
         super().__init__(model, space, causes, live, unread, check_outside(outside))
+
+    @property
+    def classes(self) -> tuple[Scalar, ...] | None:
+        """The model's labels; ``None`` for a function that returns numbers."""
+        return self._reading.classes
 
     def __repr__(self) -> str:
         few = cut(" or ".join(map(str, self.classes or ())), 60)
@@ -411,37 +418,18 @@ class Explainer(AskedModel):
         In every reason: income.
         """
         started = time.monotonic()
-        self._must_prove("reasons", solver, "Ask the model about rows that keep the features in question.")
-        if self.causes is not None:
-            raise InvalidOption(
-                "reasons: features do not keep their values while their causes change. Leave causes out."
-            )
-        question = Question(
-            self.space,
-            target,
-            "l0",
-            constraints,
-            count=count,
-            time_limit=time_limit,
-            solver=solver,
-            certify=certify,
-            round_to=None,
-            classes=self.classes,
-        )
-        if any(isinstance(constraint, Robust) for constraint in question.constraints):
-            raise InvalidOption("reasons: they are about rows as they are, without noise. Leave robust out.")
-        own, asked = self._about(row, question)
+        asked: ReasonsOptions = {"target": target, "constraints": constraints, "count": count, "time_limit": time_limit}
+        question = self._why({**asked, "solver": solver, "certify": certify})
+        own, question = self._about(row, question)
         with without_pauses(time_limit), own._live.question():
-            return own._reasons(row, asked, started, smallest=smallest, ranges=ranges)
+            return own._reasons(row, question, started, smallest=smallest, ranges=ranges)
 
     def reasons_many(
         self,
         frame: Any,
         *,
         id: str | None = None,  # noqa: A002
-        total_time_limit: float | None = None,
-        n_jobs: int | None = None,
-        **options: Unpack[ReasonsOptions],
+        **options: Unpack[ReasonsBatchOptions],
     ) -> ReasonsBatch:
         """Return the reasons of every row of a frame, in order; a row that cannot be asked about has an ``error``.
 
@@ -451,26 +439,21 @@ class Explainer(AskedModel):
             The rows; columns that are no feature are left out. Equal rows are asked about once.
         id : str, optional
             A column of the frame that identifies the rows.
-        total_time_limit : float, optional
-            Seconds for all of them.
-        n_jobs : int, optional
-            Processes, -1 for one a core; ``None`` is 1. The answers are the same with any number.
+        total_time_limit, n_jobs, checkpoint, on_progress, progress
+            As for :meth:`explain_many`.
         options
             As for :meth:`reasons`: ``time_limit`` is that of each row.
 
         Returns
         -------
         ReasonsBatch
-            A sequence of reasons, with ``to_frame()`` and ``to_json()``.
+            A sequence of reasons, with ``to_frame()``, ``to_json()`` and ``save(path)``. After Ctrl-C it holds those found; the other
+            rows have none.
         """
-        from mace.batch.reasons import ReasonsBatch, ReasonsOptions
+        from mace.batch.reasons import ReasonsBatch
+        from mace.batch.reasons_stream import ReasonsStream
 
-        check_options("reasons_many", options, ReasonsOptions.__annotations__)
-        if not is_seconds(total_time_limit):
-            raise InvalidOption(
-                f"total_time_limit={total_time_limit!r}; it must be a positive number of seconds, or None."
-            )
-        return ReasonsBatch.of(self, frame, options, id=id, total_time_limit=total_time_limit, n_jobs=n_jobs)
+        return ReasonsBatch.of(ReasonsStream.of(self, options), frame, id)
 
     def region(
         self,

@@ -19,6 +19,7 @@ import pytest
 from running_service import Service, running, until
 
 import mace
+from mace.answer.reasons import Reasons
 from mace.cli.demo import PROTECTED, RISING, demo_model
 from mace.service.limits import ServiceLimits
 
@@ -74,6 +75,25 @@ def test_a_batch_gives_the_answers_of_the_explainer_in_every_format(own: tuple[S
     table = pd.read_parquet(io.BytesIO(found["parquet"].content))
     assert table["customer"].tolist() == frame["customer"].tolist()
     assert table["status"].tolist() == [row["status"] for row in rows]
+
+
+def test_a_batch_of_reasons_gives_those_of_the_explainer_in_every_format(own: tuple[Service, Path]) -> None:
+    frame = people(5)
+    with own[0].client() as client:
+        name = begin(client, frame.to_csv(index=False).encode(), id="customer", about="reasons", count=2, time_limit=30)
+        status = ended(client, name)
+        assert (status["state"], status["done"], status["errors"], status["message"]) == ("done", 5, 0, "")
+        found = {kind: client.get(f"/v1/jobs/{name}/result", params={"format": kind}) for kind in status["results"]}
+        for body in ({"about": "reasons", "distance": "l2"}, {"smallest": True}):
+            assert client.post("/v1/batch", json=body).status_code == 422
+    model, data = demo_model()
+    rules = [mace.fixed(*PROTECTED), mace.increases(*RISING)]
+    batch = mace.Explainer(model, data.space).reasons_many(frame, target="good", constraints=rules, count=2)
+    lines = [json.loads(line) for line in found["jsonl"].text.splitlines()]
+    assert [line["id"] for line in lines] == frame["customer"].tolist()
+    assert [str(Reasons.from_dict(line)) for line in lines] == [str(each) for each in batch]
+    rows = list(csv.DictReader(io.StringIO(found["csv"].text)))
+    assert [row["features"] for row in rows] == batch.to_frame()["features"].fillna("").tolist()
 
 
 def test_a_batch_of_parquet_is_the_same(own: tuple[Service, Path]) -> None:

@@ -46,7 +46,7 @@ def check_reason(problem: Problem, statement: Statement, claim: dict[str, Any], 
 
 
 def check_ranges(problem: Problem, statement: Statement, claim: dict[str, Any]) -> None:
-    """Raise unless constraints of the statement are the ranges of a reason, and the row lies in them.
+    """Raise unless the last constraints of the statement are the ranges of a reason, and the row lies in them.
 
     That they force the decision is the claim that no counterfactual exists.
     """
@@ -54,13 +54,15 @@ def check_ranges(problem: Problem, statement: Statement, claim: dict[str, Any]) 
     if claim["status"] != "infeasible":
         raise Refuted(f"claim.ranges: with status {claim['status']} they do not force the decision")
     space, factual = statement.space, statement.factual
+    # Those before are the rules, one of which may be wider than the range of its feature.
+    stated = problem.conditions[len(problem.conditions) - len(claim["ranges"]) :]
     for name, ends in claim["ranges"].items():
         try:
             condition = _range(name, ends).bind(space, factual)
         except MaceError as error:
             raise Refuted(f"claim.ranges: {str(error)[:200]}") from error
-        if condition not in problem.conditions:
-            raise Refuted(f"claim.ranges: no constraint of the statement keeps {name!r:.60} so")
+        if condition not in stated:
+            raise Refuted(f"claim.ranges: none of the last constraints of the statement keeps {name!r:.60} so")
         if not condition.holds(point_values(space, factual)):
             raise Refuted(f"claim.ranges: the row itself lies outside that of {name!r:.60}")
 
