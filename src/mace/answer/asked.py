@@ -389,7 +389,7 @@ class AskedModel:
     def _reasons(self, row: Row, question: Question, started: float, *, smallest: bool, ranges: bool) -> Reasons:
         from mace.answer.reason_search import of_single_class, reasons_of  # it imports scipy.optimize
 
-        if question.target is None and len(self.classes or ()) == 1:
+        if question.target is None and len(self._reading.classes or ()) == 1:
             return of_single_class(self.space, self.space.point(row), self._reading, question.in_words[0])
         problem, current = self._problem(row, question)
         there = question.if_reached(self._reading, problem.factual, current, started)
