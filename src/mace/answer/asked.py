@@ -241,15 +241,16 @@ class AskedModel:
             except InvalidOption:
                 return None
 
-        return Rounds(self.space, steps, ask)
+        return Rounds(self.space, steps, ask, self._live.foreseeing)
 
     def _nearest(
         self, row: Row, question: Question, started: float, *, is_last: bool = True, current: Fraction | None = None
     ) -> Explanation:
         """Answer a question over this space; say which constraints are to blame for no answer only where no other is asked after it.
 
-        ``current`` is the model's outcome of the row, where it is known already.
+        ``current`` is the model's outcome of the row, where it is known already: in a question within another one, which has the scores.
         """
+        is_within = current is not None
         with without_pauses(question.time_limit), self._live.question():
             problem, current = self._problem(row, question, current)
             there = question.if_reached(self._reading, problem.factual, current, started)
@@ -269,7 +270,7 @@ class AskedModel:
             if made.status == Status.INFEASIBLE and question.constraints and is_last:
                 conflict, reason = driver.why_none()
                 made = replace(made, conflict=conflict, reason=reason, seconds=time.monotonic() - started)
-            return self._with_scores(made, question)
+            return made if is_within else self._with_scores(made, question)
 
     def _problem(self, row: Row, question: Question, current: Fraction | None = None) -> tuple[Problem, Fraction]:
         """Return the problem of a row, and the outcome of the row itself, which is asked for where it is not known."""

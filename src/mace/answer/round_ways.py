@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -64,11 +65,14 @@ class Rounds:
         Of what values shall be multiples.
     ask : callable
         Asks for the nearest round row.
+    foreseeing : callable
+        Gives the context in which the nearest row of all is searched for: the model is asked about the round one only.
     """
 
     space: FeatureSpace
     steps: Mapping[str, float]
     ask: AskRound
+    foreseeing: Callable[[], AbstractContextManager[None]]
 
     def are_met(self, factual: Point, point: Point) -> bool:
         """Return whether every changed number of a point is a multiple of its step."""
