@@ -517,7 +517,7 @@ class NetworkSearch:
         """Return what a search by splitting units calls with the work that it has done: from so much on the rival has its turns."""
         if self._make_rival is None:
             return None
-        due = WORK_BEFORE_RACE_OF_SIGNS
+        due: float = WORK_BEFORE_RACE_OF_SIGNS
 
         def turn(work: int) -> None:
             nonlocal due

@@ -32,7 +32,7 @@ MOST_VALLEYS = 6
 SWEEPS_OF_FEATURES = 3
 """How often each of several noisy features is gone through."""
 
-REPAIRS, GAINS_LITTLE = 5, 0.999
+STEPS_OF_A_REPAIR, GAINS_LITTLE = 5, 0.999
 """How often a point is moved, and from which share of the distance before on that is no gain."""
 
 LACKING = 1e6
@@ -42,7 +42,7 @@ COST_OF_SURE, HOLDS_BACK = 0.05, 8.0
 """What being surely inside of the goal may cost a repaired point, as a share of the accuracy; and how many times as far inside a valley
 lies that still matters."""
 
-BESIDE = 1e-7
+BESIDE_A_FLOOR = 1e-7
 """How far beside a valley's floor its two slopes are taken, as a share of the noise."""
 
 FARTHEST_REPAIR = 1.0
@@ -171,7 +171,7 @@ class WorstRows:
         best: tuple[Point, list[Valley]] | None = None
         rows: list[tuple[Floats, float]] = []
         sure = self._sure(point)
-        for attempt in range(REPAIRS):
+        for attempt in range(STEPS_OF_A_REPAIR):
             valleys = self._valleys(point)
             if attempt and min(each.margin for each in valleys) >= sure / 2:
                 is_first, before = best is None, point if best is None else best[0]
@@ -211,7 +211,7 @@ class WorstRows:
         margin, slopes = self._gradient(row)
         is_inside = False
         for j, (low, high) in reach.items():
-            value, beside, feature = float(row[j] or 0), BESIDE * (high - low), self.features[j]
+            value, beside, feature = float(row[j] or 0), BESIDE_A_FLOOR * (high - low), self.features[j]
             assert isinstance(feature, Real | Integer)
             if value in (feature.low, feature.high):
                 slopes = np.where(np.arange(len(slopes)) == j, 0.0, slopes)

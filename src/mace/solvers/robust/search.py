@@ -36,10 +36,10 @@ from mace.space import Point, Real
 MOST_PINNED = 12
 """The most copies that are pinned to refused rows in one box."""
 
-FIRST_NODES, MORE_NODES = 64, 4
+FIRST_EFFORT, MORE_EFFORT = 64, 4
 """How many nodes a question may take at first, and how many times as many where its point is robust or none was found."""
 
-MOST_CUTS = 288
+CUTS_TRIED = 288
 """How many cuts are tried to close a box before the nearest row in it is asked for."""
 
 MOST_OF_THE_TIME = 0.7
@@ -116,7 +116,7 @@ class RobustSearch:
         limits = self.incumbent.limits
         if limits.record:
             self.incumbent.limits = limits.first_half()
-        patience = FIRST_NODES if isinstance(self.problem.form, Network) else math.inf
+        patience = FIRST_EFFORT if isinstance(self.problem.form, Network) else math.inf
         self._push(Fraction(0), NoisyBox(self.whole, (), patience))
         left = self.queue.run()
         bounds = self.queue.bounds(self.doubt or UNDECIDED_BOX)
@@ -182,7 +182,7 @@ class RobustSearch:
             self._close(lower, box.source or asked)
             self.doubt = found.reason or self.doubt
         elif found.point is None:
-            self._push(lower, replace(box, patience=MORE_NODES * box.patience))
+            self._push(lower, replace(box, patience=MORE_EFFORT * box.patience))
         else:
             self._look_around(lower, box, found.point, asked, near, is_cut_short=is_cut_short)
 
@@ -198,7 +198,7 @@ class RobustSearch:
                 self._accept(point, refusing.evidence)
                 if is_cut_short and not self.queue.is_beaten(lower):
                     self._repair(point)
-                    self._push(lower, replace(box, patience=MORE_NODES * box.patience))
+                    self._push(lower, replace(box, patience=MORE_EFFORT * box.patience))
                 else:
                     self._close(lower, source)
                 return
@@ -226,7 +226,7 @@ class RobustSearch:
         if cutoff is None or prove is None or not self.is_plainly_real:
             return False
         until = self.incumbent.limits.deadline
-        proof = prove(question, cutoff + ROUNDED, None, Limits(until, record=True, effort=MOST_CUTS))
+        proof = prove(question, cutoff + ROUNDED, None, Limits(until, record=True, effort=CUTS_TRIED))
         return proof is not None and "missing" not in proof
 
     def _close_beaten(self, closed: Closed) -> None:
