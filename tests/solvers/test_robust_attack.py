@@ -16,7 +16,7 @@ from mace.forms.scoring import column_values
 from mace.problem import Problem
 from mace.reductions.shifted_network import float_clearance
 from mace.solvers.robust.attack import WorstRows
-from mace.space import Point
+from mace.space import Point, Real
 
 RADIUS = 0.2
 SEEDS = [seed for seed in range(18) if seed % 6 != 4]  # not the narrower floats, of which a grid of float64 says little
@@ -108,10 +108,13 @@ def test_robust_answers_over_reals_are_proved_checked_and_no_nearer_point_stands
             continue
         proved += answer.status == "optimal"
         assert answer[0].values == again[0].values
-        assert str(mace.verify(answer[0].certificate, model)) == "valid"
+        certificate = answer[0].certificate
+        assert certificate is not None
+        assert str(mace.verify(certificate, model)) == "valid"
         points = rng.dirichlet(np.ones(4), 3000)[:, :3] * 3 * answer.lower * rng.choice([-1.0, 1.0], (3000, 3))
         near = frame.iloc[:0].copy()
         for j, (name, feature) in enumerate(space.items()):
+            assert isinstance(feature, Real)
             near[name] = np.clip(row[name] + points[:, j] * float(feature.range), feature.low, feature.high)
         stands = np.ones(len(near), dtype=bool)
         for by in np.linspace(-0.8, 0.8, 33):
