@@ -93,7 +93,8 @@ class ReasonsStream:
         point = first[0][2] if first else None
         sample = explainer.space.some_point() if point is None or isinstance(point, MaceError | OutsideRow) else point
         question = explainer._why(self.options)
-        explainer._check(sample, question)
+        if not (question.target is None and len(explainer.classes or ()) == 1):
+            explainer._check(sample, question)
         limit = running.get("total_time_limit")
         with ExitStack() as stack:
             further = {name: self.options.get(name, name == "ranges") for name in ("smallest", "ranges")}
