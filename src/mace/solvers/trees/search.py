@@ -6,6 +6,7 @@ import heapq
 import itertools
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -23,9 +24,10 @@ from mace.solvers.trees import kernels
 from mace.solvers.trees.engines import Engine, Plain, Priced
 from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.incumbents import exercise, find_by_chance, find_incumbent, has_sum, lacking_score, pulled_back
-from mace.solvers.trees.local import Local
+from mace.solvers.trees.local import Local, room_for
 from mace.solvers.trees.parts import Tables, TreePart
 from mace.solvers.trees.proof import Recorder
+from mace.solvers.trees.room import LEAST_ARENA, MOST_KEPT, Room
 from mace.space import Point
 
 FIRST_RADIUS = 2.0**-14
@@ -54,6 +56,9 @@ MORE_PATIENCE = 4
 
 NEARLY_ALL = 0.97
 """A ball with this share of the best distance may as well have all of it."""
+
+LEAVES_AT_FIRST = 4096
+"""Leaves times boxes that are looked at before the first look at the clock: some milliseconds, at most."""
 
 INCUMBENT_AFTER = 50
 """Nodes in a pass after which random points are tried, for some incumbent."""
@@ -128,10 +133,24 @@ class TreeSearch:
         self.reason = ""
         self.has_tried = False
         self.recorder = Recorder(self.tables) if limits.record else None
+        self.room: Room | None = None
         self.started = time.monotonic()
 
     def run(self) -> Bounds:
-        """Search the part with the least lower bound one ball farther, until the incumbent is below all of them."""
+        """Return the nearest counterfactual, and what is proved of it."""
+        rooms = self.tables.made.rooms
+        with suppress(IndexError):  # another thread may have it
+            self.room = rooms.pop()
+        bounds = self._bounds(self._searched())
+        if self.room is not None and not rooms and self.room.bytes <= MOST_KEPT:
+            rooms.append(self.room)
+        return bounds
+
+    def _searched(self) -> float:
+        """Search the part with the least lower bound one ball farther, until the incumbent is below all of them.
+
+        Returns a cost below which only the points met so far can be counterfactuals; infinite where all was searched.
+        """
         serial = itertools.count()
         # Of equal floors a pattern, whose parts are not made yet, comes before a part.
         waiting: list[tuple[float, bool, int, Pattern | More | Climb]] = []
@@ -155,24 +174,24 @@ class TreeSearch:
                 lowest = waiting[0][0] if waiting else np.inf
                 self._report(lowest)
                 if self.reason:
-                    return self._bounds(lowest)
+                    return lowest
                 continue
             if item is More.TOO_MANY:
                 self.reason = TOO_MANY
-                return self._bounds(floor)
+                return floor
             if not isinstance(item, More):
                 try:
                     parts = [self.tables.part(item, values) for values in alternatives]
                     climbs = [self._start(part) for part in parts if part is not None]
                 except OutOfTime:
                     self.reason = LATE
-                    return self._bounds(floor)
+                    return floor
                 for climb in climbs:
                     put(climb.floor, climb)
             following = next(patterns, None)
             if following is not None:
                 put(*following)
-        return self._bounds(waiting[0][0] if waiting and self._is_enough() else np.inf)
+        return waiting[0][0] if waiting and self._is_enough() else np.inf
 
     def _is_enough(self) -> bool:
         """Return whether any point will do, and one is in hand."""
@@ -205,7 +224,8 @@ class TreeSearch:
             self.recorder.meet(part)
         radius = min(climb.radius, self.best.cost, climb.farthest)
         self.passes += 1
-        local = Local(tables, part, radius)
+        self.room = room_for(tables, part, self.room)
+        local = Local(tables, part, radius, self.room)
         nodes = 0
         if local.count > 0:
             engine, ended = self._search(local, climb, radius)
@@ -248,7 +268,7 @@ class TreeSearch:
     def _search(self, local: Local, climb: Climb, radius: float) -> tuple[Engine, bool]:
         """Search a ball; return the engine that did, and whether it came to its end."""
         part = climb.part
-        arena = max(1 << 16, 16 * local.count)
+        arena = max(LEAST_ARENA, 16 * local.count)
         patience = min(climb.patience, max(LEAST_PATIENCE, climb.patience * MANY_LEAVES // local.count))
         while True:
             engine: Engine
@@ -316,7 +336,7 @@ class TreeSearch:
         return ended
 
     def _advance(self, engine: Engine, part: TreePart, most_nodes: int | None) -> bool:
-        pace = Pace(self.limits.deadline)
+        pace = Pace(self.limits.deadline, self._first_steps(engine, most_nodes))
         while True:
             try:
                 with pace.timed():
@@ -351,9 +371,18 @@ class TreeSearch:
                     return False
                 pace.steps = min(pace.steps, most_nodes - engine.nodes)
 
+    def _first_steps(self, engine: Engine, most_nodes: int | None) -> int:
+        """Return how many steps come before the first look at the clock: more than one in a ball of few leaves."""
+        if isinstance(engine, Priced) or self.limits.any_point:
+            return 1
+        steps = max(1, LEAVES_AT_FIRST // engine.local.count)
+        return steps if most_nodes is None else max(1, min(steps, most_nodes - engine.nodes))
+
     def _note_undecided(self, engine: Engine, part: TreePart) -> None:
         """Keep the points that only the real model can decide, and empty the kernel's log of them."""
         logged = engine.registers[kernels.LOGGED]
+        if not logged:
+            return
         for blocks, cost in zip(engine.log_point[:logged], engine.log_cost, strict=False):
             self.undecided[self.tables.point(engine.local.cells_of(blocks), part)] = float(cost)
         engine.registers[kernels.LOGGED] = 0
@@ -375,7 +404,7 @@ class TreeSearch:
         if local.count == 0:
             self._end(climb, None)
             return
-        arena = max(1 << 16, 16 * local.count)
+        arena = max(LEAST_ARENA, 16 * local.count)
         engines: list[tuple[Engine, int]] = [
             (Plain(local, part.trees, part.values, climb.farthest, arena, record=self.limits.record), climb.to_reach)
         ]
@@ -460,7 +489,7 @@ class TreeSearch:
         upper = distance_up(problem.metric, measure) if measure is not None else None
         if not reason and upper is not None and upper - lower > problem.accuracy:
             reason = "the accuracy asked for is finer than the rounding of distances"
-        evidence = self._evidence(float_up(lower**problem.metric.power))
+        evidence = None if self.recorder is None else self._evidence(float_up(lower**problem.metric.power))
         return Bounds(lower, upper, point, reason=reason, calls=self.nodes, notes=notes, evidence=evidence)
 
     def _evidence(self, radius: float) -> Evidence | None:
