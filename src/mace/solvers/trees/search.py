@@ -60,6 +60,9 @@ NEARLY_ALL = 0.97
 LEAVES_AT_FIRST = 4096
 """Leaves times boxes that are looked at before the first look at the clock: some milliseconds, at most."""
 
+JUMP = 2.5
+"""From a ball that is at most so many times smaller than the best point's the plain engine goes straight to that one."""
+
 INCUMBENT_AFTER = 50
 """Nodes in a pass after which random points are tried, for some incumbent."""
 
@@ -250,7 +253,8 @@ class TreeSearch:
         growth = next(factor for most, factor in steps if nodes <= most)
         climb.patience = max(climb.patience, MORE_PATIENCE * nodes)
         climb.radius = max(radius * growth, local.next_radius * (1 + 1e-6))
-        if climb.multipliers is not None and climb.radius >= NEARLY_ALL * self.best.cost:
+        near = NEARLY_ALL * self.best.cost if climb.multipliers is not None else self.best.cost / JUMP
+        if climb.radius >= near:
             climb.radius = self.best.cost
 
     def _go_on(self, climb: Climb, engine: Engine) -> None:
@@ -375,7 +379,7 @@ class TreeSearch:
         """Return how many steps come before the first look at the clock: more than one in a ball of few leaves."""
         if isinstance(engine, Priced) or self.limits.any_point:
             return 1
-        steps = max(1, LEAVES_AT_FIRST // engine.local.count)
+        steps = max(1, LEAVES_AT_FIRST // int(engine.local.count))
         return steps if most_nodes is None else max(1, min(steps, most_nodes - engine.nodes))
 
     def _note_undecided(self, engine: Engine, part: TreePart) -> None:
