@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from mace.answer.explanation import Explanation
 from mace.answer.question import Question, is_seconds
-from mace.batch.checkpoint import Checkpoint
+from mace.batch.checkpoint import EXPLANATIONS, Checkpoint
 from mace.batch.in_process import InProcess
 from mace.batch.progress import OnProgress, Progress, shown
 from mace.batch.protocol import BatchOptions, Explains, RunningOptions
@@ -40,6 +40,21 @@ MOST_JOBS = 1024
 REMEMBERED = 4096
 """Answers that a stream keeps, so that an equal row is not solved again."""
 
+Answer = TypeVar("Answer")
+
+
+def check_running(options: RunningOptions) -> None:
+    """Refuse options of how a batch is run that cannot be meant."""
+    limit, jobs, on_progress = (options.get(name) for name in ("total_time_limit", "n_jobs", "on_progress"))
+    if not is_seconds(limit):
+        raise InvalidOption(f"total_time_limit={limit!r}; it must be a positive number of seconds, or None.")
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0 or abs(jobs) > MOST_JOBS):
+        raise InvalidOption(
+            f"n_jobs={jobs!r:.40}; give a number of processes, at most {MOST_JOBS:,}, -1 for one a core, or None."
+        )
+    if on_progress is not None and not callable(on_progress):
+        raise InvalidOption(f"on_progress={on_progress!r}; give a function that takes a Progress.")
+
 
 @dataclass(frozen=True, slots=True)
 class Stream:
@@ -64,19 +79,9 @@ class Stream:
     progress: bool = False
 
     def __post_init__(self) -> None:
-        if not is_seconds(self.total_time_limit):
-            raise InvalidOption(
-                f"total_time_limit={self.total_time_limit!r}; it must be a positive number of seconds, or None."
-            )
-        jobs = self.n_jobs
-        if jobs is not None and (
-            isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0 or abs(jobs) > MOST_JOBS
-        ):
-            raise InvalidOption(
-                f"n_jobs={jobs!r:.40}; give a number of processes, at most {MOST_JOBS:,}, -1 for one a core, or None."
-            )
-        if self.on_progress is not None and not callable(self.on_progress):
-            raise InvalidOption(f"on_progress={self.on_progress!r}; give a function that takes a Progress.")
+        check_running(
+            {"total_time_limit": self.total_time_limit, "n_jobs": self.n_jobs, "on_progress": self.on_progress}
+        )
 
     @classmethod
     def of(cls, explainer: Explains, options: BatchOptions) -> Stream:
@@ -104,7 +109,7 @@ class Stream:
         with ExitStack() as stack:
             kept = self._checkpoint(sample, stack)
             solve: Workers | InProcess = InProcess(self.explainer, self.question)
-            if _processes(self.n_jobs) > 1:
+            if processes(self.n_jobs) > 1:
                 helps = kept is None or kept.is_new
                 workers = Workers(self.explainer, self.question, self.n_jobs, total, rows.look, helps=helps)
                 solve = stack.enter_context(workers)
@@ -117,7 +122,7 @@ class Stream:
                 if isinstance(solve, Workers) and time.monotonic() - begun < SECONDS_OF_A_QUICK_BLOCK:
                     rows.size = min(2 * rows.size, MOST_READ_AHEAD)
 
-    def _checkpoint(self, sample: Point, stack: ExitStack) -> Checkpoint | None:
+    def _checkpoint(self, sample: Point, stack: ExitStack) -> Checkpoint[Explanation] | None:
         if self.checkpoint is None:
             return None
         try:
@@ -126,7 +131,7 @@ class Stream:
             said = str(error).removeprefix("certify: ")
             raise InvalidOption(f"checkpoint: the question cannot be told from others: {said}") from error
         outside = {} if self.explainer.outside == "error" else {"outside": self.explainer.outside}
-        made = Checkpoint(self.checkpoint, question | outside)
+        made = Checkpoint(self.checkpoint, question | outside, EXPLANATIONS)
         stack.callback(made.close)
         return made
 
@@ -169,7 +174,7 @@ class _Run:
     explainer: Explains
     question: Question
     solve: Workers | InProcess
-    checkpoint: Checkpoint | None
+    checkpoint: Checkpoint[Explanation] | None
     report: OnProgress
     until: float
     total: int | None
@@ -258,7 +263,8 @@ class _Run:
         self.report(Progress(self.done, self.total, self.proved, self.errors, self.new, seconds))
 
 
-def _processes(n_jobs: int | None) -> int:
+def processes(n_jobs: int | None) -> int:
+    """Return how many processes are meant."""
     if n_jobs == 1:
         return 1
     from joblib import effective_n_jobs
@@ -266,9 +272,9 @@ def _processes(n_jobs: int | None) -> int:
     return int(effective_n_jobs(n_jobs))
 
 
-def collected(answers: Iterable[Explanation]) -> tuple[list[Explanation], bool]:
+def collected(answers: Iterable[Answer]) -> tuple[list[Answer], bool]:
     """Return the answers, and whether they ended with Ctrl-C."""
-    found: list[Explanation] = []
+    found: list[Answer] = []
     try:
         found.extend(answers)
     except KeyboardInterrupt:

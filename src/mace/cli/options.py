@@ -292,6 +292,17 @@ def model_files(path: Path) -> list[Path]:
     return [path] if path.exists() else [Path(name.strip()) for name in str(path).split(",")]
 
 
+def checkpoint_beside(out: Path, *, is_resumed: bool) -> Path:
+    """Return where the answers of a batch are kept until ``out`` is whole; one that is there is used only where that is said."""
+    from mace.batch.sinks import check_sink
+
+    check_sink(out)
+    checkpoint = out.with_name(f"{out.name}.checkpoint")
+    if checkpoint.exists() and not is_resumed:
+        raise InvalidOption(f"{checkpoint} is left from an earlier run: go on with --resume, or remove it.")
+    return checkpoint
+
+
 def check_folder(option: str, path: Path | None) -> None:
     """Refuse a file to write whose folder is not there."""
     if path is not None and not path.parent.is_dir():

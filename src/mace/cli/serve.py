@@ -46,7 +46,7 @@ def serve(
     """Serve a model and a page for caseworkers; without options, the German credit demo. Keys: MACE_API_KEYS, comma-separated."""
     from mace.models.package import optional
 
-    resolve("mace.service.crew:begin")()
+    resolve("mace.service.pool:begin")()
     for name in ("fastapi", "uvicorn"):
         optional(name, extra="service")
     for option, path in (("--model", model), ("--space", space), ("--data", data), ("--constraints", constraints)):

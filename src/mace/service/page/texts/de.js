@@ -302,7 +302,10 @@ export const de = {
   "claim.unknown": "eine Schranke",
 
   "batch.title": "Viele Personen auf einmal",
-  "batch.lead": "Eine Datei mit einer Zeile je Person geht hinauf; der nächste Weg einer jeden kommt zurück, mit dem, was bewiesen ist. Es gelten die üblichen Regeln.",
+  "batch.lead": "Eine Datei mit einer Zeile je Person geht hinauf; der nächste Weg einer jeden kommt zurück, oder warum sie abgelehnt ist, mit dem, was bewiesen ist. Es gelten die üblichen Regeln.",
+  "batch.about": "Was zurückkommt",
+  "batch.changes": "Der nächste Weg",
+  "batch.reasons": "Warum abgelehnt",
   "batch.drop": "CSV- oder Parquet-Datei hier ablegen",
   "batch.hint": "Höchstens {rows} Zeilen und {size}. Der Dienst löscht Datei und Antworten nach {hours} Stunden.",
   "batch.large": "Diese Datei ist größer als {size}.",

@@ -302,7 +302,10 @@ export const en = {
   "claim.unknown": "a bound",
 
   "batch.title": "Many people at once",
-  "batch.lead": "A file with one row for each person goes up; the nearest way of each comes back, with what is proved. The usual rules apply.",
+  "batch.lead": "A file with one row for each person goes up; the nearest way of each comes back, or why it is refused, with what is proved. The usual rules apply.",
+  "batch.about": "What comes back",
+  "batch.changes": "The nearest way of each",
+  "batch.reasons": "Why each is refused",
   "batch.drop": "Drop a CSV or Parquet file here",
   "batch.hint": "At most {rows} rows and {size}. The service removes file and answers after {hours} hours.",
   "batch.large": "This file is larger than {size}.",
