@@ -11,7 +11,7 @@ from mace.solvers.trees import dual, kernels
 from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.local import Local
 from mace.solvers.trees.prepared import Values, kernel_goal
-from mace.solvers.trees.room import DEEPEST_TREE, make_state
+from mace.solvers.trees.arrays import DEEPEST_TREE, make_state
 
 MOST_PRICES = 2**27
 """How many prices may be kept in all: a gigabyte."""

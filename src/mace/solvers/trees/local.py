@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import Ints
 from mace.solvers.trees.parts import Tables, TreePart
-from mace.solvers.trees.room import Room
+from mace.solvers.trees.arrays import BallArrays
 
 
 class Local:
@@ -30,7 +30,7 @@ class Local:
         Where each tree's leaves begin, and the leaves of each tree with the greatest gain first.
     """
 
-    def __init__(self, tables: Tables, part: TreePart, radius: float, room: Room | None = None) -> None:
+    def __init__(self, tables: Tables, part: TreePart, radius: float, room: BallArrays | None = None) -> None:
         view, cells = tables.view, part.cells
         self.room = room = room_for(tables, part) if room is None else room
         self.trees = len(tables.grid.roots)
@@ -65,12 +65,12 @@ class Local:
         return cells
 
 
-def room_for(tables: Tables, part: TreePart, kept: Room | None = None) -> Room:
+def room_for(tables: Tables, part: TreePart, kept: BallArrays | None = None) -> BallArrays:
     """Return room for the balls of a part: that which was kept, where it fits."""
     cells, size = part.cells, len(part.cells.add)
     masks = int(cells.mask_of[-1]) + 1
     shape = len(cells.own), len(tables.grid.roots), len(part.values.base), masks, len(cells.most)
-    return kept if kept is not None and kept.fits(shape, size) else Room(shape, size)
+    return kept if kept is not None and kept.fits(shape, size) else BallArrays(shape, size)
 
 
 def _of(table: NDArray[Any], at: Ints) -> NDArray[Any]:
@@ -78,7 +78,7 @@ def _of(table: NDArray[Any], at: Ints) -> NDArray[Any]:
     return np.ascontiguousarray(table[:, at]) if len(table) else table
 
 
-def _collect(tables: Tables, part: TreePart, radius: float, room: Room) -> kernels.FoundPoint:
+def _collect(tables: Tables, part: TreePart, radius: float, room: BallArrays) -> kernels.FoundPoint:
     """Return the leaves inside a ball; room for them grows until they fit."""
     depth = tables.grid.depth + 1
     while kernels.collect(radius, part.box, part.cells, tables.boundaries, part.trees, depth, room.found) < 0:

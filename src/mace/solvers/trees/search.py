@@ -27,7 +27,7 @@ from mace.solvers.trees.incumbents import exercise, find_by_chance, find_incumbe
 from mace.solvers.trees.local import Local, room_for
 from mace.solvers.trees.parts import Tables, TreePart
 from mace.solvers.trees.proof import Recorder
-from mace.solvers.trees.room import LEAST_ARENA, MOST_KEPT, Room
+from mace.solvers.trees.arrays import LEAST_ARENA, MOST_KEPT, BallArrays
 from mace.space import Point
 
 FIRST_RADIUS = 2.0**-14
@@ -136,7 +136,7 @@ class TreeSearch:
         self.reason = ""
         self.has_tried = False
         self.recorder = Recorder(self.tables) if limits.record else None
-        self.room: Room | None = None
+        self.room: BallArrays | None = None
         self.started = time.monotonic()
 
     def run(self) -> Bounds:

@@ -14,8 +14,8 @@ DEEPEST_TREE = 4096
 LEAST_ARENA = 1 << 16
 
 
-class Room:
-    """Room for one ball: its leaves, its blocks of cells, and the plain search in it. The next ball overwrites it.
+class BallArrays:
+    """BallArrays for one ball: its leaves, its blocks of cells, and the plain search in it. The next ball overwrites it.
 
     Attributes
     ----------
@@ -24,9 +24,9 @@ class Room:
     cells : int
         How many cells of all features there may be.
     found : kernels.FoundPoint
-        Room for the leaves of a ball.
+        BallArrays for the leaves of a ball.
     blocks : kernels.Blocks
-        Room for the blocks of cells of a ball.
+        BallArrays for the blocks of cells of a ball.
     state, stack, work
         Those of the plain search.
     """
