@@ -54,7 +54,7 @@ def test_answers_do_not_depend_on_what_was_asked_before(classes: int) -> None:
 def test_arrays_are_kept_for_the_next_question_and_given_to_one_at_a_time() -> None:
     explainer, rows = make_explainer(2)
     problem = problem_of(explainer, rows[0], {})
-    kept = prepared(problem.form).rooms
+    kept = prepared(problem.form).arrays
     assert not kept
     TreeSearch(problem, Limits()).run()
     (first,) = kept

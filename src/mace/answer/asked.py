@@ -37,12 +37,12 @@ from mace.models import Reading
 from mace.models.live import Block, LiveModel
 from mace.problem import Problem, Status
 from mace.solvers import Lane, choose
-from mace.space import FeatureSpace, Point, Row, Scalar
+from mace.space import FeatureSpace, Point, Row
 from mace.space.outside import roomy
 from mace.targets import of_label, reached
 
 MOST_ROWS = 8
-"""For so many rows outside the space the model is kept as read over their spaces."""
+"""The number of rows outside the space for which the model is kept as read over their spaces."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -103,11 +103,6 @@ class AskedModel:
         self._of_round_values: dict[tuple[tuple[str, float], ...], tuple[AskedModel, tuple[Constraint, ...]]] = {}
         self._of_rows: OrderedDict[FeatureSpace, AskedModel] = OrderedDict()
         self._roomy: OrderedDict[FeatureSpace, LiveModel] = OrderedDict()
-
-    @property
-    def classes(self) -> tuple[Scalar, ...] | None:
-        """The model's labels; ``None`` for a function that returns numbers."""
-        return self._reading.classes
 
     @property
     def _reading(self) -> Reading:
@@ -246,15 +241,16 @@ class AskedModel:
             except InvalidOption:
                 return None
 
-        return Rounds(self.space, steps, ask)
+        return Rounds(self.space, steps, ask, self._live.foreseeing)
 
     def _nearest(
         self, row: Row, question: Question, started: float, *, is_last: bool = True, current: Fraction | None = None
     ) -> Explanation:
         """Answer a question over this space; say which constraints are to blame for no answer only where no other is asked after it.
 
-        ``current`` is the model's outcome of the row, where it is known already.
+        ``current`` is the model's outcome of the row, where it is known already: in a question within another one, which has the scores.
         """
+        is_within = current is not None
         with without_pauses(question.time_limit), self._live.question():
             problem, current = self._problem(row, question, current)
             there = question.if_reached(self._reading, problem.factual, current, started)
@@ -274,7 +270,7 @@ class AskedModel:
             if made.status == Status.INFEASIBLE and question.constraints and is_last:
                 conflict, reason = driver.why_none()
                 made = replace(made, conflict=conflict, reason=reason, seconds=time.monotonic() - started)
-            return self._with_scores(made, question)
+            return made if is_within else self._with_scores(made, question)
 
     def _problem(self, row: Row, question: Question, current: Fraction | None = None) -> tuple[Problem, Fraction]:
         """Return the problem of a row, and the outcome of the row itself, which is asked for where it is not known."""
@@ -359,7 +355,9 @@ class AskedModel:
     @watched
     def _reaches(self, row: Row, target: object) -> bool:
         factual = self.space.point(row)
-        return bool(reached(of_label(target, self.classes), self._reading, factual, self._reading.ask([factual])[0]))
+        return bool(
+            reached(of_label(target, self._reading.classes), self._reading, factual, self._reading.ask([factual])[0])
+        )
 
     def _levers(self, row: Row, question: Question, most: int, started: float) -> Levers:
         problem, current = self._problem(row, question)
@@ -383,7 +381,7 @@ class AskedModel:
         asked: Any = {"count": 10} | {
             name: value for name, value in options.items() if name not in ("smallest", "ranges")
         }
-        made = Question(self.space, distance="l0", round_to=None, classes=self.classes, **asked)
+        made = Question(self.space, distance="l0", round_to=None, classes=self._reading.classes, **asked)
         if any(isinstance(constraint, Robust) for constraint in made.constraints):
             raise InvalidOption("reasons: they are about rows as they are, without noise. Leave robust out.")
         return made
@@ -430,7 +428,7 @@ class AskedModel:
         if own is not self:
             return own._region(answer, names, time_limit=time_limit, solver=solver)
         question = Question(
-            self.space, answer.prediction, "linf", time_limit=time_limit, solver=solver, classes=self.classes
+            self.space, answer.prediction, "linf", time_limit=time_limit, solver=solver, classes=self._reading.classes
         )
         problem, _ = self._problem(answer.values, question)
         if not problem.goal.accepts(problem.ask([problem.factual])[0]):

@@ -15,7 +15,7 @@ LEAST_ARENA = 1 << 16
 
 
 class BallArrays:
-    """BallArrays for one ball: its leaves, its blocks of cells, and the plain search in it. The next ball overwrites it.
+    """Room for one ball: its leaves, its blocks of cells, and the plain search in it. The next ball overwrites it.
 
     Attributes
     ----------
@@ -24,9 +24,9 @@ class BallArrays:
     cells : int
         How many cells of all features there may be.
     found : kernels.FoundPoint
-        BallArrays for the leaves of a ball.
+        Room for the leaves of a ball.
     blocks : kernels.Blocks
-        BallArrays for the blocks of cells of a ball.
+        Room for the blocks of cells of a ball.
     state, stack, work
         Those of the plain search.
     """
@@ -72,7 +72,7 @@ class BallArrays:
         self.proof = kernels.Proof(np.empty(0, np.int32), np.zeros(0, ints))
 
     def fits(self, shape: tuple[int, int, int, int, int], cells: int) -> bool:
-        """Return whether it is room for so many of each."""
+        """Return whether there is room for so many of each."""
         return self.shape == shape and self.cells >= cells
 
     def make_found(self, leaves: int) -> None:
@@ -82,7 +82,7 @@ class BallArrays:
         low, high = np.empty((leaves, features), np.int32), np.empty((leaves, features), np.int32)
         levels = np.zeros((leaves, max(1, masks)), ints)
         self.found = kernels.FoundPoint(
-            np.empty(trees + 1, ints), np.empty(leaves, ints), low, high, levels, np.empty(1)
+            np.empty(trees + 1, ints), np.empty(leaves, ints), np.empty(leaves), low, high, levels, np.empty(1)
         )
 
     def make_arena(self, size: int) -> None:

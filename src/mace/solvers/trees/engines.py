@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.solvers.trees import dual, kernels
+from mace.solvers.trees.arrays import DEEPEST_TREE, make_state
 from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.local import Local
 from mace.solvers.trees.prepared import Values, kernel_goal
-from mace.solvers.trees.arrays import DEEPEST_TREE, make_state
 
 MOST_PRICES = 2**27
 """How many prices may be kept in all: a gigabyte."""
@@ -72,18 +72,18 @@ class Plain(Engine):
     def __init__(
         self, local: Local, trees: kernels.Trees, values: Values, radius: float, arena: int, *, record: bool = False
     ) -> None:
-        room = local.room
-        super().__init__(local, values, radius, room.state)
+        arrays = local.arrays
+        super().__init__(local, values, radius, arrays.state)
         self.trees = trees
-        room.make_arena(arena)
-        self.stack = stack = room.stack
-        self.work = room.work
+        arrays.make_arena(arena)
+        self.stack = stack = arrays.stack
+        self.work = arrays.work
         stack.arena[: local.count] = local.order
         stack.lo[0], stack.hi[0], stack.mask[0] = local.box
         stack.first[0], stack.last[0] = local.tree_start[:-1], local.tree_start[1:]
         stack.active[0], stack.top[0], stack.const[0] = local.trees, local.count, values.base
         steps = 16 * (len(local.cheapest) + 64)
-        self.proof = kernels.Proof(np.empty(steps, np.int32), np.zeros(steps, np.int64)) if record else room.proof
+        self.proof = kernels.Proof(np.empty(steps, np.int32), np.zeros(steps, np.int64)) if record else arrays.proof
 
     @property
     def branching(self) -> tuple[Ints, Ints] | None:

@@ -8,9 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.solvers.trees import kernels
+from mace.solvers.trees.arrays import BallArrays
 from mace.solvers.trees.grid import Ints
 from mace.solvers.trees.parts import Tables, TreePart
-from mace.solvers.trees.arrays import BallArrays
+from mace.solvers.trees.prepared import kernel_goal
+
+BEYOND = 1.3
+"""How far a ball reaches at first, as times the radius at which its leaves could first reach the goal together."""
 
 
 class Local:
@@ -20,8 +24,8 @@ class Local:
     ----------
     count, trees : int
         How many leaves are inside, and of how many trees; without a leaf nothing else is set but ``next_radius``.
-    next_radius : float
-        Up to this radius the ball would hold the same leaves.
+    radius, next_radius : float
+        The size of the ball, and up to which size it would hold the same leaves.
     cells, leaves, box
         The blocks of cells, the leaves and the whole ball, as the kernels read them.
     off, cheapest, first : int arrays
@@ -30,17 +34,38 @@ class Local:
         Where each tree's leaves begin, and the leaves of each tree with the greatest gain first.
     """
 
-    def __init__(self, tables: Tables, part: TreePart, radius: float, room: BallArrays | None = None) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        part: TreePart,
+        radius: float,
+        at_least: float | None = None,
+        arrays: BallArrays | None = None,
+    ) -> None:
+        """Collect the leaves inside a ball.
+
+        With ``at_least`` the ball is made smaller, but not below it, where its leaves reach the goal together well before its end, and is
+        empty where they cannot.
+        """
         view, cells = tables.view, part.cells
-        self.room = room = room_for(tables, part) if room is None else room
+        self.arrays = arrays = arrays_for(tables, part) if arrays is None else arrays
         self.trees = len(tables.grid.roots)
-        found = _collect(tables, part, radius, room)
+        found = _collect(tables, part, radius, arrays)
+        self.radius = radius
+        if at_least is not None:
+            opening = kernels.opening(part.values.most, kernel_goal(part.values), found)
+            if opening >= kernels.FAR:
+                self.count, self.next_radius = 0, float(found.dropped[0])
+                return
+            self.radius = min(radius, max(BEYOND * opening, at_least))
+            if self.radius < radius:
+                kernels.drop_farther(self.radius, found)
         self.next_radius = float(found.dropped[0])
         box = kernels.CellBox(part.box.lo.copy(), part.box.hi.copy(), part.box.mask.copy())
-        blocks = room.blocks
-        self.count, size, distance = kernels.compress(radius, box, cells, view.cut, found, blocks)
+        blocks = arrays.blocks
+        self.count, size, distance = kernels.compress(self.radius, box, cells, view.cut, found, blocks)
         if self.count == 0:
-            if distance >= radius:
+            if distance >= self.radius:
                 self.next_radius = min(self.next_radius, float(distance))
             return
         self.off, self.cheapest, self.first = blocks.off, blocks.cheapest[:size], blocks.first[:size]
@@ -65,8 +90,8 @@ class Local:
         return cells
 
 
-def room_for(tables: Tables, part: TreePart, kept: BallArrays | None = None) -> BallArrays:
-    """Return room for the balls of a part: that which was kept, where it fits."""
+def arrays_for(tables: Tables, part: TreePart, kept: BallArrays | None = None) -> BallArrays:
+    """Return the arrays for the balls of a part: that which was kept, where it fits."""
     cells, size = part.cells, len(part.cells.add)
     masks = int(cells.mask_of[-1]) + 1
     shape = len(cells.own), len(tables.grid.roots), len(part.values.base), masks, len(cells.most)
@@ -78,9 +103,9 @@ def _of(table: NDArray[Any], at: Ints) -> NDArray[Any]:
     return np.ascontiguousarray(table[:, at]) if len(table) else table
 
 
-def _collect(tables: Tables, part: TreePart, radius: float, room: BallArrays) -> kernels.FoundPoint:
+def _collect(tables: Tables, part: TreePart, radius: float, arrays: BallArrays) -> kernels.FoundPoint:
     """Return the leaves inside a ball; room for them grows until they fit."""
     depth = tables.grid.depth + 1
-    while kernels.collect(radius, part.box, part.cells, tables.boundaries, part.trees, depth, room.found) < 0:
-        room.make_found(8 * len(room.found.leaf))
-    return room.found
+    while kernels.collect(radius, part.box, part.cells, tables.boundaries, part.trees, depth, arrays.found) < 0:
+        arrays.make_found(8 * len(arrays.found.leaf))
+    return arrays.found

@@ -14,9 +14,9 @@ from mace.exact import UNIT, float_up
 from mace.forms import Goal, Margin, TreeEnsemble
 from mace.solvers.domains import Allowed, whole_domain
 from mace.solvers.trees import kernels
+from mace.solvers.trees.arrays import BallArrays
 from mace.solvers.trees.grid import Floats, Grid, Ints, make_grid
 from mace.solvers.trees.question import CellRefinement, plain_view
-from mace.solvers.trees.arrays import BallArrays
 from mace.space import Categorical, Integer, Real
 
 Ends = tuple[Floats, Floats, Ints]
@@ -37,7 +37,7 @@ class PreparedTrees:
     stepped: tuple[tuple[int, Real | Integer], ...]
     values: dict[tuple[tuple[Margin, ...], Fraction], Values] = field(default_factory=dict)
     alternatives: dict[Goal, list[tuple[int, Values]]] = field(default_factory=dict)
-    rooms: list[BallArrays] = field(default_factory=list)
+    arrays: list[BallArrays] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,19 +21,28 @@ from mace.solvers.incumbent import BAND
 from mace.solvers.missing import TOO_MANY, More, Pattern
 from mace.solvers.pace import Pace
 from mace.solvers.trees import kernels
+from mace.solvers.trees.arrays import LEAST_ARENA, MOST_KEPT, BallArrays
 from mace.solvers.trees.engines import Engine, Plain, Priced
 from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.incumbents import exercise, find_by_chance, find_incumbent, has_sum, lacking_score, pulled_back
-from mace.solvers.trees.local import Local, room_for
+from mace.solvers.trees.local import Local, arrays_for
 from mace.solvers.trees.parts import Tables, TreePart
 from mace.solvers.trees.proof import Recorder
-from mace.solvers.trees.arrays import LEAST_ARENA, MOST_KEPT, BallArrays
 from mace.space import Point
 
-FIRST_RADIUS = 2.0**-14
-GROWTH = ((3, 4.0), (100, 2.0), (400, 1.5), (1500, 1.3), (float("inf"), 1.12))
+FIRST_RADIUS, LEAST_RADIUS = 2.0**-10, 2.0**-14
+"""How far beyond the nearest allowed point the first ball reaches, and how small it may be made."""
+
+GROWTH_WHILE_SHUT = 8.0
+"""A factor by which the radius grows while the leaves of the ball cannot reach the goal together, which is found quickly."""
+
+GROWTH = ((9, 1.6), (30, 2.0), (400, 2.5), (1500, 1.5), (float("inf"), 1.2))
 PRICED_GROWTH = ((1, 1.5), (30, 1.2), (300, 1.12), (float("inf"), 1.06))
-"""Pairs of nodes and a factor by which the radius grows after a pass with at most these nodes: the harder the last ball, the less."""
+"""Pairs of nodes and a factor by which the radius grows after a pass with at most these nodes.
+
+Easy balls grow little, since it takes longer to collect leaves that are not needed than to search; hard ones too, since a ball that is
+too large is harder still.
+"""
 
 NODES_BEFORE_PRICES = 300
 """Nodes in one ball after which the plain engine is joined by the one with prices."""
@@ -54,14 +63,11 @@ LEAST_RACE = 2 * PRICE
 MORE_PATIENCE = 4
 """How many times the nodes of the ball before a ball may take."""
 
-NEARLY_ALL = 0.97
-"""A ball with this share of the best distance may as well have all of it."""
+IN_REACH, NEARLY_ALL = 0.6, 0.97
+"""A ball with this share of the best distance may as well have all of it: with the plain bound, and with prices."""
 
 LEAVES_AT_FIRST = 4096
 """Leaves times boxes that are looked at before the first look at the clock: some milliseconds, at most."""
-
-JUMP = 2.5
-"""From a ball that is at most so many times smaller than the best point's the plain engine goes straight to that one."""
 
 INCUMBENT_AFTER = 50
 """Nodes in a pass after which random points are tried, for some incumbent."""
@@ -108,6 +114,8 @@ class Climb:
         Nodes after which a ball is given up for a smaller one, or for another engine.
     to_reach : int
         Nodes after which the next search for any point within the budgets is given up.
+    smallest : float, optional
+        How large the next ball is at least, while no ball has had leaves that reach the goal together; ``None`` after that.
     is_done : bool
         Whether the part holds nothing better than the incumbent.
     """
@@ -119,6 +127,7 @@ class Climb:
     multipliers: Floats | None = None
     patience: int = NODES_BEFORE_PRICES
     to_reach: int = NODES_TO_REACH
+    smallest: float | None = None
     is_done: bool = False
 
 
@@ -136,17 +145,17 @@ class TreeSearch:
         self.reason = ""
         self.has_tried = False
         self.recorder = Recorder(self.tables) if limits.record else None
-        self.room: BallArrays | None = None
+        self.arrays: BallArrays | None = None
         self.started = time.monotonic()
 
     def run(self) -> Bounds:
         """Return the nearest counterfactual, and what is proved of it."""
-        rooms = self.tables.made.rooms
+        kept = self.tables.made.arrays
         with suppress(IndexError):  # another thread may have it
-            self.room = rooms.pop()
+            self.arrays = kept.pop()
         bounds = self._bounds(self._searched())
-        if self.room is not None and not rooms and self.room.bytes <= MOST_KEPT:
-            rooms.append(self.room)
+        if self.arrays is not None and not kept and self.arrays.bytes <= MOST_KEPT:
+            kept.append(self.arrays)
         return bounds
 
     def _searched(self) -> float:
@@ -210,12 +219,16 @@ class TreeSearch:
     # ---- passes
 
     def _start(self, part: TreePart) -> Climb:
-        radius = part.nearest + max(FIRST_RADIUS, 1.01 * part.least_step)
+        step = 1.01 * part.least_step
+        smallest: float | None = part.nearest + max(LEAST_RADIUS, step)
+        radius = part.nearest + max(FIRST_RADIUS, step)
         if self.limits.any_point:
-            radius = part.farthest
+            radius, smallest = part.farthest, None
             self._find_incumbent(part, find_by_chance)
-        multipliers = None if self.patience > 0 or not can_price(part) else LEAST_PAID * first_multipliers(part, radius)
-        return Climb(part, part.nearest, radius, part.farthest, multipliers, max(self.patience, 1))
+        multipliers = None
+        if self.patience <= 0 and can_price(part):
+            multipliers = LEAST_PAID * first_multipliers(part, radius)
+        return Climb(part, part.nearest, radius, part.farthest, multipliers, max(self.patience, 1), smallest=smallest)
 
     def _climb(self, climb: Climb) -> None:
         """Search one ball of a part, and set its next one."""
@@ -227,10 +240,11 @@ class TreeSearch:
             self.recorder.meet(part)
         radius = min(climb.radius, self.best.cost, climb.farthest)
         self.passes += 1
-        self.room = room_for(tables, part, self.room)
-        local = Local(tables, part, radius, self.room)
-        nodes = 0
+        self.arrays = arrays_for(tables, part, self.arrays)
+        local = Local(tables, part, radius, climb.smallest, self.arrays)
+        radius, nodes = local.radius, 0
         if local.count > 0:
+            climb.smallest = None
             engine, ended = self._search(local, climb, radius)
             if climb.is_done:
                 return
@@ -251,10 +265,12 @@ class TreeSearch:
             self._find_some(climb)
         steps = GROWTH if climb.multipliers is None else PRICED_GROWTH
         growth = next(factor for most, factor in steps if nodes <= most)
+        if climb.smallest is not None:
+            climb.smallest, growth = radius * growth, GROWTH_WHILE_SHUT
         climb.patience = max(climb.patience, MORE_PATIENCE * nodes)
         climb.radius = max(radius * growth, local.next_radius * (1 + 1e-6))
-        near = NEARLY_ALL * self.best.cost if climb.multipliers is not None else self.best.cost / JUMP
-        if climb.radius >= near:
+        nearly_all = IN_REACH if climb.multipliers is None else NEARLY_ALL
+        if climb.radius >= nearly_all * self.best.cost:
             climb.radius = self.best.cost
 
     def _go_on(self, climb: Climb, engine: Engine) -> None:
@@ -318,8 +334,8 @@ class TreeSearch:
         return plain, False
 
     def _priced(self, local: Local, climb: Climb, radius: float, arena: int, multipliers: Floats) -> Priced:
-        lacking, rooms = lacking_score(climb.part, radius)
-        paid = float(multipliers @ rooms)
+        lacking, kept = lacking_score(climb.part, radius)
+        paid = float(multipliers @ kept)
         share = min(max(1.0, LEAST_PAID * lacking / paid), MOST_PAID * lacking / paid) if paid > 0 else 1.0
         return Priced(local, climb.part.trees, climb.part.values, radius, arena, share * multipliers)
 
@@ -566,13 +582,13 @@ def can_price(part: TreePart) -> bool:
 
 
 def first_multipliers(part: TreePart, radius: float) -> Floats:
-    """Return λ and μ of each budget at which these rooms, in equal shares, pay for what the factual's own score lacks.
+    """Return λ and μ of each budget at which these kept, in equal shares, pay for what the factual's own score lacks.
 
     Where the radius is no limit, only budgets pay; nor does distance pay where it is a maximum over features: the ball itself
     says all that it has to say, and what is left is for the trees to agree.
     """
-    lacking, rooms = lacking_score(part, radius)
-    pays = rooms > 0
+    lacking, kept = lacking_score(part, radius)
+    pays = kept > 0
     pays[0] = has_sum(part) and (radius < part.farthest or not pays[1:].any())
-    shares: Floats = np.where(pays, lacking / np.maximum(rooms, 1e-300) / max(pays.sum(), 1), 0.0)
+    shares: Floats = np.where(pays, lacking / np.maximum(kept, 1e-300) / max(pays.sum(), 1), 0.0)
     return shares
