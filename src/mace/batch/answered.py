@@ -27,7 +27,7 @@ Answer = TypeVar("Answer", Explanation, Reasons)
 
 
 @dataclass(slots=True)
-class Answered(Generic[Answer]):
+class AnsweredRows(Generic[Answer]):
     """The answers of one pass that are kept, and how many rows were answered.
 
     Attributes

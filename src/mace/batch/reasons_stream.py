@@ -13,7 +13,7 @@ from typing import Any, Protocol, Unpack
 
 from mace.answer.question import Question, ReasonsOptions
 from mace.answer.reasons import Reasons
-from mace.batch.answered import Answered, checkpoint_of
+from mace.batch.answered import AnsweredRows, checkpoint_of
 from mace.batch.checkpoint import Kept
 from mace.batch.progress import shown
 from mace.batch.protocol import Explains, RunningOptions
@@ -93,7 +93,8 @@ class ReasonsStream:
         point = first[0][2] if first else None
         sample = explainer.space.some_point() if point is None or isinstance(point, MaceError | OutsideRow) else point
         question = explainer._why(self.options)
-        explainer._check(sample, question)
+        if not (question.target is None and len(explainer.classes or ()) == 1):
+            explainer._check(sample, question)
         limit = running.get("total_time_limit")
         with ExitStack() as stack:
             further = {name: self.options.get(name, name == "ranges") for name in ("smallest", "ranges")}
@@ -101,7 +102,7 @@ class ReasonsStream:
             kept = checkpoint_of(running.get("checkpoint"), KEPT, explainer, question, sample, further, stack)
             report = stack.enter_context(shown(running.get("on_progress"), bar=running.get("progress", False)))
             until = math.inf if limit is None else time.time() + limit
-            answered = Answered(explainer, kept, report, size_of(data) if total is None else total)
+            answered = AnsweredRows(explainer, kept, report, size_of(data) if total is None else total)
             run = _Pass(self, until, answered)
             if processes(running.get("n_jobs")) == 1:
                 for each in chain(first, rows):
@@ -126,7 +127,7 @@ class _Pass:
 
     stream: ReasonsStream
     until: float
-    answered: Answered[Reasons]
+    answered: AnsweredRows[Reasons]
 
     def shared(self, rows: Iterator[Any]) -> Iterator[Reasons]:
         """Yield the reasons of rows that several processes are asked about."""

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from mace.answer.explanation import Explanation
 from mace.answer.question import Question, is_seconds
-from mace.batch.answered import REMEMBERED, Answered, checkpoint_of
+from mace.batch.answered import REMEMBERED, AnsweredRows, checkpoint_of
 from mace.batch.checkpoint import EXPLANATIONS
 from mace.batch.in_process import InProcess
 from mace.batch.progress import OnProgress, shown
@@ -112,7 +112,7 @@ class Stream:
                 solve = stack.enter_context(workers)
             report = stack.enter_context(shown(self.on_progress, bar=self.progress))
             until = math.inf if self.total_time_limit is None else time.time() + self.total_time_limit
-            answered = Answered(self.explainer, kept, report, total, remember)
+            answered = AnsweredRows(self.explainer, kept, report, total, remember)
             run = _Run(self.explainer, self.question, solve, until, answered)
             while rows.read()[0]:
                 begun = time.monotonic()
@@ -160,7 +160,7 @@ class _Run:
     question: Question
     solve: Workers | InProcess
     until: float
-    answered: Answered[Explanation]
+    answered: AnsweredRows[Explanation]
     begun: int = 0
 
     def block(self, rows: Sequence[Any], points: Sequence[BatchRow | MaceError]) -> Iterator[Explanation]:
