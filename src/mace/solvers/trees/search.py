@@ -63,7 +63,7 @@ LEAST_RACE = 2 * PRICE
 MORE_PATIENCE = 4
 """How many times the nodes of the ball before a ball may take."""
 
-IN_REACH, NEARLY_ALL = 0.6, 0.97
+IN_REACH, NEARLY_ALL = 0.4, 0.97
 """A ball with this share of the best distance may as well have all of it: with the plain bound, and with prices."""
 
 LEAVES_AT_FIRST = 4096
