@@ -6,7 +6,7 @@ import numpy as np
 
 from mace.solvers.trees import kernels
 
-MOST_KEPT = 2**23
+MOST_BYTES_KEPT = 2**23
 """So many bytes are kept for the next question; what a hard question needed on top is given back."""
 
 MOST_LOGGED = 4096

@@ -21,7 +21,7 @@ from mace.solvers.incumbent import BAND
 from mace.solvers.missing import TOO_MANY, More, Pattern
 from mace.solvers.pace import Pace
 from mace.solvers.trees import kernels
-from mace.solvers.trees.arrays import LEAST_ARENA, MOST_KEPT, BallArrays
+from mace.solvers.trees.arrays import LEAST_ARENA, MOST_BYTES_KEPT, BallArrays
 from mace.solvers.trees.engines import Engine, Plain, Priced
 from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.incumbents import exercise, find_by_chance, find_incumbent, has_sum, lacking_score, pulled_back
@@ -154,7 +154,7 @@ class TreeSearch:
         with suppress(IndexError):  # another thread may have it
             self.arrays = kept.pop()
         bounds = self._bounds(self._searched())
-        if self.arrays is not None and not kept and self.arrays.bytes <= MOST_KEPT:
+        if self.arrays is not None and not kept and self.arrays.bytes <= MOST_BYTES_KEPT:
             kept.append(self.arrays)
         return bounds
 
