@@ -51,6 +51,7 @@ app = typer.Typer(
     cls=InOrder,
     help="Nearest counterfactual explanations, proved nearest.",
     invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
