@@ -57,15 +57,9 @@ class QuestionArrays:
 
     def _are_apart(self) -> Flags:
         """Return of which features neighbouring floats may cost more than the accuracy tells apart."""
-        cost = self.costs
-        spacing = [
-            feature.spacing(max(abs(feature.low), abs(feature.high))) if isinstance(feature, Real) else 0.0
-            for feature in self.features
-        ]
+        cost, layout = self.costs, self.made.layout
         weight = np.maximum(cost.slope + cost.square + cost.peak, 1e-3 * cost.jump)
-        apart: Flags = np.array(spacing) * self.made.layout.inverse * weight > UNSEARCHED_SHARE / 4 * float(
-            self.problem.accuracy
-        )
+        apart: Flags = layout.spacing * layout.inverse * weight > UNSEARCHED_SHARE / 4 * float(self.problem.accuracy)
         return apart
 
     def keep(self, workspace: Workspace, margins: tuple[Margin, ...]) -> None:

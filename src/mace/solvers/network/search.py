@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mace.clock import OutOfTime
 from mace.distances import NormMetric, distance_down, distance_up
 from mace.exact import UNIT, float_up
-from mace.forms import Margin, Network
+from mace.forms import Alternatives, Margin, Network
 from mace.problem import INTERRUPTED, LATE, SPENT, Bounds, Evidence, Limits, Problem
 from mace.solvers.compiling import change_over, is_compiled
 from mace.solvers.incumbent import BAND
@@ -120,13 +120,20 @@ class NetworkSearch:
         self.asked: int = 0 if earlier is None else earlier.asked
         self.floor = 0.0
         self.elsewhere = self.in_hand = math.inf
-        self.alternatives = self.form.alternatives(problem.goal)
+        self.alternatives = self._alternatives()
         self.is_single = len(self.alternatives) == 1
         self.arrays = QuestionArrays(problem, self.part)
         self.splits_first = splits_first
         self._make_rival = rival
         self.rival: RivalSearch | None = None
         self.reason = ""
+
+    def _alternatives(self) -> Alternatives:
+        """Return the alternatives of the goal, made once for a model."""
+        goal, kept = self.problem.goal, self.made.alternatives
+        if goal not in kept:
+            kept[goal] = self.form.alternatives(goal)
+        return kept[goal]
 
     def run(self) -> Bounds:
         """Search every alternative of the goal, each until its optimum is proved or beaten; then write the proof that is asked for."""
@@ -461,6 +468,8 @@ class NetworkSearch:
     def _grid_cost(self) -> float:
         """Return how far the costs of the kernels may be off because they round the values of grids."""
         cost, layout = self.costs, self.made.layout
+        if not layout.has_grid_errors:
+            return 0.0
         return 2.0 * float((cost.slope + cost.square + cost.peak) @ (layout.grid_error * layout.inverse))
 
     def _proved(self, complete: bool) -> Fraction:
@@ -472,6 +481,8 @@ class NetworkSearch:
             cost = min(self.open, max(math.sqrt(self.best_cost) - self.gap, 0.0) ** 2)
         else:
             cost = min(self.open, self.best_cost - self.gap)
-        error = (len(self.features) + 8) * 16 * UNIT + Fraction(self._grid_cost())
+        error = (len(self.features) + 8) * 16 * UNIT
+        if grid_cost := self._grid_cost():
+            error += Fraction(grid_cost)
         lower = distance_down(metric, max(Fraction(0), Fraction(cost) - error))
         return max(lower, metric.next_above(lower - Fraction(1, 10**12))) if lower > 0 and metric.power == 1 else lower
