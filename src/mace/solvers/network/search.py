@@ -15,7 +15,7 @@ from mace.clock import OutOfTime
 from mace.constraints.differ import CountDifferent
 from mace.distances import NormMetric, distance_down, distance_up
 from mace.exact import UNIT, float_up
-from mace.forms import Margin, Network
+from mace.forms import Alternatives, Margin, Network
 from mace.problem import INTERRUPTED, LATE, SPENT, Bounds, Evidence, Limits, Problem
 from mace.solvers.compiling import change_over, is_compiled
 from mace.solvers.domains import Allowed, Span, alike, values_between
@@ -128,7 +128,7 @@ class NetworkSearch:
         self.asked: int = 0 if earlier is None else earlier.asked
         self.floor = 0.0
         self.elsewhere = self.in_hand = math.inf
-        self.alternatives = self.form.alternatives(problem.goal)
+        self.alternatives = self._alternatives()
         self.is_single = len(self.alternatives) == 1
         self.is_plain = self.part.is_plain and not any(self._is_off_grid(j) for j in self.made.stepped)
         self.splits_first = splits_first
@@ -240,6 +240,12 @@ class NetworkSearch:
 
     # ---- arrays
 
+    def _alternatives(self) -> Alternatives:
+        goal, kept = self.problem.goal, self.made.alternatives
+        if goal not in kept:
+            kept[goal] = self.form.alternatives(goal)
+        return kept[goal]
+
     def _is_off_grid(self, j: int) -> bool:
         """Return whether a factual's own number lies off the feature's grid."""
         feature, own = self.features[j], self.factual[j]
@@ -260,15 +266,9 @@ class NetworkSearch:
 
     def _are_apart(self) -> Flags:
         """Return of which features neighbouring floats may cost more than the accuracy tells apart."""
-        cost = self.costs
-        spacing = [
-            feature.spacing(max(abs(feature.low), abs(feature.high))) if isinstance(feature, Real) else 0.0
-            for feature in self.features
-        ]
+        cost, layout = self.costs, self.made.layout
         weight = np.maximum(cost.slope + cost.square + cost.peak, 1e-3 * cost.jump)
-        apart: Flags = np.array(spacing) * self.made.layout.inverse * weight > UNSEARCHED_SHARE / 4 * float(
-            self.problem.accuracy
-        )
+        apart: Flags = layout.spacing * layout.inverse * weight > UNSEARCHED_SHARE / 4 * float(self.problem.accuracy)
         return apart
 
     def _keep(self, workspace: Workspace, margins: tuple[Margin, ...]) -> None:
@@ -647,6 +647,8 @@ class NetworkSearch:
     def _grid_cost(self) -> float:
         """Return how far the costs of the kernels may be off because they round the values of grids."""
         cost, layout = self.costs, self.made.layout
+        if not layout.has_grid_errors:
+            return 0.0
         return 2.0 * float((cost.slope + cost.square + cost.peak) @ (layout.grid_error * layout.inverse))
 
     def _proved(self, complete: bool) -> Fraction:
@@ -658,7 +660,9 @@ class NetworkSearch:
             cost = min(self.open, max(math.sqrt(self.best_cost) - self.gap, 0.0) ** 2)
         else:
             cost = min(self.open, self.best_cost - self.gap)
-        error = (len(self.features) + 8) * 16 * UNIT + Fraction(self._grid_cost())
+        error = (len(self.features) + 8) * 16 * UNIT
+        if grid_cost := self._grid_cost():
+            error += Fraction(grid_cost)
         lower = distance_down(metric, max(Fraction(0), Fraction(cost) - error))
         return max(lower, metric.next_above(lower - Fraction(1, 10**12))) if lower > 0 and metric.power == 1 else lower
 
