@@ -31,7 +31,7 @@ class Measure:
     ask : callable, optional
         Asks the real model about rows, in one call; ``None`` where the prediction itself is the score.
     code : int, optional
-        Of the label whose probability is the score.
+        Of the label whose probability, or score, it is.
     """
 
     of: str
@@ -59,7 +59,7 @@ class Measure:
             threshold = _decides(target, reading, code)
         label = reading.classes[code]
         of = f"P({label})" if reading.rate else f"score of {label}"
-        return cls(of, threshold, _rounded(rate, code), code if reading.rate else None)
+        return cls(of, threshold, _rounded(rate, code), code)
 
 
 def _of_set(target: object, reading: Reading, prediction: object) -> Measure | None:
@@ -152,7 +152,7 @@ def with_scores(
     watched : callable
         Gives the context in which the model is asked, which raises where it has changed.
     known : callable
-        Gives the probabilities that the model has said already, so that it is not asked again; ``None`` where one is missing.
+        Gives the probabilities, or scores, that the model has said already, so that it is not asked again; ``None`` where one is missing.
     at_once : bool
         Whether to ask now, about all rows in one call for each number that is scored, rather than when a score is first wanted.
     """
