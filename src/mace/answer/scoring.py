@@ -122,6 +122,8 @@ def _decides(target: object, reading: Reading, code: int) -> float | None:
     if reading.rate is None:
         own = reading.threshold or 0.0
         return own if code == 1 else -own
+    if reading.ask_rated is not None:
+        return (1 + margin) / 2
     form = reading.form.trees if isinstance(reading.form, ObliqueTrees) else reading.form
     if getattr(form, "link", "none") != "none":
         return (1 + margin) / 2

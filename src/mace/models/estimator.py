@@ -116,8 +116,15 @@ def deployed(model: Any) -> Deployed:
         classes=class_labels(model),
         names=None if names is None else tuple(map(str, names)),
         is_by_probability=f"{package}:{family}" in BY_PROBABILITY,
-        is_by_order=package == "sklearn" and family in BY_ORDER,
+        is_by_order=package == "sklearn" and _is_by_order(model),
     )
+
+
+def _is_by_order(model: Any) -> bool:
+    """Return whether a model of scikit-learn, or the last of a stack, predicts in the order of its probabilities."""
+    final = model.final_estimator_ if type(model).__name__ == "StackingClassifier" else model
+    own = type(final).__module__.partition(".")[0] == "sklearn"
+    return own and type(final).__name__ in BY_ORDER | {key.partition(":")[2] for key in BY_PROBABILITY}
 
 
 def overridden(model: Any, base: type, methods: Sequence[str]) -> str | None:
