@@ -337,3 +337,7 @@ def test_every_to_json_takes_an_indent_that_changes_nothing_else() -> None:
 def test_a_text_that_is_no_explanation_is_refused(text: str | bytes) -> None:
     with pytest.raises(mace.InvalidOption, match=r"^from_(json|dict): "):
         mace.Explanation.from_json(text)
+
+
+def test_every_public_method_stands_in_the_class_itself_which_the_reference_shows() -> None:
+    assert not [name for name in dir(mace.Explainer) if name[0] != "_" and name not in vars(mace.Explainer)]

@@ -30,7 +30,7 @@ from mace.models.live import LiveModel
 from mace.models.reading import FurtherFeatures
 from mace.problem import Progress
 from mace.slips import METHODS, knows_its_options, no_attribute
-from mace.space import FeatureSpace, Row
+from mace.space import FeatureSpace, Row, Scalar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,6 +114,11 @@ class Explainer(AskedModel):
         if causes is not None and not isinstance(causes, Causal):
             raise InvalidOption(f"causes={causes!r}; make it with mace.Causal({{effect: function}}).")
         super().__init__(model, space, causes, live, unread, check_outside(outside))
+
+    @property
+    def classes(self) -> tuple[Scalar, ...] | None:
+        """The model's labels; ``None`` for a function that returns numbers."""
+        return self._reading.classes
 
     def __repr__(self) -> str:
         few = cut(" or ".join(map(str, self.classes or ())), 60)

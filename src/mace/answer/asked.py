@@ -37,12 +37,12 @@ from mace.models import Reading
 from mace.models.live import Block, LiveModel
 from mace.problem import Problem, Status
 from mace.solvers import Lane, choose
-from mace.space import FeatureSpace, Point, Row, Scalar
+from mace.space import FeatureSpace, Point, Row
 from mace.space.outside import roomy
 from mace.targets import of_label, reached
 
 MOST_ROWS = 8
-"""For so many rows outside the space the model is kept as read over their spaces."""
+"""The number of rows outside the space for which the model is kept as read over their spaces."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -103,11 +103,6 @@ class AskedModel:
         self._of_round_values: dict[tuple[tuple[str, float], ...], tuple[AskedModel, tuple[Constraint, ...]]] = {}
         self._of_rows: OrderedDict[FeatureSpace, AskedModel] = OrderedDict()
         self._roomy: OrderedDict[FeatureSpace, LiveModel] = OrderedDict()
-
-    @property
-    def classes(self) -> tuple[Scalar, ...] | None:
-        """The model's labels; ``None`` for a function that returns numbers."""
-        return self._reading.classes
 
     @property
     def _reading(self) -> Reading:
@@ -360,7 +355,9 @@ class AskedModel:
     @watched
     def _reaches(self, row: Row, target: object) -> bool:
         factual = self.space.point(row)
-        return bool(reached(of_label(target, self.classes), self._reading, factual, self._reading.ask([factual])[0]))
+        return bool(
+            reached(of_label(target, self._reading.classes), self._reading, factual, self._reading.ask([factual])[0])
+        )
 
     def _levers(self, row: Row, question: Question, most: int, started: float) -> Levers:
         problem, current = self._problem(row, question)
@@ -384,14 +381,16 @@ class AskedModel:
         asked: Any = {"count": 10} | {
             name: value for name, value in options.items() if name not in ("smallest", "ranges")
         }
-        made = Question(self.space, distance="l0", round_to=None, classes=self.classes, **asked)
+        made = Question(self.space, distance="l0", round_to=None, classes=self._reading.classes, **asked)
         if any(isinstance(constraint, Robust) for constraint in made.constraints):
             raise InvalidOption("reasons: they are about rows as they are, without noise. Leave robust out.")
         return made
 
     def _reasons(self, row: Row, question: Question, started: float, *, smallest: bool, ranges: bool) -> Reasons:
-        from mace.answer.reason_search import reasons_of  # it imports scipy.optimize
+        from mace.answer.reason_search import of_single_class, reasons_of  # it imports scipy.optimize
 
+        if question.target is None and len(self._reading.classes or ()) == 1:
+            return of_single_class(self.space, self.space.point(row), self._reading, question.in_words[0])
         problem, current = self._problem(row, question)
         there = question.if_reached(self._reading, problem.factual, current, started)
         lane = choose(question.solver, problem)
@@ -431,7 +430,7 @@ class AskedModel:
         if own is not self:
             return own._region(answer, names, time_limit=time_limit, solver=solver)
         question = Question(
-            self.space, answer.prediction, "linf", time_limit=time_limit, solver=solver, classes=self.classes
+            self.space, answer.prediction, "linf", time_limit=time_limit, solver=solver, classes=self._reading.classes
         )
         problem, _ = self._problem(answer.values, question)
         if not problem.goal.accepts(problem.ask([problem.factual])[0]):

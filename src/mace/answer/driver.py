@@ -220,10 +220,11 @@ class Driver:
         return replace(answer, certificate=certificate_of(stated, found, point, answer.actions))
 
     def _without_padding(self, found: Found, point: Point, earlier: Sequence[Point]) -> Point | None:
-        """Return an answer without the changes that only make its set another than an earlier one; ``None`` where it needs them all.
+        """Return what is left of an answer without changes that only tell it from an earlier one; ``None`` where it needs all its
+        changes.
 
-        Where fewer features than an earlier answer changes suffice, a set that adds any other to them is no new way. It is not shown,
-        and what it comes down to is excluded as if it were an earlier answer.
+        Where some of the features that an earlier answer changes suffice, a set that adds another feature to these is no new way. Such an
+        answer is not shown, and the row that is left of it is excluded like an earlier answer.
         """
         if self.question.diversity.sets is None or found.effects is not None or self.limits.remaining() <= 0:
             return None
@@ -308,7 +309,7 @@ class Driver:
             conditions = (*(bound[id(constraint)] for constraint in chosen), *kept)
             try:
                 bounds = self.find(replace(self.problem, conditions=conditions), (), Limits(deadline)).bounds
-            except InvalidOption as error:  # a lane may be for few rows only, which all of the constraints leave
+            except InvalidOption as error:  # a lane for few rows may take the question under all constraints only
                 raise Undecided from error
             if not bounds.is_infeasible and bounds.point is None:
                 raise Undecided

@@ -17,7 +17,7 @@ ANY_OTHER = "any other outcome"
 
 
 MOST_IN_A_SENTENCE = 8
-"""So many changes stand in a sentence."""
+"""The most changes in one sentence."""
 
 MADE_ROUND = "the answer was rounded"
 """The reason of an answer that is valid and round, and farther than what is proved."""

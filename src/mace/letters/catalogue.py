@@ -130,6 +130,7 @@ ENGLISH = Language(
         "held_at_least": "{name}: {value} (the same from {low} on)",
         "held_between": "{name}: {value} (the same from {low} to {high})",
         "held_one_of": "{name}: {value} (the same with: {values})",
+        "held_but": "{name}: {value} (the same with anything but: {values})",
         "no_promise": "Please note that this describes how this application was assessed; it is no promise for a future one.",
         "contact": "For any questions, please contact: {contact}",
         "closing": "Yours faithfully,",
@@ -248,6 +249,7 @@ GERMAN = Language(
         "held_at_least": "{name}: {value} (ebenso ab {low})",
         "held_between": "{name}: {value} (ebenso von {low} bis {high})",
         "held_one_of": "{name}: {value} (ebenso mit: {values})",
+        "held_but": "{name}: {value} (ebenso mit allem außer: {values})",
         "no_promise": "Bitte beachten Sie, dass dies die Prüfung dieses Antrags beschreibt und keine Zusage für einen künftigen Antrag "
         "ist.",
         "contact": "Ihr Kontakt für Fragen: {contact}",
@@ -368,6 +370,7 @@ FRENCH = Language(
         "held_at_least": "{name} : {value} (de même à partir de {low})",
         "held_between": "{name} : {value} (de même de {low} à {high})",
         "held_one_of": "{name} : {value} (de même avec : {values})",
+        "held_but": "{name} : {value} (de même avec tout sauf : {values})",
         "no_promise": "Veuillez noter que ceci décrit l’examen de la présente demande et ne constitue pas un engagement pour une demande "
         "future.",
         "contact": "Pour toute question : {contact}",

@@ -26,13 +26,14 @@ from mace.models.watch import Watch
 from mace.space import Feature, FeatureSpace, Integer, Point, Real
 
 TRUSTED_FOR = 20
-"""After the model was checked and found to be the same, so many times that time passes before a doubt makes it be checked again."""
+"""How long a model that was found to be the same is trusted before a doubt makes it be checked again, as a multiple of what the check
+took."""
 
 ROWS_COMPARED = 4
-"""Of rows that are asked together, so many are compared with the form: what rests on such an answer rests on the model itself."""
+"""How many of the rows that are asked together are compared with the form: what rests on such an answer rests on the model itself."""
 
 MOST_REMEMBERED = 256
-"""Answers to so many rows that are asked together are kept while a question lasts."""
+"""The most rows asked together whose answers are kept while a question lasts."""
 
 Expected = dict[Point, Fraction]
 """Rows and what the model, when it is asked, must say of them."""

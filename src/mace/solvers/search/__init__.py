@@ -25,13 +25,13 @@ LARGEST_NUMBER = 1e150
 """Numbers up to here can be multiplied as floats."""
 
 ELITE = 5
-"""A round starts from so many valid rows, each with its own set of changes."""
+"""How many valid rows, each with its own set of changes, a round starts from."""
 
 WORTH_GOING_ON = 0.98
 """A round starts from a row again only where it has come nearer by this factor."""
 
 IDLE_ROUNDS = 2
-"""The search ends after so many rounds in a row in which nothing comes nearer by that factor."""
+"""After how many rounds in a row in which nothing comes nearer by that factor the search ends."""
 
 SEVERAL, MUTATED = 2000, 60
 """How many random rows with several changes are tried at first, and how many random changes of each row in every round."""
@@ -40,7 +40,7 @@ REFINED = 2
 """Rows whose changes are taken back to within the accuracy in the end."""
 
 ROUNDS_WITHOUT = 6
-"""The search for a first valid row ends after so many rounds in a row that come no nearer to one."""
+"""After how many rounds in a row that come no nearer to a first valid row the search for one ends."""
 
 LINE_PARTS = 32
 """Into how many parts a line search cuts what is left."""
