@@ -201,8 +201,17 @@ def test_a_score_close_to_the_threshold_is_told_from_it() -> None:
     assert scores.text(2) == "P(good) 0.49999999 -> 0.50000001, threshold 0.5"
 
 
-def test_a_question_costs_no_further_call_and_its_scores_one() -> None:
+def test_the_scores_of_a_single_answer_cost_no_call_where_the_prediction_follows_from_them() -> None:
     explainer = mace.Explainer(fitted(LogisticRegression(max_iter=5000)), SPACE)
+    seen = counting(explainer)
+    made = explainer.explain(PEOPLE.iloc[0], target="good")
+    assert (made.score, made[0].score, str(made)) is not None
+    assert seen["predict_proba"] == []
+
+
+def test_a_question_costs_no_further_call_and_its_scores_one() -> None:
+    model = FixedThresholdClassifier(LogisticRegression(max_iter=5000), threshold=0.5, pos_label="good")
+    explainer = mace.Explainer(fitted(model), SPACE)
     seen = counting(explainer)
     made = explainer.explain(PEOPLE.iloc[0], target="good", count=3)
     own = len(seen["predict"])
@@ -241,7 +250,8 @@ def test_scores_do_not_depend_on_the_processes_nor_on_a_checkpoint(tmp_path: Any
 
 def test_a_model_that_was_fitted_again_gives_no_score_of_the_old_answer() -> None:
     others = np.where(np.asarray(LABELS) == "good", "bad", "good")
-    model = fitted(LogisticRegression(max_iter=5000))
+    threshold = FixedThresholdClassifier(LogisticRegression(max_iter=5000), threshold=0.5, pos_label="good")
+    model = fitted(threshold)
     made = mace.Explainer(model, SPACE).explain(PEOPLE.iloc[0], target="good")
     model.fit(FRAME, others)
     assert made.score is None

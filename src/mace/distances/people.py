@@ -97,7 +97,7 @@ def _has_levels(column: pd.Series[Any]) -> bool:
     """Return whether a column has an order, or so few texts that they may be the levels of one, which the space then says."""
     if _is_ordered(column):
         return True
-    return column.map(lambda each: isinstance(each, str)).all() and 0 < column.nunique() <= MOST_TEXTS
+    return all(isinstance(each, str) for each in column) and 0 < column.nunique() <= MOST_TEXTS
 
 
 # ---- deviations

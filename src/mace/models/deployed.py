@@ -329,7 +329,7 @@ def ask_rated_deployed(deployed: Deployed, rows: Callable[[Sequence[Point]], Mat
             ordered = np.sort(table, axis=1)
             least = ROUNDINGS_OF_A_PROBABILITY * np.finfo(found.dtype).eps if deployed.probabilities else 0.0
             for k in np.flatnonzero(~(ordered[:, -1] - ordered[:, -2] > least)):
-                (codes[k],) = predict([points[k]])
+                (codes[k],) = predict([points[int(k)]])
         return [(code, tuple(_fractions(row))) for code, row in zip(codes, table, strict=True)]
 
     return ask
