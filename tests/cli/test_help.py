@@ -29,6 +29,13 @@ def test_mace_alone_shows_its_commands_whole_and_in_the_order_of_need(capsys: py
     assert "..." not in out.partition("Commands:")[2]
 
 
+def test_help_has_a_short_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "-h"]) == 0
+    short = capsys.readouterr().out
+    assert run(["explain", "--help"]) == 0
+    assert capsys.readouterr().out == short
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_fits_and_has_no_names_of_types(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([command, "--help"]) == 0

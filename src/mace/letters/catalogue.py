@@ -122,7 +122,7 @@ ENGLISH = Language(
         "decided_anyway": "We have proved that the result is the same whatever is stated, within what may be asked of you.",
         "decided_only": "We have also proved that there are no other items of which this holds.",
         "decided_others": (
-            "There is {count} other such set of items, which would have decided as well.",
+            "There is one other such set of items, which would have decided as well.",
             "There are {count} other such sets of items, each of which would have decided as well.",
         ),
         "held": "{name}: {value}",
@@ -241,7 +241,7 @@ GERMAN = Language(
         "Ihnen verlangt werden kann.",
         "decided_only": "Bewiesen ist auch, dass dies für keine anderen Angaben gilt.",
         "decided_others": (
-            "Es gibt {count} weitere solche Gruppe von Angaben, die ebenso ausschlaggebend gewesen wäre.",
+            "Es gibt eine weitere solche Gruppe von Angaben, die ebenso ausschlaggebend gewesen wäre.",
             "Es gibt {count} weitere solche Gruppen von Angaben, von denen jede ebenso ausschlaggebend gewesen wäre.",
         ),
         "held": "{name}: {value}",
@@ -362,7 +362,7 @@ FRENCH = Language(
         "demandé.",
         "decided_only": "Nous avons également démontré que cela ne vaut pour aucun autre ensemble d’éléments.",
         "decided_others": (
-            "Il existe {count} autre ensemble de ce genre, qui aurait été tout aussi déterminant.",
+            "Il existe un autre ensemble de ce genre, qui aurait été tout aussi déterminant.",
             "Il existe {count} autres ensembles de ce genre, dont chacun aurait été tout aussi déterminant.",
         ),
         "held": "{name} : {value}",
