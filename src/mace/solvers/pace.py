@@ -18,7 +18,7 @@ FASTER = 16
 
 MOST_STEPS_AT_ONCE = 1 << 14
 
-MOST_COUNTED = 32
+MOST_COUNTED_STEPS = 32
 """Steps between two looks where a search ends at one: by the clock, it would end at one point or another."""
 
 
@@ -41,7 +41,7 @@ class Pace:
         now = time.monotonic()
         each = max(now - begun, 1e-6) / self.steps
         self._slowest = max(self._slowest, each)
-        wanted = min(MOST_COUNTED, 2 * self.steps) if self.is_counted else min(FASTER * self.steps, PAUSE / each)
+        wanted = min(MOST_COUNTED_STEPS, 2 * self.steps) if self.is_counted else min(FASTER * self.steps, PAUSE / each)
         self.steps = max(1, int(min(MOST_STEPS_AT_ONCE, wanted, (self.deadline - now) / self._slowest)))
 
 
