@@ -112,10 +112,10 @@ class SolverClock:
         for lane in (mace.solvers.trees, mace.solvers.network):
             lane.solve = partial(self._timed, lane.solve)
 
-    def _timed(self, solve: Callable[[Problem, Limits], Bounds], problem: Problem, limits: Limits) -> Bounds:
+    def _timed(self, solve: Callable[..., Bounds], problem: Problem, limits: Limits, **options: Any) -> Bounds:
         started = time.process_time()
         try:
-            return solve(problem, limits)
+            return solve(problem, limits, **options)
         finally:
             self.seconds += time.process_time() - started
 

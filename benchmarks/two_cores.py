@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from itertools import pairwise
 from typing import Any
 
 from hard_trees import SETTINGS, hard_setting
@@ -60,7 +61,7 @@ class Watched:
         """Return the seconds that each design saves at most, and begin anew."""
         engines = balls = 0.0
         for turns in self.races:
-            for (priced, first), (other, second) in zip(turns, turns[1:], strict=False):
+            for (priced, first), (other, second) in pairwise(turns):
                 engines += min(first, second) if priced and not other else 0.0
         for last in range(len(self.balls) - 1, 0, -2):
             balls += min(self.balls[last], self.balls[last - 1])

@@ -185,6 +185,9 @@ INTERRUPTED = "interrupted"
 LATE = "time limit reached"
 """The reason of a search that its deadline ended."""
 
+SPENT = "as many nodes as were allowed"
+"""The reason of a search that its ``effort`` ended."""
+
 NOT_PROVED = "not proved:"
 """How the reason of a search begins that proves nothing."""
 
@@ -196,13 +199,15 @@ NOT_READ = f"{NOT_PROVED} the model could not be read"
 class Limits:
     """What bounds a search: a deadline (``time.monotonic``), who is told of progress, and whether the proof is recorded.
 
-    With ``any_point`` any valid point will do, and a lane may end at the first; one that does not gives the nearest.
+    With ``any_point`` any valid point will do, and a lane may end at the first; one that does not gives the nearest. After ``effort`` nodes
+    a lane that counts its nodes stops, with the reason ``SPENT``.
     """
 
     deadline: float = math.inf
     on_progress: Progress | None = None
     record: bool = False
     any_point: bool = False
+    effort: float = math.inf
 
     @classmethod
     def of(
@@ -273,6 +278,8 @@ class Bounds:
         The proof of ``lower``, or of infeasibility; ``None`` where none was asked for or the solver records none.
     is_proved : bool
         Whether the solver proves anything; where it does not, a point is never called optimal.
+    answered_by : str
+        The lane that decided the question in the place of the one that was asked; empty where that one did.
     """
 
     lower: Fraction
@@ -284,6 +291,7 @@ class Bounds:
     notes: dict[str, int] = field(default_factory=dict)
     evidence: Evidence | None = None
     is_proved: bool = True
+    answered_by: str = ""
 
     def status(self, accuracy: Fraction) -> Status:
         """Return how the search ended."""

@@ -165,8 +165,62 @@ def test_too_few_or_too_little_time_is_said() -> None:
     assert (len(late), late.complete, late.reason) == (0, False, "time limit reached")
     with pytest.raises(mace.InvalidOption, match="Ask for all reasons"):
         _ = late.shares
-    few = bank().reasons(TENANT, target="yes", count=1)
-    assert "only 1 were asked for" in str(few)
+    cut_short = explainer.reasons(row, count=1)
+    assert "only 1 was asked for" in str(cut_short)
+
+
+def test_the_last_reason_is_known_to_be_the_last() -> None:
+    """As many as were asked for, and what is known by then proves that there is no other."""
+    few = bank().reasons(TENANT, target="yes", count=1, certify=True)
+    assert few.complete
+    assert few.certificate is not None
+    stays = bank().reasons(TENANT, target="yes", constraints=[mace.fixed(*SPACE)], count=1)
+    assert stays.complete
+
+
+def test_a_model_of_a_single_class_has_the_one_empty_reason() -> None:
+    explainer = fitted(DecisionTreeClassifier(), lambda rows: np.full(len(rows), "no"))
+    for reasons in (explainer.reasons(POOR), *explainer.reasons_many([POOR])):
+        assert [each.features for each in reasons] == [()]
+        assert reasons.complete
+        assert "Why no, not any other outcome" in str(reasons)
+    assert "no" in explainer.reasons(POOR).letter()
+    with pytest.raises(mace.InvalidRow):
+        explainer.reasons({"age": 1})
+
+
+def test_ranges_are_said_in_few_words() -> None:
+    space = mace.FeatureSpace(
+        {"width": mace.real(0.1, 2.5), "use": mace.categorical(["car", "home", "school", "trip", "other, new"])}
+    )
+
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"width": rng.choice([0.65, 0.75], 400), "use": rng.choice(space["use"].levels, 400)})
+    model = make_pipeline(mace.Encoder(space), DecisionTreeClassifier(random_state=0))
+    model.fit(rows, np.where((rows.width > 0.7) | (rows.use == "trip"), "yes", "no"))
+    explainer = mace.Explainer(model, space)
+    reasons = explainer.reasons({"width": 0.2, "use": "home"}, target="yes", certify=True)
+    assert "as long as width is at most 0.7 and use is anything but trip" in str(reasons)
+    assert mace.verify(reasons[0].ranges_certificate, model).valid
+    assert "use: home (the same with anything but: trip)" in " ".join(reasons.letter().split())
+    assert "(ebenso mit allem außer: trip)" in " ".join(reasons.letter(language="de").split())
+    assert "(de même avec tout sauf : trip)" in " ".join(reasons.letter(language="fr").split())
+    again = Reasons.from_json(reasons.to_json())
+    assert "the same with: " in " ".join(again.letter().split())
+
+
+@pytest.mark.parametrize("edge", [0.7, 1 / 3, 1.2345678, 0.30000000000000004])
+def test_real_ends_are_plain_and_proved(edge: float) -> None:
+    space = mace.FeatureSpace({"width": mace.real(0.1, 2.5), "height": mace.real(0.0, 1.0)})
+    model = DecisionTreeClassifier(max_depth=1).fit([[edge - 0.01, 0], [edge + 0.01, 1]] * 2, [0, 1] * 2)
+    model.tree_.threshold[0], model.tree_.feature[0] = edge, 0
+    reasons = mace.Explainer(model, space).reasons({"width": 0.2, "height": 0.5}, certify=True)
+    assert reasons[0].ranges is not None
+    high = reasons[0].ranges["width"].high
+    assert isinstance(high, float)
+    assert edge - 1e-5 < high <= edge + 1e-7
+    assert len(repr(high)) <= 9
+    assert mace.verify(reasons[0].ranges_certificate, model).valid
 
 
 def test_reasons_as_data() -> None:
@@ -184,9 +238,11 @@ def test_levers_have_rows_and_are_known_before_the_end_where_reasons_prove_them(
     assert [way.prediction for way in reasons.ways] == ["yes", "yes"]
     assert [[change.feature for change in way.changes] for way in reasons.ways] == [["income"], ["home"]]
     assert reasons.lever_shares == {"income": 0.5, "home": 0.5, "age": 0.0}
-    cut_short = bank().reasons(TENANT, target="yes", count=1)
+    explainer = fitted(RandomForestClassifier(20, random_state=0), lambda rows: rows.income * rows.age > 3000)
+    row = {"age": 30, "income": 20, "home": "own"}
+    cut_short = explainer.reasons(row, count=1, certify=True)
     assert not cut_short.complete
-    assert set(cut_short.levers) <= set(reasons.levers)
+    assert set(cut_short.levers) <= set(explainer.reasons(row).levers)
     assert cut_short.certificate is None
 
 

@@ -395,3 +395,17 @@ def test_few_dates_are_groups_of_their_own() -> None:
     )
     made = make_audit(EXPLAINER, people, ["since"], target="yes", resamples=20, protected=["sex"])
     assert [group.value for group in made.groups] == ["2020-01-31", "2021-07-01"]
+
+
+def test_groups_stand_below_their_column_on_a_terminal() -> None:
+    lines = str(AUDIT).splitlines()
+    column = AUDIT.groups[0].column
+    place = lines.index(next(line for line in lines if line.startswith(column) and not line[len(column) :].strip()))
+    assert lines[place + 1].startswith(f"  {AUDIT.groups[0].value}")
+    assert max(map(len, lines)) <= 80
+
+
+def test_the_first_sentence_has_no_zeros_and_no_broken_plural() -> None:
+    first = AUDIT.summary[0]
+    assert f"reach the target, {AUDIT.target}, already" in first
+    assert ", 0 are" not in first

@@ -243,6 +243,30 @@ def test_a_model_that_cannot_be_read_makes_a_set_that_is_searched() -> None:
     assert answer.status == "feasible"
 
 
+def lender(age: int, income: int, home: str) -> str:
+    return "no" if income < 50 else "yes"
+
+
+def backward(age: int, income: int, home: str) -> str:
+    return "yes" if income >= 50 else "no"
+
+
+def test_a_function_or_trees_behind_a_projection_make_a_set_that_is_searched() -> None:
+    turned = make_pipeline(mace.Encoder(SPACE), PCA(2), DecisionTreeClassifier(random_state=0))
+    turned.fit(PEOPLE, np.where(PEOPLE.income >= 45, "yes", "no"))
+    for other in (turned, lender):
+        with pytest.raises(mace.UnsupportedModel, match=r"model 1 of the set.*function, and trees.*unread=\"search\""):
+            mace.Explainer([JANUARY, other], SPACE)
+        explainer = mace.Explainer([JANUARY, other], SPACE, unread="search")
+        answer = explainer.explain(POOR, "yes")
+        assert answer.held_by == (0, 1)
+        assert answer.status == "feasible"
+        with pytest.raises(mace.InvalidOption, match="could not be read"):
+            explainer.reasons(POOR, "yes")
+    with pytest.raises(mace.UnsupportedModel, match="in the same order"):
+        mace.Explainer([JANUARY, backward], SPACE, unread="search")
+
+
 @pytest.mark.parametrize(
     ("given", "at_least", "said"),
     [

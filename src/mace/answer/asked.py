@@ -387,8 +387,10 @@ class AskedModel:
         return made
 
     def _reasons(self, row: Row, question: Question, started: float, *, smallest: bool, ranges: bool) -> Reasons:
-        from mace.answer.reason_search import reasons_of  # it imports scipy.optimize
+        from mace.answer.reason_search import of_single_class, reasons_of  # it imports scipy.optimize
 
+        if question.target is None and len(self._reading.classes or ()) == 1:
+            return of_single_class(self.space, self.space.point(row), self._reading, question.in_words[0])
         problem, current = self._problem(row, question)
         there = question.if_reached(self._reading, problem.factual, current, started)
         lane = choose(question.solver, problem)

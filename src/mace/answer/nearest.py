@@ -72,4 +72,8 @@ class NearestRows:
         begun = time.monotonic()
         is_late = bool(further) and limits.remaining() <= 0
         bounds = Bounds(Fraction(0), reason=LATE) if is_late else lane.solve(asked, limits)
+        if bounds.answered_by:
+            lane = replace(
+                lane, name=bounds.answered_by, why=f"decided it before {lane.name} did, with which it took turns"
+            )
         return Found(bounds, asked, (lane,), time.monotonic() - begun)

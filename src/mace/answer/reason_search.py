@@ -19,8 +19,9 @@ from mace.answer.reasons import Reason, Reasons, as_long_as
 from mace.answer.region import widened
 from mace.constraints import Constraint, fixed
 from mace.forms import Outcomes, same_for_all
+from mace.models import Reading
 from mace.solvers import choose
-from mace.space import Point
+from mace.space import FeatureSpace, Point
 
 Names = frozenset[str]
 Row = TypeVar("Row")
@@ -47,7 +48,11 @@ def reasons_of(
             rows = {name: search.witness(names, name) for name in features}
             found.append((_reason(driver, features, ranges=ranges), rows))
             if len(found) == driver.question.count:
-                why = f"only {len(found)} were asked for"
+                why = (
+                    ""
+                    if search.is_exhausted()
+                    else f"only {len(found)} {'was' if len(found) == 1 else 'were'} asked for"
+                )
                 break
     except Undecided as stopped:
         why = str(stopped)
@@ -65,6 +70,20 @@ def reasons_of(
         factual=space.values_of(factual),
         ways=tuple(told[_point(one)] for one in ways),
         note="" if driver.problem.is_plausible(factual) else BREAKS_A_RULE,
+        space=space,
+    )
+
+
+def of_single_class(space: FeatureSpace, factual: Point, reading: Reading, target: str) -> Reasons:
+    """Return the one reason of a model that knows no other class; there is nothing to prove."""
+    return Reasons(
+        reasons=(Reason((), {}),),
+        complete=True,
+        reason="",
+        necessary=(),
+        prediction=reading.label(reading.ask([factual])[0]),
+        target=target,
+        factual=space.values_of(factual),
         space=space,
     )
 
@@ -158,6 +177,10 @@ class ReasonSearch(Generic[Row]):
             if kept is not None:
                 self.found.append(self._shrunk(kept))
                 return self.found[-1]
+
+    def is_exhausted(self) -> bool:
+        """Return whether the ways that are known prove that there is no further reason."""
+        return self._hitting() is None
 
     def witness(self, reason: Names, name: str) -> Row:
         """Return a row of the target that changes a feature of a reason, and no other feature of it."""

@@ -17,8 +17,11 @@ from mace.certify.statement import Statement
 from mace.constraints import Constraint, fixed
 from mace.errors import InvalidOption, cut
 from mace.registry import resolve
-from mace.space import Date, FeatureSpace, Integer, Real, Scalar
+from mace.space import Categorical, Date, FeatureSpace, Integer, Real, Scalar
 from mace.space.features import is_missing, shown_level
+
+MOST_OTHERS = 3
+"""So many levels at most are named as those that are not in a range."""
 
 SCHEMA = 1
 """Of what :meth:`Reasons.to_dict` writes."""
@@ -345,6 +348,14 @@ def as_long_as(values: Mapping[str, Scalar], ranges: RecourseRegion | None, spac
 def _held(name: str, value: Scalar, ranges: RecourseRegion | None, space: FeatureSpace) -> str:
     ends = Ends(value, value) if ranges is None or name not in ranges else ranges[name]
     if ends.levels is not None:
+        others = few_others(name, ends, space)
+        if others:
+            said = (
+                show_value(others[0])
+                if len(others) == 1
+                else f"{', '.join(map(show_value, others[:-1]))} or {show_value(others[-1])}"
+            )
+            return f"{name} is anything but {said}"
         return f"{name} is {ends if len(ends.levels) > 1 else show_value(ends.levels[0])}"
     low, high = open_ends(name, ends, space)
     if is_missing(ends.low) or ends.low == ends.high:
@@ -356,6 +367,15 @@ def _held(name: str, value: Scalar, ranges: RecourseRegion | None, space: Featur
     if high:
         return f"{name} is at least {show_value(ends.low)}"
     return f"{name} is from {show_value(ends.low)} to {show_value(ends.high)}"
+
+
+def few_others(name: str, ends: Ends, space: FeatureSpace) -> tuple[Scalar, ...]:
+    """Return the levels that are not in a range, where that is the shorter way to say it."""
+    feature, held = space[name], ends.levels
+    if not isinstance(feature, Categorical) or held is None or feature.missing:
+        return ()
+    others = tuple(shown for level in feature.levels if (shown := shown_level(level)) not in held)
+    return others if len(others) <= MOST_OTHERS and 2 * len(others) < len(held) else ()
 
 
 def open_ends(name: str, ends: Ends, space: FeatureSpace) -> tuple[bool, bool]:

@@ -127,6 +127,8 @@ class Widening:
                 inside = middle
             else:
                 outside = middle
+        if isinstance(feature, Real) and inside != (own := self.at[name]) and own is not None:
+            self._try_end(name, _plainest(*sorted((inside, outside))), up=up)
 
     def _try_end(self, name: str, end: int | float, *, up: bool) -> bool:
         """Take a wider end where the proof goes that far; return whether it does."""
@@ -166,6 +168,8 @@ class Widening:
                     low, high = (float(end[0]) for end in rounded_in(np.array([low]), np.array([high]), feature.floats))
                 if name in self.space.round_to and not isinstance(feature, Ordinal):
                     low, high = _rounded_in(feature, self.space.round_to[name], (low, at[name], high))
+                elif isinstance(feature, Real) and not feature.is_single:
+                    low, high = _plain_in(feature, (low, at[name], high))
                 ends[name] = Ends(_shown(feature, low), _shown(feature, high))
         return RecourseRegion(ends, complete)
 
@@ -207,6 +211,33 @@ def _rounded_in(
         low if low == feature.low else min(first, own),
         high if high == feature.high else max(last, own),
     )
+
+
+def _plain_in(feature: Real, ends: tuple[int | float, Value, int | float]) -> tuple[int | float, int | float]:
+    """Return the ends of a range as decimals of few digits inside it, the answer's own value included; ends of the feature stay."""
+    (low, own, high), finest = ends, END_PRECISION * float(feature.range)
+    assert own is not None
+    return (
+        low if low in (own, feature.low) else min(_plainest(low, min(low + finest, own)), own),
+        high if high in (own, feature.high) else max(_plainest(max(high - finest, own), high), own),
+    )
+
+
+def _plainest(low: float, high: float) -> float:
+    """Return the decimal of fewest digits that is at least ``low`` and at most ``high``.
+
+    Examples
+    --------
+    >>> _plainest(0.6999993, 0.7000017), _plainest(0.6999993, 0.7), _plainest(4160.2, 4161.7)
+    (0.7, 0.7, 4161.0)
+    """
+    least, most = decimal_fraction(low), decimal_fraction(high)
+    for digits in range(-20, 20):
+        unit = Fraction(10) ** -digits
+        first = math.ceil(least / unit) * unit
+        if first <= most:
+            return float(first)
+    return low
 
 
 def _ends(feature: Feature) -> tuple[int | float, int | float]:

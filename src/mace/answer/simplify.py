@@ -49,7 +49,7 @@ def _is_beyond_rounding(problem: Problem, point: Point) -> bool:
     return problem.form.is_beyond_rounding(point, problem.goal, problem.box(problem.distance(point)))
 
 
-ROUNDING = 1e-9
+COSTS_OFF = 1e-9
 """Two measures in floats that are farther apart are not the same."""
 
 
@@ -60,7 +60,7 @@ def _with_one_undone(problem: Problem, point: Point, lower: Fraction) -> list[Po
     if isinstance(metric, PartsMetric):
         terms, peaks = metric.terms(point)
         others = np.array([max(peaks[:j].max(initial=0.0), peaks[j + 1 :].max(initial=0.0)) for j in range(len(point))])
-        undone &= terms.sum() - terms + others >= float(lower) ** metric.power - ROUNDING
+        undone &= terms.sum() - terms + others >= float(lower) ** metric.power - COSTS_OFF
     return [(*point[:j], problem.factual[j], *point[j + 1 :]) for j in np.flatnonzero(undone)]
 
 

@@ -42,7 +42,9 @@ STYLE = """
   .mace-audit .about tr, .mace-audit .about th { display: block; }
   .mace-audit .about th, .mace-audit .about td { border: 0; padding: 0; }
   .mace-audit .about td { display: block; font-weight: 400; text-align: left; }
+  .mace-audit figure { overflow-x: auto; }
 }
+@media screen and (max-width: 40rem) { .mace-audit svg { min-width: 34rem; } }
 @media (prefers-color-scheme: dark) {
   .mace-audit { color: #e8e8e8; background: #16181c; }
   .mace-audit th, .mace-audit td, .mace-audit tr { border-color: #444; }

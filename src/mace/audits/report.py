@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -258,6 +258,21 @@ def as_text(audit: Audit) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
+def _by_column(section: Section, audit: Audit) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of a table of groups, below a row for each column that makes groups: the names are short then."""
+    known = {_name(group): group for group in audit.groups}
+    column = ""
+    for row in section.rows:
+        group = known.get(row[0])
+        if group is None:
+            yield row
+            continue
+        if group.column != column:
+            column = group.column
+            yield (column, *[""] * (len(row) - 1))
+        yield (f"  {_name(group).removeprefix(f'{column} ')}", *row[1:])
+
+
 def as_rich(audit: Audit) -> Group:
     """Return the report for a terminal."""
     from rich.box import SIMPLE_HEAD
@@ -272,7 +287,7 @@ def as_rich(audit: Audit) -> Group:
         for number, head in enumerate(section.heads):
             is_text = number == 0 or is_prose or head in ("most often", "against", "measure")
             table.add_column(Text(head), justify="left" if is_text else "right", overflow="fold")
-        for row in section.rows:
+        for row in _by_column(section, audit) if section.heads[0] == "group" else section.rows:
             table.add_row(*map(Text, row))
         parts += [Text(""), Text(section.title, style="bold"), Text(section.about, style="dim"), table]
     return Group(*parts)

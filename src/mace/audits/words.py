@@ -23,13 +23,16 @@ def _who(audit: Audit) -> str:
     outcomes, everyone = audit.everyone.outcomes, audit.everyone
     errors = f" ({outcomes[ERROR]} rows cannot be explained)" if outcomes[ERROR] else ""
     if not everyone.asked:
-        return f"All of {everyone.people} people are at {audit.target} already{errors}."
-    is_all = everyone.proved_nearest == outcomes[RECOURSE]
+        return f"All of {everyone.people} people reach the target, {audit.target}, already{errors}."
+    found, none = outcomes[RECOURSE], outcomes[NO_RECOURSE]
+    is_all = everyone.proved_nearest == found
     proved = "each proved nearest" if is_all else f"{everyone.proved_nearest} of them proved nearest"
-    unknown = f", {outcomes[UNKNOWN]} are undecided" if outcomes[UNKNOWN] else ""
+    parts = [f"{'all' if found == everyone.asked else found} have a way there, {proved}"] if found else []
+    parts += [f"{'all' if none == everyone.asked else none} are proved to have none"] if none else []
+    parts += [f"{outcomes[UNKNOWN]} are undecided"] if outcomes[UNKNOWN] else []
     return (
-        f"Of {everyone.people} people{errors}, {outcomes[GRANTED]} are at {audit.target} already; of the other {everyone.asked}, "
-        f"{outcomes[RECOURSE]} have a way there, {proved}, {outcomes[NO_RECOURSE]} are proved to have none{unknown}."
+        f"Of {everyone.people} people{errors}, {outcomes[GRANTED]} reach the target, {audit.target}, already; "
+        f"of the other {everyone.asked}, {', '.join(parts)}."
     )
 
 
@@ -39,6 +42,8 @@ def _which(audit: Audit) -> str:
     if not audit.comparisons:
         return "No two groups are large enough to be compared."
     clear = [each for each in audit.disparities if each.is_clear]
+    if audit.comparisons == 1:
+        return f"The one comparison between groups is clear: {difference_in_words(clear[0])}." if clear else _NOT_CLEAR
     number = f"Of {audit.comparisons} comparisons between groups"
     if not clear:
         return f"{number} none is clear once their number is taken into account."
@@ -47,6 +52,9 @@ def _which(audit: Audit) -> str:
     return (
         f"{number} {count} clear once their number is taken into account; the clearest: {difference_in_words(first)}."
     )
+
+
+_NOT_CLEAR = "The one comparison between groups is not clear."
 
 
 def difference_in_words(disparity: Disparity) -> str:
@@ -67,12 +75,12 @@ def _what(audit: Audit) -> str:
     if audit.protected and touching:
         names = " or ".join(name for name in audit.protected if everyone.protected.get(name))
         held, none = everyone.held[RECOURSE], everyone.held[NO_RECOURSE]
-        farther = f", {everyone.relative_price:.0%} farther on average" if held else ""
-        lost = f", and {none} are proved to have none" if none else ""
-        return (
-            f"{touching / found:.0%} of the nearest answers change {names}; with the protected features held, {held} of these "
-            f"{touching} people still have a way{farther}{lost}."
-        )
+        left = f"{'all' if held == touching else held} of these {touching} people still have a way"
+        parts = [f"{left}, {everyone.relative_price:.0%} farther on average"] if held else []
+        who = f"{'all ' if none == touching else ''}{none}{'' if held else ' of these people'}"
+        parts += [f"{who} are proved to have none"] if none else []
+        parts += [f"it is not known whether these {touching} people have one"] if not parts else []
+        return f"{touching / found:.0%} of the nearest answers change {names}; with the protected features held, {', and '.join(parts)}."
     untouched = f"No nearest answer changes {' or '.join(audit.protected)}; what" if audit.protected else "What"
     most = ", ".join(f"{name} ({share:.0%})" for name, share in list(everyone.levers.items())[:3])
     return f"{untouched} must change most often is {most}."

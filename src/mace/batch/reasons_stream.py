@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, Protocol, Unpack
 
 from mace.answer.question import Question, ReasonsOptions
 from mace.answer.reasons import Reasons
-from mace.batch.checkpoint import Checkpoint, Kept
-from mace.batch.progress import OnProgress, Progress, shown
+from mace.batch.answered import AnsweredRows, checkpoint_of
+from mace.batch.checkpoint import Kept
+from mace.batch.progress import shown
 from mace.batch.protocol import Explains, RunningOptions
 from mace.batch.rows import BatchRow, OutsideRow, cells_of, point_of, rows_of, size_of, values_of
-from mace.batch.stream import REMEMBERED, check_running, processes
-from mace.errors import InvalidOption, MaceError
+from mace.batch.stream import check_running, processes
+from mace.errors import MaceError
 from mace.problem import INTERRUPTED, LATE
 from mace.slips import check_options
 from mace.space import FeatureSpace, Row, Scalar
@@ -92,33 +93,23 @@ class ReasonsStream:
         point = first[0][2] if first else None
         sample = explainer.space.some_point() if point is None or isinstance(point, MaceError | OutsideRow) else point
         question = explainer._why(self.options)
-        explainer._check(sample, question)
+        if not (question.target is None and len(explainer.classes or ()) == 1):
+            explainer._check(sample, question)
         limit = running.get("total_time_limit")
         with ExitStack() as stack:
-            kept = self._checkpoint(question, sample, stack)
+            further = {name: self.options.get(name, name == "ranges") for name in ("smallest", "ranges")}
+            further["outside"] = explainer.outside
+            kept = checkpoint_of(running.get("checkpoint"), KEPT, explainer, question, sample, further, stack)
             report = stack.enter_context(shown(running.get("on_progress"), bar=running.get("progress", False)))
             until = math.inf if limit is None else time.time() + limit
-            run = _Pass(self, kept, report, until, size_of(data) if total is None else total)
+            answered = AnsweredRows(explainer, kept, report, size_of(data) if total is None else total)
+            run = _Pass(self, until, answered)
             if processes(running.get("n_jobs")) == 1:
                 for each in chain(first, rows):
                     part = run.taken([each])
                     yield from run.given(part, _answered(explainer, part.asked, self.options, until))
             else:
                 yield from run.shared(chain(first, rows))
-
-    def _checkpoint(self, question: Question, sample: Any, stack: ExitStack) -> Checkpoint[Reasons] | None:
-        path = self.running.get("checkpoint")
-        if path is None:
-            return None
-        try:
-            asked = question.to_dict(self.explainer._statement(sample, question))
-        except MaceError as error:
-            said = str(error).removeprefix("certify: ")
-            raise InvalidOption(f"checkpoint: the question cannot be told from others: {said}") from error
-        asked |= {name: self.options.get(name, name == "ranges") for name in ("smallest", "ranges")}
-        made = Checkpoint(path, asked | {"outside": self.explainer.outside}, KEPT)
-        stack.callback(made.close)
-        return made
 
 
 @dataclass(slots=True)
@@ -135,16 +126,8 @@ class _Pass:
     """One pass over the rows of a stream."""
 
     stream: ReasonsStream
-    checkpoint: Checkpoint[Reasons] | None
-    report: OnProgress
     until: float
-    total: int | None
-    remembered: OrderedDict[BatchRow, Reasons] = field(default_factory=OrderedDict)
-    started: float = field(default_factory=time.monotonic)
-    done: int = 0
-    proved: int = 0
-    errors: int = 0
-    new: int = 0
+    answered: AnsweredRows[Reasons]
 
     def shared(self, rows: Iterator[Any]) -> Iterator[Reasons]:
         """Yield the reasons of rows that several processes are asked about."""
@@ -169,7 +152,7 @@ class _Pass:
         for number, row, point in rows:
             if isinstance(point, MaceError):
                 known[number] = _failed(cells_of(self.stream.explainer.space, row), point)
-            elif (found := self._known(number, point)) is not None:
+            elif (found := self.answered.known(number, point)) is not None:
                 known[number] = found
             else:
                 asked[point] = None
@@ -187,36 +170,14 @@ class _Pass:
                 raise KeyboardInterrupt
             found, is_final = made[point]
             if is_final:
-                if self.checkpoint is not None:
-                    self.checkpoint.put(number, point, found)
-                self._remember(point, found)
-            self.new += 1
+                self.answered.keep([number], point, found)
+            self.answered.new += 1
             yield self._counted(found)
             if found.reason == INTERRUPTED:
                 raise KeyboardInterrupt
 
-    def _known(self, number: int, point: BatchRow) -> Reasons | None:
-        found = None if self.checkpoint is None else self.checkpoint.get(number, point)
-        if found is not None:
-            found = replace(found, space=self.stream.explainer._space_of(found.factual))
-            self._remember(point, found)
-            return found
-        same = self.remembered.get(point)
-        if same is not None and self.checkpoint is not None:
-            self.checkpoint.put(number, point, same)
-        return same
-
-    def _remember(self, point: BatchRow, found: Reasons) -> None:
-        self.remembered[point] = found
-        if len(self.remembered) > REMEMBERED:
-            self.remembered.popitem(last=False)
-
     def _counted(self, found: Reasons) -> Reasons:
-        self.done += 1
-        self.proved += found.complete
-        self.errors += bool(found.error)
-        seconds = time.monotonic() - self.started
-        self.report(Progress(self.done, self.total, self.proved, self.errors, self.new, seconds))
+        self.answered.count(is_proved=found.complete, is_error=bool(found.error))
         return found
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
 from mace.answer.explanation import Explanation
 from mace.answer.question import Question, is_seconds
-from mace.batch.checkpoint import EXPLANATIONS, Checkpoint
+from mace.batch.answered import REMEMBERED, AnsweredRows, checkpoint_of
+from mace.batch.checkpoint import EXPLANATIONS
 from mace.batch.in_process import InProcess
-from mace.batch.progress import OnProgress, Progress, shown
+from mace.batch.progress import OnProgress, shown
 from mace.batch.protocol import BatchOptions, Explains, RunningOptions
 from mace.batch.rows import BatchRow, OutsideRow, cells_of, point_of, rows_of, size_of
 from mace.batch.worker import TOO_LATE, failed, not_asked
@@ -24,7 +24,6 @@ from mace.batch.workers import Workers
 from mace.errors import InvalidOption, MaceError
 from mace.problem import INTERRUPTED, Status
 from mace.slips import check_options
-from mace.space import Point
 
 ROWS_READ_AHEAD = 1024
 """Rows that are read before any is answered."""
@@ -36,9 +35,6 @@ SECONDS_OF_A_QUICK_BLOCK = 5.0
 """Seconds that a block may take for the next one to be larger."""
 
 MOST_JOBS = 1024
-
-REMEMBERED = 4096
-"""Answers that a stream keeps, so that an equal row is not solved again."""
 
 Answer = TypeVar("Answer")
 
@@ -107,7 +103,8 @@ class Stream:
         if known:
             self.explainer._check(sample, self.question)
         with ExitStack() as stack:
-            kept = self._checkpoint(sample, stack)
+            outside = {} if self.explainer.outside == "error" else {"outside": self.explainer.outside}
+            kept = checkpoint_of(self.checkpoint, EXPLANATIONS, self.explainer, self.question, sample, outside, stack)
             solve: Workers | InProcess = InProcess(self.explainer, self.question)
             if processes(self.n_jobs) > 1:
                 helps = kept is None or kept.is_new
@@ -115,25 +112,13 @@ class Stream:
                 solve = stack.enter_context(workers)
             report = stack.enter_context(shown(self.on_progress, bar=self.progress))
             until = math.inf if self.total_time_limit is None else time.time() + self.total_time_limit
-            run = _Run(self.explainer, self.question, solve, kept, report, until, total, remember)
+            answered = AnsweredRows(self.explainer, kept, report, total, remember)
+            run = _Run(self.explainer, self.question, solve, until, answered)
             while rows.read()[0]:
                 begun = time.monotonic()
                 yield from run.block(*rows.take())
                 if isinstance(solve, Workers) and time.monotonic() - begun < SECONDS_OF_A_QUICK_BLOCK:
                     rows.size = min(2 * rows.size, MOST_READ_AHEAD)
-
-    def _checkpoint(self, sample: Point, stack: ExitStack) -> Checkpoint[Explanation] | None:
-        if self.checkpoint is None:
-            return None
-        try:
-            question = self.question.to_dict(self.explainer._statement(sample, self.question))
-        except MaceError as error:
-            said = str(error).removeprefix("certify: ")
-            raise InvalidOption(f"checkpoint: the question cannot be told from others: {said}") from error
-        outside = {} if self.explainer.outside == "error" else {"outside": self.explainer.outside}
-        made = Checkpoint(self.checkpoint, question | outside, EXPLANATIONS)
-        stack.callback(made.close)
-        return made
 
 
 class Ahead:
@@ -174,18 +159,9 @@ class _Run:
     explainer: Explains
     question: Question
     solve: Workers | InProcess
-    checkpoint: Checkpoint[Explanation] | None
-    report: OnProgress
     until: float
-    total: int | None
-    remember: int | None
-    remembered: OrderedDict[BatchRow, Explanation] = field(default_factory=OrderedDict)
-    started: float = field(default_factory=time.monotonic)
+    answered: AnsweredRows[Explanation]
     begun: int = 0
-    done: int = 0
-    proved: int = 0
-    errors: int = 0
-    new: int = 0
 
     def block(self, rows: Sequence[Any], points: Sequence[BatchRow | MaceError]) -> Iterator[Explanation]:
         """Yield the explanations of a block of rows, in order."""
@@ -196,7 +172,7 @@ class _Run:
         for number, (row, point) in enumerate(zip(rows, points, strict=True), start=base):
             if isinstance(point, MaceError):
                 self._found(found, number, failed(cells_of(self.explainer.space, row), self.question, point))
-            elif (known := self._known(number, point)) is not None:
+            elif (known := self.answered.known(number, point)) is not None:
                 self._found(found, number, known)
             else:
                 asked.setdefault(point, []).append(number)
@@ -229,38 +205,16 @@ class _Run:
         by_number = {numbers[0]: point for point, numbers in asked.items()}
         for answered in self.solve(list(by_number.items()), self.until):
             point = by_number[answered.number]
-            for number in asked[point]:
-                if answered.is_final and self.checkpoint is not None:
-                    self.checkpoint.put(number, point, answered.explanation)
-                self.new += 1
-                self._found(found, number, answered.explanation)
             if answered.is_final:
-                self._keep(point, answered.explanation)
-
-    def _known(self, number: int, point: BatchRow) -> Explanation | None:
-        if self.checkpoint is not None:
-            found = self.checkpoint.get(number, point)
-            if found is not None:
-                kept = replace(found, space=self.explainer._space_of(found.factual))
-                self._keep(point, kept)
-                return kept
-        same = self.remembered.get(point)
-        if same is not None and self.checkpoint is not None:
-            self.checkpoint.put(number, point, same)
-        return same
-
-    def _keep(self, point: BatchRow, explanation: Explanation) -> None:
-        self.remembered[point] = explanation
-        if self.remember is not None and len(self.remembered) > self.remember:
-            self.remembered.popitem(last=False)
+                self.answered.keep(asked[point], point, answered.explanation)
+            for number in asked[point]:
+                self.answered.new += 1
+                self._found(found, number, answered.explanation)
 
     def _found(self, found: dict[int, Explanation], number: int, explanation: Explanation) -> None:
         found[number] = explanation
-        self.done += 1
-        self.proved += explanation.status.is_final
-        self.errors += explanation.status == Status.ERROR
-        seconds = time.monotonic() - self.started
-        self.report(Progress(self.done, self.total, self.proved, self.errors, self.new, seconds))
+        status = explanation.status
+        self.answered.count(is_proved=status.is_final, is_error=status == Status.ERROR)
 
 
 def processes(n_jobs: int | None) -> int:

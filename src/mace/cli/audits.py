@@ -44,8 +44,8 @@ def audit(
     rows: Annotated[
         int | None, typer.Option(min=1, help="Only so many people, drawn with --seed; all where not given.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the drawing and the bootstrap.")] = 0,
-    resamples: Annotated[int, typer.Option(help="Of the bootstrap.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the drawing and of the bootstrap.")] = 0,
+    resamples: Annotated[int, typer.Option(help="How often the bootstrap draws.")] = 1000,
     out: Annotated[
         list[Path] | None,
         typer.Option(metavar="<path>", help="Write the report here: .html or .json; may be given twice."),
@@ -99,7 +99,9 @@ def _refuse_causes(path: Path | None) -> None:
 
 def drawn(people: Any, rows: int | None, seed: int) -> Any:
     """Return so many people of a frame, drawn at random, in its order."""
-    return people if rows is None or rows >= len(people) else people.sample(rows, random_state=seed).sort_index()
+    return (
+        people if rows is None or rows >= len(people) else people.sample(rows, random_state=seed % 2**32).sort_index()
+    )
 
 
 def _reported(made: Audit, out: Iterable[Path], pictures: bool, time_limit: float) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from mace.cli.completion import choices, columns, several
 from mace.cli.console import PlainConsole, note
@@ -33,10 +34,24 @@ if TYPE_CHECKING:
 
 ANSWERED, PROVED_NO, UNDECIDED = 0, 1, 3
 
+ORDER = ("demo", "space", "explain", "batch", "reasons", "letter", "plot", "audit", "verify", "serve", "list", "warmup")
+"""Commands as ``mace --help`` lists them, in the order in which people need them; those that are not here come last."""
+
+
+class InOrder(TyperGroup):
+    """The commands, in that order."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names."""
+        return sorted(super().list_commands(ctx), key=lambda name: (*ORDER, name).index(name))
+
+
 app = typer.Typer(
     name="mace",
+    cls=InOrder,
     help="Nearest counterfactual explanations, proved nearest.",
-    no_args_is_help=True,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -52,11 +67,14 @@ def _version(is_asked: bool) -> None:
 
 @app.callback()
 def every(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version and leave.")
     ] = False,
 ) -> None:
     """Nearest counterfactual explanations, proved nearest."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def exit_code(explanation: Explanation) -> int:
@@ -109,7 +127,9 @@ def explain(
     identify: IdOfRow = None,
     margin: Annotated[
         bool,
-        typer.Option("--margin", help="Say how much noise the nearest answer stands, proved; asked for as long again."),
+        typer.Option(
+            "--margin", help="Also say how much noise the nearest answer stands, proved. Takes up to as long again."
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     certificate: Annotated[

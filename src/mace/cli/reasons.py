@@ -84,7 +84,10 @@ def reasons(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     certificate: CertificateFile = None,
 ) -> int:
-    """Say which features alone force the decision about one row of a CSV file, and as long as what."""
+    """Say which features alone force a decision.
+
+    It is about one row of a CSV file, and says in which ranges they do.
+    """
     from mace.cli.files import find_row, save_certificates
     from mace.cli.targets import target_of
 

@@ -41,6 +41,9 @@ MEANT = {
     "--input": "--data people.csv",
     "--rows": "--row 3, or mace batch for all rows",
     "--output": "--out FILE",
+    "--out": "--json > answer.json",
+    "--target": "--label good",
+    "--language": "--language en",
     "-o": "--out FILE",
     "--group": "--groups sex",
     "--protected": "--protect age,sex",
@@ -52,7 +55,7 @@ MEANT = {
 }
 """Options that people try, and what to write."""
 
-LETTERS = {"-m": "--model FILE", "-s": "--space FILE", "-d": "--data FILE", "-t": "--target good", "-h": "--help"}
+LETTERS = {"-m": "--model FILE", "-s": "--space FILE", "-d": "--data FILE", "-t": "--target good"}
 
 FILES = {
     ".csv": "--data",

@@ -46,6 +46,15 @@ class Combinable(ABC):
 
 def as_constraint(given: object) -> Constraint:
     """Return a constraint: itself, or what a text or a function says."""
+    if (
+        callable(given)
+        and not hasattr(given, "bind")
+        and getattr(given, "__module__", "").startswith("mace.constraints.")
+    ):
+        name = getattr(given, "__name__", "it")
+        raise InvalidConstraint(
+            f"mace.{name} is not called: write mace.{name}({'...' if name != 'fixed' else repr('age')})."
+        )
     if isinstance(given, str) or (callable(given) and not hasattr(given, "bind")):
         from mace.constraints.rule import rule
 

@@ -164,6 +164,8 @@ class NormMetric(PartsMetric):
 
     def up_to_one(self) -> tuple[NormMetric, int]:
         """Return the distance in units in which no two rows are farther apart than 1, and how much such a unit is: a power of two."""
+        if all(getattr(feature, "observed", None) is None for feature in self.space.values()):
+            return self, 1
         most = [greatest_change(feature) for feature in self.space.values()]
         if all(each == 1 for each in most):
             return self, 1

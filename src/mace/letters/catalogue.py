@@ -122,7 +122,7 @@ ENGLISH = Language(
         "decided_anyway": "We have proved that the result is the same whatever is stated, within what may be asked of you.",
         "decided_only": "We have also proved that there are no other items of which this holds.",
         "decided_others": (
-            "There is {count} other such set of items, which would have decided as well.",
+            "There is one other such set of items, which would have decided as well.",
             "There are {count} other such sets of items, each of which would have decided as well.",
         ),
         "held": "{name}: {value}",
@@ -130,6 +130,7 @@ ENGLISH = Language(
         "held_at_least": "{name}: {value} (the same from {low} on)",
         "held_between": "{name}: {value} (the same from {low} to {high})",
         "held_one_of": "{name}: {value} (the same with: {values})",
+        "held_but": "{name}: {value} (the same with anything but: {values})",
         "no_promise": "Please note that this describes how this application was assessed; it is no promise for a future one.",
         "contact": "For any questions, please contact: {contact}",
         "closing": "Yours faithfully,",
@@ -240,7 +241,7 @@ GERMAN = Language(
         "Ihnen verlangt werden kann.",
         "decided_only": "Bewiesen ist auch, dass dies für keine anderen Angaben gilt.",
         "decided_others": (
-            "Es gibt {count} weitere solche Gruppe von Angaben, die ebenso ausschlaggebend gewesen wäre.",
+            "Es gibt eine weitere solche Gruppe von Angaben, die ebenso ausschlaggebend gewesen wäre.",
             "Es gibt {count} weitere solche Gruppen von Angaben, von denen jede ebenso ausschlaggebend gewesen wäre.",
         ),
         "held": "{name}: {value}",
@@ -248,6 +249,7 @@ GERMAN = Language(
         "held_at_least": "{name}: {value} (ebenso ab {low})",
         "held_between": "{name}: {value} (ebenso von {low} bis {high})",
         "held_one_of": "{name}: {value} (ebenso mit: {values})",
+        "held_but": "{name}: {value} (ebenso mit allem außer: {values})",
         "no_promise": "Bitte beachten Sie, dass dies die Prüfung dieses Antrags beschreibt und keine Zusage für einen künftigen Antrag "
         "ist.",
         "contact": "Ihr Kontakt für Fragen: {contact}",
@@ -360,7 +362,7 @@ FRENCH = Language(
         "demandé.",
         "decided_only": "Nous avons également démontré que cela ne vaut pour aucun autre ensemble d’éléments.",
         "decided_others": (
-            "Il existe {count} autre ensemble de ce genre, qui aurait été tout aussi déterminant.",
+            "Il existe un autre ensemble de ce genre, qui aurait été tout aussi déterminant.",
             "Il existe {count} autres ensembles de ce genre, dont chacun aurait été tout aussi déterminant.",
         ),
         "held": "{name} : {value}",
@@ -368,6 +370,7 @@ FRENCH = Language(
         "held_at_least": "{name} : {value} (de même à partir de {low})",
         "held_between": "{name} : {value} (de même de {low} à {high})",
         "held_one_of": "{name} : {value} (de même avec : {values})",
+        "held_but": "{name} : {value} (de même avec tout sauf : {values})",
         "no_promise": "Veuillez noter que ceci décrit l’examen de la présente demande et ne constitue pas un engagement pour une demande "
         "future.",
         "contact": "Pour toute question : {contact}",

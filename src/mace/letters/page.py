@@ -31,8 +31,8 @@ table { width: 100%; table-layout: fixed; border-collapse: collapse; margin: 0 0
 th, td { padding: .45rem .75rem .45rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid #c9c9ce; }
 th:last-child, td:last-child { padding-right: 0; }
 thead th { font-size: .85rem; font-weight: 600; color: #55555c; }
-thead th:first-child { width: 38%; }
-thead th:last-child { width: 36%; }
+thead th:first-child { width: 34%; }
+thead th:last-child { width: 34%; }
 tbody th { font-weight: 400; }
 td small { display: block; font-size: .85rem; color: #55555c; }
 ul { margin: 0 0 1rem; padding-left: 1.25rem; }

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mace.answer.counterfactual import real_dtype
-from mace.answer.reasons import Reason, Reasons, open_ends
+from mace.answer.reasons import Reason, Reasons, few_others, open_ends
 from mace.errors import InvalidOption
 from mace.letters.letter import writer_of, written
 from mace.letters.rules import target_text
@@ -67,6 +67,9 @@ def _held(writer: Writer, reason: Reason, name: str, reasons: Reasons) -> dict[s
     if ends is None or (ends.levels is None and ends.low == ends.high) or (ends.levels and len(ends.levels) == 1):
         return made | {"text": say("held").format(**made)}
     if ends.levels is not None:
+        if others := () if reasons.space is None else few_others(name, ends, reasons.space):
+            values = in_a_row([writer.value(name, level) for level in others])
+            return made | {"text": say("held_but").format(**made, values=values)}
         values = in_a_row([writer.value(name, level) for level in ends.levels])
         return made | {"text": say("held_one_of").format(**made, values=values)}
     low, high = (writer.value(name, end, dtype) for end in (ends.low, ends.high))

@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any, overload
 
 from mace.errors import InvalidOption, UnsupportedModel
-from mace.forms import Composite, Form, Network, TreeEnsemble, UnreadForm, is_unread
+from mace.forms import Composite, Form, Network, TreeEnsemble, UnreadForm
 from mace.forms.sets import NUMBERS, packed
 from mace.models.ensembles.beside import as_set
+from mace.models.probe import probe_points
 from mace.models.reading import FurtherFeatures, Rate, Reading
 from mace.space import FeatureSpace, Point, Scalar
 
@@ -117,7 +118,7 @@ def how_many(at_least: int, models: int) -> str:
     return f"{at_least} of {models}"
 
 
-def read_set(model: Any, space: FeatureSpace, read: Read) -> Reading:
+def read_set(model: Any, space: FeatureSpace, read: Read, *, is_asked: bool = False) -> Reading:
     """Read each model of a set over the features that it was fitted on, and make one reading of all.
 
     Parameters
@@ -128,6 +129,8 @@ def read_set(model: Any, space: FeatureSpace, read: Read) -> Reading:
         The features.
     read : callable
         Reads one model.
+    is_asked : bool
+        Whether a set of which one cannot stand beside others is asked only.
 
     Raises
     ------
@@ -140,6 +143,8 @@ def read_set(model: Any, space: FeatureSpace, read: Read) -> Reading:
     for name, each in zip(models.names, models.models, strict=True):
         try:
             reading, further = _read_member(each, space, read)
+            if not is_asked:
+                _check_stands_beside(reading)
         except UnsupportedModel as error:
             raise UnsupportedModel(f"model {name!r} of the set: {error}") from error
         members.append(reading)
@@ -150,11 +155,14 @@ def read_set(model: Any, space: FeatureSpace, read: Read) -> Reading:
     first = members[0]
     for name, member in zip(models.names, members, strict=True):
         if (member.classes, member.is_regressor) != (first.classes, first.is_regressor):
+            is_same = (
+                set(member.classes or ()) == set(first.classes or ()) and member.is_regressor == first.is_regressor
+            )
             raise UnsupportedModel(
                 f"model {name!r} of the set predicts {_said(member)}, and model {models.names[0]!r} {_said(first)}. "
-                "Fit all with the same labels."
+                + ("Give all the labels in the same order." if is_same else "Fit all with the same labels.")
             )
-    form = _form(space, members, models.names)
+    form = _form(space, members)
     base = NUMBERS if first.classes is None else max(2, len(first.classes))
     return Reading(
         family=f"{how_many(models.at_least, len(models))} models ({_families(members)})",
@@ -208,17 +216,23 @@ def _over(form: Form, space: FeatureSpace, places: Sequence[int]) -> Form:
     return form
 
 
-def _form(space: FeatureSpace, members: Sequence[Reading], names: Sequence[Scalar]) -> Form:
+def _check_stands_beside(member: Reading) -> None:
+    """Refuse a model that cannot be asked together with others."""
+    if not isinstance(member.form, TreeEnsemble | Network | Composite | UnreadForm):
+        raise UnsupportedModel(
+            f"{member.family}: a function, and trees behind a projection (PCA), are not asked together with others. Leave it out, "
+            "or explain it by itself."
+        )
+
+
+def _form(space: FeatureSpace, members: Sequence[Reading]) -> Form:
     forms = [member.form for member in members]
-    if any(map(is_unread, forms)):
-        said = [member.form.said for member in members if isinstance(member.form, UnreadForm)]
+    if not all(isinstance(form, TreeEnsemble | Network | Composite) for form in forms):
+        points = probe_points(space)
+        said = [
+            member.form.said if isinstance(member.form, UnreadForm) else tuple(member.ask(points)) for member in members
+        ]
         return UnreadForm(space, tuple(outcome for each in said for outcome in each))
-    for form, member, name in zip(forms, members, names, strict=True):
-        if not isinstance(form, TreeEnsemble | Network | Composite):
-            raise UnsupportedModel(
-                f"model {name!r} of the set, {member.family}: a function, and trees behind a projection (PCA), are not asked together with "
-                "others. Leave it out, or explain it by itself."
-            )
     made = as_set(space, forms)  # type: ignore[arg-type]
     if isinstance(made, Composite):
         made.prepare()

@@ -70,7 +70,7 @@ def read_or_ask(model: Any, space: FeatureSpace, unread: str | None) -> Reading:
 def _asked(model: Any, space: FeatureSpace) -> Reading:
     """Return a model that is only asked, after asking it about a few rows; a set has a member that is."""
     if is_set(model):
-        return read_set(model, space, partial(read_or_ask, unread="search"))
+        return read_set(model, space, partial(read_or_ask, unread="search"), is_asked=True)
     family, deployed, rows = _as_asked(model, space)
     ask = ask_deployed(deployed, rows)
     with warnings.catch_warnings():

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -189,56 +188,7 @@ def span(feature: Real | Integer) -> tuple[Fraction, Fraction]:
     return Fraction(feature.low), Fraction(high)
 
 
-# ---- rows within the noise of a point
-
-VALUES_TRIED = 256
-"""The number of values of a feature that are tried at once when the worst row is sought."""
-
-SWEEPS_OF_FEATURES, CLOSER = 3, 32
-"""How often each feature is gone through, and how many times narrower the range is each time."""
-
-
-def coordinate_attack(
-    problem: Problem, form: Network, start: Point, ranges: Mapping[int, tuple[float, float]]
-) -> tuple[Point, float]:
-    """Minimise the margin by coordinate descent in a box, a heuristic in floats; return the row and its margin."""
-    alternatives = form.alternatives(problem.goal)
-    features = list(problem.space.values())
-    best, least = (
-        start,
-        float(float_clearance(form.float_scores(column_values(form.columns, [start])), alternatives)[0]),
-    )
-    for sweep in range(SWEEPS_OF_FEATURES):
-        for j, (low, high) in ranges.items():
-            middle, width = float(best[j] or 0), (high - low) / CLOSER**sweep
-            tried = np.append(np.linspace(middle - width, middle + width, VALUES_TRIED + 1), [low, high]).clip(
-                low, high
-            )
-            is_whole = isinstance(features[j], Integer)
-            if is_whole:
-                tried = np.round(tried).clip(math.ceil(low), math.floor(high))
-            elif isinstance(kind := features[j], Real) and kind.is_single:
-                tried = np.array([kind.nearest(float(each)) for each in tried])
-                tried = tried[(tried >= low) & (tried <= high)]
-            tried = np.unique(tried)
-            if not len(tried):
-                continue
-            columns = np.tile(column_values(form.columns, [best]), (len(tried), 1))
-            for k, column in enumerate(form.columns):
-                if column.feature == j and column.table is None:
-                    columns[:, k] = tried
-            found = float_clearance(form.float_scores(columns), alternatives)
-            k = int(found.argmin())
-            if found[k] < least:
-                value: Value = int(tried[k]) if is_whole else float(tried[k])
-                best, least = (*best[:j], value, *best[j + 1 :]), float(found[k])
-    return best, least
-
-
-def margin_of(problem: Problem, form: Network, point: Point) -> float:
-    """Return how far in the goal a point is, in floats."""
-    alternatives = form.alternatives(problem.goal)
-    return float(float_clearance(form.float_scores(column_values(form.columns, [point])), alternatives)[0])
+# ---- margins
 
 
 def float_clearance(scores: Floats, alternatives: Alternatives) -> Floats:

@@ -24,6 +24,8 @@ _SECONDS = "time_limit=30"
 _EXPLAINER = "mace.Explainer(model, space)"
 _SPACE = "mace.FeatureSpace.from_frame(X_train)"
 _BEST = "explanation[0], the nearest"
+_KINDS = "mace.FeatureSpace.from_frame(X_train) as the space, which says what each feature is"
+_TUNED = "nothing: the search is exact, and has no such number to choose"
 
 OPTION_SLIPS = {
     "desired_class": _TARGET,
@@ -41,6 +43,8 @@ OPTION_SLIPS = {
     "mutable": _ONLY,
     "only": _ONLY,
     "features": _ONLY,
+    "features_to_freeze": _FIX,
+    "frozen": _FIX,
     "immutable": _FIX,
     "immutable_features": _FIX,
     "fixed": _FIX,
@@ -51,7 +55,15 @@ OPTION_SLIPS = {
     "bounds": _RANGES,
     "rules": "constraints=['age >= old.age']",
     "rule": "constraints=['age >= old.age']",
+    "categorical_features": _KINDS,
+    "cat_vars": _KINDS,
+    "continuous_features": _KINDS,
+    "feature_names": _KINDS,
+    "feature_types": _KINDS,
+    "sparsity": "constraints=[mace.changes_at_most(2)]",
     "total_CFs": _COUNT,
+    "n_cfs": _COUNT,
+    "n_counterfactuals": _COUNT,
     "num_cfs": _COUNT,
     "n": _COUNT,
     "k": _COUNT,
@@ -67,6 +79,15 @@ OPTION_SLIPS = {
     "timeout": _SECONDS,
     "max_time": _SECONDS,
     "seconds": _SECONDS,
+    "max_iter": _SECONDS,
+    "max_iterations": _SECONDS,
+    "lam": _TUNED,
+    "lam_init": _TUNED,
+    "eta": _TUNED,
+    "learning_rate": _TUNED,
+    "init": _TUNED,
+    "population_size": _TUNED,
+    "target": "explainer.explain(row, target='good')",
     "epsilon": "accuracy=1e-6",
     "tol": "accuracy=1e-6",
     "method": "solver='auto'",
@@ -88,6 +109,13 @@ OPTION_SLIPS = {
     "causal": "causes=mace.Causal({...})",
 }
 """Of ``Explainer`` and its methods."""
+
+CALLS = {
+    "Explainer": f"{_EXPLAINER}, with space = {_SPACE}",
+    "explain": "explainer.explain(row, 'good')",
+    "explain_many": "explainer.explain_many(frame)",
+}
+"""How a function is called, for those who leave out what it needs."""
 
 METHODS = {
     "generate_counterfactuals": "explainer.explain(row, target='good', count=3)",
@@ -118,6 +146,11 @@ ANSWERS = {
     "probability": "explanation.score, and explanation[0].score",
     "cf_examples_list": "list(explanation)",
     "cfs_list": "list(explanation)",
+    "cfs": "list(explanation)",
+    "X": "explanation[0].values",
+    "data": "explanation.to_dict()",
+    "distances": "[each.distance for each in explanation]",
+    "to_csv": "explanation.to_frame().to_csv(path)",
     "final_cfs_df": "explanation.to_frame()",
     "visualize_as_dataframe": "print(explanation), or explanation.to_frame()",
     "show": "print(explanation), or explanation.plot()",
@@ -142,6 +175,9 @@ NAMES = {
     "MACE": _EXPLAINER,
     "Mace": _EXPLAINER,
     "Dice": _EXPLAINER,
+    "dice_ml": _EXPLAINER,
+    "CounterfactualProto": _EXPLAINER,
+    "AnchorTabular": f"{_EXPLAINER}.reasons(row)",
     "Model": f"{_EXPLAINER}, with the model as it is",
     "Data": _SPACE,
     "Space": _SPACE,
@@ -197,16 +233,30 @@ def check_options(what: str, given: Iterable[str], known: Iterable[str]) -> None
     raise UnknownOption(f"{what}() has no option {unknown!r:.80}.{meant}")
 
 
+def check_arguments(what: str, signature: inspect.Signature, given: Sequence[Any], named: Mapping[str, Any]) -> None:
+    """Refuse a call that leaves out what a function needs, or has too much, by showing how it is called."""
+    try:
+        signature.bind(*given, **named)
+    except TypeError as error:
+        meant = CALLS.get(what)
+        raise UnknownOption(f"{what}(): {error}.{f' Write {meant}.' if meant else ''}") from None
+
+
 def knows_its_options(function: Callable[P, R]) -> Callable[P, R]:
     """Let a function refuse an unknown keyword as :func:`check_options` does."""
-    known = frozenset(inspect.signature(function).parameters) - {"self"}
+    signature = inspect.signature(function)
+    known = frozenset(signature.parameters) - {"self"}
     what = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
     @wraps(function)
     def asked(*given: P.args, **named: P.kwargs) -> R:
         if not named.keys() <= known:
             check_options(what, named, known)
-        return function(*given, **named)
+        try:
+            return function(*given, **named)
+        except TypeError:
+            check_arguments(what, signature, given, named)
+            raise
 
     return asked
 
@@ -233,7 +283,12 @@ def about_target(target: object, labels: Sequence[object]) -> str:
         label, number = next(iter(target.items()))
         return f"write mace.at_least({number!r:.20}, {label!r:.40}) for a probability."
     if isinstance(target, str) and target not in labels:
+        if target.lower() in ("opposite", "other", "different", "flip"):
+            return "leave target out: any other class is wanted where none is named."
         return _about_bound(target, labels)
+    are_texts = all(isinstance(label, str) for label in labels)
+    if are_texts and isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(labels):
+        return f"write {labels[target]!r}, the label at that place of predict_proba."
     is_share = isinstance(target, float) and 0 < target < 1 and bool(labels)
     if not is_share or any(not isinstance(label, str) for label in labels):
         return ""

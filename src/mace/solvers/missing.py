@@ -56,6 +56,13 @@ class Patterns:
 
         Those that change one more feature are made only when it is their turn; just before, ``More.LATER`` says the least that they cost.
         """
+        if not self._free:
+            # As a rule nothing can be missing.
+            if all(one.missing if own else one.spans for one, own in zip(self._allowed, self.factual, strict=True)):
+                yield 0.0, self.factual.copy()
+            else:
+                yield 0.0, More.LATER
+            return
         serial = itertools.count()
         waiting: list[tuple[float, int, int | Pattern]] = [(0.0, next(serial), 0)]
         made = 0

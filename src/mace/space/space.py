@@ -89,9 +89,7 @@ class FeatureSpace(Mapping[str, Feature]):
                     f"Feature name {name!r} begins with {RESERVED!r}, which is kept for variables of programs. Rename it."
                 )
             if not isinstance(feature, Real | Integer | Ordinal | Categorical):
-                raise InvalidSpace(
-                    f"{name!r} is {feature!r}; use mace.real, mace.integer, mace.date, mace.ordinal or mace.categorical."
-                )
+                raise InvalidSpace(f"{name!r} is {feature!r:.80}; {_meant_feature(feature)}.")
         self._features: dict[str, Feature] = dict(features)
         self.guesses: dict[str, str] = dict(guesses or {})
         self.round_to: dict[str, float] = _checked_rounding(features, round_to or {})
@@ -427,3 +425,18 @@ def _scalar(feature: Feature, value: Value) -> Scalar:
             return feature.text(value)
         case _:
             return value
+
+
+def _meant_feature(given: object) -> str:
+    """Return how the feature is made that something else was given for."""
+    if (
+        isinstance(given, tuple | list | range)
+        and len(given) == 2
+        and all(isinstance(end, int | float) for end in given)
+    ):
+        kind = "integer" if all(isinstance(end, int) for end in given) else "real"
+        return f"write mace.{kind}({given[0]!r}, {given[1]!r})"
+    if isinstance(given, tuple | list | set | frozenset) and given and all(isinstance(level, str) for level in given):
+        levels = sorted(given) if isinstance(given, set | frozenset) else list(given)
+        return f"write mace.categorical({levels!r:.80}), or mace.ordinal where they have an order"
+    return "use mace.real, mace.integer, mace.date, mace.ordinal or mace.categorical"

@@ -205,7 +205,8 @@ def _probability(
     code = 1 if target.label is None else int(reading.code(target.label))
     for bound in (low, high):
         if bound is not None and not 0 <= bound <= 1:
-            raise InvalidTarget(f"{target}: a probability lies between 0 and 1.")
+            share = f" Write {float(bound) / 100:g} for {float(bound):g} %." if 1 < bound <= 100 else ""
+            raise InvalidTarget(f"{target}: a probability lies between 0 and 1.{share}")
     if reading.rate is None:
         raise InvalidTarget(f"{reading.family} reports no probability. Ask for a label.")
     rate = reading.rate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -150,7 +151,9 @@ def _finite(given: object, name: str) -> float:
     if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
         order = ""
         if isinstance(number, str) and name in ("at_least", "at_most"):
+            is_number = re.fullmatch(r"\s*[0-9]*\.?[0-9]+\s*", number) is not None
             order = f" The number comes first, then the label: mace.{name}(0.7, {number!r})."
+            order = f" Write {number.strip()}, without quotes." if is_number else order
         raise InvalidTarget(f"{name}({number!r}): give a finite number.{order}")
     return float(number)
 

@@ -36,7 +36,7 @@ class BestFirst(Generic[Node]):
         self.incumbent, self.examine = incumbent, examine
         self.open: list[tuple[Fraction, int, Node]] = []
         self.closed: Fraction | None = None
-        self._is_finite = is_finite(incumbent.problem)
+        self.is_finite = is_finite(incumbent.problem)
         self._serial = itertools.count()
 
     def push(self, lower: Fraction, node: Node) -> None:
@@ -49,7 +49,7 @@ class BestFirst(Generic[Node]):
 
     def is_beaten(self, lower: Fraction) -> bool:
         """Return whether a box with this bound can be pruned: it is no nearer than the incumbent, or on an infinite space hardly nearer."""
-        limit = self.incumbent.upper if self._is_finite else self.incumbent.cutoff()
+        limit = self.incumbent.upper if self.is_finite else self.incumbent.cutoff()
         return limit is not None and lower >= limit
 
     def run(self) -> list[Node]:

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from mace.exact import Floats, float_down, float_up
-from mace.problem import LATE
+from mace.problem import LATE, SPENT
 from mace.solvers.milp.branching import Change, Children, PseudoCosts, branches, is_missing, settled, split
 from mace.solvers.milp.incumbent import MilpIncumbent
 from mace.solvers.milp.model import Model, build
@@ -139,6 +139,8 @@ class BallSearch:
             reason = (
                 LATE
                 if self.incumbent.limits.remaining() <= 0
+                else SPENT
+                if self.incumbent.nodes >= self.incumbent.limits.effort
                 else OUT_OF_MEMORY
                 if len(self._open) > MOST_OPEN_NODES
                 else ""

@@ -5,6 +5,7 @@ It goes as it would go alone, without the points of the other: so it takes as ma
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -20,12 +21,16 @@ class Rival:
 
     Attributes
     ----------
+    name : str
+        That of the lane.
     is_over : bool
         The search has ended, whatever it proved.
     """
 
+    name = "milp"
+
     def __init__(self, problem: Problem, limits: Limits) -> None:
-        self.incumbent = MilpIncumbent(problem, replace(limits, on_progress=None))
+        self.incumbent = MilpIncumbent(problem, replace(limits, on_progress=None, effort=math.inf))
         self._steps = steps(self.incumbent)
         self._is_infeasible = False
         self.is_over = bool(obstacle(milp, problem))

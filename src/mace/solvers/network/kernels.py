@@ -1439,15 +1439,13 @@ def spread(f, gains, box, task, work):
 
 
 @kernel
-def loosest_feature(row, box, net, task, work):
-    """Return the free feature whose branching promises most for a row; -1 where no unit is open.
+def add_losses(row, box, net, task, work):
+    """Add to the scores of free features what branching on them promises for a row.
 
     An open unit loses at most |coefficient|·(1 - bend)·high·(-low) / (high - low), the gap between the two lines that bound it. The loss is
     shared out among the features by how far each moves the unit.
     """
     depth = net.width.shape[0] - 1
-    for f in range(box.free):
-        work.score[f] = 0.0
     if depth > 0 and row < task.plus.shape[0]:
         margin_weights(row, net, task, work)
         for k in range(depth - 1, -1, -1):
@@ -1476,13 +1474,6 @@ def loosest_feature(row, box, net, task, work):
                     if work.mu[i] != 0.0:
                         for p in range(net.width[k - 1]):
                             work.lam[p] += work.mu[i] * net.weight[k, i, p]
-    chosen = -1
-    most = 0.0
-    for f in range(box.free):
-        if work.score[f] > most:
-            most = work.score[f]
-            chosen = f
-    return chosen
 
 
 @kernel
@@ -1511,19 +1502,45 @@ def fractional_feature(box, task, work):
 
 
 @kernel
-def choose_feature(row, box, net, task, work):
+def loosest_feature(tightest, box, net, task, work):
+    """Return the free feature whose branching promises most; -1 where no unit is open.
+
+    That is summed up over the tightest row and all margins that the relaxed point, rounded, misses though the relaxation does not see it.
+    """
+    margins, depth = task.plus.shape[0], net.width.shape[0] - 1
+    for f in range(box.free):
+        work.score[f] = 0.0
+    add_losses(tightest, box, net, task, work)
+    if margins > 1:
+        round_relaxation(work.best_x, box, task, work, work.other)
+        judge(work.other, net, task, work)
+        for r in range(margins):
+            value, band = row_value(r, work.other, work.z[depth], work.point_error[depth], net, task)
+            if r != tightest and value < -2.0 * band:
+                add_losses(r, box, net, task, work)
+    chosen = -1
+    most = 0.0
+    for f in range(box.free):
+        if work.score[f] > most:
+            most = work.score[f]
+            chosen = f
+    return chosen
+
+
+@kernel
+def choose_feature(tightest, box, net, task, work):
     """Return the free feature to branch on: of the loosest units; or one whose relaxed value is none; or the one that moves the row most.
 
     A jump that is paid in part comes first: no other branching can raise that part.
     """
-    f = loosest_feature(row, box, net, task, work)
+    f = loosest_feature(tightest, box, net, task, work)
     fractional = fractional_feature(box, task, work)
     if f < 0 or (fractional >= 0 and task.jump[work.feature[fractional]] > 0.0):
         f = fractional if fractional >= 0 else f
     if f < 0:
         widest = -1.0
         for g in range(box.free):
-            width = spread(g, work.rows[row], box, task, work)
+            width = spread(g, work.rows[tightest], box, task, work)
             if width > widest:
                 widest = width
                 f = g

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mace.distances import NormMetric
 from mace.distances.norm import Parts
 from mace.exact import UNIT, float_up, gamma
-from mace.forms import Network
+from mace.forms import Alternatives, Goal, Network
 from mace.forms.network import UNDERFLOW, UNDERFLOW_SINGLE
 from mace.solvers.domains import Allowed, whole_domain
 from mace.solvers.network import kernels
@@ -48,6 +48,10 @@ class Layout:
         How many slots there are.
     grid_error : float array
         How far the values of the grid, as the kernels compute them, may be from its own.
+    spacing : float array
+        How far neighbouring floats of a real feature are apart at most.
+    has_grid_errors : bool
+        Whether any of ``grid_error`` is above 0.
     """
 
     slot_from: Ints
@@ -61,6 +65,8 @@ class Layout:
     inverse: Floats
     slots: int
     grid_error: Floats
+    spacing: Floats
+    has_grid_errors: bool
 
 
 class BoxArrays:
@@ -152,6 +158,7 @@ class PreparedNetwork:
     first_budget: int
     costs: dict[int, Costs] = field(default_factory=dict)
     workspaces: dict[tuple[int, int], list[Workspace]] = field(default_factory=dict)
+    alternatives: dict[Goal, Alternatives] = field(default_factory=dict)
 
 
 _PREPARED: weakref.WeakKeyDictionary[Network, PreparedNetwork] = weakref.WeakKeyDictionary()
@@ -187,6 +194,7 @@ def make_layout(form: Network) -> Layout:
     steps = [
         1.0 if isinstance(f, Integer) and f.step is None else float(getattr(f, "step", None) or 0.0) for f in features
     ]
+    grid_errors = np.array([grid_error(f) for f in features])
     return Layout(
         slot_from=np.concatenate([[0], ends[:-1]]).astype(np.int64),
         levels=np.array(levels, dtype=np.int64),
@@ -198,7 +206,9 @@ def make_layout(form: Network) -> Layout:
         digits=np.array([_digits(f) for f in features], dtype=np.int64),
         inverse=np.array([float(1 / f.range) if f.range else 0.0 for f in features]),
         slots=int(ends[-1]),
-        grid_error=np.array([grid_error(f) for f in features]),
+        grid_error=grid_errors,
+        spacing=np.array([f.spacing(max(abs(f.low), abs(f.high))) if isinstance(f, Real) else 0.0 for f in features]),
+        has_grid_errors=bool(grid_errors.any()),
     )
 
 

@@ -15,8 +15,8 @@ from mace.clock import OutOfTime
 from mace.constraints.differ import CountDifferent
 from mace.distances import NormMetric, distance_down, distance_up
 from mace.exact import UNIT, float_up
-from mace.forms import Margin, Network
-from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
+from mace.forms import Alternatives, Margin, Network
+from mace.problem import INTERRUPTED, LATE, SPENT, Bounds, Evidence, Limits, Problem
 from mace.solvers.compiling import change_over, is_compiled
 from mace.solvers.domains import Allowed, Span, alike, values_between
 from mace.solvers.incumbent import BAND
@@ -50,6 +50,9 @@ WORK_BEFORE_RACE, WORK_OF_FEW_NUMBERS = 2**20, 2**25
 The work of a box is the number of weights, and a little more.
 """
 
+WORK_BEFORE_RACE_OF_SIGNS = 2**23
+"""The same where units are split, which leaves fewer questions open."""
+
 WORK_OF_A_TURN, WORK_OF_A_NODE, WORK_BESIDE_WEIGHTS = 2**18, 2**14, 64
 """Turns are counted, so that no answer depends on the clock: a rival's node takes about as long as boxes of so much work."""
 
@@ -61,8 +64,9 @@ class Beaten(Exception):
 
 
 class RivalSearch(Protocol):
-    """Another search for the answer to the same question, which takes turns with this one."""
+    """Another search for the answer to the same question, by its name, which takes turns with this one."""
 
+    name: str
     is_over: bool
 
     @property
@@ -120,10 +124,11 @@ class NetworkSearch:
         self.open: float = math.inf if earlier is None else earlier.open
         self.gap: float = 0.0 if earlier is None else earlier.gap
         self.nodes: int = 0 if earlier is None else earlier.nodes
+        self.sign_work = 0
         self.asked: int = 0 if earlier is None else earlier.asked
         self.floor = 0.0
         self.elsewhere = self.in_hand = math.inf
-        self.alternatives = self.form.alternatives(problem.goal)
+        self.alternatives = self._alternatives()
         self.is_single = len(self.alternatives) == 1
         self.is_plain = self.part.is_plain and not any(self._is_off_grid(j) for j in self.made.stepped)
         self.splits_first = splits_first
@@ -140,10 +145,21 @@ class NetworkSearch:
             bounds = self.bounds(complete=self.search_all())
         except Beaten:
             assert self.rival is not None
-            return self.rival.bounds()
+            return self._beaten(self.rival, whole)
         if self.rival is not None and bounds.reason and self.rival.lower > bounds.lower:
             return self._with_their_lower(bounds, self.rival.bounds())
         return replace(bounds, evidence=self._proof(bounds, whole)) if whole.record else bounds
+
+    def _beaten(self, rival: RivalSearch, limits: Limits) -> Bounds:
+        """Return what the rival has proved, under its name; with the proof of this search where that ends, which is quicker to check."""
+        theirs = replace(rival.bounds(), answered_by=rival.name)
+        if not limits.record:
+            return theirs
+        if theirs.point is not None:
+            self.best, self.best_cost = theirs.point, float_up(self.metric.measure(theirs.point))
+        self.nodes = max(self.nodes, NODES_OF_A_PROOF)
+        own = self._proof(theirs, limits)
+        return theirs if own is None or "missing" in own else replace(theirs, evidence=own)
 
     def _with_their_lower(self, bounds: Bounds, theirs: Bounds) -> Bounds:
         """Return the bounds with the better lower one of the rival, and its evidence."""
@@ -190,6 +206,7 @@ class NetworkSearch:
 
     def cuts(self, margins: tuple[Margin, ...], limit: float, limits: Limits, most: int) -> dict[str, NDArray[Any]]:
         """Return the proof tree that an alternative is not reached within a cost, with at most ``most`` entries."""
+        most = int(min(most, limits.effort))
         workspace = self._workspace(margins)
         try:
             if self._is_empty(workspace):
@@ -223,6 +240,12 @@ class NetworkSearch:
 
     # ---- arrays
 
+    def _alternatives(self) -> Alternatives:
+        goal, kept = self.problem.goal, self.made.alternatives
+        if goal not in kept:
+            kept[goal] = self.form.alternatives(goal)
+        return kept[goal]
+
     def _is_off_grid(self, j: int) -> bool:
         """Return whether a factual's own number lies off the feature's grid."""
         feature, own = self.features[j], self.factual[j]
@@ -243,15 +266,9 @@ class NetworkSearch:
 
     def _are_apart(self) -> Flags:
         """Return of which features neighbouring floats may cost more than the accuracy tells apart."""
-        cost = self.costs
-        spacing = [
-            feature.spacing(max(abs(feature.low), abs(feature.high))) if isinstance(feature, Real) else 0.0
-            for feature in self.features
-        ]
+        cost, layout = self.costs, self.made.layout
         weight = np.maximum(cost.slope + cost.square + cost.peak, 1e-3 * cost.jump)
-        apart: Flags = np.array(spacing) * self.made.layout.inverse * weight > UNSEARCHED_SHARE / 4 * float(
-            self.problem.accuracy
-        )
+        apart: Flags = layout.spacing * layout.inverse * weight > UNSEARCHED_SHARE / 4 * float(self.problem.accuracy)
         return apart
 
     def _keep(self, workspace: Workspace, margins: tuple[Margin, ...]) -> None:
@@ -404,7 +421,7 @@ class NetworkSearch:
         domain = workspace.lo.copy(), workspace.hi.copy()
         may_split = handover.may_split(self.made, workspace, self.costs)
         if may_split and not self.splits_first:
-            self._advance(workspace, handover.BOXES_BEFORE_SPLITS)
+            self._advance(workspace, min(handover.BOXES_BEFORE_SPLITS, self._effort_left))
         if self.reason or not workspace.state.registers[kernels.HEAP]:
             return self._floor(workspace)
         radius = float(kernels.search_radius(workspace.state.reals, workspace.task))
@@ -414,12 +431,23 @@ class NetworkSearch:
             self._race(workspace, WORK_BEFORE_RACE if is_wide else WORK_OF_FEW_NUMBERS)
             return self._floor(workspace)
         search = splits.SignSearch(
-            self.made, workspace, domain, self.limits, lambda: self._take(workspace, search.proved)
+            self.made,
+            workspace,
+            domain,
+            self.limits,
+            lambda: self._take(workspace, search.proved),
+            self._turns_of(workspace),
         )
         search.run(self._floor(workspace))
+        self.sign_work += search.work_done
         self._forget_half_points(workspace)
         self.reason = self.reason or search.reason
         return search.floor
+
+    @property
+    def _effort_left(self) -> float:
+        """How many nodes this alternative may take."""
+        return max(1, self.limits.effort - self.nodes)
 
     def _take(self, workspace: Workspace, floor: float) -> None:
         """Take over the point that a search has found, ask about those that floats cannot decide, and report."""
@@ -457,6 +485,9 @@ class NetworkSearch:
             self._take(workspace, self._floor(workspace))
             if registers[kernels.HEAP] == 0 or self.reason:
                 return
+            if registers[kernels.NODES] >= self._effort_left:
+                self.reason = SPENT
+                return
             if self.limits.remaining() <= 0:
                 self.reason = LATE
                 return
@@ -470,22 +501,38 @@ class NetworkSearch:
         work_of_box = WORK_BESIDE_WEIGHTS + sum(weight.size for weight in self.form.weights)
         most: float = math.inf if self._make_rival is None else math.ceil(work / work_of_box)
         while True:
-            self._advance(workspace, most)
+            self._advance(workspace, min(most, self._effort_left))
             if registers[kernels.HEAP] == 0 or self.reason:
                 return
             try:
-                goes_on = self._rival_goes_on(workspace, work_of_box)
+                goes_on = self._rival_goes_on(workspace, self._boxes(workspace) * work_of_box)
                 most = most + math.ceil(WORK_OF_A_TURN / work_of_box) if goes_on else math.inf
             except (KeyboardInterrupt, OutOfTime) as error:
                 self.reason = LATE if isinstance(error, OutOfTime) else INTERRUPTED
 
-    def _rival_goes_on(self, workspace: Workspace, work_of_box: int) -> bool:
+    def _boxes(self, workspace: Workspace) -> int:
+        return self.nodes + int(workspace.state.registers[kernels.NODES])
+
+    def _turns_of(self, workspace: Workspace) -> Callable[[int], None] | None:
+        """Return what a search by splitting units calls with the work that it has done: from so much on the rival has its turns."""
+        if self._make_rival is None:
+            return None
+        due: float = WORK_BEFORE_RACE_OF_SIGNS
+
+        def turn(work: int) -> None:
+            nonlocal due
+            if work >= due:
+                goes_on = self._rival_goes_on(workspace, self.sign_work + work)
+                due = work + WORK_OF_A_TURN if goes_on else math.inf
+
+        return turn
+
+    def _rival_goes_on(self, workspace: Workspace, work: int) -> bool:
         """Let the rival search for as long as this search has, and take over its point; return whether it has more to do."""
         if self.rival is None:
             assert self._make_rival is not None
             self.rival = self._make_rival(self.problem, self.limits)
-        boxes = self.nodes + int(workspace.state.registers[kernels.NODES])
-        self.rival.run(boxes * work_of_box // WORK_OF_A_NODE)
+        self.rival.run(work // WORK_OF_A_NODE)
         if self.rival.is_decided:
             raise Beaten
         theirs = self.rival.bounds()
@@ -600,6 +647,8 @@ class NetworkSearch:
     def _grid_cost(self) -> float:
         """Return how far the costs of the kernels may be off because they round the values of grids."""
         cost, layout = self.costs, self.made.layout
+        if not layout.has_grid_errors:
+            return 0.0
         return 2.0 * float((cost.slope + cost.square + cost.peak) @ (layout.grid_error * layout.inverse))
 
     def _proved(self, complete: bool) -> Fraction:
@@ -611,7 +660,9 @@ class NetworkSearch:
             cost = min(self.open, max(math.sqrt(self.best_cost) - self.gap, 0.0) ** 2)
         else:
             cost = min(self.open, self.best_cost - self.gap)
-        error = (len(self.features) + 8) * 16 * UNIT + Fraction(self._grid_cost())
+        error = (len(self.features) + 8) * 16 * UNIT
+        if grid_cost := self._grid_cost():
+            error += Fraction(grid_cost)
         lower = distance_down(metric, max(Fraction(0), Fraction(cost) - error))
         return max(lower, metric.next_above(lower - Fraction(1, 10**12))) if lower > 0 and metric.power == 1 else lower
 

@@ -54,8 +54,8 @@ class ShiftedCopies:
 
     # ---- offsets
 
-    def add_offset(self, point: Point, refused: Point) -> bool:
-        """Add the offset that lowers the margin most at a refused row; return whether it is new and refutes a point."""
+    def add_offset(self, refused: Point, point: Point | None = None) -> bool:
+        """Add the offset that lowers the margin most at a row; return whether it is new and, where a point is given, refutes that."""
         form, goal = self.problem.form, self.problem.goal
         if len(self.offsets) >= MOST_OFFSETS or not self.has_room():
             return False
@@ -63,8 +63,9 @@ class ShiftedCopies:
         _, slopes = max((gradient(form, margins, refused) for margins in self.goals), key=lambda found: found[0])
         signs = -np.sign(slopes)
         offset = tuple(int(sign) * step for sign, step in zip(signs, self._steps(), strict=True))
-        moved = kept_inside(point, offset, self.features)
-        if not any(offset) or offset in self.offsets or goal.accepts(self.problem.ask([moved])[0]):
+        if not any(offset) or offset in self.offsets:
+            return False
+        if point is not None and goal.accepts(self.problem.ask([kept_inside(point, offset, self.features)])[0]):
             return False
         self.offsets.append(offset)
         return True

@@ -1,66 +1,21 @@
-"""Refused rows: the worst one within the noise of a point, and boxes of them."""
+"""Boxes of refused rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
 from mace.constraints.robust import RobustCondition
 from mace.distances import as_distance
-from mace.exact import float_down, float_up
-from mace.forms import Network
 from mace.problem import Problem
-from mace.reductions.noise_box import around, inside
+from mace.reductions.noise_box import inside
 from mace.reductions.regions import Range, Region, whole_region
-from mace.reductions.shifted_network import coordinate_attack
 from mace.solvers.robust.incumbent import RobustIncumbent
 from mace.solvers.robust.ranges import as_values, only, value_between
-from mace.space import Integer, Point, Real
+from mace.space import Point
 
 BOX_HALVINGS = 6
 """How often the interval is halved in which the end of a box of refused rows is sought."""
-
-
-def grain(form: Network) -> float:
-    """Return a margin that hardly matters in the unit of the scores."""
-    return 1e-9 * (1 + float(np.abs(form.biases[-1]).max()))
-
-
-class WorstRows:
-    """The rows within the noise of a point that a network refuses most clearly, as far as a local search finds them.
-
-    For networks whose noisy features are never missing and off any grid; for others it finds nothing.
-    """
-
-    def __init__(self, problem: Problem, noise: RobustCondition) -> None:
-        self.problem, self.noise = problem, noise
-        features = [problem.space[name] for name in noise.radii]
-        has_numbers = all(isinstance(f, Real | Integer) and f.step is None and not f.missing for f in features)
-        self.form = problem.form if isinstance(problem.form, Network) and has_numbers else None
-
-    def near(self, point: Point) -> Point | None:
-        """Return the worst row within the noise of a point that is clearly refused; ``None`` where none is found."""
-        if self.form is None:
-            return None
-        worst, margin = coordinate_attack(self.problem, self.form, point, self._reach(point))
-        return worst if margin < -grain(self.form) else None
-
-    def from_refused(self, refused: Point, point: Point) -> Point:
-        """Return the worst row that is found from a refused one within the noise of a point."""
-        if self.form is None:
-            return refused
-        return coordinate_attack(self.problem, self.form, refused, self._reach(point))[0]
-
-    def _reach(self, point: Point) -> dict[int, tuple[float, float]]:
-        """Return the ranges of noisy numbers around a point."""
-        region = around(self.problem, self.noise, point)
-        return {
-            self.problem.space.index(name): (float_up(region[name].low), float_down(region[name].high))
-            for name in self.noise.radii
-            if region[name].has_values and not region[name].is_single
-        }
 
 
 def refused_box(

@@ -13,37 +13,39 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import numpy as np
-
 from mace.clock import OutOfTime
 from mace.constraints.robust import RobustCondition
 from mace.distances import NormMetric, distance_down
 from mace.exact import float_up
 from mace.forms import Network, TreeEnsemble
-from mace.problem import LATE, Bounds, Evidence, Limits, Problem, timed
+from mace.problem import LATE, SPENT, Bounds, Evidence, Limits, Problem, timed
 from mace.reductions.noise_box import inside
 from mace.reductions.regions import Region, whole_region, within_reach
-from mace.reductions.shifted_network import STAY, Moves, margin_of, shifted
+from mace.reductions.shifted_network import STAY, Moves, shifted
 from mace.reductions.tree_copies import NoCopies
 from mace.solvers.abilities import Choose, Lane
 from mace.solvers.boxes.best_first import BestFirst, outermost, ranges_dict
+from mace.solvers.robust.attack import Valley, WorstRows
 from mace.solvers.robust.copies import ShiftedCopies
 from mace.solvers.robust.incumbent import RobustIncumbent
 from mace.solvers.robust.ranges import only, outside
-from mace.solvers.robust.refused import WorstRows, grain, refused_box
+from mace.solvers.robust.refused import refused_box
 from mace.solvers.robust.trees import RobustTreeSearch
-from mace.space import Point
+from mace.space import Point, Real
 
 MOST_PINNED = 12
 """The most copies that are pinned to refused rows in one box."""
 
-ALMOST = 1e-2
-"""A repair is tried only where the margin in the worst case is short by at most this, in the unit of the scores."""
+FIRST_EFFORT, MORE_EFFORT = 64, 4
+"""How many nodes a question may take at first, and how many times as many where its point is robust or none was found."""
 
-FIRST_SECONDS, MOST_OF_THE_TIME = 0.1, 0.7
-"""Seconds that a question may take at first, and the share of the time left that it may take at most."""
+CUTS_TRIED = 288
+"""How many cuts are tried to close a box before the nearest row in it is asked for."""
 
-ROUNDED = 1e-9
+MOST_OF_THE_TIME = 0.7
+"""The share of the time left that a question may take at most."""
+
+ROUNDED = Fraction(1, 10**9)
 """More than the rounding of the lower bounds that a lane reports."""
 
 BARELY = 1 + Fraction(1, 2**40)
@@ -76,7 +78,7 @@ Closed = tuple[Region, tuple[Moves, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyBox:
-    """An open box, and how long a question about it may take, in seconds.
+    """An open box, and how many nodes a question about it may take.
 
     Its rows must bring the ``pinned`` copies to the goal, since noise leads from all of them to these values. ``source`` is the closed box
     that its bound comes from, where it is not its own distance.
@@ -100,6 +102,9 @@ class RobustSearch:
         self.queue: BestFirst[NoisyBox] = BestFirst(self.incumbent, self._examine)
         self.copies = ShiftedCopies(problem, noise)
         self.worst_rows = WorstRows(problem, noise)
+        # On a finite space the optimum itself is wanted; values of some grids are a little off in the kernels.
+        grids = [each for each in problem.space.values() if isinstance(each, Real) and each.step is not None]
+        self.is_plainly_real = not self.queue.is_finite and all(each.is_exact_grid for each in grids)
         self.first: Bounds | None = None
         self.around: Evidence | None = None
         self.doubt = ""
@@ -111,7 +116,7 @@ class RobustSearch:
         limits = self.incumbent.limits
         if limits.record:
             self.incumbent.limits = limits.first_half()
-        patience = FIRST_SECONDS if isinstance(self.problem.form, Network) else math.inf
+        patience = FIRST_EFFORT if isinstance(self.problem.form, Network) else math.inf
         self._push(Fraction(0), NoisyBox(self.whole, (), patience))
         left = self.queue.run()
         bounds = self.queue.bounds(self.doubt or UNDECIDED_BOX)
@@ -159,20 +164,25 @@ class RobustSearch:
             return
         copies = self.copies.of(near, box.pinned)
         asked = box.region, tuple(copies)
-        found = self._ask_while_nearer(shifted(inside(self.rest, near), copies), box.patience)
+        question = shifted(inside(self.rest, near), copies)
+        if len(copies) > 1 and self._is_empty(question):
+            self._close_beaten(asked)
+            return
+        found = self._ask_while_nearer(question, box.patience)
         if found is None or found.is_infeasible:
-            if found is None and (cutoff := self.incumbent.cutoff()) is not None:
-                self.queue.close(cutoff)
-            self.closed.append(asked)
+            if found is None:
+                self._close_beaten(asked)
+            else:
+                self.closed.append(asked)
             return
         if found.lower >= lower:
             lower, box = found.lower, replace(box, source=asked)
-        is_cut_short = found.reason == LATE and self.incumbent.limits.remaining() > 0
+        is_cut_short = found.reason in (LATE, SPENT) and self.incumbent.limits.remaining() > 0
         if self.queue.is_beaten(lower) or (found.point is None and not is_cut_short):
             self._close(lower, box.source or asked)
             self.doubt = found.reason or self.doubt
         elif found.point is None:
-            self._push(lower, replace(box, patience=2 * box.patience))
+            self._push(lower, replace(box, patience=MORE_EFFORT * box.patience))
         else:
             self._look_around(lower, box, found.point, asked, near, is_cut_short=is_cut_short)
 
@@ -187,7 +197,8 @@ class RobustSearch:
             if refusing.is_infeasible:
                 self._accept(point, refusing.evidence)
                 if is_cut_short and not self.queue.is_beaten(lower):
-                    self._push(lower, replace(box, patience=2 * box.patience))
+                    self._repair(point)
+                    self._push(lower, replace(box, patience=MORE_EFFORT * box.patience))
                 else:
                     self._close(lower, source)
                 return
@@ -196,45 +207,69 @@ class RobustSearch:
                 self.incumbent.reason = refusing.reason
                 return
             worst = self.worst_rows.from_refused(refusing.point, point)
-        if self.copies.add_offset(point, worst):
-            self._push_parts(lower, box, self.copies.cut_at_turns(box.region))
-            return
-        if len(asked[1]) > 1:
-            self._repair_with_margin(near, asked[1], point, worst, box.patience)
-            if self.queue.is_beaten(lower):
-                self._close(lower, source)
-                return
-        self._cut_out(lower, box, worst)
+        valleys = self._repair(point)
+        rows = [valley.row for valley in valleys if valley.is_inside]
+        is_refuted = self.copies.add_offset(worst, point)
+        for valley in valleys:
+            if not valley.is_inside:
+                self.copies.add_offset(valley.row)
+        if not is_refuted:
+            rows.sort(key=lambda row: not self.worst_rows.undoes(row, point))
+            if not rows or not self.worst_rows.undoes(rows[0], point):
+                rows.insert(0, worst)
+        self._cut_out(lower, box, rows, needs_first=not is_refuted)
         self.queue.report()
+
+    def _is_empty(self, question: Problem) -> bool:
+        """Return whether a few cuts prove that no row nearer than the incumbent answers a question: cheaper than asking for the nearest."""
+        cutoff, prove = self.incumbent.cutoff(), getattr(self.solver, "prove", None)
+        if cutoff is None or prove is None or not self.is_plainly_real:
+            return False
+        until = self.incumbent.limits.deadline
+        proof = prove(question, cutoff + ROUNDED, None, Limits(until, record=True, effort=CUTS_TRIED))
+        return proof is not None and "missing" not in proof
+
+    def _close_beaten(self, closed: Closed) -> None:
+        """Count a box as closed that holds no row nearer than the incumbent."""
+        cutoff = self.incumbent.cutoff()
+        assert cutoff is not None
+        self._close(cutoff, closed)
 
     def _close(self, lower: Fraction, closed: Closed) -> None:
         self.queue.close(lower)
         self.closed.append(closed)
 
-    def _cut_out(self, lower: Fraction, box: NoisyBox, worst: Point) -> None:
-        """Cut a box into the rows from which noise leads to a refused one, and the others.
+    def _cut_out(self, lower: Fraction, box: NoisyBox, rows: list[Point], *, needs_first: bool) -> None:
+        """Cut a box into the rows from which noise leads to all of some rows, and the others; the former get copies pinned to these.
 
-        On the former a copy is pinned to the refused row. Where that cannot be, they are cut out, and with them all from which noise leads
-        to a whole box of refused rows.
+        Where ``needs_first``, the first one is refused. Where no copy can be pinned to it, the rows from which noise leads there are cut
+        out, and with them all from which noise leads to a whole box of refused rows.
         """
-        has_room = len(box.pinned) < MOST_PINNED and self.copies.has_room(len(box.pinned))
-        copy = self.copies.pinned_at(worst) if has_room else None
-        pinned = None if copy is None or copy in box.pinned else (*box.pinned, copy)
-        if pinned is None:
-            # There is no proof of such boxes.
-            self.is_proved_by_copies = False
-            refused = refused_box(self.rest, self.noise, self.incumbent, worst, box.region)
-        else:
-            index = self.problem.space.index
-            refused = {name: only(self.whole[name], worst[index(name)]) for name in self.noise.radii}
+        for number, row in enumerate(rows):
+            has_room = len(box.pinned) < MOST_PINNED and self.copies.has_room(len(box.pinned))
+            copy = self.copies.pinned_at(row) if has_room else None
+            if copy is not None and copy not in box.pinned:
+                refused = {
+                    name: only(self.whole[name], row[self.problem.space.index(name)]) for name in self.noise.radii
+                }
+                kept = self._kept(lower, box, refused)
+                box = replace(box, region=kept, pinned=(*box.pinned, copy))
+            elif needs_first and not number:
+                # There is no proof of such boxes.
+                self.is_proved_by_copies = False
+                self._kept(lower, box, refused_box(self.rest, self.noise, self.incumbent, row, box.region))
+                return
+        self._push(lower, box)
+
+    def _kept(self, lower: Fraction, box: NoisyBox, refused: Region) -> Region:
+        """Return the rows of a box from which noise leads to another box; open what is left of it."""
         inner, outer = dict(box.region), []
         for name, left in refused.items():
             parts, kept = outside(self.problem, self.noise, name, box.region[name], left)
             outer += [inner | {name: part} for part in parts]
             inner[name] = kept
-        if pinned is not None:
-            self._push(lower, replace(box, region=inner, pinned=pinned))
         self._push_parts(lower, box, outer)
+        return inner
 
     def _accept(self, point: Point, evidence: Evidence | None) -> None:
         """Take a point that is proved robust."""
@@ -242,46 +277,41 @@ class RobustSearch:
         if self.incumbent.offer(point):
             self.around = evidence
 
-    def _repair_with_margin(
-        self, region: Region, copies: tuple[Moves, ...], point: Point, worst: Point, patience: float
-    ) -> None:
-        """Ask for the nearest point that all copies bring to the goal by more than ``worst`` lacks; take it where it is robust."""
-        form, problem = self.problem.form, self.problem
-        assert isinstance(form, Network)
-        lacking = -margin_of(problem, form, worst)
-        if lacking > ALMOST * (1 + float(np.abs(form.biases[-1]).max())):
-            return
-        # At the rate of the way from the factual, so much margin costs a twentieth of the accuracy.
-        gained = abs(margin_of(problem, form, problem.factual)) / max(float(problem.distance(point)), 1e-12)
-        margin = max(2 * lacking, float(problem.accuracy) * gained / 20) + grain(form)
-        found = self._ask_while_nearer(shifted(inside(self.rest, region), copies, Fraction(margin)), patience)
-        if found is None or found.point is None or self.worst_rows.near(found.point) is not None:
-            return
-        refusing = self.incumbent.ask_around(self.rest, self.noise, found.point)
-        if refusing.is_infeasible:
-            self._accept(found.point, refusing.evidence)
+    def _repair(self, point: Point) -> list[Valley]:
+        """Look for a robust row near a point that is undone, and take it where it is nearer than the incumbent; return its valleys."""
+        found = self.worst_rows.repaired(self.rest, point)
+        if found is None:
+            return []
+        repaired, valleys = found
+        if self.incumbent.is_nearer(repaired):
+            refusing = self.incumbent.ask_around(self.rest, self.noise, repaired)
+            if refusing.is_infeasible:
+                self._accept(repaired, refusing.evidence)
+        return valleys
 
     def _ask_while_nearer(self, problem: Problem, patience: float) -> Bounds | None:
         """Ask for the nearest point; ``None`` as soon as it is clear that none is nearer than the incumbent.
 
         Whether a point is robust is often seen long before it is proved nearest: a question is given little time at first.
         """
-        until = time.monotonic() + min(patience, MOST_OF_THE_TIME * self.incumbent.limits.remaining())
+        until = time.monotonic() + MOST_OF_THE_TIME * self.incumbent.limits.remaining()
         if self.first is None:
             # The only question whose proof is of use: it is about all rows, without any copy.
-            self.first = self.incumbent.ask(problem, Limits(until, record=self.incumbent.limits.record))
+            self.first = self.incumbent.ask(
+                problem, Limits(until, record=self.incumbent.limits.record, effort=patience)
+            )
             return self.first
         cutoff = self.incumbent.cutoff()
         if cutoff is None:
-            return self.incumbent.ask(problem, Limits(until))
-        enough = float_up(cutoff) + ROUNDED
+            return self.incumbent.ask(problem, Limits(until, effort=patience))
+        enough = float_up(cutoff + ROUNDED)
 
         def look(lower: float, upper: float, calls: int) -> None:
             if lower >= enough:
                 raise _Beaten
 
         try:
-            return self.incumbent.ask(problem, Limits(until, look))
+            return self.incumbent.ask(problem, Limits(until, look, effort=patience))
         except _Beaten:
             return None
 

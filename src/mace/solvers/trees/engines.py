@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.solvers.trees import dual, kernels
+from mace.solvers.trees.arrays import DEEPEST_TREE, make_state
 from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.local import Local
 from mace.solvers.trees.prepared import Values, kernel_goal
 
-MOST_LOGGED = 4096
-DEEPEST_TREE = 4096
 MOST_PRICES = 2**27
 """How many prices may be kept in all: a gigabyte."""
 
@@ -21,19 +20,17 @@ MOST_PRICES = 2**27
 class Engine(ABC):
     """A search of one ball that can be paused and resumed."""
 
-    def __init__(self, local: Local, values: Values, radius: float) -> None:
-        features = len(local.cells.own)
+    def __init__(self, local: Local, values: Values, radius: float, state: kernels.SearchState) -> None:
         self.local = local
         self.radius = radius
         self.goal = kernel_goal(values)
-        self.registers = np.zeros(12, np.int64)
+        self.state = state
+        self.registers, self.reals, self.best, self.log_point, self.log_cost = state
+        self.registers[:] = 0
         self.registers[kernels.FRESH] = 1
-        self.reals = np.zeros(8)
+        self.reals[:] = 0.0
         self.reals[kernels.LIMIT] = radius
-        self.best = np.zeros(features, np.int64)
-        self.log_point = np.empty((MOST_LOGGED, features), np.int64)
-        self.log_cost = np.empty(MOST_LOGGED)
-        self.state = kernels.SearchState(self.registers, self.reals, self.best, self.log_point, self.log_cost)
+        self.best[:] = 0
 
     @property
     def nodes(self) -> int:
@@ -75,46 +72,18 @@ class Plain(Engine):
     def __init__(
         self, local: Local, trees: kernels.Trees, values: Values, radius: float, arena: int, *, record: bool = False
     ) -> None:
-        super().__init__(local, values, radius)
-        features, margins, forest, size = len(self.best), len(values.base), local.trees, len(local.cheapest)
-        depth = min(size + features + 4, DEEPEST_TREE)
-        ints = np.int64
+        arrays = local.arrays
+        super().__init__(local, values, radius, arrays.state)
         self.trees = trees
-        self.stack = stack = kernels.Stack(
-            arena=np.empty(arena, np.int32),
-            lo=np.empty((depth, features), ints),
-            hi=np.empty((depth, features), ints),
-            mask=np.empty((depth, features), ints),
-            first=np.empty((depth, forest), ints),
-            last=np.empty((depth, forest), ints),
-            active=np.empty(depth, ints),
-            top=np.empty(depth, ints),
-            const=np.empty((depth, margins)),
-            state=np.zeros(depth, ints),
-            feature=np.empty(depth, ints),
-            at=np.empty(depth, ints),
-            near_side=np.empty(depth, ints),
-            point=np.empty((depth, features), ints),
-        )
+        arrays.make_arena(arena)
+        self.stack = stack = arrays.stack
+        self.work = arrays.work
         stack.arena[: local.count] = local.order
         stack.lo[0], stack.hi[0], stack.mask[0] = local.box
         stack.first[0], stack.last[0] = local.tree_start[:-1], local.tree_start[1:]
-        stack.active[0], stack.top[0], stack.const[0] = forest, local.count, values.base
-        widest = int(np.diff(local.off).max())
-        self.work = kernels.SearchWork(
-            tree_max=np.empty((forest, margins)),
-            drop=np.empty((2, size + 1)),
-            eliminated=np.empty((2, size + 1)),
-            scratch=np.empty((2, widest + 1)),
-            empty=np.empty((2, size + 1), ints),
-            first_fit=np.empty(forest, ints),
-            free=np.empty(features, ints),
-            fixed=np.empty(2 + len(local.cells.most)),
-            reach=np.empty((features, 3), ints),
-            fall=np.empty((features, 2)),
-        )
-        steps = 16 * (size + 64) if record else 0
-        self.proof = kernels.Proof(code=np.empty(steps, np.int32), at=np.zeros(steps, ints))
+        stack.active[0], stack.top[0], stack.const[0] = local.trees, local.count, values.base
+        steps = 16 * (len(local.cheapest) + 64)
+        self.proof = kernels.Proof(np.empty(steps, np.int32), np.zeros(steps, np.int64)) if record else arrays.proof
 
     @property
     def branching(self) -> tuple[Ints, Ints] | None:
@@ -153,7 +122,7 @@ class Priced(Engine):
         *,
         record: bool = False,
     ) -> None:
-        super().__init__(local, values, radius)
+        super().__init__(local, values, radius, make_state(len(local.cells.own)))
         features, forest, size, ints = len(self.best), local.trees, len(local.cheapest), np.int64
         self.pairs, self.count, segments = make_pairs(local)
         cost = mean_cost(local.cells)

@@ -6,6 +6,7 @@ any value (between two integers, say) are left out, so every cell can be reached
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,8 +62,18 @@ class Grid:
         )
 
 
+_UNSUPPORTED: weakref.WeakKeyDictionary[TreeEnsemble, str] = weakref.WeakKeyDictionary()
+
+
 def unsupported(form: TreeEnsemble) -> str:
     """Return why the grid of an ensemble cannot be made; empty where it can."""
+    found = _UNSUPPORTED.get(form)
+    if found is None:
+        found = _UNSUPPORTED[form] = _why_unsupported(form)
+    return found
+
+
+def _why_unsupported(form: TreeEnsemble) -> str:
     for j, (name, feature) in enumerate(form.space.items()):
         if isinstance(feature, Ordinal | Categorical) and feature.size > BITS_OF_A_SET:
             if isinstance(feature, Categorical) or not _keeps_order(form, j):

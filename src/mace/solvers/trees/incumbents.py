@@ -19,6 +19,9 @@ FEWER_TRIES = 4
 RATIOS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """How the price of cost falls from one ascent to the next, for a sum over features."""
 
+FEW_FEATURES = 32
+"""Of no more features each is tried as the first to move, and every other pace does."""
+
 MENDS = 40
 """How often some changes of the best point are taken back, and what is left repaired."""
 
@@ -106,12 +109,46 @@ def _landscape(tables: Tables, part: TreePart) -> moves.Landscape:
 
 def _fall(part: TreePart, best: Ints, land: moves.Landscape) -> None:
     lacking = lacking_score(part, part.farthest)[0]
-    for ratio in RATIOS:
+    are_few = len(part.cells.own) <= FEW_FEATURES
+    for ratio in RATIOS[::2] if are_few else RATIOS:
         moves.fall(lacking / max(part.least_step, LEAST_COST), lacking / part.farthest, ratio, best, land)
         check()
+    if are_few:
+        _begin_with_each(part, best, land)
     state = np.array([FIRST_WORD], np.uint64)
     for _ in range(MENDS if best[0] >= 0 and not has_maximum(part) else 0):
         moves.mend(1, state, best, land)
+        check()
+
+
+def _begin_with_each(part: TreePart, best: Ints, land: moves.Landscape) -> None:
+    """Begin with a move of each feature, the one that costs least for what it gains of what is lacking, and repair what it leads to."""
+    cells, own, sure = part.cells, part.cells.own, float(land.goal.sure[0])
+    scores = kernels.Scores(np.empty(len(own), np.int64), np.empty(1), np.empty(1))
+    lacking, gain = sure - float(moves.profile(own.copy(), land)), land.gain.copy()
+    known = kernels.FAR if best[0] < 0 else float(moves.sum_of(best, land))
+    for j in range(len(own)):
+        begin = cells.off[j]
+        places, box = np.arange(cells.off[j + 1] - begin), part.box
+        gained, cost = gain[begin + j + places], land.cost[begin + places] - land.cost[begin + own[j]]
+        is_inside = (
+            (box.mask[j] >> places) & 1 == 1 if cells.is_mask[j] else (box.lo[j] <= places) & (places <= box.hi[j])
+        )
+        may = is_inside & (gained > moves.LEAST_RISE) & (cost < known)
+        point, k = (
+            own.copy(),
+            int(np.argmin(np.where(may, cost / np.where(may, np.minimum(gained, lacking), 1.0), np.inf))),
+        )
+        if not may[k] or not moves.may_move(j, k, point, cells):
+            continue
+        point[j] = k
+        score = float(moves.repair(moves.profile(point, land), known, point, land))
+        if score < sure:
+            continue
+        moves.polish(score, point, land)
+        cost_of_point = float(moves.sum_of(point, land))
+        if cost_of_point < known and kernels.is_counterfactual(point, cells, part.trees, land.goal, scores):
+            best[:], known = point, cost_of_point
         check()
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from mace.solvers.trees import kernels
+from mace.solvers.trees.arrays import BallArrays
 from mace.solvers.trees.grid import Ints
 from mace.solvers.trees.parts import Tables, TreePart
 from mace.solvers.trees.prepared import kernel_goal
@@ -30,16 +34,23 @@ class Local:
         Where each tree's leaves begin, and the leaves of each tree with the greatest gain first.
     """
 
-    def __init__(self, tables: Tables, part: TreePart, radius: float, at_least: float | None = None) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        part: TreePart,
+        radius: float,
+        at_least: float | None = None,
+        arrays: BallArrays | None = None,
+    ) -> None:
         """Collect the leaves inside a ball.
 
         With ``at_least`` the ball is made smaller, but not below it, where its leaves reach the goal together well before its end, and is
         empty where they cannot.
         """
         view, cells = tables.view, part.cells
-        features = len(cells.own)
+        self.arrays = arrays = arrays_for(tables, part) if arrays is None else arrays
         self.trees = len(tables.grid.roots)
-        found = _collect(tables, part, radius)
+        found = _collect(tables, part, radius, arrays)
         self.radius = radius
         if at_least is not None:
             opening = kernels.opening(part.values.most, kernel_goal(part.values), found)
@@ -51,20 +62,18 @@ class Local:
                 kernels.drop_farther(self.radius, found)
         self.next_radius = float(found.dropped[0])
         box = kernels.CellBox(part.box.lo.copy(), part.box.hi.copy(), part.box.mask.copy())
-        most, ints = int(view.off[-1]), np.int64
-        add, top, cheapest, first = np.empty(most), np.empty(most), np.empty(most, ints), np.empty(most, ints)
-        blocks = kernels.Blocks(np.empty(features + 1, ints), add, top, cheapest, first, np.empty(features, ints))
+        blocks = arrays.blocks
         self.count, size, distance = kernels.compress(self.radius, box, cells, view.cut, found, blocks)
         if self.count == 0:
             if distance >= self.radius:
                 self.next_radius = min(self.next_radius, float(distance))
             return
         self.off, self.cheapest, self.first = blocks.off, blocks.cheapest[:size], blocks.first[:size]
-        owner = np.repeat(np.arange(features), np.diff(self.off))
-        at = view.off[owner] + self.cheapest
+        sizes = self.off[1:] - self.off[:-1]
+        at = view.off[:-1].repeat(sizes) + self.cheapest
         self.cells = kernels.CellTable(
             cells.is_mask, cells.is_missing, cells.mask_of, self.off, blocks.add[:size], blocks.top[:size], blocks.own, view.base[at],
-            np.ascontiguousarray(cells.differs[:, at]), cells.at_least, np.ascontiguousarray(cells.spend[:, at]), cells.most,
+            _of(cells.differs, at), cells.at_least, _of(cells.spend, at), cells.most,
         )  # fmt: skip
         count = self.count
         self.leaves = kernels.LeafTable(
@@ -73,7 +82,7 @@ class Local:
         self.tree_start = found.tree_start
         self.order = np.empty(count, dtype=np.int64)
         kernels.sort_leaves(self.tree_start, self.leaves.gain, self.order)
-        self.box = kernels.CellBox(np.zeros(features, np.int64), np.diff(self.off) - 1, box.mask)
+        self.box = kernels.CellBox(np.zeros(len(sizes), np.int64), sizes - 1, box.mask)
 
     def cells_of(self, blocks: Ints) -> Ints:
         """Return the cell that represents each block."""
@@ -81,16 +90,22 @@ class Local:
         return cells
 
 
-def _collect(tables: Tables, part: TreePart, radius: float) -> kernels.FoundPoint:
+def arrays_for(tables: Tables, part: TreePart, kept: BallArrays | None = None) -> BallArrays:
+    """Return the arrays for the balls of a part: that which was kept, where it fits."""
+    cells, size = part.cells, len(part.cells.add)
+    masks = int(cells.mask_of[-1]) + 1
+    shape = len(cells.own), len(tables.grid.roots), len(part.values.base), masks, len(cells.most)
+    return kept if kept is not None and kept.fits(shape, size) else BallArrays(shape, size)
+
+
+def _of(table: NDArray[Any], at: Ints) -> NDArray[Any]:
+    """Return a table, a row for each condition, at some cells."""
+    return np.ascontiguousarray(table[:, at]) if len(table) else table
+
+
+def _collect(tables: Tables, part: TreePart, radius: float, arrays: BallArrays) -> kernels.FoundPoint:
     """Return the leaves inside a ball; room for them grows until they fit."""
-    grid, features, ints = tables.grid, len(part.cells.own), np.int64
-    trees, masks = len(grid.roots), tables.masks
-    tree_start, dropped = np.empty(trees + 1, ints), np.empty(1)
-    capacity = 64 * trees + 256
-    while True:
-        low, high = np.empty((capacity, features), np.int32), np.empty((capacity, features), np.int32)
-        levels = np.zeros((capacity, masks), ints)
-        found = kernels.FoundPoint(tree_start, np.empty(capacity, ints), np.empty(capacity), low, high, levels, dropped)
-        if kernels.collect(radius, part.box, part.cells, tables.boundaries, part.trees, grid.depth + 1, found) >= 0:
-            return found
-        capacity *= 8
+    depth = tables.grid.depth + 1
+    while kernels.collect(radius, part.box, part.cells, tables.boundaries, part.trees, depth, arrays.found) < 0:
+        arrays.make_found(8 * len(arrays.found.leaf))
+    return arrays.found

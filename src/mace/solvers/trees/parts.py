@@ -18,7 +18,7 @@ from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import Floats, Ints, make_grid
 from mace.solvers.trees.prepared import Values, allowed_ends, margin_values, prepared
 from mace.solvers.trees.question import needs_refining, plain_view, refined_view
-from mace.space import Integer, Point, Real
+from mace.space import Point, Real
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +54,21 @@ class Tables:
         made = prepared(self.form)
         strays = {
             j: float(own)
-            for j, (feature, own) in enumerate(zip(problem.space.values(), problem.factual, strict=True))
-            if own is not None
-            and isinstance(feature, Real | Integer)
-            and feature.step is not None
-            and not feature.has(own)
+            for j, feature in made.stepped
+            if (own := problem.factual[j]) is not None and not feature.has(own)
         }
+        self.made = made
         self.grid = make_grid(self.form, strays) if strays else made.grid
-        self.cache = made.values
-        conditions = [c for c in problem.conditions if isinstance(c, CountDifferent)]
-        self.conditions = conditions
+        self.conditions = conditions = [c for c in problem.conditions if isinstance(c, CountDifferent)]
         self.budgets = [c.whole(problem.space) for c in problem.conditions if isinstance(c, ChangeBudget)]
         self.allowed = allowed_values(problem) if problem.conditions else made.free
-        if needs_refining(self.allowed, problem, conditions):
+        if problem.conditions and needs_refining(self.allowed, problem, conditions):
             self.view = refined_view(self.grid, problem, self.allowed, conditions)
         else:
             self.view = plain_view(self.grid) if strays else made.view
         self.boundaries = kernels.Boundaries(self.view.start, self.view.start_off)
-        self.masks = max(1, int(self.grid.is_mask.sum()))
         assert isinstance(problem.metric, PartsMetric)
         self.jump, self.slope, self.square, self.peak = problem.metric.costs
-        self.inverse, self.is_category, self.mask_of = made.inverse, made.is_category, made.mask_of
         self.ends = allowed_ends(self.allowed, self.grid.is_mask) if problem.conditions else made.ends
         self.patterns = Patterns(problem, self.allowed)
 
@@ -84,16 +78,17 @@ class Tables:
 
     def numbered_alternatives(self) -> list[tuple[int, Values]]:
         """Return the leaf values for each alternative of the goal, with its number."""
-        goal = self.problem.goal
-        band = self.form.band(goal)
-        made = []
-        for number, margins in enumerate(self.form.alternatives(goal)):
-            if not margins:
-                continue
-            if (margins, band) not in self.cache:
-                self.cache[margins, band] = margin_values(self.form, margins, band)
-            made.append((number, self.cache[margins, band]))
-        return made
+        goal, kept = self.problem.goal, self.made.alternatives
+        if goal not in kept:
+            band, values = self.form.band(goal), self.made.values
+            kept[goal] = found = []
+            for number, margins in enumerate(self.form.alternatives(goal)):
+                if not margins:
+                    continue
+                if (margins, band) not in values:
+                    values[margins, band] = margin_values(self.form, margins, band)
+                found.append((number, values[margins, band]))
+        return kept[goal]
 
     def part(self, pattern: NDArray[np.bool_], values: Values) -> TreePart | None:
         """Return one part; ``None`` where no point is allowed."""
@@ -115,17 +110,17 @@ class Tables:
 
     def _cells(self, pattern: NDArray[np.bool_]) -> tuple[kernels.CellTable, kernels.CellBox, Floats] | None:
         """Return the cost tables of one pattern, its allowed box and each cell's value; ``None`` where some feature has no allowed cell."""
-        view, grid = self.view, self.grid
+        view, grid, of_model = self.view, self.grid, self.made
         size, cells = len(pattern), len(view.low)
-        factual = np.array([0.0 if value is None else float(value) for value in self.problem.factual])
+        factual = np.array([0.0 if value is None else value for value in self.problem.factual], dtype=np.float64)
         own, lo, hi, mask = (np.zeros(size, dtype=np.int64) for _ in range(4))
         made = kernels.CostTables(np.empty(cells), np.empty(cells), np.empty(cells), own)
         box = kernels.CellBox(lo, hi, mask)
         fits = kernels.cost_tables(
             kernels.CellRow(factual, self.patterns.factual, pattern),
-            kernels.Kinds(grid.is_mask, self.is_category, view.off, view.low, view.high),
+            kernels.Kinds(grid.is_mask, of_model.is_category, view.off, view.low, view.high),
             kernels.AllowedEnds(*self.ends),
-            kernels.Weights(self.inverse, self.jump, self.slope, self.square, self.peak),
+            kernels.Weights(of_model.inverse, self.jump, self.slope, self.square, self.peak),
             made,
             box,
         )
@@ -134,19 +129,22 @@ class Tables:
         if isinstance(self.problem.metric, PercentileMetric):
             self._count_people(self.problem.metric, pattern, made)
         differs = view.differs
+        missing = np.flatnonzero(pattern) if self.conditions else ()
         for i, condition in enumerate(self.conditions):
-            for j in np.flatnonzero(pattern):
+            for j in missing:
                 differs = differs.copy()
                 differs[i, view.off[j] : view.off[j + 1]] = condition.earlier[j] is not None
         at_least = np.array([condition.features for condition in self.conditions], dtype=np.int64)
         found = kernels.CellTable(
-            grid.is_mask, pattern, self.mask_of, view.off, made.add, made.top, own, view.base, differs, at_least,
+            grid.is_mask, pattern, of_model.mask_of, view.off, made.add, made.top, own, view.base, differs, at_least,
             self._spend(pattern, factual, made), np.array([most for _, most in self.budgets], dtype=np.float64),
         )  # fmt: skip
         return found, box, made.value
 
     def _spend(self, pattern: NDArray[np.bool_], factual: Floats, made: kernels.CostTables) -> Floats:
         """Return what each cell spends of each budget: the weight of its feature, where its value nearest to the factual is a change."""
+        if not self.budgets:
+            return np.empty((0, len(made.add)))
         feature = np.repeat(np.arange(len(pattern)), np.diff(self.view.off))
         changes = (made.value != factual[feature]) & (made.add < kernels.FAR)
         changes = np.where(

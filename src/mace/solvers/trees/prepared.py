@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.exact import UNIT, float_up
-from mace.forms import Margin, TreeEnsemble
+from mace.forms import Goal, Margin, TreeEnsemble
 from mace.solvers.domains import Allowed, whole_domain
 from mace.solvers.trees import kernels
+from mace.solvers.trees.arrays import BallArrays
 from mace.solvers.trees.grid import Floats, Grid, Ints, make_grid
 from mace.solvers.trees.question import CellRefinement, plain_view
-from mace.space import Categorical
+from mace.space import Categorical, Integer, Real
 
 Ends = tuple[Floats, Floats, Ints]
 """See :func:`allowed_ends`."""
@@ -33,7 +34,10 @@ class PreparedTrees:
     mask_of: Ints
     free: list[Allowed]
     ends: Ends
+    stepped: tuple[tuple[int, Real | Integer], ...]
     values: dict[tuple[tuple[Margin, ...], Fraction], Values] = field(default_factory=dict)
+    alternatives: dict[Goal, list[tuple[int, Values]]] = field(default_factory=dict)
+    arrays: list[BallArrays] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +61,12 @@ _PREPARED: weakref.WeakKeyDictionary[TreeEnsemble, PreparedTrees] = weakref.Weak
 
 def prepared(form: TreeEnsemble) -> PreparedTrees:
     """Return what is made once for a model."""
-    if form not in _PREPARED:
+    made = _PREPARED.get(form)
+    if made is None:
         grid = make_grid(form)
         features = list(form.space.values())
         free = [whole_domain(feature) for feature in features]
-        _PREPARED[form] = PreparedTrees(
+        _PREPARED[form] = made = PreparedTrees(
             grid,
             plain_view(grid),
             inverse=np.array([float(1 / feature.range) if feature.range else 0.0 for feature in features]),
@@ -69,8 +74,13 @@ def prepared(form: TreeEnsemble) -> PreparedTrees:
             mask_of=(np.cumsum(grid.is_mask) - 1).astype(np.int64),
             free=free,
             ends=allowed_ends(free, grid.is_mask),
+            stepped=tuple(
+                (j, feature)
+                for j, feature in enumerate(features)
+                if isinstance(feature, Real | Integer) and feature.step is not None
+            ),
         )
-    return _PREPARED[form]
+    return made
 
 
 def allowed_ends(allowed: list[Allowed], is_mask: NDArray[np.bool_]) -> Ends:

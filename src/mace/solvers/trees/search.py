@@ -6,6 +6,7 @@ import heapq
 import itertools
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -20,10 +21,11 @@ from mace.solvers.incumbent import BAND
 from mace.solvers.missing import TOO_MANY, More, Pattern
 from mace.solvers.pace import Pace
 from mace.solvers.trees import kernels
+from mace.solvers.trees.arrays import LEAST_ARENA, MOST_BYTES_KEPT, BallArrays
 from mace.solvers.trees.engines import Engine, Plain, Priced
 from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.incumbents import exercise, find_by_chance, find_incumbent, has_sum, lacking_score, pulled_back
-from mace.solvers.trees.local import Local
+from mace.solvers.trees.local import Local, arrays_for
 from mace.solvers.trees.parts import Tables, TreePart
 from mace.solvers.trees.proof import Recorder
 from mace.space import Point
@@ -61,8 +63,11 @@ LEAST_RACE = 2 * PRICE
 MORE_PATIENCE = 4
 """How many times the nodes of the ball before a ball may take."""
 
-IN_REACH, NEARLY_ALL = 0.6, 0.97
+IN_REACH, NEARLY_ALL = 0.4, 0.97
 """A ball with this share of the best distance may as well have all of it: with the plain bound, and with prices."""
+
+LEAVES_AT_FIRST = 4096
+"""Leaves times boxes that are looked at before the first look at the clock: some milliseconds, at most."""
 
 INCUMBENT_AFTER = 50
 """Nodes in a pass after which random points are tried, for some incumbent."""
@@ -140,10 +145,24 @@ class TreeSearch:
         self.reason = ""
         self.has_tried = False
         self.recorder = Recorder(self.tables) if limits.record else None
+        self.arrays: BallArrays | None = None
         self.started = time.monotonic()
 
     def run(self) -> Bounds:
-        """Search the part with the least lower bound one ball farther, until the incumbent is below all of them."""
+        """Return the nearest counterfactual, and what is proved of it."""
+        kept = self.tables.made.arrays
+        with suppress(IndexError):  # another thread may have it
+            self.arrays = kept.pop()
+        bounds = self._bounds(self._searched())
+        if self.arrays is not None and not kept and self.arrays.bytes <= MOST_BYTES_KEPT:
+            kept.append(self.arrays)
+        return bounds
+
+    def _searched(self) -> float:
+        """Search the part with the least lower bound one ball farther, until the incumbent is below all of them.
+
+        Returns a cost below which only the points met so far can be counterfactuals; infinite where all was searched.
+        """
         serial = itertools.count()
         # Of equal floors a pattern, whose parts are not made yet, comes before a part.
         waiting: list[tuple[float, bool, int, Pattern | More | Climb]] = []
@@ -167,24 +186,24 @@ class TreeSearch:
                 lowest = waiting[0][0] if waiting else np.inf
                 self._report(lowest)
                 if self.reason:
-                    return self._bounds(lowest)
+                    return lowest
                 continue
             if item is More.TOO_MANY:
                 self.reason = TOO_MANY
-                return self._bounds(floor)
+                return floor
             if not isinstance(item, More):
                 try:
                     parts = [self.tables.part(item, values) for values in alternatives]
                     climbs = [self._start(part) for part in parts if part is not None]
                 except OutOfTime:
                     self.reason = LATE
-                    return self._bounds(floor)
+                    return floor
                 for climb in climbs:
                     put(climb.floor, climb)
             following = next(patterns, None)
             if following is not None:
                 put(*following)
-        return self._bounds(waiting[0][0] if waiting and self._is_enough() else np.inf)
+        return waiting[0][0] if waiting and self._is_enough() else np.inf
 
     def _is_enough(self) -> bool:
         """Return whether any point will do, and one is in hand."""
@@ -221,7 +240,8 @@ class TreeSearch:
             self.recorder.meet(part)
         radius = min(climb.radius, self.best.cost, climb.farthest)
         self.passes += 1
-        local = Local(tables, part, radius, climb.smallest)
+        self.arrays = arrays_for(tables, part, self.arrays)
+        local = Local(tables, part, radius, climb.smallest, self.arrays)
         radius, nodes = local.radius, 0
         if local.count > 0:
             climb.smallest = None
@@ -268,7 +288,7 @@ class TreeSearch:
     def _search(self, local: Local, climb: Climb, radius: float) -> tuple[Engine, bool]:
         """Search a ball; return the engine that did, and whether it came to its end."""
         part = climb.part
-        arena = max(1 << 16, 16 * local.count)
+        arena = max(LEAST_ARENA, 16 * local.count)
         patience = min(climb.patience, max(LEAST_PATIENCE, climb.patience * MANY_LEAVES // local.count))
         while True:
             engine: Engine
@@ -314,8 +334,8 @@ class TreeSearch:
         return plain, False
 
     def _priced(self, local: Local, climb: Climb, radius: float, arena: int, multipliers: Floats) -> Priced:
-        lacking, rooms = lacking_score(climb.part, radius)
-        paid = float(multipliers @ rooms)
+        lacking, kept = lacking_score(climb.part, radius)
+        paid = float(multipliers @ kept)
         share = min(max(1.0, LEAST_PAID * lacking / paid), MOST_PAID * lacking / paid) if paid > 0 else 1.0
         return Priced(local, climb.part.trees, climb.part.values, radius, arena, share * multipliers)
 
@@ -336,7 +356,7 @@ class TreeSearch:
         return ended
 
     def _advance(self, engine: Engine, part: TreePart, most_nodes: int | None) -> bool:
-        pace = Pace(self.limits.deadline)
+        pace = Pace(self.limits.deadline, self._first_steps(engine, most_nodes))
         while True:
             try:
                 with pace.timed():
@@ -371,9 +391,18 @@ class TreeSearch:
                     return False
                 pace.steps = min(pace.steps, most_nodes - engine.nodes)
 
+    def _first_steps(self, engine: Engine, most_nodes: int | None) -> int:
+        """Return how many steps come before the first look at the clock: more than one in a ball of few leaves."""
+        if isinstance(engine, Priced) or self.limits.any_point:
+            return 1
+        steps = max(1, LEAVES_AT_FIRST // int(engine.local.count))
+        return steps if most_nodes is None else max(1, min(steps, most_nodes - engine.nodes))
+
     def _note_undecided(self, engine: Engine, part: TreePart) -> None:
         """Keep the points that only the real model can decide, and empty the kernel's log of them."""
         logged = engine.registers[kernels.LOGGED]
+        if not logged:
+            return
         for blocks, cost in zip(engine.log_point[:logged], engine.log_cost, strict=False):
             self.undecided[self.tables.point(engine.local.cells_of(blocks), part)] = float(cost)
         engine.registers[kernels.LOGGED] = 0
@@ -395,7 +424,7 @@ class TreeSearch:
         if local.count == 0:
             self._end(climb, None)
             return
-        arena = max(1 << 16, 16 * local.count)
+        arena = max(LEAST_ARENA, 16 * local.count)
         engines: list[tuple[Engine, int]] = [
             (Plain(local, part.trees, part.values, climb.farthest, arena, record=self.limits.record), climb.to_reach)
         ]
@@ -480,7 +509,7 @@ class TreeSearch:
         upper = distance_up(problem.metric, measure) if measure is not None else None
         if not reason and upper is not None and upper - lower > problem.accuracy:
             reason = "the accuracy asked for is finer than the rounding of distances"
-        evidence = self._evidence(float_up(lower**problem.metric.power))
+        evidence = None if self.recorder is None else self._evidence(float_up(lower**problem.metric.power))
         return Bounds(lower, upper, point, reason=reason, calls=self.nodes, notes=notes, evidence=evidence)
 
     def _evidence(self, radius: float) -> Evidence | None:
@@ -553,13 +582,13 @@ def can_price(part: TreePart) -> bool:
 
 
 def first_multipliers(part: TreePart, radius: float) -> Floats:
-    """Return λ and μ of each budget at which these rooms, in equal shares, pay for what the factual's own score lacks.
+    """Return λ and μ of each budget at which these kept, in equal shares, pay for what the factual's own score lacks.
 
     Where the radius is no limit, only budgets pay; nor does distance pay where it is a maximum over features: the ball itself
     says all that it has to say, and what is left is for the trees to agree.
     """
-    lacking, rooms = lacking_score(part, radius)
-    pays = rooms > 0
+    lacking, kept = lacking_score(part, radius)
+    pays = kept > 0
     pays[0] = has_sum(part) and (radius < part.farthest or not pays[1:].any())
-    shares: Floats = np.where(pays, lacking / np.maximum(rooms, 1e-300) / max(pays.sum(), 1), 0.0)
+    shares: Floats = np.where(pays, lacking / np.maximum(kept, 1e-300) / max(pays.sum(), 1), 0.0)
     return shares

@@ -8,6 +8,7 @@ import numpy as np
 
 from mace.solvers.network import kernels
 from mace.solvers.network.prepared import Flags, Floats
+from mace.solvers.network.units.program import WORK_OF_A_PROGRAM
 
 if TYPE_CHECKING:
     from mace.solvers.network.units.search import SignSearch
@@ -166,6 +167,7 @@ class PointSearch:
         low, high = np.where(pattern, 0.0, -np.inf), np.where(pattern, np.inf, 0.0)
         is_free = np.ones(pattern.shape, dtype=np.bool_)
         left = self.search.limits.remaining()
+        self.search.work_done += WORK_OF_A_PROGRAM
         found = self.search.program.solve(low, high, is_free, self._scale(), box, left)
         if found is None:
             return nothing

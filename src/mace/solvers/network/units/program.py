@@ -18,6 +18,9 @@ VIOLATION_PENALTY = 1e3
 """What a unit of violation costs, in radii: so the program always has a solution, and its dual values exclude the node where it holds no
 point."""
 
+WORK_OF_A_PROGRAM = 2**15
+"""What a linear program counts in turns with a rival, in the unit of boxes."""
+
 BANDS_INSIDE = 2.5
 """In bands: how far inside of the goal the program looks for points."""
 

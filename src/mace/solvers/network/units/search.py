@@ -7,6 +7,7 @@ of the best point. A discrete feature that the ball leaves free is branched on l
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 import time
 from collections.abc import Callable
@@ -15,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from mace.clock import OutOfTime
-from mace.problem import INTERRUPTED, LATE, Limits
+from mace.problem import INTERRUPTED, LATE, SPENT, Limits
 from mace.solvers.network import kernels
 from mace.solvers.network.prepared import Flags, Floats, PreparedNetwork, Workspace
 from mace.solvers.network.units import dual
 from mace.solvers.network.units.points import PointSearch
-from mace.solvers.network.units.program import NodeProgram
+from mace.solvers.network.units.program import WORK_OF_A_PROGRAM, NodeProgram
 from mace.solvers.pace import Interrupts, Pace
 
 FIRST_SHARE_OF_RADIUS, RADIUS_GROWTH, LAST_RADIUS = 0.3, 1.12, 0.97
@@ -40,6 +41,9 @@ SPLIT_CANDIDATES = 4
 SHRINKING = 0.95
 """Units are bounded again while their ranges together shrink below this share."""
 
+
+WORK_BESIDE_STEP, WEIGHTS_OF_A_STEP, STEPS_OF_A_ROUND = 32, 32, 64
+"""What a step of an ascent, and bounding all units anew, count in turns with a rival: by the time that they take, in the unit of boxes."""
 
 MOST_MEMORY = 2**29
 """What the open nodes of a search may take."""
@@ -94,8 +98,12 @@ class SignSearch:
         domain: tuple[Floats, Floats],
         limits: Limits,
         told: Callable[[], None],
+        turn: Callable[[int], None] | None = None,
     ) -> None:
         self.made, self.workspace, self.limits, self.told = made, workspace, limits, told
+        self.turn, self.work_done = turn, 0
+        weights = int(sum(a * b for a, b in itertools.pairwise([len(domain[0]), *made.arrays["width"].tolist()])))
+        self._work_of_step = WORK_BESIDE_STEP + weights // WEIGHTS_OF_A_STEP
         self.domain = domain
         self.state, self.task, self.work, self.net = workspace.state, workspace.task, workspace.work, made.net
         self.reals, self.scratch = workspace.state.reals, workspace.scratch
@@ -200,6 +208,8 @@ class SignSearch:
                 self.told()
                 if len(heap) * self.node_bytes > MOST_MEMORY:
                     raise Halted(MEMORY_REACHED)
+                if self.state.registers[kernels.NODES] >= self.limits.effort:
+                    raise Halted(SPENT)
         except (Halted, OutOfTime, KeyboardInterrupt):
             least = [self.limit, *([] if node is None else [node.bound]), *(bound for bound, _, _ in heap[:1])]
             self.floor = max(self.floor, min(least))
@@ -257,6 +267,8 @@ class SignSearch:
         self.interrupts.handle()
         if self.limits.remaining() <= 0:
             raise Halted(LATE)
+        if self.turn is not None:
+            self.turn(self.work_done)
 
     def _keep(self, node: SignNode) -> None:
         node.low[:], node.high[:] = self.scratch["low"], self.scratch["high"]
@@ -300,6 +312,7 @@ class SignSearch:
             if steps > 1 and not self._slowest_step:
                 SignSearch._ascend(self, 1, rate, box)
             steps = max(1, int(min(steps, left / max(self._slowest_step, 1e-9))))
+        self.work_done += steps * self._work_of_step
         begun = time.monotonic()
         found, value = dual.ascend(
             steps,
@@ -318,6 +331,7 @@ class SignSearch:
 
     def _tighten(self, value: float, box: kernels.InputBox) -> bool:
         """Bound the bent units anew, with the goal; False where a range becomes empty."""
+        self.work_done += STEPS_OF_A_ROUND * self._work_of_step
         for k, width in enumerate(self.widths[:-1]):
             first = 0
             while first < width:
@@ -461,6 +475,7 @@ class SignSearch:
     def _is_settled(self, node: SignNode, box: kernels.InputBox) -> bool:
         """Bound a node in which every unit is decided by the multipliers of its linear program, and try the program's point."""
         self.look_at_clock()
+        self.work_done += WORK_OF_A_PROGRAM
         found = self.program.solve(node.low, node.high, self.is_free, self.limit, box, self.limits.remaining())
         if found is not None:
             for own, each in zip(self.many, (found.alpha, found.beta, self.many.price, found.mix), strict=True):
