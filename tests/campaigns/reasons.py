@@ -63,13 +63,13 @@ def sets(seed: int) -> tuple[str, str | None]:
     from random_sets import accepted, as_case, random_set
 
     case = random_set(seed)
-    return f"set, {case.kind}", fault_of(as_case(case), smallest=seed % 2 == 1, reached=partial(accepted, case))
+    return f"set, {case.kind}", fault_of(as_case(case), smallest=seed % 2 == 1, is_reached=partial(accepted, case))
 
 
 if __name__ == "__main__":
     about = "all reasons on finite spaces: those of every row's own predict, ranges, levers, notes, JSON, certificates forged"
     groups = {
-        "finite": Group(1500, 70_000, finite),
+        "finite": Group(1700, 70_000, finite),
         "ensembles": Group(500, 0, ensembles),
         "composites": Group(150, 0, composites),
         "pipelines": Group(120, 0, pipelines),

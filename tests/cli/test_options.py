@@ -166,8 +166,13 @@ def test_reasons_of_a_row_on_the_command_line(home: Path, capsys: pytest.Capture
     capsys.readouterr()
     assert call(home, "reasons", "--smallest", "--json") == 0
     assert json.loads(capsys.readouterr().out)["complete"]
-    assert run(["verify", str(home / "reason-ranges.json"), "--model", str(home / "model.skops")]) == 0
-    assert run(["verify", str(home / "reason-all.json"), "--model", str(home / "model.skops")]) == 0
+    for name, told in (
+        ("reason", "as long as income, savings stay as they are, and none can be left out"),
+        ("reason-ranges", "as long as income, savings stay within the ranges"),
+        ("reason-all", "every reason of the decision holds one of these sets: income, savings"),
+    ):
+        assert run(["verify", str(home / f"{name}.json"), "--model", str(home / "model.skops")]) == 0
+        assert told in capsys.readouterr().out
     assert call(home, "reasons", "--values", "--row", "ann", "--id", "who") == 0
     assert "as long as income is 40 and" in capsys.readouterr().out
     assert call(home, "reasons", "--out", home / "why.csv", "--id", "who") == 0

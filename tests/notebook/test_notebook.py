@@ -39,7 +39,17 @@ class Nesting(HTMLParser):
 
 def shown() -> dict[str, Any]:
     made = audit(EXPLAINER, FRAME, ["housing"], target="grant", resamples=5)
-    return {"one": EXPLANATION, "several": SEVERAL, "none": NONE, "batch": BATCH, "space": SPACE, "audit": made}
+    reasons, levers = EXPLAINER.reasons(ROW, "grant"), EXPLAINER.levers(ROW, target="grant")
+    return {
+        "reasons": reasons,
+        "levers": levers,
+        "one": EXPLANATION,
+        "several": SEVERAL,
+        "none": NONE,
+        "batch": BATCH,
+        "space": SPACE,
+        "audit": made,
+    }
 
 
 def test_everything_is_a_card_of_the_one_look_whose_tables_scroll() -> None:
@@ -128,3 +138,18 @@ def test_arrows() -> None:
     assert [Change("x", a, b).arrow for a, b in ((1, 2), (2, 1), ("a", "b"), (math.nan, 2.0))] == list(
         "\u25b2\u25bc\u2192\u2192"
     )
+
+
+def test_reasons_and_levers_are_shown_whole_and_by_the_names_that_people_know() -> None:
+    reasons = EXPLAINER.reasons(ROW, "grant")
+    html = reasons._repr_html_()
+    assert html.count("the same as long as it is") == len(reasons)
+    for reason in reasons:
+        assert all(f"<td>{SPACE.wording.name(name)}</td>" in html for name in reason.features)
+    assert "There is no other reason: proved." in html
+    levers = EXPLAINER.levers(ROW, target="grant")._repr_html_()
+    assert "No other set of features suffices without one of these: proved." in levers
+    loose = mace.Explainer(EXPLAINER.model, SPACE).reasons(ROW, "refuse")._repr_html_()
+    assert "Nothing holds the row back" in loose
+    read = type(reasons).from_json(reasons.to_json())._repr_html_()
+    assert all(str(reason.as_long_as)[:5] in read for reason in reasons)

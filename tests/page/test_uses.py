@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from page_browser import person, until
 
@@ -183,7 +184,7 @@ def test_a_batch_says_why_where_that_is_chosen(visit: Callable[..., Any], demo: 
     table.writeheader()
     table.writerow(row)
     page.click(".views [data-view=batch]")
-    page.click("text=Why each is refused")
+    page.check("[name=batch-about][value=reasons]")
     page.set_input_files(
         "#batch-file", files=[{"name": "people.csv", "mimeType": "text/csv", "buffer": written.getvalue().encode()}]
     )
@@ -191,6 +192,22 @@ def test_a_batch_says_why_where_that_is_chosen(visit: Callable[..., Any], demo: 
     with page.expect_download() as loaded:
         page.click("[data-format=csv]")
     assert "as_long_as" in loaded.value.path().read_text()
+
+
+def test_a_certificate_of_a_reason_says_what_holds_the_decision(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo)
+    asked = {"certify": True, "count": 1, "time_limit": 20}
+    rows = (person(demo, number)["row"] for number in range(30))
+    answers = (httpx.post(f"{demo}/v1/reasons", json={"row": row, **asked}, timeout=60).json() for row in rows)
+    found = next(each for each in answers if each["reasons"])
+    for name in ("certificate", "ranges_certificate"):
+        made = json.dumps(found["reasons"][0][name]).encode()
+        page.click(".views [data-view=check]")
+        page.set_input_files(
+            "#certificate-file", files=[{"name": "r.json", "mimeType": "application/json", "buffer": made}]
+        )
+        page.wait_for_selector("[data-outcome=valid]")
+        page.wait_for_selector("text=that the decision stays as long as")
 
 
 def test_a_batch_without_its_columns_says_what_is_missing(visit: Callable[..., Any], demo: str) -> None:

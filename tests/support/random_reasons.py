@@ -28,10 +28,10 @@ Reached = Callable[[Points], Iterable[bool]]
 """Which points are in the target."""
 
 
-def fault_of(case: Case, *, smallest: bool, reached: Reached | None = None) -> str | None:
+def fault_of(case: Case, *, smallest: bool, is_reached: Reached | None = None) -> str | None:
     """Return what is wrong with the reasons of a problem; ``None`` where nothing is, ``"skipped"`` where there is no question.
 
-    ``reached`` says which points are in the target; where not given, the model's own ``predict`` does.
+    ``is_reached`` says which points are in the target; where not given, the model's own ``predict`` does.
     """
     space, factual = case.space, case.space.point(case.row)
     asked = {name: case.question[name] for name in ("target", "constraints") if name in case.question}
@@ -42,8 +42,8 @@ def fault_of(case: Case, *, smallest: bool, reached: Reached | None = None) -> s
     if not reasons.complete:
         return f"not complete: {reasons.reason}"
     allowed = plausible(case)
-    said = (reached or partial(_reached, case))(allowed) if allowed else []
-    rows = [point for point, is_reached in zip(allowed, said, strict=True) if is_reached]
+    said = (is_reached or partial(reached, case))(allowed) if allowed else []
+    rows = [point for point, is_in in zip(allowed, said, strict=True) if is_in]
     changed = minimal(_changed(space, point, factual) for point in rows)
     truth = minimal(names for names in subsets(space) if all(names & each for each in changed))
     if {frozenset(each.features) for each in reasons} != truth or len(reasons) != len(truth):
@@ -190,7 +190,7 @@ def plausible(case: Case) -> Points:
     ]
 
 
-def _reached(case: Case, points: Points) -> list[bool]:
+def reached(case: Case, points: Points) -> list[bool]:
     """Return which points the model puts in the target, asked itself."""
     frame, target = case.space.frame_of([case.space.point(case.row), *points]), case.question.get("target")
     if not hasattr(case.model, "predict"):

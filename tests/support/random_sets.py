@@ -22,6 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler, PolynomialFeatures, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -80,8 +81,19 @@ class SetCase:
     question: dict[str, Any]
 
 
-def random_set(seed: int) -> SetCase:
-    """Return a random problem about a set of models; the same seed gives the same problem."""
+STEPS: tuple[Callable[[], Any], ...] = (
+    StandardScaler,
+    MinMaxScaler,
+    lambda: KBinsDiscretizer(3, encode="ordinal", strategy="uniform"),
+    lambda: PolynomialFeatures(1, include_bias=False),
+)
+
+
+def random_set(seed: int, *, prepared: bool = False) -> SetCase:
+    """Return a random problem about a set of models; the same seed gives the same problem.
+
+    Where ``prepared``, each model stands behind a step of its own.
+    """
     rng = np.random.default_rng(seed)
     kind = list(KINDS)[seed % len(KINDS)]
     space = random_problems._space(rng, finite=True, functional=False)
@@ -95,7 +107,11 @@ def random_set(seed: int) -> SetCase:
         codes[:classes] = np.arange(classes)
         labels = np.array(["maybe", "no", "yes"] if rng.random() < 0.5 else [0, 1, 2])[codes]
     names = rng.choice(list(KINDS[kind]), int(rng.integers(2, 5)))
-    models = [_fitted(rng, KINDS[kind][name], space, frame, labels, is_whole=not k) for k, name in enumerate(names)]
+    steps = [STEPS[int(rng.integers(len(STEPS)))]() for _ in names] if prepared else [None] * len(names)
+    models = [
+        _fitted(rng, KINDS[kind][name], space, frame, labels, step, is_whole=not k)
+        for k, (name, step) in enumerate(zip(names, steps, strict=True))
+    ]
     known = None if kind == "numbers" else models[0].classes_.tolist()
     question = {
         "target": _target(rng, models, known, score),
@@ -107,9 +123,16 @@ def random_set(seed: int) -> SetCase:
 
 
 def _fitted(
-    rng: np.random.Generator, make: Make, space: mace.FeatureSpace, frame: Any, labels: Any, *, is_whole: bool
+    rng: np.random.Generator,
+    make: Make,
+    space: mace.FeatureSpace,
+    frame: Any,
+    labels: Any,
+    step: Any = None,
+    *,
+    is_whole: bool,
 ) -> Any:
-    """Return a model fitted on a bootstrap, behind an encoder of its own; unless ``is_whole``, sometimes on some of the features only."""
+    """Return a model fitted on a bootstrap, behind an encoder and step of its own; unless ``is_whole``, sometimes on fewer features."""
     kept = list(space)
     if len(kept) > 1 and not is_whole and rng.random() < 0.2:
         kept.remove(str(rng.choice(kept)))
@@ -123,8 +146,9 @@ def _fitted(
         if len(np.unique(labels[drawn])) == len(np.unique(labels)) or labels.dtype.kind == "f":
             break
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = make_pipeline(encoder, make(int(rng.integers(2**20))))
+        for kind in (ConvergenceWarning, UserWarning):
+            warnings.simplefilter("ignore", kind)
+        model = make_pipeline(encoder, *([] if step is None else [step]), make(int(rng.integers(2**20))))
         return model.fit(frame[kept].iloc[drawn], labels[drawn])
 
 
@@ -236,4 +260,28 @@ def _forged(certificate: Any, case: SetCase) -> str | None:
         read["claim"] |= {"status": "infeasible", "lower": None, "upper": None, "counterfactual": None}
         if mace.verify(read, models).outcome == "valid":
             return "a forged certificate is believed"
+    return None
+
+
+def batch_fault(case: SetCase) -> str | None:
+    """Return what is wrong with a batch, and an audit, of rows beside that of a case: both say what each row's own answer says."""
+    rng = np.random.default_rng(0)
+    explainer = mace.Explainer(mace.agree(case.models, at_least=case.at_least), case.space)
+    rows = [case.row, *(random_problems._row(rng, case.space) for _ in range(3))]
+    frame = case.space.frame_of([case.space.point(row) for row in rows])
+    alone = [explainer.explain(row, **case.question) for row in rows]
+    batch = explainer.explain_many(frame, **case.question)
+    for own, each in zip(alone, batch, strict=True):
+        if (own.status, own.held_by, [one.values for one in own]) != (
+            each.status,
+            each.held_by,
+            [one.values for one in each],
+        ):
+            return f"alone {own}, in a batch {each}"
+    if case.question["target"] is None:
+        return None
+    made = mace.audit(explainer, frame, **case.question, resamples=10)
+    told = [(person.distance if one else None, person.changed) for one, person in zip(alone, made.people, strict=True)]
+    if told != [(one[0].distance, tuple(c.feature for c in one[0].changes)) if one else (None, ()) for one in alone]:
+        return f"the audit says {told}"
     return None

@@ -14,6 +14,7 @@ from mace.answer.round_ways import Rounds
 from mace.constraints import changes, fixed
 from mace.errors import cut
 from mace.problem import Problem
+from mace.registry import resolve
 
 T = TypeVar("T")
 
@@ -67,13 +68,17 @@ class Levers(Listed[Lever]):
         if self.complete and self.reason:
             return f"Nothing to change: {self.reason}."
         lines = [f"{', '.join(lever.features)}: distance {lever.counterfactual.distance:.6g}" for lever in self]
-        lines += [f"{', '.join(names)}: proved not to suffice" for names in self.insufficient]
-        lines.append(
-            "No other set of features suffices without one of these: proved."
-            if self.complete
-            else f"Not complete: {self.reason}."
-        )
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.proved()])
+
+    def proved(self) -> list[str]:
+        """Return what is proved of the sets as a whole, in sentences."""
+        lines = [f"{', '.join(names)}: proved not to suffice" for names in self.insufficient]
+        all_known = "No other set of features suffices without one of these: proved."
+        return [*lines, all_known if self.complete else f"Not complete: {self.reason}."]
+
+    def _repr_html_(self) -> str:
+        made: str = resolve("mace.notebook:levers_html")(self)
+        return made
 
 
 def menu(driver: Driver, most: int) -> Levers:

@@ -202,15 +202,18 @@ class Reasons(Listed[Reason]):
             lines.append(f"{number}. {each}")
             lines += [f"   as long as {each.as_long_as}"] if each.features else []
             lines += [f"   {each.note}"] if each.note else []
-        lines.append(
-            "Each set alone keeps the row out of the target, and no feature of it can be left out: proved."
-            if self.reasons
-            else "No reason was found in time."
-        )
+        return "\n".join([*lines, *self.proved()])
+
+    def proved(self) -> list[str]:
+        """Return what is proved of the reasons as a whole, in sentences."""
+        each = "Each set alone keeps the row out of the target, and no feature of it can be left out: proved."
+        lines = [each if self.reasons else "No reason was found in time."]
         lines.append("There is no other reason: proved." if self.complete else f"There may be others: {self.reason}.")
-        if self.necessary:
-            lines.append(f"In every reason: {', '.join(self.necessary)}.")
-        return "\n".join(lines)
+        return [*lines, *([f"In every reason: {', '.join(self.necessary)}."] if self.necessary else [])]
+
+    def _repr_html_(self) -> str:
+        made: str = resolve("mace.notebook:reasons_html")(self)
+        return made
 
     @property
     def decision(self) -> str:
@@ -341,11 +344,12 @@ class Reasons(Listed[Reason]):
 
 def as_long_as(values: Mapping[str, Scalar], ranges: RecourseRegion | None, space: FeatureSpace) -> str:
     """Return what holds where a reason does, as a sentence has it: its ranges, without ends that are the feature's own, or its values."""
-    said = [_held(name, value, ranges, space) for name, value in values.items()]
+    said = [f"{name} is {held_words(name, value, ranges, space)}" for name, value in values.items()]
     return " and ".join(said) if len(said) < 3 else ", ".join(said[:-1]) + " and " + said[-1]
 
 
-def _held(name: str, value: Scalar, ranges: RecourseRegion | None, space: FeatureSpace) -> str:
+def held_words(name: str, value: Scalar, ranges: RecourseRegion | None, space: FeatureSpace) -> str:
+    """Return what a feature of a reason may be, as in "at least 3601"."""
     ends = Ends(value, value) if ranges is None or name not in ranges else ranges[name]
     if ends.levels is not None:
         others = few_others(name, ends, space)
@@ -355,18 +359,18 @@ def _held(name: str, value: Scalar, ranges: RecourseRegion | None, space: Featur
                 if len(others) == 1
                 else f"{', '.join(map(show_value, others[:-1]))} or {show_value(others[-1])}"
             )
-            return f"{name} is anything but {said}"
-        return f"{name} is {ends if len(ends.levels) > 1 else show_value(ends.levels[0])}"
+            return f"anything but {said}"
+        return str(ends) if len(ends.levels) > 1 else show_value(ends.levels[0])
     low, high = open_ends(name, ends, space)
     if is_missing(ends.low) or ends.low == ends.high:
-        return f"{name} is {show_value(ends.low)}"
+        return show_value(ends.low)
     if low and high:
-        return f"{name} is anything but missing" if space[name].missing else f"{name} is anything"
+        return "anything but missing" if space[name].missing else "anything"
     if low:
-        return f"{name} is at most {show_value(ends.high)}"
+        return f"at most {show_value(ends.high)}"
     if high:
-        return f"{name} is at least {show_value(ends.low)}"
-    return f"{name} is from {show_value(ends.low)} to {show_value(ends.high)}"
+        return f"at least {show_value(ends.low)}"
+    return f"from {show_value(ends.low)} to {show_value(ends.high)}"
 
 
 def few_others(name: str, ends: Ends, space: FeatureSpace) -> tuple[Scalar, ...]:

@@ -311,9 +311,24 @@ def verify(
     return {"valid": ANSWERED, "refuted": PROVED_NO}.get(verdict.outcome, UNDECIDED)
 
 
+ALWAYS = "valid: the decision is the same whatever the features are."
+
+
 def _claimed(claim: dict[str, Any], verdict: Verdict) -> str:
     if not verdict.valid:
         return str(verdict)
+    if "reasons" in claim:
+        sets = "; ".join(", ".join(names) or "no feature" for names in claim["reasons"]["sets"])
+        return f"valid: every reason of the decision holds one of these sets: {sets}."
+    if "reason" in claim:
+        names = ", ".join(claim["reason"])
+        return (
+            f"valid: the decision is the same as long as {names} stay as they are, and none can be left out."
+            if names
+            else ALWAYS
+        )
+    if "ranges" in claim:
+        return f"valid: the decision is the same as long as {', '.join(claim['ranges'])} stay within the ranges of the certificate."
     if claim["status"] == "infeasible":
         return "valid: no counterfactual exists."
     if claim["counterfactual"] is None:

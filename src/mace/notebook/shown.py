@@ -1,4 +1,4 @@
-"""Explanations, batches and spaces as cards of a notebook."""
+"""Explanations, reasons, levers, batches and spaces as cards of a notebook."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from itertools import islice
 
 from mace.answer.counterfactual import Change, Counterfactual, real_dtype, shortened_list, show_value
 from mace.answer.explanation import Explanation
+from mace.answer.levers import Levers
+from mace.answer.reasons import Reason, Reasons, held_words
 from mace.batch import Batch
 from mace.errors import for_page
 from mace.notebook.look import Html, badge, card, marked, paragraph, table
@@ -87,6 +89,54 @@ def _meter(answer: Counterfactual, said: str) -> str:
     )
     label = for_page(said.partition("\n")[0])
     return f'<div class="mace-meter" role="img" aria-label="{label}">{spans}</div>'
+
+
+def reasons_html(reasons: Reasons) -> str:
+    """Return the reasons of a decision: of each the features, their values, and how far these may move."""
+    if reasons.error or (reasons.complete and reasons.reason):
+        return card(paragraph(reasons, kind="title"))
+    parts = [paragraph(f"Why {reasons.decision}", kind="title")]
+    parts += [paragraph(f"Note: {reasons.note}.", kind="quiet")] if reasons.note else []
+    shown = list(islice(reasons, ANSWERS_SHOWN))
+    parts += [_reason(each, number, reasons) for number, each in enumerate(shown, start=1)]
+    if len(reasons) > len(shown):
+        parts.append(paragraph(f"and {len(reasons) - len(shown)} more: print() shows them all", kind="quiet"))
+    return card(*parts, *map(paragraph, reasons.proved()))
+
+
+def _reason(reason: Reason, number: int, reasons: Reasons) -> str:
+    proof = badge("certificate", "proved") if reason.certificate is not None else ""
+    head = f"<p><b>{number}.</b> {badge('proved', 'proved')} {proof}</p>"
+    note = paragraph(reason.note, kind="quiet") if reason.note else ""
+    space = reasons.space
+    if space is None or not reason.features:
+        return f"<div>{head}{paragraph(reason.as_long_as or reason)}{note}</div>"
+    rows = [
+        (
+            space.wording.name(name),
+            space.wording.value(name, show_value(value)),
+            held_words(name, value, reason.ranges, space),
+        )
+        for name, value in reason.values.items()
+    ]
+    return f"<div>{head}{table(('feature', 'now', 'the same as long as it is'), rows)}{note}</div>"
+
+
+def levers_html(levers: Levers) -> str:
+    """Return the smallest sets of features that suffice, each with its nearest answer."""
+    if levers.complete and levers.reason:
+        return card(paragraph(levers, kind="title"))
+    rows = [
+        (
+            ", ".join(lever.features),
+            f"{lever.counterfactual.distance:.4g}",
+            "; ".join(f"{change.feature} {_BECOMES.join(change.texts)}" for change in lever.counterfactual.changes),
+        )
+        for lever in levers
+    ]
+    parts = [paragraph("Sets of features that suffice", kind="title")]
+    parts += [table(("features", "distance", "nearest"), rows, numbers=[1])] if rows else []
+    return card(*parts, *map(paragraph, levers.proved()))
 
 
 def batch_html(batch: Batch) -> str:

@@ -67,8 +67,8 @@ function verdictCard({ verdict, statement, file }) {
   const weights = statement?.distance?.weights ?? undefined;
   const facts = [
     [t("check.file"), file],
-    [t("check.claim"), t(`claim.${claim.status}`, { goal: goalWords() })],
-    typeof claim.lower === "number" && claim.status !== "infeasible" && [t("check.lower"), size(claim.lower, weights)],
+    [t("check.claim"), reasonOf(claim) ?? t(`claim.${claim.status}`, { goal: goalWords() })],
+    typeof claim.lower === "number" && !claim.reasons && claim.status !== "infeasible" && [t("check.lower"), size(claim.lower, weights)],
     typeof claim.upper === "number" && [t("check.upper"), size(claim.upper, weights)],
   ].filter(Boolean);
   return h(
@@ -78,6 +78,14 @@ function verdictCard({ verdict, statement, file }) {
     h("dl.facts", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd.num", {}, value)))),
     changesOf(statement, claim),
   );
+}
+
+/** What is claimed of reasons; null where the certificate is about something else. */
+function reasonOf({ reason, ranges, reasons }) {
+  const words = (names) => names.map(labelOf).join(", ") || t("why.always");
+  if (reasons) return t("claim.reasons", { names: reasons.sets.map(words).join("; ") });
+  if (reason) return t("claim.reason", { names: words(Object.keys(reason)) });
+  return ranges ? t("claim.ranges", { names: words(Object.keys(ranges)) }) : null;
 }
 
 /** What the certified way changes, where the statement names the person and the claim the way. */

@@ -304,6 +304,9 @@ export const de = {
   "claim.feasible": "einen Weg und eine Schranke",
   "claim.infeasible": "dass es keinen Weg gibt",
   "claim.unknown": "eine Schranke",
+  "claim.reason": "dass die Entscheidung bleibt, solange diese bleiben, wie sie sind, und dass keines davon entbehrlich ist: {names}",
+  "claim.ranges": "dass die Entscheidung bleibt, solange diese in ihren Grenzen bleiben: {names}",
+  "claim.reasons": "dass jeder Grund eine dieser Gruppen enthält: {names}",
 
   "batch.title": "Viele Personen auf einmal",
   "batch.lead": "Eine Datei mit einer Zeile je Person geht hinauf; der nächste Weg einer jeden kommt zurück, oder warum sie abgelehnt ist, mit dem, was bewiesen ist. Es gelten die üblichen Regeln.",

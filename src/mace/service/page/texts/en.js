@@ -304,6 +304,9 @@ export const en = {
   "claim.feasible": "a way, and a bound",
   "claim.infeasible": "that there is no way",
   "claim.unknown": "a bound",
+  "claim.reason": "that the decision stays as long as these stay as they are, and that none can be left out: {names}",
+  "claim.ranges": "that the decision stays as long as these stay within its ranges: {names}",
+  "claim.reasons": "that every reason holds one of these sets: {names}",
 
   "batch.title": "Many people at once",
   "batch.lead": "A file with one row for each person goes up; the nearest way of each comes back, or why it is refused, with what is proved. The usual rules apply.",
