@@ -19,6 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import mace
 from mace.answer.reasons import Reasons
+from mace.solvers import pace
 
 SPACE = mace.FeatureSpace(
     {"age": mace.integer(18, 90), "income": mace.integer(0, 100), "home": mace.categorical(["own", "rent", "none"])}
@@ -346,3 +347,18 @@ def test_what_cannot_be_asked_is_refused() -> None:
     )
     with pytest.raises(mace.InvalidOption, match="could not be read"):
         asked.reasons(POOR)
+
+
+def test_reasons_of_trees_do_not_depend_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    names = [f"x{number}" for number in range(14)]
+    frame = pd.DataFrame(rng.integers(0, 40, (600, 14)), columns=names)
+    forest = RandomForestClassifier(20, max_depth=8, random_state=0).fit(frame, frame.sum(axis=1) > 280)
+    explainer = mace.Explainer(forest, mace.FeatureSpace.from_frame(frame))
+    row = frame[forest.predict(frame) == 0].iloc[0]
+    made = []
+    for pause in (1e-9, 10.0):
+        monkeypatch.setattr(pace, "PAUSE", pause)
+        found = explainer.reasons(row, count=4, ranges=False)
+        made.append(([each.features for each in found], [way.values for way in found.ways]))
+    assert made[0] == made[1]

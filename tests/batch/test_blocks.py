@@ -34,6 +34,7 @@ from xgboost import XGBClassifier
 
 import mace
 from mace.batch import worker
+from mace.batch.workers import Workers
 from mace.models.foresight import foreseen, is_row_by_row
 
 RNG = np.random.default_rng(3)
@@ -364,3 +365,18 @@ def test_what_is_foreseen_is_what_the_model_says(name: str) -> None:
     assert [explainer._reading.ask([point])[0] for point, _ in sure[:40]] == [code for _, code in sure[:40]]
     if explainer.classes is not None and name not in ("function", "a model that is only asked"):
         assert len(sure) > 0.9 * len(points)
+
+
+def test_parts_for_workers_stay_large_where_the_model_takes_long_for_any_number_of_rows() -> None:
+    """Half a second of the model a call: parts of few rows, as many as answer themselves in that time, would be asked for ever longer."""
+    from mace.answer.question import Question
+
+    explainer = fitted(DecisionTreeClassifier(max_depth=3), NUMBERS)
+    workers = Workers(explainer, Question(explainer.space), 2)
+    quick = replace(explainer.explain(NUMBERS.iloc[0]), seconds=0.01)
+    for _ in range(6):
+        made = [worker.Answered(number, quick, is_final=True) for number in range(workers._part)]
+        workers._adapt(made, 0.5 + 0.01 * len(made))
+    assert workers._part == 500
+    workers._adapt([worker.Answered(0, replace(quick, seconds=1.0), is_final=True)], 1.0)
+    assert workers._part == 1

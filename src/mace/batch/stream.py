@@ -31,7 +31,7 @@ ROWS_READ_AHEAD = 1024
 MOST_READ_AHEAD = 4 * ROWS_READ_AHEAD
 """The same with several processes, which wait for each other at the end of a block: they get larger ones where rows are quick."""
 
-SECONDS_OF_A_QUICK_BLOCK = 2.0
+SECONDS_OF_A_QUICK_BLOCK = 5.0
 """Seconds that a block may take for the next one to be larger."""
 
 MOST_JOBS = 1024

@@ -85,14 +85,14 @@ def answers(
     interrupts: Collection[int] = (),
     *,
     size: int = FIRST_PEOPLE,
-    stop: float = math.inf,
+    most_seconds: float = math.inf,
 ) -> Iterator[Answered]:
     """Yield the answers to rows, in order; the model is asked about many of them, ``size`` at first, in one call.
 
     ``interrupts`` holds the signals that came meanwhile: the answers so far are given then, and KeyboardInterrupt is raised. Soon after
-    the moment ``stop`` of ``time.monotonic`` no further row is answered.
+    ``most_seconds`` no further row is answered; later where the model is slow, which is then asked about more rows at one time.
     """
-    start, seconds = 0, SECONDS_A_BLOCK
+    start, seconds, begun_at = 0, SECONDS_A_BLOCK, time.monotonic()
     while start < len(part):
         waiting = deque(part[start : start + size])
         start, size = start + size, min(4 * size, MOST_PEOPLE)
@@ -109,7 +109,7 @@ def answers(
             yield from (replace(each, explanation=scored) for each, scored in zip(made, scores, strict=True))
             if is_interrupted:
                 raise KeyboardInterrupt
-            if time.monotonic() > stop:
+            if time.monotonic() - begun_at > max(most_seconds, seconds):
                 return
 
 
@@ -183,9 +183,8 @@ def perform(carrier: Carrier, part: Part, until: float, seconds: float = math.in
     end_with(carrier.parent)
     explainer, question = receive(carrier)
     made: list[Answered] = []
-    stop = time.monotonic() + seconds
     with one_thread(), as_worker(), suppress(KeyboardInterrupt):  # it is for the parent to end, and its workers with it
-        made.extend(answers(explainer, question, part, until, size=max(len(part), 1), stop=stop))
+        made.extend(answers(explainer, question, part, until, size=max(len(part), 1), most_seconds=seconds))
     return made
 
 

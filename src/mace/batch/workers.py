@@ -18,14 +18,17 @@ from mace.batch.in_process import InProcess
 from mace.batch.protocol import Explains
 from mace.batch.rows import BatchRow, values_of
 from mace.batch.transport import Carrier, carrier, packed
-from mace.batch.worker import Answered, Part, end_with, failed, perform
+from mace.batch.worker import TIMES_AS_LONG, Answered, Part, end_with, failed, perform
 from mace.solvers.compiling import is_under_way, wait_if_quicker
 
 FIRST_PART, FAIR_PART, LARGEST_PART = 16, 64, 512
-"""Rows that a worker is given at one time: at first; at least, for the sake of others, where they are quick; at most."""
+"""Rows that a worker is given at one time: at first; when few are left and they are quick; at most."""
 
-SECONDS_A_PART = 0.5
-"""How long a part should take; after twice that a worker gives back what it has not answered."""
+SECONDS_A_PART, MOST_SECONDS_A_PART = 0.5, 5.0
+"""How long a part should take, and at most where most of it is the model's; after twice that a worker gives back what is not answered."""
+
+FAIR_SECONDS = 0.1
+"""How long a part may take when few rows are left, for which others wait."""
 
 AFTER_A_DEATH = (LARGEST_PART, FIRST_PART, 1)
 """The largest part at first, and after each death of a worker: what it had is lost, and done again."""
@@ -72,7 +75,7 @@ class Workers:
         self.n_jobs = n_jobs
         self.total = total
         self.meanwhile = meanwhile
-        self._part = FIRST_PART
+        self._part, self._fair = FIRST_PART, FAIR_PART
         self._data = packed(explainer, question)
         self._stack = ExitStack()
         self._parallel: Any = None
@@ -175,7 +178,7 @@ class Workers:
         """Yield parts of rows, as large as is then thought right; in the end smaller ones, so that no worker waits for long."""
         start = 0
         while start < len(rows):
-            fair = max(FAIR_PART, (len(rows) - start) // self._processes)
+            fair = max(self._fair, (len(rows) - start) // self._processes)
             size = min(most, self._part, fair)
             yield rows[start : start + size]
             start += size
@@ -223,9 +226,16 @@ class Workers:
         self._stack.close()
 
     def _adapt(self, answers: list[Answered], seconds: float) -> None:
-        """Let parts be large enough that handing them over costs little, and small enough that no worker waits for long."""
-        rate = seconds / max(len(answers), 1)
-        self._part = max(1, min(LARGEST_PART, 4 * self._part, int(SECONDS_A_PART / max(rate, 1e-6))))
+        """Let parts be large enough that handing them over costs little, and small enough that no worker waits for long.
+
+        What does not go into single rows is the model's, which is asked about all rows of a part at one time: parts last as long as that
+        is little beside the rest.
+        """
+        alone = sum(answered.explanation.seconds for answered in answers)
+        rate = max(alone / max(len(answers), 1), 1e-6)
+        wanted = min(max(SECONDS_A_PART, TIMES_AS_LONG * (seconds - alone)), MOST_SECONDS_A_PART)
+        self._part = max(1, min(LARGEST_PART, 4 * self._part, int(wanted / rate)))
+        self._fair = max(1, min(FAIR_PART, int(FAIR_SECONDS / rate)))
 
 
 def _timed(carrier: Carrier, part: Part, until: float) -> tuple[list[Answered], float]:

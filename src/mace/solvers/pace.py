@@ -18,16 +18,19 @@ FASTER = 16
 
 MOST_STEPS_AT_ONCE = 1 << 14
 
+MOST_COUNTED_STEPS = 32
+"""Steps between two looks where a search ends at one: by the clock, it would end at one point or another."""
+
 
 class Pace:
     """The number of steps that a kernel may take before the next look at the clock.
 
     Boxes near the root take many times as long as those far below it. So the deadline is kept as if every step took as long as the
-    slowest so far.
+    slowest so far. Where ``is_counted``, the clock has no say but for the deadline.
     """
 
-    def __init__(self, deadline: float, first: int = 1) -> None:
-        self.deadline, self.steps = deadline, first
+    def __init__(self, deadline: float, first: int = 1, *, is_counted: bool = False) -> None:
+        self.deadline, self.steps, self.is_counted = deadline, first, is_counted
         self._slowest = 0.0
 
     @contextmanager
@@ -38,9 +41,8 @@ class Pace:
         now = time.monotonic()
         each = max(now - begun, 1e-6) / self.steps
         self._slowest = max(self._slowest, each)
-        self.steps = max(
-            1, int(min(MOST_STEPS_AT_ONCE, FASTER * self.steps, PAUSE / each, (self.deadline - now) / self._slowest))
-        )
+        wanted = min(MOST_COUNTED_STEPS, 2 * self.steps) if self.is_counted else min(FASTER * self.steps, PAUSE / each)
+        self.steps = max(1, int(min(MOST_STEPS_AT_ONCE, wanted, (self.deadline - now) / self._slowest)))
 
 
 class Interrupts:

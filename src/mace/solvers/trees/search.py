@@ -356,7 +356,8 @@ class TreeSearch:
         return ended
 
     def _advance(self, engine: Engine, part: TreePart, most_nodes: int | None) -> bool:
-        pace = Pace(self.limits.deadline, self._first_steps(engine, most_nodes))
+        first, is_counted = self._first_steps(engine, most_nodes), self.limits.any_point
+        pace = Pace(self.limits.deadline, first, is_counted=is_counted)
         while True:
             try:
                 with pace.timed():
