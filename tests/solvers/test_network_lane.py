@@ -76,8 +76,8 @@ def opened(seed: int, limit: float) -> tuple[NetworkSearch, Any, kernels.CellBox
     problem = replace(random_network(seed, finite=False).problem, conditions=())
     search = NetworkSearch(problem, Limits())
     margins = problem.goal.alternatives(len(search.form.biases[-1]), ties_last=False)[0]
-    workspace = search._workspace(margins)
-    assert not search._is_empty(workspace)
+    workspace = search.arrays.workspace(margins)
+    assert not search.arrays.is_empty(workspace)
     if not kernels.clip(workspace.lo, workspace.hi, limit, workspace.task, workspace.work):
         return None
     box = kernels.open_box(workspace.lo, workspace.hi, search.made.net, workspace.task, workspace.work)
@@ -137,7 +137,7 @@ def test_no_point_of_the_ball_escapes_the_bounds_on_units_and_rows(seed: int, li
     depth = len(form.weights) - 1
     rng = np.random.default_rng(seed)
     points = drawn(search, workspace, limit, rng, 25)
-    units = [exact_units(form, search._point(v, workspace)) for v in points]
+    units = [exact_units(form, search.arrays.point(v, workspace)) for v in points]
     for k in range(depth):
         for i in range(len(form.biases[k])):
             for layers in units:
@@ -172,7 +172,7 @@ def test_the_band_covers_what_the_deployed_arithmetic_does(seed: int) -> None:
     dtype = np.float64 if form.unit == UNIT else np.float32
     whole = [float(e) for e in workspace.scratch["error"][depth, : len(form.biases[-1])]]
     for v in drawn(search, workspace, 0.3, np.random.default_rng(seed), 10):
-        point = search._point(v, workspace)
+        point = search.arrays.point(v, workspace)
         exact = form.exact_scores(point)
         kernels.judge(v, search.made.net, workspace.task, workspace.work)
         here = workspace.scratch["point_error"][depth]
@@ -201,7 +201,9 @@ def test_a_verdict_of_sure_or_no_is_what_the_deployed_arithmetic_says() -> None:
         for v in drawn(search, workspace, 1.0, np.random.default_rng(seed), 10):
             verdict, _ = kernels.judge(v, search.made.net, workspace.task, workspace.work)
             if verdict != kernels.MAYBE:
-                assert problem.goal.accepts(problem.ask([search._point(v, workspace)])[0]) == (verdict == kernels.SURE)
+                assert problem.goal.accepts(problem.ask([search.arrays.point(v, workspace)])[0]) == (
+                    verdict == kernels.SURE
+                )
 
 
 # ---- particular questions

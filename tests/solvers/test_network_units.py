@@ -73,8 +73,8 @@ def node(seed: int, limit: float) -> tuple[NetworkSearch, Any, SignSearch, kerne
     problem = replace(random_network(seed, finite=False).problem, conditions=())
     search = NetworkSearch(problem, Limits())
     margins = search.alternatives[0]
-    workspace = search._workspace(margins)
-    assert not search._is_empty(workspace)
+    workspace = search.arrays.workspace(margins)
+    assert not search.arrays.is_empty(workspace)
     workspace.state.reals[kernels.BEST] = np.inf
     if not handover.may_split(search.made, workspace, search.costs):
         return None
@@ -122,7 +122,7 @@ def test_a_combination_holds_at_every_point_whatever_the_multipliers_are(seed: i
     depth = len(search.form.weights) - 1
     inside = []
     for v in drawn(search, workspace, limit, rng, 20):
-        layers = exact_units(search.form, search._point(v, workspace))
+        layers = exact_units(search.form, search.arrays.point(v, workspace))
         total = sum(
             (Fraction(float(share)) * margin.value(layers[depth]))
             for share, margin in zip(many.mix, search.alternatives[0], strict=True)
@@ -267,8 +267,8 @@ def test_what_is_not_split_goes_to_boxes() -> None:
     for distance in ("l0", "l2", mace.Distance(l1=0.5, linf=0.5)):
         metric = mace.distances.as_distance(distance).from_factual(case.problem.space, case.problem.factual)
         search = NetworkSearch(replace(case.problem, metric=metric), Limits())
-        workspace = search._workspace(search.alternatives[0])
-        assert not search._is_empty(workspace)
+        workspace = search.arrays.workspace(search.alternatives[0])
+        assert not search.arrays.is_empty(workspace)
         assert not handover.may_split(search.made, workspace, search.costs)
 
 
