@@ -6,19 +6,37 @@ import itertools
 import json
 import pickle
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
+import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import LogisticRegression
+import xgboost
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingClassifier,
+)
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 import mace
 from mace.batch import Batch
+from mace.models import read
 
 GERMAN = mace.datasets.load("german")
 FRAME, LABELS, SPACE = GERMAN.frame, GERMAN.labels, GERMAN.space
@@ -183,8 +201,17 @@ def test_a_score_close_to_the_threshold_is_told_from_it() -> None:
     assert scores.text(2) == "P(good) 0.49999999 -> 0.50000001, threshold 0.5"
 
 
-def test_a_question_costs_no_further_call_and_its_scores_one() -> None:
+def test_the_scores_of_a_single_answer_cost_no_call_where_the_prediction_follows_from_them() -> None:
     explainer = mace.Explainer(fitted(LogisticRegression(max_iter=5000)), SPACE)
+    seen = counting(explainer)
+    made = explainer.explain(PEOPLE.iloc[0], target="good")
+    assert (made.score, made[0].score, str(made)) is not None
+    assert seen["predict_proba"] == []
+
+
+def test_a_question_costs_no_further_call_and_its_scores_one() -> None:
+    model = FixedThresholdClassifier(LogisticRegression(max_iter=5000), threshold=0.5, pos_label="good")
+    explainer = mace.Explainer(fitted(model), SPACE)
     seen = counting(explainer)
     made = explainer.explain(PEOPLE.iloc[0], target="good", count=3)
     own = len(seen["predict"])
@@ -223,7 +250,8 @@ def test_scores_do_not_depend_on_the_processes_nor_on_a_checkpoint(tmp_path: Any
 
 def test_a_model_that_was_fitted_again_gives_no_score_of_the_old_answer() -> None:
     others = np.where(np.asarray(LABELS) == "good", "bad", "good")
-    model = fitted(LogisticRegression(max_iter=5000))
+    threshold = FixedThresholdClassifier(LogisticRegression(max_iter=5000), threshold=0.5, pos_label="good")
+    model = fitted(threshold)
     made = mace.Explainer(model, SPACE).explain(PEOPLE.iloc[0], target="good")
     model.fit(FRAME, others)
     assert made.score is None
@@ -329,8 +357,6 @@ def test_a_pickle_of_an_earlier_version_has_the_defaults_of_what_it_did_not_know
 @pytest.mark.parametrize("family", [RandomForestClassifier, ExtraTreesClassifier])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_forest_that_is_asked_once_says_what_predict_says_ties_included(family: Any, classes: int) -> None:
-    from mace.models import read
-
     rng = np.random.default_rng(classes)
     X = rng.integers(0, 4, (60, 3))
     space = mace.FeatureSpace({name: mace.integer(0, 3) for name in "abc"})
@@ -352,6 +378,73 @@ def test_a_forest_that_is_asked_once_says_what_predict_says_ties_included(family
                 assert [float(rate) for rate in rates] == [float(reading.rate([point], k)[0]) for k in range(classes)]  # type: ignore[misc]
                 ties += sorted(rates)[-1] == sorted(rates)[-2]
     assert ties
+
+
+BY_ORDER: dict[str, Any] = {
+    "logistic regression": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
+    "SGD, log loss": lambda: SGDClassifier(loss="log_loss", random_state=0),
+    "SGD, Huber loss": lambda: SGDClassifier(loss="modified_huber", random_state=0),
+    "linear SVC": lambda: make_pipeline(StandardScaler(), LinearSVC()),
+    "ridge": RidgeClassifier,
+    "discriminant analysis": LinearDiscriminantAnalysis,
+    "network": lambda: MLPClassifier((4,), max_iter=300, random_state=0),
+    "tree": lambda: DecisionTreeClassifier(max_depth=2, random_state=0),
+    "boosted trees": lambda: GradientBoostingClassifier(n_estimators=3, random_state=0),
+    "histogram": lambda: HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5),
+    "AdaBoost": lambda: AdaBoostClassifier(n_estimators=4, random_state=0),
+    "calibrated": lambda: CalibratedClassifierCV(LogisticRegression(), ensemble=False),
+    "bagging": lambda: BaggingClassifier(LogisticRegression(), n_estimators=3, random_state=0),
+    "soft vote": lambda: VotingClassifier(
+        [(str(k), DecisionTreeClassifier(max_depth=k, random_state=k)) for k in (1, 2)], voting="soft"
+    ),
+    "LightGBM": lambda: lightgbm.LGBMClassifier(n_estimators=3, min_child_samples=2, verbose=-1, num_threads=1),
+    "XGBoost": lambda: xgboost.XGBClassifier(n_estimators=3, max_depth=2, n_jobs=1),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("family", BY_ORDER)
+def test_a_model_whose_prediction_follows_from_its_probabilities_is_asked_once(family: str, classes: int) -> None:
+    rng = np.random.default_rng(classes)
+    X = pd.DataFrame(rng.integers(0, 4, (60, 3)).astype(float), columns=list("abc"))
+    labels = rng.integers(0, classes, 60)
+    model = BY_ORDER[family]().fit(X, labels)
+    try:
+        reading = read(model, mace.FeatureSpace({name: mace.real(0, 3) for name in "abc"}))
+    except mace.UnsupportedModel:
+        assert classes == 3
+        return
+    if family == "XGBoost" and classes == 3:
+        assert reading.ask_rated is None
+        return
+    assert reading.ask_rated is not None
+    points = [tuple(map(float, row)) for row in itertools.product(range(4), repeat=3)]
+    number = reading.rate or reading.score
+    assert number is not None
+    for point in points:
+        ((code, rates),) = reading.ask_rated([point])
+        assert [code] == reading.ask([point])
+        assert [float(rate) for rate in rates] == [float(number([point], k)[0]) for k in range(classes)]
+
+
+@pytest.mark.parametrize("score", [0.0, 1e-20, -1e-20, 1e-15, -1e-15])
+def test_where_probabilities_are_equal_to_rounding_predict_itself_is_asked(score: float) -> None:
+    X = np.array([[0.0], [1.0]])
+    model = LogisticRegression().fit(X, [0, 1])
+    model.coef_, model.intercept_ = np.array([[1.0]]), np.zeros(1)
+    reading = read(model, mace.FeatureSpace({"a": mace.real(-1, 1)}))
+    assert reading.ask_rated is not None
+    ((code, rates),) = reading.ask_rated([(score,)])
+    assert code == (score > 0) == model.predict([[score]])[0]
+    assert abs(rates[1] - Fraction(1, 2)) < Fraction(1, 10**14)
+
+
+def test_a_threshold_of_the_users_own_is_asked_of_predict() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    space = mace.FeatureSpace({name: mace.real(-2, 2) for name in "ab"})
+    model = FixedThresholdClassifier(LogisticRegression(), threshold=0.7)
+    assert read(model.fit(X, X[:, 0] > 0), space).ask_rated is None
 
 
 def test_scores_come_from_the_call_that_decides(monkeypatch: pytest.MonkeyPatch) -> None:

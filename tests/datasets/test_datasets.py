@@ -455,3 +455,13 @@ def test_the_known_hash_is_that_of_the_publishers_file(tmp_path: Path) -> None:
     text = credit.RECIPE.published.read(content).to_csv(index=False, lineterminator="\n")
     assert credit.RECIPE.download is not None
     assert hashlib.sha256(text.encode()).hexdigest() == credit.RECIPE.download.sha256
+
+
+@pytest.mark.parametrize("name", ["adult", "german", "compas"])
+def test_answers_about_reals_have_the_decimals_of_the_data(name: str) -> None:
+    data = load(name)
+    reals = [each for each, feature in data.space.items() if isinstance(feature, Real)]
+    assert set(data.space.round_to) == set(reals)
+    for each, step in data.space.round_to.items():
+        assert not (data.frame[each] % step).any()
+    assert f"{len(data.frame)} rows, {len(data.space)} features" in repr(data)

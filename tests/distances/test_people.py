@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 import mace
 from mace import Distance, FeatureSpace, InvalidDistance, categorical, integer, ordinal, real
 from mace.certify.entries import distance_dict, read_distance
-from mace.distances import distance_up, point_values
+from mace.distances import distance_text, distance_up, point_values
 from mace.distances.change import change
 from mace.distances.people import SHARE
 from mace.distances.percentile import PercentileMetric
@@ -193,7 +193,7 @@ BIT = FeatureSpace({"a": integer(0, 1)})
         (lambda: Distance(weights="percentile", data={"x": [[1, 2], [1, 3]]}), "each once"),
         (lambda: Distance(weights="percentile", data={"x": [[float("nan"), 2]]}), "each once"),
         (lambda: Distance(weights="mad", data=PEOPLE[["n"]]).from_factual(SPACE, ROW), "no numbers in a column 'x'"),
-        (lambda: Distance(weights="percentile", data=PEOPLE.astype({"o": str})).from_factual(SPACE, ROW), "ordered category"),
+        (lambda: Distance(weights="percentile", data=PEOPLE.drop(columns="o")).from_factual(SPACE, ROW), "ordered category"),
         (lambda: Distance(weights="percentile", data={"a": [["x", 1]]}).from_factual(BIT, (0,)), "has texts"),
         (lambda: Distance(weights="percentile", data={"a": [[2, 1], [1, 3]]}).from_factual(BIT, (0,)), "do not rise"),
         (lambda: mace.near_data(PEOPLE, 1, 0.1, DISTANCES[2]), "not known here"),
@@ -301,3 +301,21 @@ def test_a_network_is_left_to_the_general_lane() -> None:
     assert found.status == "optimal"
     assert found.solver.startswith("milp: the first lane that can; not trees")
     assert "counts people" in found.solver
+
+
+def test_levels_that_are_text_are_counted_in_the_order_of_the_space() -> None:
+    """A column of text has no order of its own; the space has one."""
+    as_text = Distance(weights="percentile", data=PEOPLE.astype({"o": str}))
+    ordered = Distance(weights="percentile", data=PEOPLE)
+    for value in range(len(SPACE["o"].levels)):  # type: ignore[union-attr]
+        moved = tuple(value if name == "o" else own for name, own in zip(SPACE, ROW, strict=True))
+        measures = [each.from_factual(SPACE, ROW).measure(moved) for each in (as_text, ordered)]
+        assert measures[0] == measures[1]
+    many = PEOPLE.assign(o=[f"person {k}" for k in range(len(PEOPLE))])
+    assert len(many) <= 64 or "o" not in (Distance(weights="percentile", data=many).data or {})
+
+
+def test_what_a_sentence_calls_a_distance() -> None:
+    assert distance_text(str(Distance(weights="mad", data=PEOPLE))) == "l1 distance, in median absolute deviations"
+    assert distance_text("linf") == "linf distance"
+    assert distance_text("lambda new, old: 1") == "lambda new, old: 1 distance"

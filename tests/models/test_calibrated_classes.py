@@ -18,10 +18,11 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 import mace
 from mace import UnsupportedModel
-from mace.forms import Composite, Outcomes, clearance
+from mace.forms import Composite, Outcomes, TreeEnsemble, clearance
 from mace.forms.form import box_at
 from mace.models import read
 
@@ -32,19 +33,26 @@ BASES: dict[str, Any] = {
     "boosting": GradientBoostingClassifier(n_estimators=3, max_depth=2, random_state=0),
     "hist": HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5),
 }
-CASES = [(base, method) for base in BASES for method in ("sigmoid", "isotonic")] + [("logistic", "temperature")]
+TREES: dict[str, Any] = {
+    "tree": DecisionTreeClassifier(max_depth=4, random_state=0),
+    "tree behind a scaler": make_pipeline(StandardScaler(), ExtraTreeClassifier(max_depth=3, random_state=0)),
+}
+BASES |= TREES
+CASES = [(base, method) for base in BASES if base not in TREES for method in ("sigmoid", "isotonic")] + [
+    ("logistic", "temperature")
+]
 
 
-def case_of(base: str, method: str, seed: int, *, finite: bool = True) -> Case:
+def case_of(base: str, method: str, seed: int, *, finite: bool = True, classes: int = 3) -> Case:
     rng = np.random.default_rng([seed, 5])
     space = _space(rng, finite)
     frame = pd.DataFrame([_row(space, rng) for _ in range(150)])
     columns = np.asarray(mace.Encoder(space).fit_transform(frame))
     score = columns @ rng.normal(size=columns.shape[1]) + rng.normal(0, 0.5, 150)
-    labels = np.array(["no", "yes", "maybe"])[np.searchsorted(np.quantile(score, [0.33, 0.66]), score)]
+    labels = np.array(["no", "yes", "maybe"])[np.searchsorted(np.quantile(score, [0.33, 0.66][-classes + 1 :]), score)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = CalibratedClassifierCV(BASES[base], method=method, ensemble=False, cv=2)
+        model = CalibratedClassifierCV(BASES[base], method=method, ensemble=base in TREES, cv=3 if base in TREES else 2)
         fitted = make_pipeline(mace.Encoder(space), model).fit(frame, labels)
     return Case(base, fitted, space, _row(space, rng), {"distance": str(rng.choice(["l0", "l1", "linf"]))})
 
@@ -80,6 +88,56 @@ def test_its_certificate_is_valid(base: str, method: str) -> None:
     found = mace.Explainer(case.model, case.space).explain(case.row, **case.question, certify=True, time_limit=60)
     assert found.status == "optimal"
     assert mace.verify(found[0].certificate, case.model).outcome == "valid"
+
+
+TREE_CASES = [
+    (base, method, classes) for base in TREES for method in ("sigmoid", "isotonic", "temperature") for classes in (2, 3)
+]
+
+
+@pytest.mark.parametrize(("base", "method", "classes"), TREE_CASES)
+def test_the_mean_of_calibrated_trees_is_a_forest_of_what_the_library_says(
+    base: str, method: str, classes: int
+) -> None:
+    case = case_of(base, method, 1, finite=False, classes=classes)
+    reading = read(case.model, case.space)
+    form: Any = reading.form
+    assert isinstance(form, TreeEnsemble)
+    assert len(form.roots) == 3
+    assert reading.rate is not None
+    rng = np.random.default_rng(0)
+    points = [case.space.point(_row(case.space, rng)) for _ in range(200)]
+    for code in range(classes):
+        for point, rate in zip(points, reading.rate(points, code), strict=True):
+            assert abs(form.exact_scores(point)[code] / 3 - rate) <= form.rounding
+    ways = [Outcomes(frozenset([code])).alternatives(classes, ties_last=False) for code in range(classes)]
+    for point, code in zip(points, reading.ask(points), strict=True):
+        assert clearance(form.exact_scores(point), ways[int(code)]) >= -form.rounding
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("base", "method", "classes"), TREE_CASES)
+def test_answers_of_calibrated_trees_are_those_of_brute_force(base: str, method: str, classes: int, seed: int) -> None:
+    case = case_of(base, method, seed, classes=classes)
+    assert against_brute_force(case) is None
+    found = mace.Explainer(case.model, case.space).explain(case.row, **case.question, certify=True, time_limit=60)
+    assert found.status in ("optimal", "infeasible", "reached")
+    for certificate in [each.certificate for each in found] or [found.certificate]:
+        assert certificate is None or mace.verify(certificate, case.model).outcome == "valid"
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_probability_of_calibrated_trees_is_a_target(classes: int) -> None:
+    case = case_of("tree", "isotonic", 0, classes=classes)
+    best = 0.0
+    for label in case.model.classes_:
+        found = mace.Explainer(case.model, case.space).explain(case.row, target=mace.at_least(0.6, label))
+        if found:
+            frame = case.space.frame_of([case.space.point(found[0].values)])
+            best = case.model.predict_proba(frame)[0, list(case.model.classes_).index(label)]
+            assert best >= 0.6
+            assert found[0].score == pytest.approx(best)
+    assert best
 
 
 def test_a_pipeline_inside_is_read_over_the_frame() -> None:

@@ -121,3 +121,31 @@ def test_robust_answers_over_reals_are_proved_checked_and_no_nearer_point_stands
             stands &= model.predict(near.assign(a=np.clip(near.a + by, 0, 10))) == 1
         assert not stands.any()
     assert proved >= 2
+
+
+def test_a_poor_repair_costs_time_and_makes_nothing_untrue(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    space = mace.FeatureSpace({"a": mace.real(0, 10), "b": mace.real(-1, 1)})
+    frame = pd.DataFrame({"a": rng.uniform(0, 10, 300), "b": rng.uniform(-1, 1, 300)})
+    model = MLPClassifier((5,), solver="lbfgs", max_iter=60, random_state=0)
+    explainer = mace.Explainer(model.fit(frame, (np.sin(frame.a) + 2 * frame.b > 0.5).astype(int)), space)
+    row = next(row for row in frame.to_dict("records") if explainer.predict(row) == 0)
+    question: Any = {"target": 1, "constraints": [mace.robust({"a": 0.8})], "round_to": None}
+    nearest = explainer.explain(row, **question)
+    honest, poor = WorstRows.repaired, []
+
+    def farther(self: WorstRows, problem: Problem, point: Point) -> Any:
+        found = honest(self, problem, point)
+        if found is None:
+            return None
+        pairs = zip(problem.space.values(), found[0], problem.factual, strict=True)
+        far = tuple(min(max(old + 1.3 * (new - old), f.low), f.high) for f, new, old in pairs)  # type: ignore
+        poor.append(far)
+        return far, found[1]
+
+    monkeypatch.setattr(WorstRows, "repaired", farther)
+    answer = explainer.explain(row, **question)
+    assert poor
+    assert answer.status == nearest.status == "optimal"
+    assert answer[0].distance == pytest.approx(nearest[0].distance, abs=2e-6)
+    assert answer.lower <= nearest[0].distance

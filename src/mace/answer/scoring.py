@@ -31,7 +31,7 @@ class Measure:
     ask : callable, optional
         Asks the real model about rows, in one call; ``None`` where the prediction itself is the score.
     code : int, optional
-        Of the label whose probability is the score.
+        Of the label whose probability, or score, it is.
     """
 
     of: str
@@ -59,7 +59,7 @@ class Measure:
             threshold = _decides(target, reading, code)
         label = reading.classes[code]
         of = f"P({label})" if reading.rate else f"score of {label}"
-        return cls(of, threshold, _rounded(rate, code), code if reading.rate else None)
+        return cls(of, threshold, _rounded(rate, code), code)
 
 
 def _of_set(target: object, reading: Reading, prediction: object) -> Measure | None:
@@ -122,6 +122,8 @@ def _decides(target: object, reading: Reading, code: int) -> float | None:
     if reading.rate is None:
         own = reading.threshold or 0.0
         return own if code == 1 else -own
+    if reading.ask_rated is not None:
+        return (1 + margin) / 2
     form = reading.form.trees if isinstance(reading.form, ObliqueTrees) else reading.form
     if getattr(form, "link", "none") != "none":
         return (1 + margin) / 2
@@ -152,7 +154,7 @@ def with_scores(
     watched : callable
         Gives the context in which the model is asked, which raises where it has changed.
     known : callable
-        Gives the probabilities that the model has said already, so that it is not asked again; ``None`` where one is missing.
+        Gives the probabilities, or scores, that the model has said already, so that it is not asked again; ``None`` where one is missing.
     at_once : bool
         Whether to ask now, about all rows in one call for each number that is scored, rather than when a score is first wanted.
     """

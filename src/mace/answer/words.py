@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from mace.distances import distance_text
 from mace.problem import NOT_PROVED, Status
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def headline(explanation: Explanation) -> str:
     proved = gap if is_open else f"proved nearest{among(explanation)}"
     let_in = "" if is_open or not outside else f" {outside[0].upper()}{outside[1:]}."
     ways = f"{len(explanation)} way{'s' if len(explanation) > 1 else ''} to {asked_for}"
-    return f"{now} {ways}, {proved} ({explanation.distance} distance).{let_in}"
+    return f"{now} {ways}, {proved} ({distance_text(explanation.distance)}).{let_in}"
 
 
 def _asked_for(explanation: Explanation) -> str:
@@ -175,7 +176,7 @@ def _decided(explanation: Explanation) -> str:
 
 def _proved(explanation: Explanation) -> str:
     best = explanation[0]
-    near = f"in the {explanation.distance} distance, within the space{_let_in(explanation)} and the constraints"
+    near = f"in the {distance_text(explanation.distance)}, within the space{_let_in(explanation)} and the constraints"
     if best.status == Status.OPTIMAL:
         first = f"It is proved that no smaller change does{explanation.among}, {near}"
         rest = (

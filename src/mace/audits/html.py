@@ -10,6 +10,7 @@ import numpy as np
 from mace.audits.people import RECOURSE
 from mace.audits.report import Section, sections
 from mace.audits.summary import EVERYONE, LEAST_FOR_INTERVAL
+from mace.distances import distance_text
 from mace.errors import MissingPackage, for_page
 from mace.models.package import optional
 
@@ -138,7 +139,7 @@ def _figures(audit: Audit) -> dict[str, str]:
     lowers = {name: np.array([p.lower for p in people]) for name, people in large.items()}
     made = {"Coverage": _svg(OutcomesDisplay({group.name: group.outcomes for group in groups}))}
     if distances:
-        made["Distance"] = _svg(DistancesDisplay(distances, lowers, unit=f"{audit.distance} distance"))
+        made["Distance"] = _svg(DistancesDisplay(distances, lowers, unit=distance_text(audit.distance)))
         levers = {group.name: group.levers for group in groups if group.name in large}
         made["What must change"] = _svg(LeversDisplay(levers, protected=audit.protected))
     return made

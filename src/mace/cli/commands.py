@@ -311,7 +311,7 @@ def verify(
     return {"valid": ANSWERED, "refuted": PROVED_NO}.get(verdict.outcome, UNDECIDED)
 
 
-ALWAYS = "valid: the decision is the same whatever the features are."
+VALID_FOR_ALL = "valid: the decision is the same whatever the features are."
 
 
 def _claimed(claim: dict[str, Any], verdict: Verdict) -> str:
@@ -325,7 +325,7 @@ def _claimed(claim: dict[str, Any], verdict: Verdict) -> str:
         return (
             f"valid: the decision is the same as long as {names} stay as they are, and none can be left out."
             if names
-            else ALWAYS
+            else VALID_FOR_ALL
         )
     if "ranges" in claim:
         return f"valid: the decision is the same as long as {', '.join(claim['ranges'])} stay within the ranges of the certificate."

@@ -11,7 +11,7 @@ import pandas as pd
 from mace.datasets.recipe import Recipe
 from mace.datasets.source import read_download, read_embedded, read_files, read_folder
 from mace.registry import Registry
-from mace.space import FeatureSpace
+from mace.space import FeatureSpace, Real
 
 _RECIPES = Registry(
     "datasets",
@@ -47,6 +47,10 @@ class Dataset:
     labels: pd.Series = field(repr=False)
     space: FeatureSpace = field(repr=False)
     about: str = field(repr=False)
+
+    def __repr__(self) -> str:
+        labels = " or ".join(map(str, sorted(self.labels.unique())))
+        return f"<Dataset {self.name}: {len(self.frame)} rows, {len(self.space)} features, labels {labels}>"
 
 
 def available() -> tuple[str, ...]:
@@ -104,7 +108,9 @@ def load(
     recipe: Recipe = _RECIPES.load(name)
     raw = _raw(recipe, data_home, files)
     prepared = recipe.prepare(raw)
-    space = FeatureSpace(prepared.features)
+    decimals = FeatureSpace.from_frame(prepared.frame).round_to
+    round_to = {name: step for name, step in decimals.items() if isinstance(prepared.features[name], Real)}
+    space = FeatureSpace(prepared.features, round_to=round_to)
     return Dataset(name, prepared.frame, prepared.labels, space, recipe.about)
 
 

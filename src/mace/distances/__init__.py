@@ -5,6 +5,7 @@ from mace.distances.distance import (
     Distance,
     FunctionDistance,
     as_distance,
+    distance_text,
     point_values,
 )
 from mace.distances.metric import Metric, NormMetric, PartsMetric, distance_down, distance_up
@@ -20,6 +21,7 @@ __all__ = [
     "PercentileMetric",
     "as_distance",
     "distance_down",
+    "distance_text",
     "distance_up",
     "point_values",
 ]

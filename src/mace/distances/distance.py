@@ -37,6 +37,14 @@ WITH_ARGUMENT = ("l0", "l1", "linf", "l2")
 """Those that a :class:`Distance` has an argument for."""
 
 
+SAID_OF_WEIGHTS = {
+    "mad": ", in median absolute deviations",
+    "percentile": ", by the share of people passed",
+    "own": ", weighted",
+}
+"""What the name of a distance says of its weights."""
+
+
 @dataclass(frozen=True)
 class Distance:
     """A convex combination of norms with a weight for each feature.
@@ -141,9 +149,20 @@ class Distance:
     def __str__(self) -> str:
         named = [name for name, share in self._shares.items() if share == 1]
         mixed = " + ".join(f"{share:g} {name}" for name, share in self._shares.items() if share)
-        ways = {"mad": ", in median absolute deviations", "percentile": ", by the share of people passed"}
-        way = ways[self.weights] if isinstance(self.weights, str) else ", weighted" if self.weights else ""
-        return (named[0] if named else mixed) + way
+        kind = self.weights if isinstance(self.weights, str) else "own" if self.weights else ""
+        return (named[0] if named else mixed) + SAID_OF_WEIGHTS.get(kind, "")
+
+
+def distance_text(distance: str) -> str:
+    """Return a distance as sentences name it: ``l1 distance, weighted``.
+
+    Examples
+    --------
+    >>> distance_text("l1, in median absolute deviations")
+    'l1 distance, in median absolute deviations'
+    """
+    said = next((each for each in SAID_OF_WEIGHTS.values() if distance.endswith(each)), "")
+    return f"{distance.removesuffix(said)} distance{said}"
 
 
 def _checked(weights: object) -> dict[str, float] | str:

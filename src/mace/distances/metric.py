@@ -17,8 +17,6 @@ from mace.language import syntax
 from mace.language.syntax import total
 from mace.space import RESERVED, Feature, FeatureSpace, Point, Value
 
-ZERO = Fraction(0)
-
 
 class Metric(Protocol):
     """A distance from one factual.
@@ -94,7 +92,7 @@ class PartsMetric:
 
     def measure(self, point: Point, *, written: bool = False) -> Fraction:
         """Return the measure of a point, exactly; of decimals, where ``written``."""
-        total = top = ZERO
+        total = top = Fraction(0)
         rows = zip(self.space.values(), point, self.factual, self.parts, strict=True)
         for index, (feature, new, old, part) in enumerate(rows):
             if new == old:

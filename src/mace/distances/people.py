@@ -24,6 +24,9 @@ WAYS = ("mad", "percentile")
 SHARE = Fraction(1, 20)
 """The greatest share of the people that lie between two knots."""
 
+MOST_TEXTS = 64
+"""A column of more different texts is not taken for levels."""
+
 Pairs = list[list[Any]]
 """Values in order, each with how many people are at or below it."""
 
@@ -51,7 +54,7 @@ def summary(weights: object, data: Any) -> dict[str, float] | dict[str, Pairs] |
             _check_pairs(name, entry)
         return dict(data)
     columns = _columns(data)
-    return {name: _pairs(column) for name, column in columns.items() if _is_number(column) or _is_ordered(column)}
+    return {name: _pairs(column) for name, column in columns.items() if _is_number(column) or _has_levels(column)}
 
 
 def _columns(data: Any) -> dict[str, pd.Series[Any]]:
@@ -88,6 +91,13 @@ def _is_number(column: pd.Series[Any]) -> bool:
 
 def _is_ordered(column: pd.Series[Any]) -> bool:
     return isinstance(column.dtype, pd.CategoricalDtype) and bool(column.dtype.ordered) and len(column) > 0
+
+
+def _has_levels(column: pd.Series[Any]) -> bool:
+    """Return whether a column has an order, or so few texts that they may be the levels of one, which the space then says."""
+    if _is_ordered(column):
+        return True
+    return all(isinstance(each, str) for each in column) and 0 < column.nunique() <= MOST_TEXTS
 
 
 # ---- deviations
@@ -136,8 +146,9 @@ def _weight(name: str, feature: Feature, data: Mapping[str, float]) -> Fraction:
 def _pairs(column: pd.Series[Any]) -> Pairs:
     """Return values with how many people are at or below each: all levels, or numbers that have few people between them."""
     counts = column.value_counts(sort=False)
-    if _is_ordered(column):
-        return [[plain_scalar(level), int(count)] for level, count in counts.sort_index().cumsum().items()]
+    if not _is_number(column):
+        levels = counts if _is_ordered(column) else counts.astype(int).rename(index=str)
+        return [[plain_scalar(level), int(count)] for level, count in levels.sort_index().cumsum().items()]
     each = [(plain_scalar(value), int(count)) for value, count in counts.sort_index().cumsum().items()]
     most, below = SHARE * len(column), [count for _, count in each]
     kept = [0]

@@ -89,6 +89,7 @@ def answer(cell: Cell, setting: Setting, number: int, limit: float | None) -> di
             time_limit=limit if cell.approach == "smt" else None,
             solver="smt" if cell.approach == "smt" else "auto",
             on_progress=note if cell.approach != "mace" else None,
+            round_to=None,
         )
     spent = {"cpu": float(f"{time.process_time() - begun:.4g}")}
     return (

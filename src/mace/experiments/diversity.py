@@ -52,6 +52,7 @@ def suggestions(setting: Setting) -> Explanation:
         count=COUNT,
         diversity=differ(),
         accuracy=1e-3,
+        round_to=None,
     )
 
 

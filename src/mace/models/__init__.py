@@ -82,13 +82,15 @@ def _read_estimator(model: Any, space: FeatureSpace) -> Reading:
     family = type(core).__name__
     deployed = deployed_of(core)
     if core is not model:
+        is_passed_on = _is_pipeline(model) and split_pipeline(model)[1] is core
         deployed = replace(
             deployed,
             predict=model.predict,
             probabilities=getattr(model, "predict_proba", None),
             decision=getattr(model, "decision_function", None),
             threshold=_threshold(model),
-            is_by_probability=deployed.is_by_probability and _is_pipeline(model) and split_pipeline(model)[1] is core,
+            is_by_probability=deployed.is_by_probability and is_passed_on,
+            is_by_order=deployed.is_by_order and is_passed_on,
         )
     encoder = _only_encoder(model)
     if encoder is not None:

@@ -70,6 +70,9 @@ class Deployed:
         Where the user chose one: from which probability (score, where there is none) on the second class is predicted.
     is_by_probability : bool
         Whether ``predict`` asks for the probabilities, and gives the first class with the greatest.
+    is_by_order : bool
+        Whether ``predict`` gives the class with the greatest of the numbers of which the probabilities are made without changing their
+        order: it follows from the probabilities (from the scores, where there are none), but where these are equal to rounding.
     """
 
     predict: Callable[[Matrix], Any]
@@ -83,6 +86,7 @@ class Deployed:
     decision: Callable[[Matrix], Any] | None = None
     threshold: float | None = None
     is_by_probability: bool = False
+    is_by_order: bool = False
 
 
 def bare_columns(family: str, deployed: Deployed, space: FeatureSpace) -> tuple[Column, ...]:
@@ -298,16 +302,35 @@ def rate_deployed(deployed: Deployed, rows: Callable[[Sequence[Point]], Matrix])
     return rate
 
 
+ROUNDINGS_OF_A_PROBABILITY = 64
+"""Probabilities that are farther apart than so many roundings of 1 are in the order of the numbers of which they are made."""
+
+
 def ask_rated_deployed(deployed: Deployed, rows: Callable[[Sequence[Point]], Matrix]) -> AskRated | None:
-    """Return a function that asks for probabilities and makes the prediction of them as the model does; ``None`` where it does not."""
-    probabilities, classes = deployed.probabilities, deployed.classes
-    if probabilities is None or classes is None or not deployed.is_by_probability or deployed.threshold is not None:
+    """Return a function that asks for probabilities, or scores, and makes the prediction of them as the model does.
+
+    ``None`` where the model's prediction does not follow from them. Rows whose greatest are equal to rounding are asked about again.
+    """
+    classes, is_exact = deployed.classes, deployed.is_by_probability
+    numbers = deployed.probabilities or (deployed.decision if deployed.is_by_order else None)
+    is_known = is_exact or deployed.is_by_order
+    if numbers is None or classes is None or not is_known or deployed.threshold is not None:
         return None
+    method = "predict_proba" if deployed.probabilities else "decision_function"
+    predict = ask_deployed(deployed, rows)
 
     def ask(points: Sequence[Point]) -> list[tuple[Fraction, tuple[Fraction, ...]]]:
-        with _failing("predict_proba"):
-            found = np.asarray(probabilities(rows(points)))
-        return [(Fraction(int(np.argmax(row))), tuple(_fractions(row))) for row in found]
+        with _failing(method):
+            found = np.asarray(numbers(rows(points)))
+            _check_count(method, len(found), len(points))
+        table = np.column_stack([-found, found]) if found.ndim == 1 else found
+        codes = [Fraction(int(code)) for code in table.argmax(axis=1)]
+        if not is_exact:
+            ordered = np.sort(table, axis=1)
+            least = ROUNDINGS_OF_A_PROBABILITY * np.finfo(found.dtype).eps if deployed.probabilities else 0.0
+            for k in np.flatnonzero(~(ordered[:, -1] - ordered[:, -2] > least)):
+                (codes[k],) = predict([points[int(k)]])
+        return [(code, tuple(_fractions(row))) for code, row in zip(codes, table, strict=True)]
 
     return ask
 

@@ -84,18 +84,47 @@ def check_no_missing(family: str, space: FeatureSpace) -> None:
 BY_PROBABILITY = frozenset(f"sklearn:{name}Classifier" for name in ("RandomForest", "ExtraTrees"))
 """Models whose ``predict`` is the first class with the greatest ``predict_proba``, by the source of every version that is supported."""
 
+BY_ORDER = frozenset(
+    [
+        *(
+            "LogisticRegression",
+            "LogisticRegressionCV",
+            "SGDClassifier",
+            "RidgeClassifier",
+            "RidgeClassifierCV",
+            "LinearSVC",
+        ),
+        *("Perceptron", "LinearDiscriminantAnalysis", "MLPClassifier", "DecisionTreeClassifier", "ExtraTreeClassifier"),
+        *("GradientBoostingClassifier", "HistGradientBoostingClassifier", "AdaBoostClassifier", "BaggingClassifier"),
+        *("CalibratedClassifierCV", "VotingClassifier"),
+    ]
+)
+"""Models of scikit-learn whose ``predict`` is the greatest of the numbers of which ``predict_proba`` makes its own, in their order.
+
+Not so: support vector machines with ``probability=True``, whose probabilities are fitted apart, and neighbours, whose votes are counted.
+"""
+
 
 def deployed(model: Any) -> Deployed:
     """Return how a scikit-learn estimator is asked."""
     names = getattr(model, "feature_names_in_", None)
+    package, family = type(model).__module__.partition(".")[0], type(model).__name__
     return Deployed(
         predict=model.predict,
         probabilities=getattr(model, "predict_proba", None),
         decision=getattr(model, "decision_function", None),
         classes=class_labels(model),
         names=None if names is None else tuple(map(str, names)),
-        is_by_probability=f"{type(model).__module__.partition('.')[0]}:{type(model).__name__}" in BY_PROBABILITY,
+        is_by_probability=f"{package}:{family}" in BY_PROBABILITY,
+        is_by_order=package == "sklearn" and _is_by_order(model),
     )
+
+
+def _is_by_order(model: Any) -> bool:
+    """Return whether a model of scikit-learn, or the last of a stack, predicts in the order of its probabilities."""
+    final = model.final_estimator_ if type(model).__name__ == "StackingClassifier" else model
+    own = type(final).__module__.partition(".")[0] == "sklearn"
+    return own and type(final).__name__ in BY_ORDER | {key.partition(":")[2] for key in BY_PROBABILITY}
 
 
 def overridden(model: Any, base: type, methods: Sequence[str]) -> str | None:

@@ -210,7 +210,7 @@ class LiveModel:
         return [said[point, None]]
 
     def _ask_alone(self, point: Point, said: Said) -> Fraction:
-        """Return what the model says of a row, and keep the probabilities that it makes of it, where it makes its prediction of these."""
+        """Return what the model says of a row, and keep the probabilities, or scores, where its prediction follows from these."""
         if self._asked.ask_rated is None:
             return self._ask_now([point])[0]
         ((outcome, rates),) = self._asked.ask_rated([point])
@@ -220,8 +220,10 @@ class LiveModel:
         return outcome
 
     def known_rates(self, points: Sequence[Point], code: int) -> list[Fraction] | None:
-        """Return the probability of a class in rows that the model was asked about alone since the question began; ``None`` where one is
-        not known."""
+        """Return the probability, or score, of a class in rows that were asked about alone since the question began.
+
+        ``None`` where one of them is not known.
+        """
         said = self.memory.said or {}
         return [said[point, code] for point in points] if all((point, code) in said for point in points) else None
 

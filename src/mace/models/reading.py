@@ -21,7 +21,7 @@ Rate = Callable[[Sequence[Point], int], list[Fraction]]
 """Asks the user's own object for the probability of the class with a code."""
 
 AskRated = Callable[[Sequence[Point]], list[tuple[Fraction, tuple[Fraction, ...]]]]
-"""Asks the user's own object, in one call, for the outcomes' codes and for the probability of every class."""
+"""Asks the user's own object, in one call, for the outcomes' codes and for the probability, or score, of every class."""
 
 
 class FurtherFeatures(UnsupportedModel):
@@ -85,7 +85,7 @@ class Reading:
     base : int
         In which their outcomes are packed.
     ask_rated : callable, optional
-        Where its ``predict`` is the class of the greatest probability and nothing else: asks for both at once.
+        Where its ``predict`` follows from the probabilities (scores, where it has none): asks for both at once.
     """
 
     family: str

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.batch import Batch
+from mace.distances import distance_text
 from mace.errors import InvalidOption
 from mace.models.package import optional
 from mace.plots.display import BLUE, GREEN, GREY, ORANGE, PAGE_WIDTH, SKY, VERMILION, Display
@@ -72,7 +73,7 @@ class BatchDisplay(Display):
             np.array([answer.distance for answer in found]),
             np.array([answer.lower for answer in found]),
             {name: count / len(found) for name, count in changed.items()},
-            f"{batch[0].distance} distance" if batch else "distance",
+            distance_text(batch[0].distance) if batch else "distance",
         )
 
     def plot(self, ax: Any = None) -> BatchDisplay:

@@ -11,6 +11,7 @@ import numpy as np
 
 from mace.answer.counterfactual import Counterfactual, shortened_list
 from mace.answer.explanation import Explanation
+from mace.distances import distance_text
 from mace.errors import InvalidOption
 from mace.plots.display import BLUE, GREEN, GREY, PALE, RUST, VERMILION
 from mace.plots.sheet import SMALL_SIZE, Sheet, SheetDisplay
@@ -288,7 +289,7 @@ def _drawn(explanation: Explanation, number: int, space: FeatureSpace, populatio
     title = f"{before} {BECOMES} {after}"
     is_first = number == 1
     proved = f", {_proved(answer)}{explanation.among if answer.status == Status.OPTIMAL else ''}" if is_first else ""
-    about = f"{explanation.distance} distance {answer.distance:.4g}{proved}"
+    about = f"{distance_text(explanation.distance)} {answer.distance:.4g}{proved}"
     return DrawnAnswer(f"{number}. {title}" if len(explanation) > 1 else title, about, tracks, score_track(answer))
 
 

@@ -23,6 +23,11 @@ class AnyOf:
     labels: tuple[object, ...]
     margin: float = 0.0
 
+    def __repr__(self) -> str:
+        margin = f", margin={_number(self.margin)}" if self.margin else ""
+        wanted = f"becomes({self.labels[0]!r}" if len(self.labels) == 1 else f"any_of({list(self.labels)!r}"
+        return f"{wanted}{margin})"
+
     def __str__(self) -> str:
         return " or ".join(map(str, self.labels)) + (f" by {self.margin:g}" if self.margin else "")
 
@@ -49,6 +54,9 @@ class Between:
             None if self.low is None else Fraction(self.low) + margin,
             None if self.high is None else Fraction(self.high) - margin,
         )
+
+    def __repr__(self) -> str:
+        return self.call(self.label).removeprefix("mace.")
 
     def __str__(self) -> str:
         inside = f" with a margin of {_number(self.margin)}" if self.margin else ""
@@ -78,7 +86,7 @@ def becomes(label: object, margin: float = 0.0) -> AnyOf:
     Examples
     --------
     >>> becomes("good")
-    AnyOf(labels=('good',), margin=0.0)
+    becomes('good')
     """
     return AnyOf((label,), _margin(margin, "becomes", most=1.0))
 

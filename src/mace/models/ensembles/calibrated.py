@@ -16,7 +16,8 @@ An isotonic calibration is monotone, so its decision too is a threshold, found b
 sigmoid or isotonically, the threshold is one on their sum of scores, or of shares.
 
 The mean of several calibrated models (``ensemble=True``) is a form of several models: each score goes through its sigmoid, or through
-the polyline of its isotonic calibration, and their mean is compared with one half.
+the polyline of its isotonic calibration, and their mean is compared with one half. Of single trees it is a forest
+(:mod:`mace.models.ensembles.calibrated_trees`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from mace.exact import UNIT, gamma
 from mace.forms import Composite, Curved, Form, Network, Polyline, TreeEnsemble
 from mace.forms.network import SQUASH_UNITS
 from mace.models.ensembles.calibrated_classes import greatest_polyline, greatest_score, of_classes
+from mace.models.ensembles.calibrated_trees import of_single_trees
 from mace.models.ensembles.threshold import CHANCE, SCORE, Threshold, logit, response, thresholded
 from mace.models.estimator import check_width
 from mace.space import Column, FeatureSpace
@@ -44,6 +46,11 @@ def read_calibrated(model: Any, space: FeatureSpace, columns: tuple[Column, ...]
 
     check_width(type(model).__name__, int(getattr(model, "n_features_in_", len(columns))), columns)
     calibrated = model.calibrated_classifiers_
+    if len(calibrated) > 1:
+        estimators = [_thawed(each.estimator) for each in calibrated]
+        forest = of_single_trees(calibrated, estimators, len(model.classes_), space, columns)
+        if forest is not None:
+            return forest
     if len(model.classes_) != 2:
         return _of_classes(model, space, columns)
     if len(calibrated) > 1:
@@ -79,7 +86,7 @@ def _of_classes(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) ->
     if len(calibrated) > 1:
         raise UnsupportedModel(
             f"cannot read CalibratedClassifierCV(ensemble=True) with {count} classes: the mean of calibrations, each divided by their sum, "
-            "is not piecewise linear. Fit it with ensemble=False, or explain the model without the calibration."
+            "is not piecewise linear. Single trees are read. Fit it with ensemble=False, or explain the model without the calibration."
         )
     method, estimator = calibrated[0].method, _thawed(calibrated[0].estimator)
     kind = response(estimator, (SCORE, CHANCE))

@@ -73,6 +73,7 @@ def deployed_estimator(model: Any) -> Deployed:
         names=names,
         **_categories(saved, names),
         written=_written,
+        is_by_order=True,
     )
 
 

@@ -68,6 +68,7 @@ def deployed_estimator(model: Any) -> Deployed:
         classes=class_labels(model),
         names=_names(booster),
         native=_native(booster, type(model).__name__),
+        is_by_order=getattr(model, "objective", None) == "binary:logistic",
     )
 
 

@@ -94,7 +94,7 @@ class Never:
 
 Node = Bound | FormBound | NotEqual | Product | All | Some | Implied | Never
 
-ALWAYS = All(())
+ALWAYS_TRUE = All(())
 
 
 def every(parts: list[Node]) -> Node:
@@ -111,8 +111,8 @@ def some(parts: list[Node]) -> Node:
     """Return the disjunction, flattened."""
     kept: list[Node] = []
     for part in parts:
-        if part == ALWAYS:
-            return ALWAYS
+        if part == ALWAYS_TRUE:
+            return ALWAYS_TRUE
         if isinstance(part, Some):
             kept.extend(part.parts)
         elif not isinstance(part, Never):

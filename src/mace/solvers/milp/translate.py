@@ -15,7 +15,7 @@ from mace.language import syntax
 from mace.language.roundings import rounded, unit
 from mace.language.run import compare
 from mace.problem import Problem
-from mace.solvers.milp.nodes import ALWAYS, Bound, FormBound, Implied, Never, Node, NotEqual, Product, every, some
+from mace.solvers.milp.nodes import ALWAYS_TRUE, Bound, FormBound, Implied, Never, Node, NotEqual, Product, every, some
 from mace.solvers.milp.quantities import ZERO_OR_ONE, Affine, Quantities, domain_of, greatest, least
 from mace.space import Categorical, Integer, Ordinal, Real
 from mace.space.decimals import is_short
@@ -102,7 +102,7 @@ class MilpTranslator:
         check()
         match guard:
             case syntax.Truth(value):
-                return ALWAYS if value else Never()
+                return ALWAYS_TRUE if value else Never()
             case syntax.Missing(name):
                 return self._flag(name, is_missing=True)
             case syntax.Not(syntax.Missing(name)):
@@ -125,7 +125,7 @@ class MilpTranslator:
 
     def _flag(self, name: str, *, is_missing: bool) -> Node:
         if name not in self.missing:
-            return Never() if is_missing else ALWAYS
+            return Never() if is_missing else ALWAYS_TRUE
         value = ONE if is_missing else ZERO
         return Bound(self.missing[name], value, value)
 
@@ -137,7 +137,7 @@ class MilpTranslator:
     def _compare(self, sign: syntax.CompareName, difference: Affine) -> Node:
         """Return ``difference sign 0``."""
         if not difference.terms:
-            return ALWAYS if compare(sign, difference.shift, ZERO) else Never()
+            return ALWAYS_TRUE if compare(sign, difference.shift, ZERO) else Never()
         if len(difference.terms) == 1:
             ((column, a),) = difference.terms.items()
             return self._bound(column, sign if a > 0 else syntax.MIRRORED[sign], -difference.shift / a)
@@ -147,7 +147,7 @@ class MilpTranslator:
         value = -difference.shift / scaled.factor
         sign = sign if scaled.factor > 0 else syntax.MIRRORED[sign]
         if sign == "!=":
-            return ALWAYS
+            return ALWAYS_TRUE
         low = value if sign in ("==", ">", ">=") else None
         high = value if sign in ("==", "<", "<=") else None
         return FormBound(scaled.form, low, high, scaled.remainder, strict=sign in ("<", ">"))
