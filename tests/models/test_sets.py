@@ -296,6 +296,20 @@ def test_models_that_cannot_be_asked_the_same_are_refused() -> None:
         mace.Explainer(QUARTERS, SPACE).explain(POOR, "perhaps")
 
 
+def test_noise_around_an_answer_of_some_of_many_models_is_asked_about_in_few_ways() -> None:
+    """Found by the campaign: 5 of 10 are 252 ways, and their opposite was taken as one of each of these, which never ended."""
+    many = [bank(30 + 3 * k) for k in range(10)]
+    explainer = mace.Explainer(mace.agree(many, at_least=5), SPACE)
+    explanation = explainer.explain(POOR, "yes")
+    margin = explanation.margin
+    assert margin is not None
+    assert margin.undone_by is not None
+    said = [model.predict(SPACE.frame_of([SPACE.point(margin.undone_by)]))[0] for model in many]
+    assert said.count("yes") < 5
+    region = explainer.region(explanation[0], ["income"])
+    assert region["income"].low <= explanation[0].values["income"] <= region["income"].high
+
+
 # ---- bootstraps
 
 

@@ -216,12 +216,16 @@ class Negated:
 
     def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
         """Return that of each alternative of the goal some margin fails."""
-        own = self.goal.alternatives(outputs, ties_last=ties_last)
-        return tuple(tuple(map(_failing, chosen)) for chosen in itertools.product(*own))
+        return missed(self.goal.alternatives(outputs, ties_last=ties_last))
 
     def of_result(self, result: str) -> syntax.Guard:
         """Return the formula that ``result`` holds no outcome of the goal."""
         return syntax.negation(self.goal.of_result(result))
+
+
+def missed(alternatives: Alternatives) -> Alternatives:
+    """Return that of each alternative some margin fails."""
+    return tuple(tuple(map(_failing, chosen)) for chosen in itertools.product(*alternatives))
 
 
 def _failing(margin: Margin) -> Margin:
@@ -262,8 +266,11 @@ class Stated:
 
 
 def negated(goal: Goal) -> Goal:
-    """Return the goal of all other outcomes."""
-    return replace(goal, negated=not goal.negated) if isinstance(goal, Outcomes) else Negated(goal)
+    """Return the goal of all other outcomes; a goal of several models says its own, which has far fewer alternatives."""
+    if isinstance(goal, Outcomes):
+        return replace(goal, negated=not goal.negated)
+    opposite: Goal | None = goal.opposite() if hasattr(goal, "opposite") else None
+    return Negated(goal) if opposite is None else opposite
 
 
 def innermost(goal: Goal) -> Goal:

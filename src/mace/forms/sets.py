@@ -15,8 +15,9 @@ from functools import cached_property
 
 import numpy as np
 
+from mace.errors import InvalidTarget
 from mace.forms.composite import Composite
-from mace.forms.decision import Alternatives, Goal
+from mace.forms.decision import Alternatives, Goal, missed, negated
 from mace.forms.form import Box, Form
 from mace.forms.network import Network
 from mace.forms.trees import TreeEnsemble
@@ -24,6 +25,9 @@ from mace.language import syntax
 
 Member = TreeEnsemble | Network | Composite
 
+
+MOST_WAYS = 2000
+"""The most ways in which several models may reach a target, or miss it: each is a search of its own."""
 
 # ---- outcomes
 
@@ -72,8 +76,8 @@ class Agreement:
         How many must reach theirs.
     base : int
         Of the outcomes, see :func:`packed`.
-    stated : Alternatives
-        The same over the scores of the joint form.
+    each : tuple of Alternatives
+        The goal of each member over the scores of the joint form; none where the models are only asked.
     slack : Fraction
         The greatest of the members' goals.
     """
@@ -81,7 +85,7 @@ class Agreement:
     goals: tuple[Goal, ...]
     least: int
     base: int
-    stated: Alternatives
+    each: tuple[Alternatives, ...]
     slack: Fraction = Fraction(0)
 
     def holders(self, outcome: Fraction) -> tuple[int, ...]:
@@ -94,43 +98,54 @@ class Agreement:
         return len(self.holders(outcome)) >= self.least
 
     def alternatives(self, outputs: int, *, ties_last: bool) -> Alternatives:
-        """Return the margins over the scores of the joint form."""
-        return self.stated
+        """Return every choice of so many members, with an alternative of each one's goal."""
+        return tuple(
+            tuple(margin for margins in taken for margin in margins)
+            for chosen in itertools.combinations(self.each, self.least)
+            for taken in itertools.product(*chosen)
+        )
+
+    @property
+    def ways(self) -> int:
+        """The number of alternatives."""
+        found = [1] + [0] * self.least
+        for count in map(len, self.each):
+            found = [own + (found[k - 1] * count if k else 0) for k, own in enumerate(found)]
+        return found[self.least]
+
+    def opposite(self) -> Agreement:
+        """Return that fewer members reach their goals: that so many others miss theirs.
+
+        Raises
+        ------
+        InvalidTarget
+            That can be in too many ways.
+        """
+        least = len(self.goals) - self.least + 1
+        made = replace(self, goals=tuple(map(negated, self.goals)), each=tuple(map(missed, self.each)), least=least)
+        if made.ways > MOST_WAYS:
+            raise InvalidTarget(
+                f"{len(self.goals)} models can miss this target in more than {MOST_WAYS:,} ways, too many for noise, margins and regions. "
+                "Ask for one label, or of fewer models."
+            )
+        return made
 
     def of_result(self, result: str) -> syntax.Guard:
         """Return that the result is an outcome that counts; no program of several models returns one."""
         return syntax.Compare("==", syntax.Variable(result), syntax.ONE)
 
 
-def ways(form: Form, goals: Sequence[Goal], least: int) -> int:
-    """Return the number of alternatives: in how many ways ``least`` members can reach their goals."""
-    counts = [len(each) for each in _of_members(members_of(form), goals)]
-    found = [1] + [0] * least
-    for count in counts:
-        found = [own + (found[k - 1] * count if k else 0) for k, own in enumerate(found)]
-    return found[least]
-
-
-def agreement(form: Form, goals: Sequence[Goal], least: int) -> Alternatives:
-    """Return the alternatives of at least ``least`` members: every choice of that many, with an alternative of each one's goal."""
-    each = _of_members(members_of(form), goals)
-    return tuple(
-        tuple(margin for margins in taken for margin in margins)
-        for chosen in itertools.combinations(each, least)
-        for taken in itertools.product(*chosen)
-    )
-
-
-def _of_members(members: Sequence[Member], goals: Sequence[Goal]) -> list[Alternatives]:
+def of_members(form: Form, goals: Sequence[Goal]) -> tuple[Alternatives, ...]:
     """Return the alternatives of each member, over the outputs of the joint form; what is uncertain in its goal is so in its margins."""
+    members = members_of(form)
     begins = itertools.accumulate(map(outputs_of, members), initial=0)
-    return [
+    return tuple(
         tuple(
             tuple(replace(margin.moved(begin), slack=margin.slack + goal.slack) for margin in margins)
             for margins in member.alternatives(goal)
         )
         for member, goal, begin in zip(members, goals, begins, strict=False)
-    ]
+    )
 
 
 # ---- forms

@@ -10,7 +10,6 @@ from fractions import Fraction
 from mace.errors import InvalidTarget
 from mace.exact import UNIT
 from mace.forms import (
-    Alternatives,
     Composite,
     FunctionForm,
     Goal,
@@ -24,14 +23,11 @@ from mace.forms import (
     divisor,
     is_unread,
 )
-from mace.forms.sets import Agreement, agreement, packed, plurality, ways
+from mace.forms.sets import MOST_WAYS, Agreement, of_members, packed, plurality
 from mace.models.reading import Ask, Reading
 from mace.models.sets import how_many
 from mace.space import Point
 from mace.targets.target import AnyOf, Between, of_label
-
-MOST_WAYS = 2000
-"""The most ways in which the models of a set may reach a target: each is a search of its own."""
 
 
 def goal_of(target: object, reading: Reading, current: Fraction) -> tuple[Goal, Ask]:
@@ -105,23 +101,22 @@ def _agreed(target: object, reading: Reading, current: Fraction) -> tuple[Goal, 
         for member, own in zip(reading.members, reading.said(current), strict=True)
     ]
     goals, asks = tuple(goal for goal, _ in each), [ask for _, ask in each]
-    if is_unread(reading.form):
-        stated: Alternatives = ()
-    elif ways(reading.form, goals, reading.at_least) > MOST_WAYS:
+    of_each = () if is_unread(reading.form) else of_members(reading.form, goals)
+    slack = max(goal.slack for goal in goals)
+    agreement = Agreement(goals, reading.at_least, reading.base, of_each, slack)
+    if agreement.ways > MOST_WAYS:
         raise InvalidTarget(
             f"{reading.family} reach this target in more than {MOST_WAYS:,} ways. Ask for one label, or of all models."
         )
-    else:
-        stated = agreement(reading.form, goals, reading.at_least)
-    slack = max(goal.slack for goal in goals)
     if all(ask is member.ask for ask, member in zip(asks, reading.members, strict=True)):
-        return Agreement(goals, reading.at_least, reading.base, stated, slack), reading.ask
+        return agreement, reading.ask
 
     def ask_whether(points: Sequence[Point]) -> list[Fraction]:
         said = [[Fraction(goal.accepts(outcome)) for outcome in ask(points)] for goal, ask in each]
         return [packed(own, 2) for own in zip(*said, strict=True)]
 
-    return Agreement((Outcomes(frozenset([Fraction(1)])),) * len(each), reading.at_least, 2, stated, slack), ask_whether
+    whether = (Outcomes(frozenset([Fraction(1)])),) * len(each)
+    return replace(agreement, goals=whether, base=2), ask_whether
 
 
 def _held(goal: Agreement, reading: Reading, outcome: Fraction) -> str:
