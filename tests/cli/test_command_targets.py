@@ -84,7 +84,7 @@ def test_commands_take_a_probability(home: Path, capsys: pytest.CaptureFixture[s
     lines = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
     assert {line["target"] for line in lines} == {"P(approve) >= 0.7"}
     assert call(home, "audit", "labels", "--target", "approve >= 0.7", "--resamples", 2) == 0
-    assert "at P(approve) >= 0.7 already" in " ".join(capsys.readouterr().out.split())
+    assert "target, P(approve) >= 0.7, already" in " ".join(capsys.readouterr().out.split())
     assert call(home, "explain", "numbers", "--target", ">= 70") == 0
     assert "1 way to at least 70" in " ".join(capsys.readouterr().out.split())
 

@@ -343,9 +343,11 @@ def test_edited_probabilities_are_noticed_where_they_are_the_target() -> None:
     assert "ModelChanged" in outcomes
 
 
-def test_labels_edited_in_place_are_noticed_and_no_key_error() -> None:
-    model, explainer = read("linear")
-    _edit_classes(model)
+@pytest.mark.parametrize("labels", [[7, 8], [1, 0]], ids=["others", "swapped"])
+@pytest.mark.parametrize("family", ["linear", "forest"])
+def test_labels_edited_in_place_are_noticed_and_no_key_error(family: str, labels: list[int]) -> None:
+    model, explainer = read(family)
+    model.classes_[:] = labels
     with pytest.raises(mace.ModelChanged, match="it fails where it was asked"):
         explainer.explain(X.iloc[0], round_to=None)
 

@@ -73,6 +73,8 @@ class Deployed:
     is_by_order : bool
         Whether ``predict`` gives the class with the greatest of the numbers of which the probabilities are made without changing their
         order: it follows from the probabilities (from the scores, where there are none), but where these are equal to rounding.
+    labels : callable, optional
+        Gives the labels as the model has them now: what does not ask ``predict`` looks here whether they were edited.
     """
 
     predict: Callable[[Matrix], Any]
@@ -87,6 +89,7 @@ class Deployed:
     threshold: float | None = None
     is_by_probability: bool = False
     is_by_order: bool = False
+    labels: Callable[[], tuple[Scalar, ...] | None] | None = None
 
 
 def bare_columns(family: str, deployed: Deployed, space: FeatureSpace) -> tuple[Column, ...]:
@@ -323,9 +326,11 @@ def ask_rated_deployed(deployed: Deployed, rows: Callable[[Sequence[Point]], Mat
         with _failing(method):
             found = np.asarray(numbers(rows(points)))
             _check_count(method, len(found), len(points))
+            if deployed.labels is not None and deployed.labels() != classes:
+                raise UnsupportedModel("the model's classes_ are no longer those that it was read with.")
         table = np.column_stack([-found, found]) if found.ndim == 1 else found
         codes = [Fraction(int(code)) for code in table.argmax(axis=1)]
-        if not is_exact:
+        if not is_exact and len(classes) > 1:
             ordered = np.sort(table, axis=1)
             least = ROUNDINGS_OF_A_PROBABILITY * np.finfo(found.dtype).eps if deployed.probabilities else 0.0
             for k in np.flatnonzero(~(ordered[:, -1] - ordered[:, -2] > least)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,7 @@ def deployed(model: Any) -> Deployed:
         probabilities=getattr(model, "predict_proba", None),
         decision=getattr(model, "decision_function", None),
         classes=class_labels(model),
+        labels=partial(class_labels, model),
         names=None if names is None else tuple(map(str, names)),
         is_by_probability=f"{package}:{family}" in BY_PROBABILITY,
         is_by_order=package == "sklearn" and _is_by_order(model),

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,7 @@ def deployed_estimator(model: Any) -> Deployed:
         predict=model.predict,
         probabilities=getattr(model, "predict_proba", None),
         classes=class_labels(model),
+        labels=partial(class_labels, model),
         names=names,
         **_categories(saved, names),
         written=_written,

@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -66,6 +67,7 @@ def deployed_estimator(model: Any) -> Deployed:
         predict=model.predict,
         probabilities=getattr(model, "predict_proba", None),
         classes=class_labels(model),
+        labels=partial(class_labels, model),
         names=_names(booster),
         native=_native(booster, type(model).__name__),
         is_by_order=getattr(model, "objective", None) == "binary:logistic",
