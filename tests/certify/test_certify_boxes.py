@@ -21,7 +21,7 @@ from tampering import outcome_of, parts_of
 import mace
 from mace.certify.boxes.cover import check_cover
 from mace.certify.boxes.guards import may_hold
-from mace.certify.boxes.ranges import Span
+from mace.certify.trees.ranges import Span
 from mace.certify.verdict import Refuted
 from mace.distances import point_values
 from mace.language import holds

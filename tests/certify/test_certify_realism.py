@@ -25,8 +25,8 @@ from tampering import is_true, outcome_of, parts_of
 
 import mace
 from mace.certify.boxes.cover import Box, check_cover
-from mace.certify.boxes.neighbours import DataRows, NeighbourSet
-from mace.certify.boxes.ranges import Piece, Span
+from mace.certify.trees.neighbours import DataRows, NeighbourSet
+from mace.certify.trees.ranges import Piece, Span
 from mace.certify.verdict import Refuted
 from mace.cli.main import run
 from mace.problem import Problem

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from mace.constraints.condition import AtLeast, Condition, GuardCondition, Values, changed, compare
 from mace.constraints.numbers import as_written, is_binary, meant_program
 from mace.constraints.views import View
-from mace.distances import Distance, FunctionDistance
+from mace.distances import Distance, FunctionDistance, NormMetric
 from mace.distances.change import change_command
 from mace.errors import InvalidOption, cut
 from mace.language import run, syntax
@@ -55,6 +56,29 @@ class CountDifferent(Condition):
         return syntax.Program(self.space.names, syntax.sequence([*steps, syntax.Return(syntax.total(different))]))
 
 
+@dataclass(frozen=True, slots=True)
+class FarFrom(AtLeast):
+    """The distance from ``earlier`` is at least ``radius``; with ``written``, of the decimals that values are written as."""
+
+    metric: NormMetric
+    radius: Fraction
+    written: bool = True
+
+    @property
+    def earlier(self) -> Point:
+        """The row to be far from."""
+        return self.metric.factual
+
+    def holds(self, values: Values) -> bool:
+        """Measure the distance."""
+        point: Any = tuple(values[name] for name in self.metric.space)
+        return self.metric.measure(point, written=self.written) >= self.bound
+
+    def why_not(self, view: View, space: FeatureSpace) -> str:
+        """Return why the distance cannot be taken in a view."""
+        return "" if view is View.DISTANCES else AtLeast.why_not(self, view, space)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Differ:
     """At least ``features`` features differ, a real one by at least ``by`` of its range; or the distance is at least ``distance``; or
@@ -93,12 +117,18 @@ class Differ:
     ) -> Condition:
         """Return that the distance from an earlier counterfactual, over decimals, is at least so much."""
         assert self.distance is not None
-        if is_binary():
-            metric = distance.from_factual(space, earlier)
-            return AtLeast(metric.program(), Fraction(self.distance) ** metric.power)
         if isinstance(distance, Distance):
-            norm = distance.written_from(space, earlier)
-            return AtLeast(norm.program(written=True), as_written(self.distance) ** norm.power)
+            written = not is_binary()
+            norm = (distance.written_from if written else distance.from_factual)(space, earlier)
+            radius = as_written(self.distance) if written else Fraction(self.distance)
+            program, bound = norm.program(written=written), radius**norm.power
+            return (
+                FarFrom(program, bound, norm, radius, written)
+                if isinstance(norm, NormMetric)
+                else AtLeast(program, bound)
+            )
+        if is_binary():
+            return AtLeast(distance.from_factual(space, earlier).program(), Fraction(self.distance))
         code = meant_program(distance.written_from(space, earlier).program(), space, factual)
         return AtLeast(code, as_written(self.distance))
 

@@ -113,7 +113,7 @@ class Neighbours(Condition):
         """Return why neighbours cannot be counted in a view."""
         if view is View.PIECEWISE:
             return "" if self.metric.power == 1 else "l2 in near_data is not piecewise linear"
-        return "" if view is View.CUT else super().why_not(view, space)
+        return "" if view in (View.CUT, View.DISTANCES) else super().why_not(view, space)
 
     def formula(self, prefix: str) -> syntax.Guard:
         """Return the characteristic formula of the count with its result bounded."""

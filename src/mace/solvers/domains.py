@@ -147,6 +147,18 @@ def alike(feature: Feature, earlier: Value, condition: CountDifferent) -> Span |
     return float_above(low), float_below(high)
 
 
+def next_value(feature: Feature, number: Fraction, *, up: bool) -> Value:
+    """Return a feature's value that is written as a number; where there is none, the next one upward or downward in its range."""
+    if isinstance(feature, Real | Integer) and feature.step is not None:
+        low, step = feature.decimals if isinstance(feature, Real) else (Fraction(feature.low), Fraction(feature.step))
+        k = math.ceil((number - low) / step) if up else math.floor((number - low) / step)
+        return feature.value_at(min(max(k, 0), (feature.size or 1) - 1))
+    if not isinstance(feature, Real):
+        return math.ceil(number) if up else math.floor(number)
+    found = least_float(number, dtype_of(feature)) if up else greatest_float(number, dtype_of(feature))
+    return min(max(found, feature.low), feature.high)
+
+
 def values_in(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
     """Return the first value of a feature from each low on, and the last one up to each high."""
     if kind.step is not None:
@@ -154,6 +166,17 @@ def values_in(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats
     if isinstance(kind, Integer):
         return np.ceil(lows), np.floor(highs)
     return rounded_in(lows, highs, kind.floats)
+
+
+def reachable(feature: Feature, own: Value, a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return ranges shrunk to the feature's values, its own among them."""
+    if isinstance(feature, Real) and feature.step is None and not feature.is_single:
+        return a, b
+    low, high = values_in(feature, a, b) if isinstance(feature, Real | Integer) else (np.ceil(a), np.floor(b))
+    if own is not None:
+        home = (a <= own) & (own <= b)
+        low, high = np.where(home, np.minimum(low, own), low), np.where(home, np.maximum(high, own), high)
+    return low, high
 
 
 def values_between(feature: Real | Integer, low: float, high: float, own: Value = None) -> Span | None:

@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from mace.certify.boxes.cover import Box, check_cover, span_of_levels
-from mace.certify.boxes.ranges import Span
 from mace.certify.proofs import check_box
+from mace.certify.trees.ranges import Span
 from mace.certify.verdict import Progress, Refuted
 from mace.constraints.condition import GuardCondition
 from mace.constraints.typical import USUAL, Usual

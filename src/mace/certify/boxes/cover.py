@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from mace.certify.boxes.guards import may_hold
-from mace.certify.boxes.neighbours import DataRows, NeighbourSet
-from mace.certify.boxes.ranges import Piece, Span
 from mace.certify.trees.cells import CellAxis, cell_costs, make_axes, on_grid, scales_of, threshold
+from mace.certify.trees.neighbours import DataRows, NeighbourSet
+from mace.certify.trees.ranges import Piece, Span
 from mace.certify.verdict import Refuted, Unchecked
 from mace.constraints.condition import GuardCondition
 from mace.constraints.near_data import Neighbours

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from mace.certify.boxes.ranges import Span
+from mace.certify.trees.ranges import Span
 from mace.language import syntax
 from mace.language.roundings import ROUNDINGS, rounded
 

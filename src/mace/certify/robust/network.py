@@ -22,8 +22,8 @@ import numpy as np
 
 from mace.certify.boxes import checker as boxes
 from mace.certify.boxes.cover import Box, check_cover
-from mace.certify.boxes.ranges import Span
 from mace.certify.proofs import check_box
+from mace.certify.trees.ranges import Span
 from mace.certify.verdict import Progress, Refuted, Unchecked
 from mace.constraints.robust import RobustCondition
 from mace.distances import NormMetric

@@ -8,6 +8,7 @@ it at a cost below ``lower``,
 - the greatest gains of the trees add up to less than the goal needs; or
 - too few features may differ from an earlier counterfactual; or
 - the features that every point of it changes exceed a budget; or
+- too few of the rows that a point must be near may lie near enough, or none of its points lies far enough from an earlier one; or
 - each tree has a single one left: the model's output is one constant on what remains of the box, and the real model, asked there, refuses.
 
 On the way down, a leaf is dropped where the greatest gains of the other trees do not bring it to the goal, or where the features that it
@@ -26,6 +27,7 @@ import numpy as np
 from mace.certify.patterns import patterns
 from mace.certify.trees.budgets import Budgets
 from mace.certify.trees.cells import CellAxis, make_axes, threshold
+from mace.certify.trees.distances import DistanceLimits
 from mace.certify.trees.ensembles import CHUNK, Decisions
 from mace.certify.trees.leaves import Leaves, NodeGains, Nodes, cheapest_of_sets, reachable_leaves, split_nodes
 from mace.certify.trees.prices import Prices
@@ -48,6 +50,7 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
     nodes, alternatives = decisions.nodes, decisions.alternatives()
     axes = make_axes(problem, _cuts(nodes, proof, len(problem.space)))
     split, limit = split_nodes(nodes, axes), threshold(problem, lower)
+    distances = DistanceLimits(problem, lower)
     asked: dict[Point, int] = {}
 
     for pattern in patterns([list(_choices(axis)) for axis in axes], limit):
@@ -61,7 +64,7 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
                     + (f" with {', '.join(lost)} missing" if lost else "")
                 )
             leaves = reachable_leaves(nodes, split, axes, missing, limit)
-            walk = Walk(problem, axes, missing, leaves, gains, limit, decisions.trees)
+            walk = Walk(problem, axes, missing, leaves, gains, limit, decisions.trees, distances)
             asked |= walk.run(proof, part, progress)
 
     for point, is_order in decisions.refuted(list(asked)):
@@ -138,6 +141,7 @@ class Walk:
         gains: NodeGains,
         limit: int,
         trees: int,
+        distances: DistanceLimits,
     ) -> None:
         self.problem = problem
         self.axes = axes
@@ -149,6 +153,7 @@ class Walk:
         self.trees = trees
         self.at_least = [c.features for c in problem.conditions if isinstance(c, CountDifferent)]
         self.budgets = Budgets(problem, axes, missing, leaves)
+        self.distances = distances
 
     def run(self, proof: ProofTree, part: ProofPart, progress: Progress) -> dict[Point, int]:
         """Walk down a branching; return the points, each with its node, that only the real model can refuse."""
@@ -166,6 +171,8 @@ class Walk:
                 self._check_prices(prices, int(proof.by_prices[node]), box, node)
                 continue
             if j < 0:
+                if self.distances.is_given and not self._may_keep_distances(box):
+                    continue
                 point = self._last(box, node)
                 asked |= {} if point is None else {point: node}
                 continue
@@ -274,6 +281,19 @@ class Walk:
         for j, (axis, near) in enumerate(zip(self.axes, self._near(box), strict=True)):
             counts += axis.missing_differs if self.missing[j] else (axis.differs & near).any(axis=1)
         return bool((counts >= self.at_least).all())
+
+    def _may_keep_distances(self, box: LeafBox) -> bool:
+        """Return whether what the ball, and the leaves of trees with one left, leave of a box may fulfil the limits on distances."""
+        leaves, tree = self.all, self.all.tree[box.leaves]
+        alone = box.leaves[np.bincount(tree, minlength=self.trees)[tree] == 1]
+        low = np.maximum(box.low, leaves.low[alone].max(axis=0, initial=0))
+        high = np.minimum(box.high, leaves.high[alone].min(axis=0, initial=np.iinfo(np.int64).max))
+        inside = {j: kept & leaves.inside[j][alone].all(axis=0) for j, kept in box.inside.items()}
+        for j, axis in enumerate(self.axes):
+            if not self.missing[j] and not (inside[j].any() if axis.is_set else low[j] <= high[j]):
+                return False
+        near = self._near(replace(box, low=low, high=high, inside=inside))
+        return self.distances.may_hold(self.axes, self.missing, near)
 
     def _near(self, box: LeafBox) -> list[Flags]:
         """Return the cells of a box that a point within the ball may have; none where a feature is missing."""

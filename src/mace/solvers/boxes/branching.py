@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
-from mace.exact import float_above, float_below, greatest_float, least_float
+from mace.exact import float_above, float_below
 from mace.problem import Problem
 from mace.reductions.regions import Range, Region
-from mace.space import Integer, Point, Real, Value
-from mace.space.decimals import dtype_of
+from mace.space import Point, Value
 
 NARROWEST_CUT = Fraction(1, 10**13)
 """A number whose range is down to this share of the whole is not cut further: floats may have no value there at all."""
@@ -97,16 +96,3 @@ def branch_somewhere(problem: Problem, region: Region, point: Point, names: list
 def size_of(problem: Problem, name: str) -> Fraction:
     """Return the range of a feature, or 1 where it has none."""
     return problem.space[name].range or Fraction(1)
-
-
-def next_value(problem: Problem, j: int, number: Fraction, *, up: bool) -> Value:
-    """Return the feature's value that is written as a number; where there is none, the next one upward or downward in its range."""
-    feature = list(problem.space.values())[j]
-    if isinstance(feature, Real | Integer) and feature.step is not None:
-        low, step = feature.decimals if isinstance(feature, Real) else (Fraction(feature.low), Fraction(feature.step))
-        k = math.ceil((number - low) / step) if up else math.floor((number - low) / step)
-        return feature.value_at(min(max(k, 0), (feature.size or 1) - 1))
-    if not isinstance(feature, Real):
-        return math.ceil(number) if up else math.floor(number)
-    found = least_float(number, dtype_of(feature)) if up else greatest_float(number, dtype_of(feature))
-    return min(max(found, feature.low), feature.high)

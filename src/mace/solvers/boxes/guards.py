@@ -22,11 +22,10 @@ from mace.solvers.boxes.branching import (
     branch_somewhere,
     cut_at,
     cut_range,
-    next_value,
     size_of,
 )
 from mace.solvers.boxes.cuts import Branch, Left
-from mace.solvers.domains import is_narrow, values_between
+from mace.solvers.domains import is_narrow, next_value, values_between
 from mace.space import Categorical, Integer, Point, Real, Value
 from mace.space.decimals import decimal_of, float_of
 
@@ -127,7 +126,7 @@ class GuardsCut:
                 number = decimal_of(feature, value) + shift
                 if atom.name == "==" and feature.size is None:
                     yield (*point[:j], min(max(float_of(feature, number), feature.low), feature.high), *point[j + 1 :])
-                yield (*point[:j], next_value(self.problem, j, number, up=shift > 0), *point[j + 1 :])
+                yield (*point[:j], next_value(feature, number, up=shift > 0), *point[j + 1 :])
 
 
 def _on_grid(region: Region, name: str, feature: Real | Integer, own: Value) -> Region | None:

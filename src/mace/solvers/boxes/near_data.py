@@ -15,8 +15,9 @@ from mace.distances import NormMetric
 from mace.exact import Flags, Floats
 from mace.problem import Limits, Problem
 from mace.reductions.regions import Range, Region
-from mace.solvers.boxes.branching import NARROWEST_CUT, branch_at, next_value
+from mace.solvers.boxes.branching import NARROWEST_CUT, branch_at
 from mace.solvers.boxes.cuts import Branch, Left
+from mace.solvers.domains import next_value
 from mace.space import Point, Value
 
 
@@ -217,7 +218,8 @@ class NeighboursCut:
         step = (max(excess, 0.0) / self.slope[j] + 1e-12) / self.condition.scales[j]
         if step >= abs(goal - value):
             return goal
-        return next_value(self.problem, j, Fraction(value + step if goal > value else value - step), up=goal > value)
+        feature = list(self.problem.space.values())[j]
+        return next_value(feature, Fraction(value + step if goal > value else value - step), up=goal > value)
 
 
 def neighbours_cut(condition: Neighbours, problem: Problem, limits: Limits) -> NeighboursCut:

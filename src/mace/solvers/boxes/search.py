@@ -56,6 +56,11 @@ def divided(
         else:
             return None
     asked = replace(problem, conditions=tuple(simple))
+    if lane.supports(asked):
+        # A condition that the lane takes of other questions.
+        others = [each for each in simple if not each.why_not(View.CUT, problem.space)]
+        cuts += [cut_of(each, problem, limits) for each in others]
+        asked = replace(problem, conditions=tuple(each for each in simple if each not in others))
     return None if lane.supports(asked) else (asked, tuple(guards), tuple(cuts))
 
 

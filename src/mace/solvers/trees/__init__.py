@@ -16,12 +16,12 @@ from mace.problem import Bounds, Limits, Problem, timed
 from mace.reductions.joint_forest import joined
 from mace.solvers import compiling
 from mace.solvers.scale import in_units
-from mace.solvers.trees import kernels
+from mace.solvers.trees import kernels, rows
 from mace.solvers.trees.grid import unsupported
 from mace.solvers.trees.search import TreeSearch
 from mace.solvers.trees.warmup import tiny_problem
 
-TAKES = (View.DOMAINS, View.DIFFERENT, View.BUDGET, View.FOREST)
+TAKES = (View.DOMAINS, View.DIFFERENT, View.BUDGET, View.DISTANCES, View.FOREST)
 CUTS_BOXES = IS_AUTOMATIC = GOES_BY_FORM = True
 MOST_ON_GRIDS = math.inf
 
@@ -33,7 +33,7 @@ def supports(problem: Problem) -> str:
         return "the model is not a tree ensemble"
     if not isinstance(problem.metric, PartsMetric):
         return "the distance is a function"
-    return unsupported(problem.form)
+    return unsupported(problem.form) or rows.why_not(problem)
 
 
 @in_units

@@ -57,8 +57,10 @@ from mace.solvers.trees.kernels import (
     CellTable,
     KernelGoal,
     LeafTable,
+    RowLists,
     Scores,
     Trees,
+    branch_to_count,
     branch_to_differ,
     can_differ,
     cheapest_level,
@@ -66,8 +68,11 @@ from mace.solvers.trees.kernels import (
     cost_parts,
     distinguishes,
     evaluate_nearest,
+    failed_at,
     failed_condition,
     is_counterfactual,
+    log_pocket,
+    narrow_rows,
     record_branching,
     score_point,
 )
@@ -151,6 +156,7 @@ class PricedBoxes(NamedTuple):
     at: Array
     near_side: Array
     point: Array
+    lists: RowLists
 
 
 class PricedProof(NamedTuple):
@@ -970,6 +976,8 @@ def tighten(d, records, state, ball, boxes, work, scores):
     distance = shrink(limit, box, boxes.alive[d], near, cells)
     if distance >= limit or not can_differ(box, cells):
         return CLOSED
+    if cells.rows.least.shape[0] > 0 and not narrow_rows(d, max(d - 1, 0), box, near, limit, cells, boxes.lists):
+        return CLOSED
     find_segments(ball.pair_count, box, cells, pairs, work.begin, work.end)
     slack = FAR if records else reals[TOTAL] + reals[PAD] - need
     outcome = filter_leaves(d, limit, distance, slack, sweeps == 0, leaves, cells, pairs, boxes, work)
@@ -1057,10 +1065,16 @@ def branch(d, state, ball, boxes, work, scores):
         # No point of the box is nearer.
         return False
     failed = failed_condition(near, cells)
+    group = failed_at(d, cells, boxes) if failed < 0 else -1
+    may_count = group >= 0 and outcome != IMPOSSIBLE
+    if may_count and branch_to_count(d, group, cells, boxes):
+        return True
     if is_constant:
         # The score is one constant on the box: only a condition can still tell its points apart.
+        if may_count:
+            log_pocket(d, outcome == REFUSED, cells, boxes, state)
         return failed >= 0 and outcome != IMPOSSIBLE and branch_to_differ(d, failed, cells, boxes)
-    if outcome == REFUSED and branch_to_differ(d, failed, cells, boxes):
+    if outcome == REFUSED and failed >= 0 and branch_to_differ(d, failed, cells, boxes):
         return True
     slack = max(reals[TOTAL] + reals[PAD] - goal.need[0], 1e-300)
     return choose_branching(d, slack, leaves, cells, pairs, boxes, work)

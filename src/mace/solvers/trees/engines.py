@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -10,9 +11,14 @@ from numpy.typing import NDArray
 from mace.solvers.trees import dual, kernels
 from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.local import Local
+from mace.solvers.trees.parts import Tables, TreePart
+from mace.solvers.trees.pockets import Pocket
 from mace.solvers.trees.prepared import Values, kernel_goal
 
 MOST_LOGGED = 4096
+MOST_POCKETS = 256
+"""Of so many points or boxes a kernel keeps a list for its caller."""
+
 DEEPEST_TREE = 4096
 MOST_PRICES = 2**27
 """How many prices may be kept in all: a gigabyte."""
@@ -33,7 +39,15 @@ class Engine(ABC):
         self.best = np.zeros(features, np.int64)
         self.log_point = np.empty((MOST_LOGGED, features), np.int64)
         self.log_cost = np.empty(MOST_LOGGED)
-        self.state = kernels.SearchState(self.registers, self.reals, self.best, self.log_point, self.log_cost)
+        size, ints = MOST_POCKETS if len(local.cells.rows.least) else 1, np.int64
+        self.log_pockets = kernels.Pockets(
+            np.empty((size, features), ints), np.empty((size, features), ints), np.empty((size, features), ints), np.empty(size),
+            np.empty(size, ints), np.empty(size, ints),
+        )  # fmt: skip
+        self.state = kernels.SearchState(
+            self.registers, self.reals, self.best, self.log_point, self.log_cost, self.log_pockets
+        )
+        self.pockets: list[Pocket] = []
 
     @property
     def nodes(self) -> int:
@@ -49,6 +63,21 @@ class Engine(ABC):
     def found(self) -> bool:
         """Whether a counterfactual was found in the ball."""
         return bool(self.registers[kernels.FOUND])
+
+    def new_pockets(self, tables: Tables, part: TreePart) -> list[Pocket]:
+        """Return the boxes that were logged since the last time, and empty the log of them."""
+        log = self.log_pockets
+        boxes = zip(log.lo, log.hi, log.mask, log.cost, log.is_sure, log.step, strict=True)
+        made = [
+            Pocket(
+                self.local.ranges_of(tables, part, kernels.CellBox(lo, hi, mask)), float(cost), bool(is_sure), int(step)
+            )
+            for lo, hi, mask, cost, is_sure, step in itertools.islice(boxes, int(self.registers[kernels.POCKETS]))
+        ]
+        self.registers[kernels.POCKETS] = 0
+        if self.branching is not None:
+            self.pockets += made
+        return made
 
     @property
     def floor(self) -> float:
@@ -95,6 +124,7 @@ class Plain(Engine):
             at=np.empty(depth, ints),
             near_side=np.empty(depth, ints),
             point=np.empty((depth, features), ints),
+            lists=row_lists(local, depth),
         )
         stack.arena[: local.count] = local.order
         stack.lo[0], stack.hi[0], stack.mask[0] = local.box
@@ -176,6 +206,7 @@ class Priced(Engine):
             at=np.empty(depth, ints),
             near_side=np.empty(depth, ints),
             point=np.empty((depth, features), ints),
+            lists=row_lists(local, depth),
         )
         boxes.arena[: local.count] = local.order
         boxes.lo[0], boxes.hi[0], boxes.mask[0] = local.box
@@ -236,6 +267,17 @@ class Priced(Engine):
     def advance(self, budget: int) -> None:
         """Go on for so many sweeps."""
         dual.advance_priced(budget, self.state, self.ball, self.boxes, self.work, self.proof)
+
+
+def row_lists(local: Local, depth: int) -> kernels.RowLists:
+    """Return the lists of rows that may count, with all of them for the whole ball."""
+    rows = local.cells.rows
+    groups, count = len(rows.least), rows.home.shape[1]
+    lists = kernels.RowLists(
+        np.empty((depth if groups else 1, count), np.int64), np.empty((depth if groups else 1, groups), np.int64)
+    )
+    lists.rows[0], lists.end[0] = np.arange(count), rows.begin[1:]
+    return lists
 
 
 def _room(steps: int, boxes: int, segments: int, multipliers: int) -> dual.PricedProof:

@@ -9,6 +9,8 @@ from mace.solvers.trees import kernels, moves
 from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.parts import Tables, TreePart
 from mace.solvers.trees.prepared import kernel_goal
+from mace.solvers.trees.rows import nearest_rows
+from mace.space import FeatureSpace, Integer, Point, Real
 
 EVALUATIONS = 4e6
 """How many steps down a tree random points may take: some tens of milliseconds."""
@@ -18,6 +20,9 @@ FEWER_TRIES = 4
 
 RATIOS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """How the price of cost falls from one ascent to the next, for a sum over features."""
+
+MOST_ROWS = 50
+"""So many rows of the data, at most, are asked about for an answer to hold in hand."""
 
 MENDS = 40
 """How often some changes of the best point are taken back, and what is left repaired."""
@@ -51,6 +56,37 @@ def find_incumbent(tables: Tables, part: TreePart, best: Ints) -> None:
 def find_by_chance(tables: Tables, part: TreePart, best: Ints) -> None:
     """Write the cells of some counterfactual into ``best`` where few random points lead to one."""
     _by_chance(tables, part, best, FEWER_TRIES)
+
+
+def find_among_rows(tables: Tables, limit: float) -> Point | None:
+    """Return the nearest of the rows that an answer is to be near, if one of the first fulfils the conditions and is in the goal."""
+    problem, pockets = tables.problem, tables.pockets
+    group = next(group for group in tables.groups if not group.is_far)
+    rows = [
+        [None if np.isnan(number) else float(number) for number in row] for row in group.numbers[nearest_rows(group)]
+    ]
+    points: list[Point] = []
+    for numbers in rows:
+        check()
+        if len(points) == MOST_ROWS or pockets.cost_of(numbers) >= limit:
+            break
+        point = pockets.point(numbers)
+        if _is_of_grid(problem.space, point) and pockets.is_allowed(point):
+            points.append(point)
+    size = 1 if tables.form.is_blockwise else MOST_ROWS
+    for start in range(0, len(points), size):
+        chunk = points[start : start + size]
+        for point, outcome in zip(chunk, problem.ask(chunk), strict=True):
+            if problem.goal.accepts(outcome) and problem.form.is_settled(point, problem.goal):
+                return point
+        check()
+    return None
+
+
+def _is_of_grid(space: FeatureSpace, point: Point) -> bool:
+    """Return whether every number of a row is a value of its feature."""
+    pairs = zip(space.values(), point, strict=True)
+    return all(value is None or not isinstance(each, Real | Integer) or each.has(value) for each, value in pairs)
 
 
 def pulled_back(part: TreePart, point: Ints) -> Ints:

@@ -56,6 +56,34 @@ class Trees(NamedTuple):
     least: Array  # nodes x margins: the least, rounded down
 
 
+class Rows(NamedTuple):
+    """Conditions on the distances from given rows: groups of rows, of which at least so many must be near, or far, enough.
+
+    A row lies from a cell as far as the greater of ``left`` and ``right`` says, at least; where it is to be far from, at most. Of a range
+    of cells these are ``left`` of its first and ``right`` of its last cell. The distance is a sum over features, or their maximum.
+    """
+
+    begin: Array  # the rows of group g: from begin[g] up to begin[g + 1]
+    least: Array  # per group, how many rows must count
+    limit: Array  # per group: beyond it no row counts
+    sure: Array  # per group: within it a row surely counts
+    is_far: Array
+    is_max: Array
+    has_way: Array  # whether the distance is the one that is minimised
+    has_jump: Array  # whether any change at all adds to it
+    left: Array  # cells x rows
+    right: Array
+    at: Array  # cells x rows: of the value nearest to the factual
+    home: Array  # features x rows: of the factual
+    level: Array  # features x rows: the level of a feature without order; one that no box has where it is missing
+    full: Array  # groups x features: of another level
+    is_category: Array  # features without order
+    beside: (
+        Array  # the rows near which row i lies, so that a point may be near to both: beside[start[i] : start[i + 1]]
+    )
+    start: Array
+
+
 class CellTable(NamedTuple):
     """The features and cells of one search, its conditions "at least n features differ from an earlier counterfactual", and its budgets.
 
@@ -78,6 +106,7 @@ class CellTable(NamedTuple):
     at_least: Array  # per condition, how many features must differ
     spend: Array  # budgets x cells: the least that a value of the cell spends
     most: Array  # per budget, how much may be spent
+    rows: Rows
 
 
 class LeafTable(NamedTuple):
@@ -180,6 +209,13 @@ class Blocks(NamedTuple):
     own: Array
 
 
+class RowLists(NamedTuple):
+    """The rows that may count in the boxes above, one row per depth: those of group g from ``begin[g]`` of :class:`Rows` up to ``end``."""
+
+    rows: Array  # depth x rows
+    end: Array  # depth x groups
+
+
 class Stack(NamedTuple):
     """The open boxes, one row per depth."""
 
@@ -197,6 +233,7 @@ class Stack(NamedTuple):
     at: Array
     near_side: Array
     point: Array  # depth x features: the cheapest point of the box
+    lists: RowLists
 
 
 class SearchWork(NamedTuple):
@@ -214,6 +251,17 @@ class SearchWork(NamedTuple):
     fall: Array  # per free ordered feature: the fall of the last leaf that extended the reach, downward and upward
 
 
+class Pockets(NamedTuple):
+    """Boxes on which the model's output is one constant, not outside of the goal, where distances from rows are left to decide."""
+
+    lo: Array
+    hi: Array
+    mask: Array
+    cost: Array  # no point of the box that fulfils the conditions costs less
+    is_sure: Array  # whether the model's output is surely in the goal
+    step: Array  # where the box stands in the recorded branching
+
+
 class SearchState(NamedTuple):
     """What a paused search keeps: registers, the incumbent, and the points that only the real model can decide."""
 
@@ -222,6 +270,7 @@ class SearchState(NamedTuple):
     best: Array
     log_point: Array
     log_cost: Array
+    pockets: Pockets
 
 
 class Scores(NamedTuple):
@@ -264,7 +313,7 @@ class LeafTest(NamedTuple):
     box_mask: Array
 
 
-DEPTH, FRESH, NODES, LOGGED, STATUS, FOUND, RECORDED = 0, 1, 2, 3, 4, 5, 8
+DEPTH, FRESH, NODES, LOGGED, STATUS, FOUND, RECORDED, POCKETS = 0, 1, 2, 3, 4, 5, 8, 10
 """Integer registers: the depth, whether the box there is still to be searched, counts, and whether there is an incumbent."""
 
 LIMIT, RESTART_BELOW = 0, 2
@@ -833,7 +882,7 @@ def is_counterfactual(point, cells, trees, goal, scores):
     for k in range(scores.least.shape[0]):
         if scores.least[k] < goal.sure[k]:
             return False
-    return failed_condition(point, cells) < 0 and keeps_budgets(point, cells)
+    return failed_condition(point, cells) < 0 and keeps_budgets(point, cells) and failed_group(point, cells) < 0
 
 
 @kernel
@@ -952,6 +1001,243 @@ def failed_condition(point, cells):
                 count += 1
         if count < at_least[i]:
             return i
+    return -1
+
+
+@kernel
+def row_parts(g, chosen, box, near, cells):
+    """Return, features x rows, what each feature adds at least to the distance of some rows from a box, and to the way over the box.
+
+    At most, from a row to be far from; instead of a way then what it gains at most over the cost. ``near`` are the cheapest cells of
+    the box.
+    """
+    rows, off, is_mask, is_missing = cells.rows, cells.off, cells.is_mask, cells.is_missing
+    is_far = rows.is_far[g]
+    costs = cells.top if rows.is_max[g] else cells.add
+    count = chosen.shape[0]
+    parts, ways = np.empty((near.shape[0], count)), np.empty((near.shape[0], count))
+    for j in range(near.shape[0]):
+        f = off[j]
+        own = costs[f + near[j]]
+        home = rows.home[j][chosen]
+        if is_missing[j]:
+            each = rows.left[f][chosen]
+        elif is_mask[j] and rows.is_category[j]:
+            level = rows.level[j][chosen]
+            if is_far:
+                each = np.where(box.mask[j] == np.int64(1) << level, 0.0, rows.full[g, j])
+            else:
+                each = np.where((box.mask[j] >> level) & 1 == 1, 0.0, rows.full[g, j])
+        elif is_mask[j]:
+            each = np.full(count, -FAR if is_far else FAR)
+            for k in range(off[j + 1] - f):
+                if (box.mask[j] >> k) & 1:
+                    here = np.maximum(rows.left[f + k][chosen], rows.right[f + k][chosen])
+                    each = np.maximum(each, here) if is_far else np.minimum(each, here)
+        else:
+            each = np.maximum(rows.left[f + box.lo[j]][chosen], rows.right[f + box.hi[j]][chosen])
+        parts[j] = each
+        if not is_far:
+            ways[j] = np.maximum(home, own + each)
+        elif is_mask[j] or is_missing[j] or rows.has_jump[g]:
+            ways[j] = np.minimum(each - own, home)
+        else:
+            # The difference of the two distances falls from the factual's side to the row's.
+            ways[j] = rows.at[f + near[j]][chosen] - own
+    return parts, ways
+
+
+@kernel
+def added_up(parts, is_max):
+    """Return the sum of the rows of an array, from the first on, or their maximum."""
+    total = parts[0].copy()
+    for j in range(1, parts.shape[0]):
+        total = np.maximum(total, parts[j]) if is_max else total + parts[j]
+    return total
+
+
+@kernel
+def bounds_of(g, parts, ways, cells):
+    """Return for each row the least cost of a point of a box where it counts; FAR where there is none.
+
+    From the factual to a point and on to a near row the way is no shorter than from the factual to that row; nor, feature by feature, than
+    over the box.
+    """
+    rows = cells.rows
+    limit = rows.limit[g]
+    distance = added_up(parts, rows.is_max[g])
+    bound = np.zeros(distance.shape[0])
+    if rows.has_way[g]:
+        way = added_up(ways, rows.is_max[g])
+        bound = np.maximum(limit - way if rows.is_far[g] else way - limit, 0.0)
+    is_out = distance < limit if rows.is_far[g] else distance > limit
+    return np.where(is_out, FAR, bound)
+
+
+@kernel
+def narrow_rows(d, source, box, near, limit, cells, lists):
+    """Write down the rows that may count in a box at a cost below ``limit``, of those at ``source``; False where they are too few.
+
+    Where several rows must count, each needs as many others beside it.
+    """
+    rows = cells.rows
+    for g in range(rows.least.shape[0]):
+        begin = rows.begin[g]
+        chosen = lists.rows[source, begin : lists.end[source, g]].copy()
+        parts, ways = row_parts(g, chosen, box, near, cells)
+        kept = chosen[bounds_of(g, parts, ways, cells) < limit]
+        least = rows.least[g]
+        if least > 1 and kept.shape[0] >= least:
+            is_kept = np.zeros(rows.level.shape[1], np.uint8)
+            is_kept[kept] = 1
+            for i in kept:
+                others = 0
+                for q in range(rows.start[i], rows.start[i + 1]):
+                    others += is_kept[rows.beside[q]]
+                    if others >= least - 1:
+                        break
+                if others < least - 1:
+                    is_kept[i] = 0
+            kept = kept[is_kept[kept] == 1]
+        count = kept.shape[0]
+        if count < least:
+            return False
+        lists.rows[d, begin : begin + count] = kept
+        lists.end[d, g] = begin + count
+    return True
+
+
+@kernel
+def shave_to_rows(d, limit, cells, stack, registers, proof):
+    """Take off a box the ends of ranges, and the levels, where too few rows may count at a cost below ``limit``.
+
+    Returns UNCHANGED, SHAVED or EMPTY. All of an end goes at once, so that a row that fits one of its cells counts there.
+    """
+    rows, lists, off, is_mask = cells.rows, stack.lists, cells.off, cells.is_mask
+    lo, hi, mask, near = stack.lo[d], stack.hi[d], stack.mask[d], stack.point[d]
+    changed = UNCHANGED
+    for g in range(rows.least.shape[0]):
+        if rows.is_far[g]:
+            continue
+        least = rows.least[g]
+        chosen = lists.rows[d, rows.begin[g] : lists.end[d, g]]
+        parts, ways = row_parts(g, chosen, CellBox(lo, hi, mask), near, cells)
+        is_max, has_way = rows.is_max[g], rows.has_way[g]
+        costs = cells.top if is_max else cells.add
+        room = np.full(chosen.shape[0], rows.limit[g])
+        way_room = np.full(chosen.shape[0], rows.limit[g] + limit)
+        if not is_max:
+            room = room - added_up(parts, False)
+            way_room = way_room - added_up(ways, False)
+        for j in range(near.shape[0]):
+            if cells.is_missing[j]:
+                continue
+            f = off[j]
+            first, last, step = 0, off[j + 1] - f - 1, 1
+            if not is_mask[j]:
+                first, last = lo[j], hi[j]
+            a, b = first, last
+            for side in range(1 if is_mask[j] else 2):
+                k = first if side == 0 else last
+                step = 1 if side == 0 else -1
+                count = 0
+                is_counted = np.zeros(chosen.shape[0], np.uint8)
+                while a <= k <= b:
+                    if is_mask[j] and (mask[j] >> k) & 1 == 0:
+                        k += 1
+                        continue
+                    if is_mask[j]:
+                        count = 0
+                    for i in range(chosen.shape[0]):
+                        if is_counted[i]:
+                            continue
+                        r = chosen[i]
+                        apart = max(rows.left[f + k, r], rows.right[f + k, r])
+                        way = max(rows.home[j, r], costs[f + k] + apart)
+                        fits = apart <= room[i] if is_max else apart - parts[j, i] <= room[i] + 1e-13
+                        if fits and has_way:
+                            fits = way < way_room[i] if is_max else way - ways[j, i] < way_room[i] + 1e-13
+                        if fits:
+                            count += 1
+                            is_counted[i] = 0 if is_mask[j] else 1
+                            if count >= least:
+                                break
+                    if count >= least:
+                        if not is_mask[j]:
+                            break
+                    elif is_mask[j]:
+                        mask[j] &= ~(np.int64(1) << k)
+                        record_shaving(j, np.int64(1) << k, 0, registers, proof)
+                        changed = SHAVED
+                    elif side == 0:
+                        a = k + 1
+                    else:
+                        b = k - 1
+                    k += step
+            if is_mask[j]:
+                if mask[j] == 0:
+                    return EMPTY
+                continue
+            if a > lo[j]:
+                record_shaving(j, a - 1, 0, registers, proof)
+            if a > b:
+                return EMPTY
+            if b < hi[j]:
+                record_shaving(j, b, 1, registers, proof)
+            if a > lo[j] or b < hi[j]:
+                lo[j], hi[j] = a, b
+                changed = SHAVED
+    return changed
+
+
+@kernel
+def cost_of_groups(d, box, near, cells, lists):
+    """Return a bound on the cost of the points of a box that fulfil every condition on distances from rows."""
+    rows = cells.rows
+    cost = 0.0
+    for g in range(rows.least.shape[0]):
+        chosen = lists.rows[d, rows.begin[g] : lists.end[d, g]]
+        parts, ways = row_parts(g, chosen, box, near, cells)
+        cost = max(cost, np.sort(bounds_of(g, parts, ways, cells))[rows.least[g] - 1])
+    return cost
+
+
+@kernel
+def distances_at(g, chosen, point, cells):
+    """Return the distance of a point, given by its cells, from some rows of a group."""
+    rows = cells.rows
+    parts = np.empty((point.shape[0], chosen.shape[0]))
+    for j in range(point.shape[0]):
+        parts[j] = rows.at[cells.off[j] + point[j]][chosen]
+    return added_up(parts, rows.is_max[g])
+
+
+@kernel
+def count_at(g, chosen, point, cells):
+    """Return how many of some rows surely count at a point."""
+    distance = distances_at(g, chosen, point, cells)
+    sure = cells.rows.sure[g]
+    return np.sum(distance >= sure if cells.rows.is_far[g] else distance <= sure)
+
+
+@kernel
+def failed_group(point, cells):
+    """Return the first group of rows of which too few surely count at a point, or -1."""
+    rows = cells.rows
+    for g in range(rows.least.shape[0]):
+        if count_at(g, np.arange(rows.begin[g], rows.begin[g + 1]), point, cells) < rows.least[g]:
+            return g
+    return -1
+
+
+@kernel
+def failed_at(d, cells, stack):
+    """Return the same of the nearest point of a box: no row counts there that the box has lost."""
+    rows, lists = cells.rows, stack.lists
+    for g in range(rows.least.shape[0]):
+        chosen = lists.rows[d, rows.begin[g] : lists.end[d, g]]
+        if count_at(g, chosen, stack.point[d], cells) < rows.least[g]:
+            return g
     return -1
 
 
@@ -1604,6 +1890,79 @@ def branch_to_differ(d, condition, cells, stack):
 
 
 @kernel
+def branch_to_count(d, g, cells, stack):
+    """Branch so that the nearest point of one side comes closer to a row that does not count; False where only parts of cells can.
+
+    The row is the one that may count at the least cost, the feature the one that brings it the most, and the cut lies half way.
+    """
+    rows, off, is_mask, feature, at, near_side = (
+        cells.rows, cells.off, cells.is_mask, stack.feature, stack.at, stack.near_side,
+    )  # fmt: skip
+    lo, hi, mask, near = stack.lo[d], stack.hi[d], stack.mask[d], stack.point[d]
+    is_far = rows.is_far[g]
+    chosen = stack.lists.rows[d, rows.begin[g] : stack.lists.end[d, g]]
+    parts, ways = row_parts(g, chosen, CellBox(lo, hi, mask), near, cells)
+    bound = bounds_of(g, parts, ways, cells)
+    distance = distances_at(g, chosen, near, cells)
+    row = -1
+    for i in range(bound.shape[0]):
+        counts = distance[i] >= rows.sure[g] if is_far else distance[i] <= rows.sure[g]
+        if not counts and bound[i] < FAR and (row < 0 or bound[i] < bound[row]):
+            row = i
+    if row < 0:
+        return False
+    r = chosen[row]
+    best = 1e-13
+    for j in range(near.shape[0]):
+        if cells.is_missing[j]:
+            continue
+        f = off[j]
+        here = rows.at[f + near[j], r]
+        target = -1
+        most = 1e-13
+        for k in range(off[j + 1] - f):
+            inside = (mask[j] >> k) & 1 == 1 if is_mask[j] else lo[j] <= k <= hi[j]
+            if not inside or k == near[j]:
+                continue
+            there = max(rows.left[f + k, r], rows.right[f + k, r])
+            gain = there - here if is_far else here - there
+            if gain > most or (gain == most and target >= 0 and abs(k - near[j]) < abs(target - near[j])):
+                most = gain
+                target = k
+        if target < 0 or most <= best:
+            continue
+        best = most
+        feature[d] = j
+        if is_mask[j]:
+            at[d] = np.int64(1) << near[j]
+            near_side[d] = 0
+        elif target > near[j]:
+            at[d] = (near[j] + target - 1) // 2
+            near_side[d] = 0
+        else:
+            at[d] = (near[j] + target) // 2
+            near_side[d] = 1
+    return best > 1e-13
+
+
+@kernel
+def log_pocket(d, is_sure, cells, stack, state):
+    """Write down a box on which the model's output is one constant, for the caller to decide."""
+    registers, pockets = state.registers, state.pockets
+    n = registers[POCKETS]
+    pockets.lo[n] = stack.lo[d]
+    pockets.hi[n] = stack.hi[d]
+    pockets.mask[n] = stack.mask[d]
+    box = CellBox(stack.lo[d], stack.hi[d], stack.mask[d])
+    pockets.cost[n] = max(cost_of(stack.point[d], cells), cost_of_groups(d, box, stack.point[d], cells, stack.lists))
+    pockets.is_sure[n] = 1 if is_sure else 0
+    pockets.step[n] = registers[RECORDED]
+    registers[POCKETS] = n + 1
+    if n + 1 == pockets.cost.shape[0]:
+        registers[STATUS] = LOG_FULL
+
+
+@kernel
 def enter_child(d, side, cells, stack):
     """Make depth d + 1 one side of the branching of depth d: 0 up to the cell, or the level alone; 1 the rest."""
     e = d + 1
@@ -1637,7 +1996,7 @@ def evaluate_nearest(d, cells, trees, goal, stack, state, scores):
         sure = sure and scores.least[k] >= goal.sure[k]
     if not possible:
         return IMPOSSIBLE
-    fails = failed_condition(near, cells) >= 0
+    fails = failed_condition(near, cells) >= 0 or failed_at(d, cells, stack) >= 0
     cost = cost_of(near, cells)
     if not sure:
         if not fails:
@@ -1676,8 +2035,9 @@ def advance(budget, state, cells, leaves, trees, goal, stack, work, proof):
     margins = goal.need.shape[0]
     features = cells.own.shape[0]
     records = proof.code.shape[0] > 0
+    groups = cells.rows.least.shape[0] > 0
     # The most that one round of shaving and branching writes.
-    room = 4 * cells.off[features] + 8
+    room = 8 * cells.off[features] + 16
     totals = np.empty(margins)
     scores = Scores(np.empty(features, np.int64), np.empty(margins), np.empty(margins))
     spent = 0
@@ -1697,7 +2057,7 @@ def advance(budget, state, cells, leaves, trees, goal, stack, work, proof):
             return
         spent += 1
         registers[NODES] += 1
-        source = 0 if d == 0 else d - 1
+        source = row_source = 0 if d == 0 else d - 1
         free = find_free(d, cells, stack, work)
         tight = 0
         slack = 0.0
@@ -1717,6 +2077,17 @@ def advance(budget, state, cells, leaves, trees, goal, stack, work, proof):
             if not can_differ(box, cells):
                 pruned = True
                 break
+            if groups:
+                if not narrow_rows(d, row_source, box, stack.point[d], limit, cells, stack.lists):
+                    pruned = True
+                    break
+                row_source = d
+                changed = shave_to_rows(d, limit, cells, stack, registers, proof)
+                if changed == EMPTY:
+                    pruned = True
+                    break
+                if changed == SHAVED:
+                    continue
             test = leaf_test(d, limit, free, cells, leaves, stack, work)
             if margins == 1:
                 outcome = filter_leaves_sorted(d, source, test, leaves, goal, stack, work, totals)
@@ -1747,7 +2118,7 @@ def advance(budget, state, cells, leaves, trees, goal, stack, work, proof):
                 break
         if not pruned:
             # The nearest point of the parent was evaluated there.
-            same = d > 0
+            same = d > 0 and not groups
             if same:
                 for j in range(features):
                     if stack.point[d, j] != stack.point[d - 1, j]:
@@ -1757,15 +2128,21 @@ def advance(budget, state, cells, leaves, trees, goal, stack, work, proof):
             if not same or stack.active[d] == 0:
                 outcome = evaluate_nearest(d, cells, trees, goal, stack, state, scores)
             failed = failed_condition(stack.point[d], cells)
+            group = failed_at(d, cells, stack) if failed < 0 else -1
+            may_count = group >= 0 and outcome != IMPOSSIBLE and outcome != COUNTERFACTUAL
             if outcome == COUNTERFACTUAL:
                 # No point of the box is nearer.
                 pruned = True
                 if reals[LIMIT] < reals[RESTART_BELOW]:
                     registers[STATUS] = RESTART
+            elif may_count and branch_to_count(d, group, cells, stack):
+                pruned = False
             elif stack.active[d] == 0:
                 # The score is one constant on the box: only a condition can still tell its points apart.
                 pruned = failed < 0 or outcome == IMPOSSIBLE or not branch_to_differ(d, failed, cells, stack)
-            elif outcome == REFUSED and branch_to_differ(d, failed, cells, stack):
+                if may_count:
+                    log_pocket(d, outcome == REFUSED, cells, stack, state)
+            elif outcome == REFUSED and failed >= 0 and branch_to_differ(d, failed, cells, stack):
                 pruned = False
             else:
                 pruned = not choose_branching(d, slack, distance, reals[LIMIT], cells, stack, work)

@@ -7,6 +7,8 @@ import numpy as np
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import Ints
 from mace.solvers.trees.parts import Tables, TreePart
+from mace.solvers.trees.pockets import Ranges, Spans
+from mace.solvers.trees.rows import block_rows
 
 
 class Local:
@@ -42,11 +44,14 @@ class Local:
                 self.next_radius = min(self.next_radius, float(distance))
             return
         self.off, self.cheapest, self.first = blocks.off, blocks.cheapest[:size], blocks.first[:size]
+        # Of a set each level is a block of its own; of an ordered feature the last block ends where the box does.
+        self.last_cells = np.where(cells.is_mask, np.diff(view.off) - 1, box.hi)
         owner = np.repeat(np.arange(features), np.diff(self.off))
         at = view.off[owner] + self.cheapest
         self.cells = kernels.CellTable(
             cells.is_mask, cells.is_missing, cells.mask_of, self.off, blocks.add[:size], blocks.top[:size], blocks.own, view.base[at],
             np.ascontiguousarray(cells.differs[:, at]), cells.at_least, np.ascontiguousarray(cells.spend[:, at]), cells.most,
+            self._rows(tables, part, radius),
         )  # fmt: skip
         count = self.count
         self.leaves = kernels.LeafTable(
@@ -56,6 +61,44 @@ class Local:
         self.order = np.empty(count, dtype=np.int64)
         kernels.sort_leaves(self.tree_start, self.leaves.gain, self.order)
         self.box = kernels.CellBox(np.zeros(features, np.int64), np.diff(self.off) - 1, box.mask)
+
+    def _rows(self, tables: Tables, part: TreePart, radius: float) -> kernels.Rows:
+        """Return the rows of the question that may count within the ball, and their distances from its blocks."""
+        if not tables.groups:
+            return part.cells.rows
+        first, last = self.ends_of_blocks(tables)
+        low, high = tables.view.low[first], tables.view.high[last]
+        owner = np.repeat(np.arange(len(part.pattern)), np.diff(self.off))
+        value = part.value[tables.view.off[owner] + self.cheapest]
+        return block_rows(tables.groups, part.pattern, self.off, low, high, value, radius)
+
+    def ends_of_blocks(self, tables: Tables) -> tuple[Ints, Ints]:
+        """Return the first and the last cell of each block, among the cells of all features."""
+        owner = np.repeat(np.arange(len(self.off) - 1), np.diff(self.off))
+        first = tables.view.off[owner] + self.first
+        last = np.append(first[1:] - 1, tables.view.off[-1] - 1)
+        is_last = np.append(np.diff(owner) > 0, True)
+        last[is_last] = tables.view.off[owner[is_last]] + self.last_cells[owner[is_last]]
+        return first, last
+
+    def ranges_of(self, tables: Tables, part: TreePart, box: kernels.CellBox) -> Ranges:
+        """Return what a box of blocks lets each feature be."""
+        view, (first, last) = tables.view, self.ends_of_blocks(tables)
+        ranges: list[Spans | None] = []
+        for j, is_missing in enumerate(part.pattern):
+            if is_missing:
+                ranges.append(None)
+            elif tables.grid.is_mask[j]:
+                levels = np.flatnonzero(box.mask[j] >> np.arange(view.off[j + 1] - view.off[j]) & 1).astype(np.float64)
+                ranges.append((levels, levels))
+            else:
+                cells = slice(first[self.off[j] + box.lo[j]], last[self.off[j] + box.hi[j]] + 1)
+                low, high = (
+                    np.maximum(view.low[cells], tables.ends[0][j]),
+                    np.minimum(view.high[cells], tables.ends[1][j]),
+                )
+                ranges.append((low[low <= high], high[low <= high]))
+        return tuple(ranges)
 
     def cells_of(self, blocks: Ints) -> Ints:
         """Return the cell that represents each block."""

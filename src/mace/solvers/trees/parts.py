@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,10 @@ from mace.solvers.domains import allowed_values
 from mace.solvers.missing import Patterns
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import Floats, Ints, make_grid
+from mace.solvers.trees.pockets import Pockets
 from mace.solvers.trees.prepared import Values, allowed_ends, margin_values, prepared
 from mace.solvers.trees.question import needs_refining, plain_view, refined_view
+from mace.solvers.trees.rows import block_rows, groups_of, no_rows
 from mace.space import Integer, Point, Real
 
 
@@ -65,6 +68,7 @@ class Tables:
         conditions = [c for c in problem.conditions if isinstance(c, CountDifferent)]
         self.conditions = conditions
         self.budgets = [c.whole(problem.space) for c in problem.conditions if isinstance(c, ChangeBudget)]
+        self.groups = groups_of(problem)
         self.allowed = allowed_values(problem) if problem.conditions else made.free
         if needs_refining(self.allowed, problem, conditions):
             self.view = refined_view(self.grid, problem, self.allowed, conditions)
@@ -77,6 +81,16 @@ class Tables:
         self.inverse, self.is_category, self.mask_of = made.inverse, made.is_category, made.mask_of
         self.ends = allowed_ends(self.allowed, self.grid.is_mask) if problem.conditions else made.ends
         self.patterns = Patterns(problem, self.allowed)
+
+    @cached_property
+    def pockets(self) -> Pockets:
+        """What searches boxes on which only limits on distances are left to decide."""
+        return Pockets(self.problem, self.groups)
+
+    @property
+    def has_neighbours(self) -> bool:
+        """Whether some rows are to be near."""
+        return any(not group.is_far for group in self.groups)
 
     def alternatives(self) -> list[Values]:
         """Return the leaf values for each alternative of the goal."""
@@ -142,6 +156,7 @@ class Tables:
         found = kernels.CellTable(
             grid.is_mask, pattern, self.mask_of, view.off, made.add, made.top, own, view.base, differs, at_least,
             self._spend(pattern, factual, made), np.array([most for _, most in self.budgets], dtype=np.float64),
+            self._rows(pattern, made),
         )  # fmt: skip
         return found, box, made.value
 
@@ -154,6 +169,13 @@ class Tables:
         )
         weights = np.array([weights for weights, _ in self.budgets], dtype=np.float64).reshape(-1, len(pattern))
         return np.ascontiguousarray(weights[:, feature] * changes)
+
+    def _rows(self, pattern: NDArray[np.bool_], made: kernels.CostTables) -> kernels.Rows:
+        """Return the rows to be far from; those to be near are many, and only looked at within balls."""
+        if not self.groups:
+            return no_rows()
+        far = [group for group in self.groups if group.is_far]
+        return block_rows(far, pattern, self.view.off, self.view.low, self.view.high, made.value, np.inf)
 
     def _count_people(self, metric: PercentileMetric, pattern: NDArray[np.bool_], made: kernels.CostTables) -> None:
         """Let cells cost the share of people passed, where the distance says so; the nearest value stays the cheapest."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from mace.solvers.trees.engines import Engine, Priced
 from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.local import Local
 from mace.solvers.trees.parts import Tables, TreePart
+from mace.solvers.trees.pockets import Pocket
 
 LONG = 2000
 """A branching of more nodes than this is worth another try."""
@@ -42,6 +43,8 @@ class Branching:
     prices : dict, optional
         What prunes the boxes with code -2: the pairs of trees and features, the greatest value of each of their segments, and for each box
         the prices and λ.
+    pockets : tuple of Pocket
+        Boxes that are closed by a branching of their own.
     """
 
     part: TreePart
@@ -50,6 +53,7 @@ class Branching:
     at: Ints
     value: Floats
     prices: dict[str, NDArray[Any]] | None
+    pockets: tuple[Pocket, ...] = ()
 
 
 class Recorder:
@@ -65,7 +69,8 @@ class Recorder:
         found = engine.branching
         if found is not None and self._is_better(part, radius, len(found[0])):
             prices = self._prices(engine) if isinstance(engine, Priced) else None
-            self._kept[_key(part)] = self._branching(part, engine.local, radius, *found, prices)
+            made = self._branching(part, engine.local, radius, *found, prices)
+            self._kept[_key(part)] = replace(made, pockets=tuple(engine.pockets))
 
     def keep_empty(self, part: TreePart, radius: float) -> None:
         """Keep that no point of a ball has a leaf in every tree: one box, pruned."""
@@ -99,7 +104,11 @@ class Recorder:
         """Return the proof that nothing costs less than ``radius``."""
         if self.gaps(radius):
             return {"lane": "trees", "missing": PRICES_NOT_RECORDED}
-        kept = [each for each in self._kept.values() if each is not None and each.part.nearest < radius]
+        kept = [
+            self._with_pockets(each, radius)
+            for each in self._kept.values()
+            if each is not None and each.part.nearest < radius
+        ]
         if not kept:
             empty: NDArray[Any] = np.empty(0, np.int64)
             return _joined([], empty, np.empty(0), empty, self._alternatives())
@@ -108,6 +117,23 @@ class Recorder:
             kept, code, np.concatenate([each.value for each in kept]), np.concatenate([each.at for each in kept]),
             self._alternatives(),
         )  # fmt: skip
+
+    def _with_pockets(self, branching: Branching, radius: float) -> Branching:
+        """Return a branching with those of its pockets that may hold something nearer than ``radius`` in their places."""
+        code, at, value = branching.code, branching.at, branching.value
+        pieces: list[tuple[Ints, Ints, Floats]] = []
+        begin = 0
+        for pocket in sorted(branching.pockets, key=lambda pocket: pocket.step):
+            if pocket.cost >= radius:
+                continue
+            found = self._tables.pockets.nearest(pocket, self._tables.grid.is_mask, radius)
+            end = pocket.step
+            pieces.append((code[begin:end], at[begin:end], value[begin:end]))
+            pieces.append((np.array(found.code), np.array(found.at), np.array(found.value)))
+            begin = end + 1
+        pieces.append((code[begin:], at[begin:], value[begin:]))
+        joined = [np.concatenate(parts) for parts in zip(*pieces, strict=True)]
+        return replace(branching, code=joined[0], at=joined[1], value=joined[2])
 
     def _alternatives(self) -> dict[int, int]:
         return {id(values): number for number, values in self._tables.numbered_alternatives()}

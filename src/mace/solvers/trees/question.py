@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mace.constraints.differ import CountDifferent
 from mace.problem import Problem
-from mace.solvers.domains import Allowed, Span, alike, ends, values_in
+from mace.solvers.domains import Allowed, Span, alike, ends, reachable
 from mace.solvers.trees.grid import Floats, Grid, Ints
 from mace.space import Categorical, Feature, Integer, Real, Value
 
@@ -105,7 +105,7 @@ def _cut(
         for begin, stop in zip(begins, stops, strict=True):
             inside = np.flatnonzero((high >= begin) & (low <= stop))
             a, b = np.maximum(low[inside], begin), np.minimum(high[inside], stop)
-            a, b = _reachable(feature, own, a, b)
+            a, b = reachable(feature, own, a, b)
             kept = a <= b
             lows.append(a[kept])
             highs.append(b[kept])
@@ -114,17 +114,6 @@ def _cut(
         # A feature without an allowed value keeps one empty cell, which is used where the feature is missing.
         return np.array([np.inf]), np.array([-np.inf]), np.zeros(1, dtype=np.int64)
     return np.concatenate(lows), np.concatenate(highs), np.concatenate(bases).astype(np.int64)
-
-
-def _reachable(feature: Feature, own: Value, a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Return ranges shrunk to the feature's values, its own among them."""
-    if isinstance(feature, Real) and feature.step is None and not feature.is_single:
-        return a, b
-    low, high = values_in(feature, a, b) if isinstance(feature, Real | Integer) else (np.ceil(a), np.floor(b))
-    if own is not None:
-        home = (a <= own) & (own <= b)
-        low, high = np.where(home, np.minimum(low, own), low), np.where(home, np.maximum(high, own), high)
-    return low, high
 
 
 def _has_gaps(feature: Feature) -> bool:

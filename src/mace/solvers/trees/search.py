@@ -22,7 +22,15 @@ from mace.solvers.pace import Pace
 from mace.solvers.trees import kernels
 from mace.solvers.trees.engines import Engine, Plain, Priced
 from mace.solvers.trees.grid import Floats, Ints
-from mace.solvers.trees.incumbents import exercise, find_by_chance, find_incumbent, has_sum, lacking_score, pulled_back
+from mace.solvers.trees.incumbents import (
+    exercise,
+    find_among_rows,
+    find_by_chance,
+    find_incumbent,
+    has_sum,
+    lacking_score,
+    pulled_back,
+)
 from mace.solvers.trees.local import Local
 from mace.solvers.trees.parts import Tables, TreePart
 from mace.solvers.trees.proof import Recorder
@@ -51,6 +59,10 @@ LEAST_RACE = 2 * PRICE
 
 MORE_PATIENCE = 4
 """How many times the nodes of the ball before a ball may take."""
+
+POCKETS_LEFT = (
+    "of values that the model does not tell apart too many lie at the edge of a limit on distances to try them all"
+)
 
 NEARLY_ALL = 0.97
 """A ball with this share of the best distance may as well have all of it."""
@@ -125,6 +137,7 @@ class TreeSearch:
         self.nodes = self.passes = 0
         self.undecided: dict[Point, float] = {}
         self.best = Best(np.inf)
+        self.floors: list[float] = []
         self.reason = ""
         self.has_tried = False
         self.recorder = Recorder(self.tables) if limits.record else None
@@ -305,11 +318,13 @@ class TreeSearch:
         ended = self._advance(engine, part, most_nodes)
         self.nodes += engine.nodes - before
         self._note_undecided(engine, part)
+        if not ended:
+            self._look_into_pockets(engine, part)
         # A kernel that was stopped in the middle may have noted the cost of a point, and not yet the point.
         cost = float(kernels.cost_of(engine.best, engine.local.cells) if self.reason else engine.reals[kernels.LIMIT])
         if engine.found and cost < self.best.cost:
             cells = engine.local.cells_of(engine.best)
-            if self.limits.any_point:
+            if self.limits.any_point and not self.tables.has_neighbours:
                 cells = pulled_back(part, cells)
                 cost = float(kernels.cost_of(cells, part.cells))
             self.best = Best(cost, self.tables.point(cells, part))
@@ -330,6 +345,7 @@ class TreeSearch:
             if engine.status == kernels.PROOF_FULL:
                 engine.make_room()
                 engine.registers[kernels.STATUS] = kernels.RUNNING
+            self._look_into_pockets(engine, part)
             if engine.status == kernels.LOG_FULL:
                 self._note_undecided(engine, part)
                 if len(self.undecided) > MOST_UNDECIDED:
@@ -357,6 +373,24 @@ class TreeSearch:
         for blocks, cost in zip(engine.log_point[:logged], engine.log_cost, strict=False):
             self.undecided[self.tables.point(engine.local.cells_of(blocks), part)] = float(cost)
         engine.registers[kernels.LOGGED] = 0
+
+    def _look_into_pockets(self, engine: Engine, part: TreePart) -> None:
+        """Search the pockets that the kernel has met, the one with the least bound first, and let it know of the best point."""
+        if not self.tables.groups:
+            return
+        for pocket in sorted(engine.new_pockets(self.tables, part), key=lambda pocket: pocket.cost):
+            if pocket.cost >= self.best.cost:
+                continue
+            found = self.tables.pockets.nearest(
+                pocket, self.tables.grid.is_mask, self.best.cost, tolerance=float(self.problem.accuracy) / 4
+            )
+            if found.floor < found.cost and (pocket.is_sure or found.point is None):
+                self.floors.append(found.floor)
+            if found.point is not None and pocket.is_sure:
+                self.best = Best(found.cost, found.point)
+            elif found.point is not None:
+                self.undecided[found.point] = min(found.cost, found.floor)
+        engine.reals[kernels.LIMIT] = min(engine.reals[kernels.LIMIT], self.best.cost)
 
     def _look_ahead(self, part: TreePart) -> None:
         """Change over to compiled kernels that have come; without them, find some point in half of the time: later there is none for it."""
@@ -403,6 +437,11 @@ class TreeSearch:
     def _find_incumbent(self, part: TreePart, find: Callable[[Tables, TreePart, Ints], None] = find_incumbent) -> None:
         """Look for any valid point: a search that is not easy needs an incumbent."""
         self.has_tried = self.has_tried or find is find_incumbent
+        if self.tables.has_neighbours:
+            point = find_among_rows(self.tables, self.best.cost)
+            if point is not None:
+                self.best = Best(self.tables.pockets.cost_of(point), point)
+            return
         best = np.full(len(part.cells.own), -1)
         try:
             find(self.tables, part, best)
@@ -416,7 +455,7 @@ class TreeSearch:
     def _report(self, floor: float) -> None:
         if self.limits.on_progress is not None:
             power = 1 / self.problem.metric.power
-            lowest = min(floor, self.best.cost, *self.undecided.values())
+            lowest = min(floor, self.best.cost, *self.undecided.values(), *self.floors)
             self.limits.on_progress(lowest**power, self.best.cost**power, self.nodes)
 
     def _decide(self) -> float:
@@ -434,6 +473,8 @@ class TreeSearch:
                     open_cost = min(open_cost, cost)
                 elif problem.goal.accepts(outcome):
                     self.best = Best(cost, point)
+                    if self.tables.groups:
+                        self.floors.append(cost)
                     return open_cost
         return open_cost
 
@@ -446,18 +487,21 @@ class TreeSearch:
         open_cost = self._decide()
         point = self.best.point
         notes = {"nodes": self.nodes, "passes": self.passes}
-        if floor == np.inf and point is None and open_cost == np.inf:
+        floors = [each for each in self.floors if each < self.best.cost or point is None]
+        if floor == np.inf and point is None and open_cost == np.inf and not floors:
             return Bounds(
                 Fraction(0), is_infeasible=True, calls=self.nodes, notes=notes, evidence=self._evidence(np.inf)
             )
         measure = problem.metric.measure(point) if point is not None else None
         measures = [measure] if measure is not None else []
-        measures += [Fraction(cost) for cost in (open_cost, floor) if cost < np.inf]
+        measures += [Fraction(cost) for cost in (open_cost, floor, *floors) if cost < np.inf]
         lowest = min(measures, default=Fraction(0))
         error = (len(problem.space) + 8) * 4 * UNIT
         lower = distance_down(problem.metric, max(Fraction(0), lowest - error))
         reason = self.reason or (BAND if open_cost < np.inf else "")
         upper = distance_up(problem.metric, measure) if measure is not None else None
+        if not reason and floors and (upper is None or upper - lower > problem.accuracy):
+            reason = POCKETS_LEFT
         if not reason and upper is not None and upper - lower > problem.accuracy:
             reason = "the accuracy asked for is finer than the rounding of distances"
         evidence = self._evidence(float_up(lower**problem.metric.power))
@@ -510,10 +554,12 @@ class TreeSearch:
                 engine = Plain(local, part.trees, part.values, radius, max(arena, 16 * local.count), record=True)
             while engine.status in (kernels.RUNNING, kernels.LOG_FULL, kernels.PROOF_FULL):
                 if engine.registers[kernels.DEPTH] < 0:
+                    engine.new_pockets(tables, part)
                     self.recorder.keep(part, engine, radius)
                     return True
                 if time.monotonic() > end or self.reason == INTERRUPTED:
                     return False
+                engine.new_pockets(tables, part)
                 if engine.status == kernels.PROOF_FULL:
                     engine.make_room()
                 # Points on the boundary were asked about before.

@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
-from mace.certify.boxes.ranges import Piece, Span
 from mace.certify.trees.cells import SCALE, change_costs, rounded_down
+from mace.certify.trees.ranges import Piece, Span
 from mace.certify.verdict import Unchecked
+from mace.clock import check
 from mace.constraints.near_data import Neighbours
 from mace.distances import NormMetric
 from mace.distances.change import written_room
@@ -63,7 +65,7 @@ class DataRows:
         off = max(map(written_room, self.features)) if condition.written else Fraction(0)
         self.limit = min(math.floor(((condition.radius + off) / unit) ** metric.power * SCALE), BEYOND_EVERY_DISTANCE)
         self.way: int | None = None
-        if lower is not None and _is_same(problem.metric, condition.metric):
+        if lower is not None and is_same(problem.metric, condition.metric):
             self.way = min(
                 math.ceil(((lower + condition.radius + off) / unit) ** metric.power * SCALE), BEYOND_EVERY_DISTANCE
             )
@@ -77,6 +79,40 @@ class DataRows:
     def start(self) -> NeighbourSet:
         """Return what is known before anything is."""
         return NeighbourSet(self.order, np.empty(0, dtype=np.int64))
+
+    def may_count(self, piece: Piece) -> bool:
+        """Return whether enough rows may lie within the radius of a point of a piece that is nearer than ``lower``.
+
+        Where several rows must, each has to have as many others beside it: two rows farther apart than twice the radius share no point.
+        """
+        alive = self.order
+        add, top = self._from_rows(piece, alive)
+        near = add.sum(axis=1) + top.max(axis=1) <= self.limit
+        if self.way is not None:
+            near &= self._ways(piece, alive, add, top) < self.way
+        alive = alive[near]
+        before = len(alive) + 1
+        while self.least > 1 and self.least <= len(alive) < before:
+            before = len(alive)
+            alive = alive[self.beside[np.ix_(alive, alive)].sum(axis=1) >= self.least - 1]
+        return len(alive) >= self.least
+
+    @cached_property
+    def beside(self) -> Flags:
+        """Which rows may have a point within the radius of both."""
+        count = len(self.numbers)
+        add, top = np.zeros((count, count), dtype=np.int64), np.zeros((count, count), dtype=np.int64)
+        for j, (feature, part) in enumerate(zip(self.features, self.parts, strict=True)):
+            check()
+            deltas = np.array(
+                [_changes(feature, np.array([number]), self.numbers[:, j]) for number in self.numbers[:, j]]
+            )
+            more, higher = change_costs(part, deltas, deltas > 0)
+            add, top = add + more, np.maximum(top, higher)
+        # The distance of l2 is carried as its square. Two distances were rounded down by less than a unit for each feature.
+        found: Flags = add + top <= (2 if self.is_linear else 4) * (self.limit + 2 * len(self.features) + 2)
+        np.fill_diagonal(found, val=False)
+        return found
 
     def settled(self, piece: Piece, rows_left: NeighbourSet) -> tuple[Piece, NeighbourSet] | None:
         """Return the part of a piece, or a little more, that may have enough neighbours, and its rows; ``None`` where there is none."""
@@ -161,7 +197,7 @@ def _none(span: Span) -> frozenset[int] | None:
     return None if span.levels is None else frozenset()
 
 
-def _is_same(metric: object, own: NormMetric) -> bool:
+def is_same(metric: object, own: NormMetric) -> bool:
     """Return whether the distance that is minimised is the one of the data."""
     return isinstance(metric, NormMetric) and (metric.norms, metric.weights) == (own.norms, own.weights)
 
