@@ -270,6 +270,7 @@ def test_json_is_the_documented_schema_and_round_trips() -> None:
     documented = [line.split("`")[1] for line in document.splitlines() if line.startswith("| `")]
     documented.remove("outside")  # of rows outside the space alone
     documented.remove("fixed")  # where constraints keep features by name
+    documented.remove("margin")  # where it was asked for
     assert documented == [*data, *data["counterfactuals"][0]]
     assert [c["distance"] for c in data["counterfactuals"]] == [c.distance for c in explanation]
 
@@ -336,3 +337,7 @@ def test_every_to_json_takes_an_indent_that_changes_nothing_else() -> None:
 def test_a_text_that_is_no_explanation_is_refused(text: str | bytes) -> None:
     with pytest.raises(mace.InvalidOption, match=r"^from_(json|dict): "):
         mace.Explanation.from_json(text)
+
+
+def test_every_public_method_stands_in_the_class_itself_which_the_reference_shows() -> None:
+    assert not [name for name in dir(mace.Explainer) if name[0] != "_" and name not in vars(mace.Explainer)]

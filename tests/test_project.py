@@ -6,6 +6,7 @@ import ast
 import importlib
 import os
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -324,3 +325,19 @@ def test_no_file_prints_or_names_a_workplace() -> None:
         is_ours = not any(part.startswith(".venv") for part in path.parts)
         if is_ours and path.is_file() and path.suffix in {".py", ".md", ".toml"}:
             assert "/" + "work/" not in path.read_text(), path
+
+
+def test_what_the_architecture_page_names_exists() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    paths = {name for name in re.findall(r"`([\w./-]+)`", page) if "/" in name or name.endswith(".py")}
+    assert len(paths) > 50
+    gone = [
+        name
+        for name in paths
+        if not ((SOURCE / name).exists() or (ROOT / name).exists() if "/" in name else any(SOURCE.rglob(name)))
+    ]
+    assert not gone
+    code = "\n".join(path.read_text() for path in FILES)
+    constants = set(re.findall(r"`([A-Z][A-Z_]{3,})`", page))
+    assert len(constants) > 10
+    assert not [name for name in constants if not re.search(rf"\b{name}\b", code)]

@@ -22,7 +22,7 @@ from mace.space import FeatureSpace, Integer, Point, Real, Value
 from mace.space.frames import as_pandas
 
 MOST_THRESHOLDS = 2000
-"""So many thresholds are met at most, chosen at random where there are more."""
+"""The most thresholds that are met, chosen at random where there are more."""
 
 
 @dataclass(frozen=True, slots=True)

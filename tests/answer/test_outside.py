@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.calibration import CalibratedClassifierCV
+from estimators import small
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
@@ -77,14 +77,12 @@ def model_of(family: str, seed: int) -> Any:
     labels = (score > score.median()).astype(int)
     if family == "function":
         return decide
-    estimator: Any = {
-        "tree": DecisionTreeClassifier(max_depth=5, random_state=seed),
-        "forest": RandomForestClassifier(5, max_depth=4, random_state=seed),
-        "boosting": GradientBoostingClassifier(n_estimators=5, max_depth=3, random_state=seed),
-        "linear": LogisticRegression(),
-        "network": MLPClassifier((4,), max_iter=60, random_state=seed),
-    }[family]
-    return make_pipeline(mace.Encoder(SPACE), estimator).fit(frame, labels)
+    settings: dict[str, Any] = {
+        "tree": {"max_depth": 5},
+        "boosting": {"n_estimators": 5, "max_depth": 3},
+        "network": {"solver": "adam", "max_iter": 60},
+    }
+    return make_pipeline(mace.Encoder(SPACE), small(family, seed, **settings.get(family, {}))).fit(frame, labels)
 
 
 def stray_row(seed: int) -> dict[str, Any]:
@@ -251,13 +249,11 @@ def real_model(family: str, seed: int) -> Any:
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({"x": rng.normal(0.5, 2, 300), "y": rng.normal(0, 2, 300), "c": rng.choice(["a", "b"], 300)})
     labels = (frame.x + np.sin(2 * frame.y) + (frame.c == "a") + rng.normal(0, 0.1, 300) > 1).astype(int)
-    estimator: Any = {
-        "forest": RandomForestClassifier(7, max_depth=5, random_state=seed),
-        "linear": LogisticRegression(),
-        "network": MLPClassifier((5,), max_iter=150, random_state=seed),
-        "calibrated": CalibratedClassifierCV(LogisticRegression(), cv=2),
-    }[family]
-    return make_pipeline(mace.Encoder(REALS), estimator).fit(frame, labels)
+    settings: dict[str, Any] = {
+        "forest": {"n_estimators": 7, "max_depth": 5},
+        "network": {"hidden_layer_sizes": (5,), "solver": "adam", "max_iter": 150},
+    }
+    return make_pipeline(mace.Encoder(REALS), small(family, seed, **settings.get(family, {}))).fit(frame, labels)
 
 
 @pytest.mark.parametrize("family", ["forest", "linear", "network", "calibrated"])

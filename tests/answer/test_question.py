@@ -12,8 +12,8 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
+import mace.answer.asked
 import mace.answer.nearest
-import mace.explainer
 from mace.answer.question import Options, Question
 from mace.audits import audit
 from mace.baselines import Baseline
@@ -60,7 +60,7 @@ def test_what_a_type_checker_sees_of_a_batch_is_what_it_takes() -> None:
 def test_the_command_line_has_the_defaults_of_a_question_and_a_deadline_of_its_own() -> None:
     commands = importlib.import_module("mace.cli.commands")
 
-    for command in (commands.explain, commands.batch, commands.audit):
+    for command in (commands.explain, commands.batch, importlib.import_module("mace.cli.audits").audit):
         taken = parameters(command)
         assert taken["time_limit"].default == 30
         for name in taken.keys() & DEFINED.keys() - {"constraints", "target", "time_limit"}:
@@ -80,13 +80,13 @@ def test_a_question_survives_being_changed_pickled_and_asked_again() -> None:
 @pytest.mark.parametrize("count", [1, 3])
 def test_the_lane_of_a_question_is_chosen_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen: list[int] = []
-    choose = mace.explainer.choose
+    choose = mace.answer.asked.choose
 
     def counting(solver: str, problem: Any) -> Any:
         chosen.append(len(problem.conditions))
         return choose(solver, problem)
 
-    monkeypatch.setattr("mace.explainer.choose", counting)
+    monkeypatch.setattr("mace.answer.asked.choose", counting)
     monkeypatch.setattr("mace.answer.nearest.choose", counting)
     assert len(mace.Explainer(MODEL, SPACE).explain(ROW, count=count, diversity=mace.differ())) == count
     assert chosen == list(range(count))

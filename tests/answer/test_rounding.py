@@ -15,6 +15,7 @@ import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -215,6 +216,28 @@ def test_a_sums_answer_is_the_nearest_round_one_that_changes_no_other_features(s
         assert mace.verify(certificate, model).valid
     assert answer[0].certificate.claim["lower"] == answer.lower
     assert answer.certificate.claim["lower"] == raw.lower
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_the_model_is_asked_about_the_row_and_its_round_answer_alone(norm: str, monkeypatch: Any) -> None:
+    """What is nearest of all rows is a step on the way; an answer is one that the model itself was asked about."""
+    asked: list[Any] = []
+    decide = LinearClassifierMixin.decision_function
+    monkeypatch.setattr(
+        LinearClassifierMixin, "decision_function", lambda self, X: [asked.append(X), decide(self, X)][1]
+    )
+    asked_of = set()
+    for seed in range(1, 12, 2):
+        model, space, row, _ = explained(seed, distance=norm)
+        explainer = mace.Explainer(model, space)
+        explainer.explain(row, distance=norm)  # reads the model, over round values too
+        asked.clear()
+        answer = explainer.explain(row, distance=norm)
+        rows = model[0].transform(space.frame_of([space.point(row), space.point(answer[0].values)]))
+        assert all(any(np.array_equal(np.asarray(X), each[None]) for X in asked) for each in np.asarray(rows))
+        if answer.rounds_changes:
+            asked_of.add(len(asked))
+    assert asked_of == {2}
 
 
 def test_several_answers_of_a_sum_are_round_and_still_differ() -> None:

@@ -26,7 +26,7 @@ from mace.answer.explanation import Explanation
 from mace.answer.question import Question
 from mace.batch import Batch, Progress, Table, save
 from mace.batch import workers as processes
-from mace.batch.checkpoint import Checkpoint
+from mace.batch.checkpoint import EXPLANATIONS, Checkpoint
 from mace.batch.stream import ROWS_READ_AHEAD, Stream
 from mace.batch.workers import Workers
 from mace.language.source import remember_typed
@@ -427,7 +427,7 @@ def test_a_file_that_is_no_checkpoint_is_refused_and_left_alone(tmp_path: Path, 
 
 
 def test_two_runs_do_not_share_a_checkpoint(tmp_path: Path) -> None:
-    held = Checkpoint(tmp_path / "rows.jsonl", {})
+    held = Checkpoint(tmp_path / "rows.jsonl", {}, EXPLANATIONS)
     with pytest.raises(mace.InvalidOption, match="in use"):
         EXPLAINER.explain_many(FRAME.head(1), checkpoint=tmp_path / "rows.jsonl")
     held.close()

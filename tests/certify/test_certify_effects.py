@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import IsolationForest, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
+from estimators import small
+from sklearn.ensemble import IsolationForest
 from sklearn.pipeline import make_pipeline
 
 import mace
@@ -61,20 +60,13 @@ RULES = [
 ]
 
 
-ESTIMATORS = {
-    "forest": RandomForestClassifier(5, random_state=0),
-    "linear": LogisticRegression(),
-    "network": MLPClassifier((4,), max_iter=50, random_state=0),
-}
-
-
 @cache
 def fitted(kind: str) -> Any:
     rng = np.random.default_rng(0)
     rows = [random_point(rng) for _ in range(200)]
     frame = SPACE.frame_of(rows)
     labels = np.array([int((e or 0) + 0.4 * (f or 0) + (a or 0) > 0) for a, _, _, e, f, _ in rows])
-    return make_pipeline(mace.Encoder(SPACE), ESTIMATORS[kind]).fit(frame, labels)
+    return make_pipeline(mace.Encoder(SPACE), small(kind)).fit(frame, labels)
 
 
 def random_point(rng: np.random.Generator) -> Point:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from estimators import small
 from random_constraints import random_constrained
 from random_ensembles import random_ensemble
 from random_problems import random_case
@@ -25,7 +26,6 @@ from realism_by_definition import (
 )
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from tampering import every_point
 
@@ -169,12 +169,14 @@ def causal(equations: dict[str, str], family: str, *, is_bound: bool = False) ->
             }
         )
         score = rng.normal() * frame.a + 2 * frame.n + 0.8 * frame.e + 0.3 * frame.f
-        estimator = {
-            "forest": RandomForestClassifier(4, max_depth=4, random_state=seed),
-            "linear": LogisticRegression(max_iter=1000),
-            "network": MLPClassifier((3,), solver="lbfgs", max_iter=300, random_state=seed),
-        }[family]
-        model = make_pipeline(mace.Encoder(SPACE), estimator).fit(frame, (score > score.median()).astype(int))
+        settings: dict[str, Any] = {
+            "forest": {"n_estimators": 4},
+            "linear": {"max_iter": 1000},
+            "network": {"hidden_layer_sizes": (3,), "max_iter": 300},
+        }
+        model = make_pipeline(mace.Encoder(SPACE), small(family, seed, **settings[family])).fit(
+            frame, (score > score.median()).astype(int)
+        )
         row = dict(frame.iloc[int(np.argmin(np.abs(score - score.quantile(0.3))))])
         # Effects are dear, so that it is their causes that are acted upon.
         distance = mace.Distance(l1=1.0, weights=dict.fromkeys(equations, 40.0))

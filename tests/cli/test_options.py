@@ -166,6 +166,18 @@ def test_reasons_of_a_row_on_the_command_line(home: Path, capsys: pytest.Capture
     capsys.readouterr()
     assert call(home, "reasons", "--smallest", "--json") == 0
     assert json.loads(capsys.readouterr().out)["complete"]
+    assert run(["verify", str(home / "reason-ranges.json"), "--model", str(home / "model.skops")]) == 0
+    assert run(["verify", str(home / "reason-all.json"), "--model", str(home / "model.skops")]) == 0
+    assert call(home, "reasons", "--values", "--row", "ann", "--id", "who") == 0
+    assert "as long as income is 40 and" in capsys.readouterr().out
+    assert call(home, "reasons", "--out", home / "why.csv", "--id", "who") == 0
+    assert (home / "why.csv").read_text().startswith("who,row,reason,features,as_long_as")
+    assert not (home / "why.csv.checkpoint").exists()
+    assert call(home, "reasons", "--out", home / "why.csv", "--total-time-limit", "1e-9") == 3
+    assert "Go on with --resume" in capsys.readouterr().out
+    assert call(home, "reasons", "--out", home / "why.csv") == 2
+    assert call(home, "reasons", "--out", home / "why.csv", "--resume") == 0
+    assert call(home, "reasons", "--resume") == 2
     assert call(home, "reasons", "--out", home / "why.jsonl") == 0
     capsys.readouterr()
     lines = [json.loads(line) for line in (home / "why.jsonl").read_text().splitlines()]

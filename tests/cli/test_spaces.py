@@ -134,3 +134,12 @@ def test_texts_that_are_all_dates_are_dates(tmp_path: Path, capsys: pytest.Captu
     assert answer["counterfactuals"][0]["values"]["since"] == "2021-03-22"
     assert run(["batch", *asked, "--out", str(tmp_path / "answers.csv")]) == 0
     assert "2021-03-22" in (tmp_path / "answers.csv").read_text()
+
+
+def test_numbers_with_a_decimal_comma_are_said_to_be_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = tmp_path / "people.csv"
+    data.write_text("size;age\n1,5;20\n2,5;20\n1,5;30\n")
+    assert run(["space", str(data), "--out", str(tmp_path / "space.json")]) == 0
+    assert "size: read as texts, because of their decimal commas; write 3.5, not 3,5." in capsys.readouterr().err
+    made = mace.FeatureSpace.from_json((tmp_path / "space.json").read_text())
+    assert [type(feature).__name__ for feature in made.values()] == ["Categorical", "Integer"]

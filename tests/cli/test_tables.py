@@ -30,6 +30,29 @@ def written(tmp_path: Path, content: bytes) -> Path:
     return path
 
 
+SPREADSHEETS = {
+    "semicolons, a byte order mark and carriage returns": b"\xef\xbb\xbfa;b;c\r\n1;2.5;y, z\r\n3;;x\r\n",
+    "tabs": b"a\tb\tc\n1\t2.5\ty, z\n3\t\tx\n",
+    "quoted semicolons": b'"a";"b";"c"\n1;2.5;"y, z"\n3;;"x"\n',
+}
+
+
+@pytest.mark.parametrize("content", SPREADSHEETS.values(), ids=SPREADSHEETS)
+def test_tables_that_spreadsheets_write_are_read(content: bytes, tmp_path: Path) -> None:
+    first, second = read_rows(written(tmp_path, content), SPACE)
+    assert first == {"a": 1, "b": 2.5, "c": "y, z"}
+    assert second["a"] == 3
+    assert math.isnan(second["b"])
+
+
+def test_a_decimal_comma_is_refused_with_what_to_write(tmp_path: Path) -> None:
+    path = written(tmp_path, b"a;b;c\n1;2,5;x\n")
+    with pytest.raises(mace.InvalidRow, match=r"'b' is '2,5', a str; .* Write 2\.5, with a point"):
+        SPACE.point(read_row(path, 0, SPACE))
+    with pytest.raises(mace.InvalidRow, match=r"line 2: 4 cells, .* a semicolon stands between quotes"):
+        list(read_rows(written(tmp_path, b"a;b;c\n1;2;3;x\n"), SPACE))
+
+
 BAD = {
     "one cell too many in every line": (b"a,b,c\n10,40,45,7\n", "line 2: 4 cells, and 3 columns"),
     "one cell too few": (b"a,b,c\n1,2,x\n1,2\n", "line 3: 2 cells"),

@@ -39,3 +39,7 @@ def test_a_quick_search_and_one_that_nobody_looks_at_are_silent(monkeypatch: pyt
 
 def test_bounds_without_an_answer_say_so() -> None:
     assert waiting.bounds_text(0.0125, math.inf) == "nothing nearer than 0.0125; no answer in hand yet"
+
+
+def test_a_proof_that_there_is_none_is_no_infinite_distance() -> None:
+    assert waiting.bounds_text(math.inf, math.inf) == "proved: none exists; asking which constraints rule it out"

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
+from estimators import small
 from sklearn.pipeline import make_pipeline
 
 import mace
@@ -406,9 +404,9 @@ def fitted(estimator: Any) -> mace.Explainer:
 
 MODELS: dict[str, Callable[[], mace.Explainer]] = {
     "function": function_model,
-    "forest": lambda: fitted(RandomForestClassifier(5, max_depth=5, random_state=0)),
-    "linear": lambda: fitted(LogisticRegression(max_iter=2000)),
-    "network": lambda: fitted(MLPClassifier((5,), max_iter=400, random_state=0)),
+    "forest": lambda: fitted(small("forest", max_depth=5)),
+    "linear": lambda: fitted(small("linear", max_iter=2000)),
+    "network": lambda: fitted(small("network", hidden_layer_sizes=(5,), solver="adam", max_iter=400)),
 }
 
 

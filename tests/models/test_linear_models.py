@@ -27,7 +27,8 @@ from sklearn.svm import LinearSVC, LinearSVR
 import mace
 from mace import Encoder, Explainer, FeatureSpace, InvalidTarget, UnsupportedModel, integer, real
 from mace.forms import Network
-from mace.models import LINEAR_CLASSIFIERS, LINEAR_REGRESSORS, REFUSED_MODELS, read
+from mace.models import REFUSED_MODELS, read
+from mace.models.table import LINEAR_CLASSIFIERS, LINEAR_REGRESSORS
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "LogisticRegressionCV": {"Cs": 2, "cv": 2},

@@ -35,6 +35,9 @@ def test_names_and_levels_are_those_of_the_space(visit: Callable[..., Any], numb
     page.click("[data-more=plan]")
     assert "Premium" in page.inner_text("[data-feature=plan]")
     assert page.get_attribute("#v-member_since", "type") == "date"
+    page.click("[data-more=member_since]")
+    page.check("input[name=direction-member_since][value=increases]")
+    assert page.inner_text("[data-feature=member_since] .tags") == "Only later"
 
 
 def test_nothing_is_called_proved_of_a_number_that_is_tried(visit: Callable[..., Any], numbers: str) -> None:

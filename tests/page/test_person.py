@@ -177,3 +177,43 @@ def test_texts_of_others_are_neither_markup_nor_turned(visit: Callable[..., Any]
         }"""
     )
     assert shown == ["?turned\nline<i>\u0645\u0631\u062d\u0628\u0627</i>", "?x7"]
+
+
+ALLOWED = """async ([name, ends, change]) => {
+  const [{ allowedEnds }, { state }] = await Promise.all([import("./question.js"), import("./state.js")]);
+  const kept = state.rules;
+  state.rules = structuredClone(kept);
+  if (change === "bar") state.rules.barred[name] = new Set([state.model.features.find((each) => each.name === name).levels[0]]);
+  else if (change === "lock") state.rules.locks.add(name);
+  else if (change === "range") state.rules.ranges[name] = [3000, 9000];
+  else if (change) state.rules.directions[name] = change;
+  const found = allowedEnds(name, ends);
+  state.rules = kept;
+  return found;
+}"""
+
+
+def test_proved_ranges_are_shown_without_what_a_rule_of_the_feature_forbids(
+    visit: Callable[..., Any], demo: str
+) -> None:
+    page = visit(demo)
+    row = person(demo, 4)["row"]
+
+    def allowed(name: str, ends: dict[str, Any], change: str = "") -> Any:
+        return page.evaluate(ALLOWED, [name, ends, change])
+
+    housing = {"levels": ["rent", "own", row["housing"]]}
+    assert allowed("housing", housing) == housing
+    assert "rent" not in allowed("housing", housing, "bar")["levels"]
+    assert allowed("housing", {"levels": ["rent"]}, "bar") is None
+    assert allowed("housing", housing, "lock") == {"levels": [row["housing"]]}
+    months = {"low": 10, "high": 40}
+    now = row["duration_months"]
+    assert allowed("duration_months", months) == months
+    assert allowed("duration_months", months, "increases") == {"low": now, "high": 40}
+    assert allowed("duration_months", months, "decreases") == {"low": 10, "high": now}
+    assert allowed("duration_months", {"low": 4, "high": now - 1}, "increases") is None
+    assert allowed("credit_amount", {"low": 250, "high": 5000}, "range") == {"low": 3000, "high": 5000}
+    assert allowed("employment_since", {"low": "unemployed", "high": "7 years or more"}) == {
+        "levels": ["1 to 4 years", "4 to 7 years", "7 years or more"]
+    }, "a rule of the service lets it only increase"

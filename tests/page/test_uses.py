@@ -175,6 +175,24 @@ def test_a_batch_goes_up_and_its_answers_come_back(visit: Callable[..., Any], de
     assert len(answers) >= 12
 
 
+def test_a_batch_says_why_where_that_is_chosen(visit: Callable[..., Any], demo: str) -> None:
+    page = visit(demo)
+    written = io.StringIO()
+    row = person(demo, 0)["row"]
+    table = csv.DictWriter(written, row.keys())
+    table.writeheader()
+    table.writerow(row)
+    page.click(".views [data-view=batch]")
+    page.click("text=Why each is refused")
+    page.set_input_files(
+        "#batch-file", files=[{"name": "people.csv", "mimeType": "text/csv", "buffer": written.getvalue().encode()}]
+    )
+    page.wait_for_selector("[data-state=done]")
+    with page.expect_download() as loaded:
+        page.click("[data-format=csv]")
+    assert "as_long_as" in loaded.value.path().read_text()
+
+
 def test_a_batch_without_its_columns_says_what_is_missing(visit: Callable[..., Any], demo: str) -> None:
     page = visit(demo, expected="422")
     page.click(".views [data-view=batch]")

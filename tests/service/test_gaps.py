@@ -13,14 +13,14 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 
 import mace
-from mace.service.answers import Desk
+from mace.service.answers import Handler
 from mace.service.opened import open_source
 from mace.service.source import Served
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    """Return a service's desk over people of whom savings, sector and a date may be missing."""
+def handler(tmp_path_factory: pytest.TempPathFactory) -> Handler:
+    """Return a service's handler over people of whom savings, sector and a date may be missing."""
     rng, folder = np.random.default_rng(0), tmp_path_factory.mktemp("gaps")
     frame = pd.DataFrame({"savings": rng.integers(0, 90, 200).astype(float), "age": rng.integers(18, 80, 200)})
     frame["sector"] = rng.choice(["public", "trade"], 200)
@@ -34,28 +34,28 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     (folder / "space.json").write_text(space.to_json())
     frame.to_csv(folder / "people.csv", index=False)
     files = {name: folder / file for name, file in (("model", "model.skops"), ("space", "space.json"))}
-    return Desk(open_source(Served(**files, data=folder / "people.csv", target="yes")))
+    return Handler(open_source(Served(**files, data=folder / "people.csv", target="yes")))
 
 
-def asked(desk: Desk, task: str, given: dict[str, Any]) -> Any:
+def asked(handler: Handler, task: str, given: dict[str, Any]) -> Any:
     """Return an answer as it goes over the wire."""
-    return json.loads(json.dumps(getattr(desk, task)(given, lambda progress: None), allow_nan=False))
+    return json.loads(json.dumps(getattr(handler, task)(given, lambda progress: None), allow_nan=False))
 
 
-def test_a_level_of_missing_values_is_null_in_what_is_served(desk: Desk) -> None:
-    features = {each["name"]: each for each in asked(desk, "model", {})["features"]}
+def test_a_level_of_missing_values_is_null_in_what_is_served(handler: Handler) -> None:
+    features = {each["name"]: each for each in asked(handler, "model", {})["features"]}
     assert features["sector"]["levels"] == ["public", "trade", None]
     assert features["sector"]["population"]["counts"][2] == 29
     assert features["savings"]["population"]["missing"] == 40
     assert features["since"]["low"] < features["since"]["high"]
 
 
-def test_people_with_gaps_have_null_there(desk: Desk) -> None:
-    assert asked(desk, "person", {"number": 0})["row"]["savings"] is None
-    assert asked(desk, "person", {"number": 7})["row"]["sector"] is None
+def test_people_with_gaps_have_null_there(handler: Handler) -> None:
+    assert asked(handler, "person", {"number": 0})["row"]["savings"] is None
+    assert asked(handler, "person", {"number": 7})["row"]["sector"] is None
 
 
-def test_a_region_may_hold_the_missing_level(desk: Desk) -> None:
-    row = asked(desk, "person", {"number": 1})["row"] | {"savings": 80.0, "sector": None}
-    found = asked(desk, "region", {"row": row, "features": ["sector"], "time_limit": 20.0})
+def test_a_region_may_hold_the_missing_level(handler: Handler) -> None:
+    row = asked(handler, "person", {"number": 1})["row"] | {"savings": 80.0, "sector": None}
+    found = asked(handler, "region", {"row": row, "features": ["sector"], "time_limit": 20.0})
     assert None in found["ends"]["sector"]["levels"]

@@ -19,6 +19,7 @@ import pytest
 from running_service import Service, running, until
 
 import mace
+from mace.answer.reasons import Reasons
 from mace.cli.demo import PROTECTED, RISING, demo_model
 from mace.service.limits import ServiceLimits
 
@@ -74,6 +75,25 @@ def test_a_batch_gives_the_answers_of_the_explainer_in_every_format(own: tuple[S
     table = pd.read_parquet(io.BytesIO(found["parquet"].content))
     assert table["customer"].tolist() == frame["customer"].tolist()
     assert table["status"].tolist() == [row["status"] for row in rows]
+
+
+def test_a_batch_of_reasons_gives_those_of_the_explainer_in_every_format(own: tuple[Service, Path]) -> None:
+    frame = people(5)
+    with own[0].client() as client:
+        name = begin(client, frame.to_csv(index=False).encode(), id="customer", about="reasons", count=2, time_limit=30)
+        status = ended(client, name)
+        assert (status["state"], status["done"], status["errors"], status["message"]) == ("done", 5, 0, "")
+        found = {kind: client.get(f"/v1/jobs/{name}/result", params={"format": kind}) for kind in status["results"]}
+        for body in ({"about": "reasons", "distance": "l2"}, {"smallest": True}):
+            assert client.post("/v1/batch", json=body).status_code == 422
+    model, data = demo_model()
+    rules = [mace.fixed(*PROTECTED), mace.increases(*RISING)]
+    batch = mace.Explainer(model, data.space).reasons_many(frame, target="good", constraints=rules, count=2)
+    lines = [json.loads(line) for line in found["jsonl"].text.splitlines()]
+    assert [line["id"] for line in lines] == frame["customer"].tolist()
+    assert [str(Reasons.from_dict(line)) for line in lines] == [str(each) for each in batch]
+    rows = list(csv.DictReader(io.StringIO(found["csv"].text)))
+    assert [row["features"] for row in rows] == batch.to_frame()["features"].fillna("").tolist()
 
 
 def test_a_batch_of_parquet_is_the_same(own: tuple[Service, Path]) -> None:
@@ -157,7 +177,7 @@ def test_an_audit_compares_groups(own: tuple[Service, Path]) -> None:
 @pytest.mark.slow
 def test_a_job_is_ended_gone_on_with_and_survives_the_death_of_its_worker(own: tuple[Service, Path]) -> None:
     service, folder = own
-    workshop = service.house.workshop
+    job_workers = service.backend.job_workers
     with service.client() as client:
         name = begin(client, people(250).to_csv(index=False).encode(), count=5, time_limit=20)
         until(lambda: (client.get(f"/v1/jobs/{name}").json()["done"] or 0) > 20, 60)
@@ -167,7 +187,7 @@ def test_a_job_is_ended_gone_on_with_and_survives_the_death_of_its_worker(own: t
         assert kept > 20
         client.post(f"/v1/jobs/{name}/resume", json={})
         until(lambda: (client.get(f"/v1/jobs/{name}").json()["done"] or 0) > kept, 60)
-        for one in list(workshop._all):
+        for one in list(job_workers._all):
             os.kill(one.process.pid, signal.SIGKILL)
         status = ended(client, name)
         assert (status["state"], status["done"]) == ("done", 250)

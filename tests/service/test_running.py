@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -14,6 +15,7 @@ import httpx
 import pytest
 from running_service import ROW, Service, running, until, until_ready
 
+from mace.service import backend
 from mace.service.limits import ServiceLimits
 from mace.service.source import Served
 
@@ -38,15 +40,15 @@ def test_a_worker_that_hangs_is_ended_and_replaced(frail: Service) -> None:
     until_ready(frail)
     assert not set(numbers) & set(frail.searching)
     assert ask(frail).json()["status"] == "optimal"
-    assert frail.house.searchers.ended >= 1
+    assert frail.backend.searchers.ended >= 1
 
 
 def test_a_worker_that_dies_loses_one_request_and_says_so(frail: Service) -> None:
     with ThreadPoolExecutor(2) as pool, frail.frozen() as numbers:
         first = pool.submit(ask, frail, 30)
-        until(lambda: frail.house.searchers.busy == 1)
+        until(lambda: frail.backend.searchers.busy == 1)
         second = pool.submit(ask, frail, 30)
-        until(lambda: frail.house.searchers.waiting == 1)
+        until(lambda: frail.backend.searchers.waiting == 1)
         os.kill(numbers[0], signal.SIGKILL)
         assert (first.result().status_code, first.result().json()["error"]) == (503, "WorkerDied")
         assert second.result().json()["status"] == "optimal"
@@ -57,7 +59,7 @@ def test_a_full_queue_says_when_to_ask_again_and_quick_questions_are_answered_al
     with ThreadPoolExecutor(4) as pool, frail.client() as client:
         with frail.frozen():
             waiting = [pool.submit(ask, frail, 30) for _ in range(3)]
-            until(lambda: frail.house.searchers.waiting == 2)
+            until(lambda: frail.backend.searchers.waiting == 2)
             answer = ask(frail)
             assert (answer.status_code, answer.json()["error"]) == (429, "Busy")
             assert int(answer.headers["retry-after"]) >= 1
@@ -78,10 +80,10 @@ def test_a_client_that_leaves_ends_its_question(frail: Service) -> None:
 def test_a_client_that_leaves_the_queue_makes_room(frail: Service) -> None:
     with ThreadPoolExecutor(1) as pool, frail.frozen():
         first = pool.submit(ask, frail, 30)
-        until(lambda: frail.house.searchers.busy == 1)
+        until(lambda: frail.backend.searchers.busy == 1)
         with pytest.raises(httpx.ReadTimeout), frail.client(timeout=0.3) as client:
             client.post("/v1/explain", json={"row": ROW, "time_limit": 50})
-        until(lambda: frail.house.searchers.waiting == 0)
+        until(lambda: frail.backend.searchers.waiting == 0)
         os.kill(frail.searching[0], signal.SIGCONT)
         assert first.result().status_code == 200
 
@@ -115,12 +117,30 @@ def test_a_service_that_is_stopped_lets_questions_end(tmp_path: Path) -> None:
             for number in numbers:
                 os.kill(number, signal.SIGSTOP)
             asked = pool.submit(ask, service, 30)
-            until(lambda: service.house.searchers.busy == 1)
+            until(lambda: service.backend.searchers.busy == 1)
             later = threading.Timer(1.0, lambda: [os.kill(number, signal.SIGCONT) for number in numbers])
             later.start()
         assert asked.result().json()["status"] == "optimal"
     for number in numbers:
         until(lambda number=number: not Path(f"/proc/{number}").exists(), 10)
+
+
+def test_requests_that_the_end_of_the_service_cuts_off_are_told_so_and_nothing_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(backend, "STOPPING", 1.0)
+    with ThreadPoolExecutor(2) as pool:
+        with running(tmp_path, limits=LIMITS) as service:
+            for number in service.searching:
+                os.kill(number, signal.SIGSTOP)
+            answered = pool.submit(ask, service, 50)
+            until(lambda: service.backend.searchers.busy == 1)
+            waits = pool.submit(ask, service, 50)
+            until(lambda: service.backend.searchers.waiting == 1)
+        for each in (waits, answered):
+            answer = each.result()
+            assert (answer.status_code, answer.json()["error"]) == (503, "Stopping")
+    assert not [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
 
 
 @pytest.mark.slow

@@ -180,7 +180,7 @@ def test_five_hundred_broken_bodies_give_no_error_of_the_service(tmp_path: Path)
                 assert set(answer.json()) == {"error", "message"}, (path, body)
             elif answer.status_code in (201, 202):
                 client.delete(f"/v1/jobs/{answer.json()['id']}")
-        assert service.house.searchers.died == service.house.searchers.ended == 0
+        assert service.backend.searchers.died == service.backend.searchers.ended == 0
         assert seen[422] > 100
         assert seen[200] > 30
 

@@ -360,26 +360,31 @@ def test_an_ordinal_of_many_levels_without_order_goes_to_another_lane() -> None:
     assert Explainer(model, space).explain([values[0], 1], time_limit=30)[0].solver == "milp"
 
 
+def some_part(seed: int) -> tuple[Any, Any] | None:
+    """Return the tables of a random question and one of its parts, if it has any."""
+    from mace.solvers.trees.parts import Tables
+
+    case = random_ensemble(seed)
+    asked = {k: v for k, v in case.question.items() if k in ("target", "distance", "constraints")}
+    try:
+        tables = Tables(problem_of(Explainer(case.model, case.space), case.row, asked))
+    except mace.InvalidTarget:
+        return None
+    alternatives = tables.alternatives()
+    part = tables.part(tables.patterns.factual, alternatives[0]) if alternatives else None
+    return None if part is None else (tables, part)
+
+
 @pytest.mark.parametrize("seed", range(0, 68, 4))
 def test_the_ball_holds_every_leaf_that_reaches_into_it(seed: int) -> None:
     """Walk every tree in plain Python and compare with what the kernel collects."""
     from mace.solvers.trees.local import Local
-    from mace.solvers.trees.parts import Tables
 
-    case = random_ensemble(seed)
-    explainer = Explainer(case.model, case.space)
-    try:
-        problem = problem_of(
-            explainer, case.row, {k: v for k, v in case.question.items() if k in ("target", "distance", "constraints")}
-        )
-    except mace.InvalidTarget:
+    found = some_part(seed)
+    if found is None:
         return
-    tables = Tables(problem)
-    alternatives = tables.alternatives()
-    part = tables.part(tables.patterns.factual, alternatives[0]) if alternatives else None
-    if part is None:
-        return
-    costs = sorted(leaf_cost(tables, part, path) for path in leaf_paths(tables.grid))
+    tables, part = found
+    costs = sorted(leaf_cost(tables, part, path) for _, path in leaf_paths(tables.grid))
     for radius in (
         0.05,
         0.2,
@@ -395,14 +400,48 @@ def test_the_ball_holds_every_leaf_that_reaches_into_it(seed: int) -> None:
             )
 
 
-def leaf_paths(grid: Any) -> list[list[tuple[int, bool]]]:
-    """Return, for each leaf of each tree, the nodes on the way and whether it goes left at them."""
-    found: list[list[tuple[int, bool]]] = []
+@pytest.mark.parametrize("seed", range(0, 68, 4))
+def test_a_ball_is_made_as_small_as_the_best_leaves_of_all_trees_allow(seed: int) -> None:
+    """Where no size will do, it is empty: the sums in plain Python say when."""
+    from mace.solvers.trees.local import BEYOND, Local
+
+    found = some_part(seed)
+    if found is None:
+        return
+    tables, part = found
+    leaves = [(leaf_cost(tables, part, path), node) for node, path in leaf_paths(tables.grid)]
+    costs = sorted({cost for cost, _ in leaves if cost < 1e200})
+    roots, most = tables.grid.roots, part.values.most
+
+    def is_open(limit: float) -> bool:
+        """Return whether the leaves that cost at most so much reach every margin."""
+        sums = part.values.base.copy()
+        for root, after in zip(roots, [*roots[1:], len(most)], strict=True):
+            near = [most[node] for cost, node in leaves if root <= node < after and cost <= limit * (1 + 1e-9)]
+            if not near:
+                return False
+            sums += np.max(near, axis=0)
+        return bool((sums >= part.values.need).all())
+
+    opening = next(filter(is_open, costs), None)
+    for radius in (cost * factor for cost in costs[::3] for factor in (0.99, 1.01, 3.0) if cost > 0):
+        local = Local(tables, part, radius, 1e-9)
+        if opening is None or opening > radius:
+            assert local.count == 0
+        else:
+            assert local.radius == pytest.approx(min(radius, max(BEYOND * opening, 1e-9)))
+            count, smaller = local.count, Local(tables, part, local.radius)
+            assert (count, local.next_radius) == (smaller.count, pytest.approx(smaller.next_radius))
+
+
+def leaf_paths(grid: Any) -> list[tuple[int, list[tuple[int, bool]]]]:
+    """Return each leaf of each tree, the nodes on the way to it and whether it goes left at them."""
+    found: list[tuple[int, list[tuple[int, bool]]]] = []
     pending: list[tuple[int, list[tuple[int, bool]]]] = [(int(root), []) for root in grid.roots]
     while pending:
         node, path = pending.pop()
         if grid.feature[node] < 0:
-            found.append(path)
+            found.append((node, path))
         else:
             pending += [(int(grid.left[node]), [*path, (node, True)]), (int(grid.right[node]), [*path, (node, False)])]
     return found

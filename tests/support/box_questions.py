@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
+from estimators import small
 from sklearn.pipeline import make_pipeline
 
 import mace
@@ -93,10 +91,10 @@ def fitted(estimator: Any) -> mace.Explainer:
 
 
 MODELS = {
-    "forest": lambda: fitted(RandomForestClassifier(6, max_depth=4, random_state=0)),
-    "boosting": lambda: fitted(GradientBoostingClassifier(n_estimators=8, max_depth=2, random_state=0)),
-    "linear": lambda: fitted(LogisticRegression()),
-    "network": lambda: fitted(MLPClassifier((4,), solver="lbfgs", max_iter=3000, random_state=0)),
+    "forest": lambda: fitted(small("forest", n_estimators=6)),
+    "boosting": lambda: fitted(small("boosting", n_estimators=8)),
+    "linear": lambda: fitted(small("linear")),
+    "network": lambda: fitted(small("network", max_iter=3000)),
 }
 
 

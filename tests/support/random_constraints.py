@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, VotingClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
+from estimators import small
 from sklearn.pipeline import make_pipeline
 
 import mace
@@ -84,17 +82,13 @@ def _numbers(space: mace.FeatureSpace, frame: pd.DataFrame, name: str) -> Any:
 
 def estimator_of(family: str, seed: int) -> Any:
     """Return an estimator of a family, not fitted."""
-    match family:
-        case "forest":
-            return RandomForestClassifier(4, max_depth=3, random_state=seed)
-        case "boosting":
-            return GradientBoostingClassifier(n_estimators=5, max_depth=2, random_state=seed)
-        case "linear":
-            return LogisticRegression()
-        case "network":
-            return MLPClassifier((4,), solver="lbfgs", max_iter=300, random_state=seed)
-    parts = [("f", RandomForestClassifier(3, max_depth=2, random_state=seed)), ("l", LogisticRegression())]
-    return VotingClassifier(parts, voting="soft" if seed % 2 else "hard", weights=[2, 1])
+    settings: dict[str, Any] = {
+        "forest": {"n_estimators": 4, "max_depth": 3},
+        "boosting": {"n_estimators": 5},
+        "network": {"max_iter": 300},
+        "vote": {"voting": "soft" if seed % 2 else "hard", "weights": [2, 1]},
+    }
+    return small(family, seed, **settings.get(family, {}))
 
 
 # ---- texts

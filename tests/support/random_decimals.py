@@ -16,11 +16,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import RandomForestClassifier, VotingClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
+from estimators import small
 from sklearn.pipeline import make_pipeline
-from sklearn.tree import DecisionTreeClassifier
 
 import mace
 
@@ -242,17 +239,12 @@ def _model(rng: np.random.Generator, family: str, space: mace.FeatureSpace, row:
     labels = (frame[name] >= at[name] if sign == ">=" else frame[name] <= at[name]).astype(int)
     if labels.nunique() < 2:
         labels.iloc[:30] = 1 - labels.iloc[:30]
-    if family == "vote":
-        parts = [("f", RandomForestClassifier(3, max_depth=2, random_state=0)), ("l", LogisticRegression())]
-        estimator: Any = VotingClassifier(parts, voting="soft")
-    else:
-        estimator = {
-            "tree": DecisionTreeClassifier(random_state=0),
-            "forest": RandomForestClassifier(4, max_depth=3, random_state=0),
-            "linear": LogisticRegression(C=100.0),
-            "network": MLPClassifier((4,), solver="lbfgs", max_iter=200, random_state=0),
-        }[family]
-    return make_pipeline(mace.Encoder(space), estimator).fit(frame, labels)
+    settings: dict[str, Any] = {
+        "forest": {"n_estimators": 4, "max_depth": 3},
+        "linear": {"C": 100.0},
+        "network": {"max_iter": 200},
+    }
+    return make_pipeline(mace.Encoder(space), small(family, **settings.get(family, {}))).fit(frame, labels)
 
 
 def _beyond(shares: dict[str, int], edge: float) -> Any:

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import GradientBoostingClassifier, IsolationForest, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
+from estimators import small
+from sklearn.ensemble import IsolationForest
 from sklearn.pipeline import make_pipeline
 from tampering import is_true, outcome_of, parts_of
 
@@ -73,7 +72,7 @@ def random_realistic(seed: int) -> Realistic:
         constraints.append(RULES[int(rng.integers(len(RULES)))])
     return Realistic(
         family,
-        mace.Explainer(make_pipeline(mace.Encoder(space), _estimator(family, seed)).fit(frame, labels), space),
+        mace.Explainer(make_pipeline(mace.Encoder(space), small(family, seed)).fit(frame, labels), space),
         _frame(rng, space, 1).to_dict("records")[0],
         {
             "distance": distance,
@@ -84,15 +83,6 @@ def random_realistic(seed: int) -> Realistic:
         tuple(used),
         forests[-1],
     )
-
-
-def _estimator(family: str, seed: int) -> Any:
-    return {
-        "forest": RandomForestClassifier(5, max_depth=4, random_state=seed),
-        "boosting": GradientBoostingClassifier(n_estimators=6, max_depth=2, random_state=seed),
-        "linear": LogisticRegression(),
-        "network": MLPClassifier((4,), solver="lbfgs", max_iter=1000, random_state=seed),
-    }[family]
 
 
 def _frame(rng: np.random.Generator, space: mace.FeatureSpace, count: int) -> pd.DataFrame:

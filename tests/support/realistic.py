@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from estimators import small
 from random_problems import from_source
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
 import mace
@@ -58,12 +56,7 @@ def explainer_of(kind: str, seed: int = 3) -> mace.Explainer:
     """Return a model of a kind, read."""
     if kind == "function":
         return mace.Explainer(from_source(FUNCTION, "model"), SPACE)
-    estimator: Any = {
-        "forest": RandomForestClassifier(5, max_depth=4, random_state=seed),
-        "boosting": GradientBoostingClassifier(n_estimators=6, max_depth=2, random_state=seed),
-        "linear": LogisticRegression(),
-        "network": MLPClassifier((4,), solver="lbfgs", max_iter=2000, random_state=seed),
-    }[kind]
+    estimator = small(kind, seed, **({"max_iter": 2000} if kind == "network" else {}))
     frame = frame_of(seed)
     score = frame.a + 2 * frame.b + 1.5 * (frame.d == "x") + (frame.c == "high")
     return mace.Explainer(make_pipeline(mace.Encoder(SPACE), estimator).fit(frame, (score > 5.5).astype(int)), SPACE)

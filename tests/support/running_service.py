@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import uvicorn
 
 from mace.service.app import make_app
+from mace.service.backend import Backend
 from mace.service.bodies import EXAMPLE_ROW
-from mace.service.guard import Door
-from mace.service.house import House
+from mace.service.guard import Access
 from mace.service.limits import ServiceLimits
-from mace.service.server import settings
+from mace.service.server import Server, settings
 from mace.service.source import Served
 
 ROW: dict[str, Any] = dict(EXAMPLE_ROW)
@@ -33,7 +32,7 @@ class Service:
     """A service that runs."""
 
     url: str
-    house: House
+    backend: Backend
     failures: list[tuple[str, str]]
 
     def client(self, **options: Any) -> httpx.Client:
@@ -43,7 +42,7 @@ class Service:
     @property
     def searching(self) -> list[int]:
         """The process ids of the workers that search."""
-        return [one.process.pid for one in list(self.house.searchers._all) if one.process and one.process.pid]
+        return [one.process.pid for one in list(self.backend.searchers._all) if one.process and one.process.pid]
 
     @contextmanager
     def frozen(self) -> Iterator[list[int]]:
@@ -75,15 +74,15 @@ def running(
     failures: list[tuple[str, str]] = []
     limits = limits or ServiceLimits()
     made = source or Served(limits=limits)
-    house = House(made, workers, lambda *said: failures.append(said), folder)
+    backend = Backend(made, workers, lambda *said: failures.append(said), folder)
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
-    app = make_app(house, Door.of("127.0.0.1", [], keys, limits))
-    server = uvicorn.Server(settings(app, "127.0.0.1", 0))
+    app = make_app(backend, Access.of("127.0.0.1", [], keys, limits))
+    server = Server(settings(app, "127.0.0.1", 0), backend)
     logging.getLogger("mace.service").setLevel(logging.INFO)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
-    service = Service(f"http://127.0.0.1:{listener.getsockname()[1]}", house, failures)
+    service = Service(f"http://127.0.0.1:{listener.getsockname()[1]}", backend, failures)
     try:
         if wait:
             until_ready(service)

@@ -32,7 +32,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 
 import mace
-from mace.models import LINEAR_CLASSIFIERS, LINEAR_REGRESSORS
+from mace.models.table import LINEAR_CLASSIFIERS, LINEAR_REGRESSORS
 
 ROWS = 80
 SPACE = mace.FeatureSpace(

@@ -10,7 +10,7 @@ from mace.exact import float_up
 from mace.space import Categorical, Date, FeatureSpace, Integer, Ordinal, Point, Real, Value
 
 LEAST_STEPS = 30
-"""At least so many steps of a number, a power of ten, fit into its range: a year of an age, a thousand of an income."""
+"""How many steps of a number, a power of ten, fit into its range at least: a year of an age, a thousand of an income."""
 
 
 def costs(space: FeatureSpace, metric: Metric, factual: Point) -> list[tuple[str, str, float]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
@@ -145,13 +146,11 @@ class Driver:
         further: tuple[Condition, ...] = ()
         earlier: list[Point] = []
         while True:
-            found = self.find(problem, further, self.limits)
+            found, point = self._found(further)
             bounds = found.bounds
-            if bounds.point is None:
+            if point is None:
                 yield Attempt(found.lanes, bounds, certificate=certificate_of(stated, found))
                 return
-            point = simple(found.problem, bounds.point, bounds.lower, self.limits)
-            point = shortened(found.problem, point, question.decimals, self.limits)
             bare = self._without_padding(found, point, earlier)
             if bare is None:
                 attempt = self._attempt(found, point, stated)
@@ -164,41 +163,68 @@ class Driver:
             further = (*further, question.diversity.bind(problem.space, problem.factual, point, question.distance))
             stated = None if stated is None else stated.after(point)
 
+    def _found(self, further: tuple[Condition, ...]) -> tuple[Found, Point | None]:
+        """Return what a search finds, and its point without needless changes.
+
+        Where the answer will be a round row, which the model is asked about, it need not be asked about the point as well.
+        """
+        asks = nullcontext() if self.rounds is None else self.rounds.foreseeing()
+        with asks:
+            found = self.find(self.problem, further, self.limits)
+            if found.bounds.point is None:
+                return found, None
+            point = simple(found.problem, found.bounds.point, found.bounds.lower, self.limits)
+            return found, shortened(found.problem, point, self.question.decimals, self.limits)
+
     def _attempt(self, found: Found, point: Point, stated: Statement | None) -> Attempt:
         """Return what was found as an answer, made round where that is asked for."""
-        answer = self._counterfactual(found, point)
-        certificate = certificate_of(stated, found, point, answer.actions)
-        attempt = Attempt(found.lanes, found.bounds, replace(answer, certificate=certificate), certificate)
-        rounds, problem = self.rounds, found.problem
+        rounds, problem, bounds = self.rounds, found.problem, found.bounds
+
+        def unrounded() -> Attempt:
+            answer = self._counterfactual(found, point)
+            certificate = certificate_of(stated, found, point, answer.actions)
+            return Attempt(found.lanes, bounds, replace(answer, certificate=certificate), certificate)
+
         if rounds is None or rounds.are_met(problem.factual, point):
-            return attempt
+            return unrounded()
+        certificate = certificate_of(stated, found, point)
+        status = replace(bounds, upper=problem.distance(point)).status(problem.accuracy)
+        is_closed = status == Status.OPTIMAL
         is_smooth = problem.metric.power == 2
-        near = self._next_to(found, point, stated) if is_smooth else None
-        if answer.status == Status.OPTIMAL and not (near and near.status == Status.OPTIMAL):
-            proved = rounds.proved(problem, point, answer.solver)
+        near = self._next_to(found, point, stated, is_closed=is_closed) if is_smooth else None
+        if is_closed and near is None:
+            lane = found.lanes[0].name
+            proved = rounds.proved(problem, point, lane)
             if proved is not None:
                 best, rounding = proved
-                best = replace(best, solver=answer.solver, seconds=answer.seconds + best.seconds, _widen=self.widen)
-                return replace(attempt, answer=best, rounding=rounding)
-        near = near if is_smooth else self._next_to(found, point, stated)
-        if near is None or (answer.status == Status.OPTIMAL and near.status != Status.OPTIMAL):
-            return attempt  # what is proved stays proved
-        return replace(attempt, answer=near, rounding=Rounding.MADE)
+                best = replace(best, solver=lane, seconds=found.seconds + best.seconds, _widen=self.widen)
+                return Attempt(found.lanes, bounds, best, certificate, rounding)
+        near = near if is_smooth else self._next_to(found, point, stated, is_closed=is_closed)
+        return unrounded() if near is None else Attempt(found.lanes, bounds, near, certificate, Rounding.MADE)
 
-    def _next_to(self, found: Found, point: Point, stated: Statement | None) -> Counterfactual | None:
-        """Return a valid round row near a point, with what is proved of all rows; ``None`` where none is found."""
+    def _next_to(
+        self, found: Found, point: Point, stated: Statement | None, *, is_closed: bool
+    ) -> Counterfactual | None:
+        """Return a valid round row near a point, with what is proved of all rows; ``None`` where none is found.
+
+        What is proved stays proved: a round row next to a nearest one is nearest too, or is not taken.
+        """
         assert self.rounds is not None
-        point = made_round(found.problem, point, self.rounds.steps, self.limits)
-        if not self.rounds.are_met(found.problem.factual, point):
+        problem = found.problem
+        with self.rounds.foreseeing():
+            point = made_round(problem, point, self.rounds.steps, self.limits)
+        is_too_far = is_closed and problem.distance(point) - found.bounds.lower > problem.accuracy
+        if is_too_far or not self.rounds.are_met(problem.factual, point) or not problem.is_reached(point):
             return None
         answer = self._counterfactual(found, point)
         return replace(answer, certificate=certificate_of(stated, found, point, answer.actions))
 
     def _without_padding(self, found: Found, point: Point, earlier: Sequence[Point]) -> Point | None:
-        """Return an answer without the changes that only make its set another than an earlier one; ``None`` where it needs them all.
+        """Return what is left of an answer without changes that only tell it from an earlier one; ``None`` where it needs all its
+        changes.
 
-        Where fewer features than an earlier answer changes suffice, a set that adds any other to them is no new way. It is not shown,
-        and what it comes down to is excluded as if it were an earlier answer.
+        Where some of the features that an earlier answer changes suffice, a set that adds another feature to these is no new way. Such an
+        answer is not shown, and the row that is left of it is excluded like an earlier answer.
         """
         if self.question.diversity.sets is None or found.effects is not None or self.limits.remaining() <= 0:
             return None
@@ -283,7 +309,7 @@ class Driver:
             conditions = (*(bound[id(constraint)] for constraint in chosen), *kept)
             try:
                 bounds = self.find(replace(self.problem, conditions=conditions), (), Limits(deadline)).bounds
-            except InvalidOption as error:  # a lane may be for few rows only, which all of the constraints leave
+            except InvalidOption as error:  # a lane for few rows may take the question under all constraints only
                 raise Undecided from error
             if not bounds.is_infeasible and bounds.point is None:
                 raise Undecided

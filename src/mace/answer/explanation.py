@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 from mace.answer.counterfactual import AS_IN_DATA, Counterfactual, real_dtype, show_value
 from mace.answer.later import Later
 from mace.answer.margin import NoiseMargin
-from mace.answer.plain import part, plain, scalars, status_of, texts
+from mace.answer.plain import json_of, part, plain, read_json, scalars, status_of, texts
 from mace.answer.region import RecourseRegion
 from mace.answer.score import AnswerScores, Threshold, read_scores
-from mace.answer.words import at_target, farther, short, why
+from mace.answer.words import among, headline, no_further, short, whole, why
 from mace.certify.certificate import Certificate
-from mace.disk import parse_json
 from mace.errors import InvalidOption
-from mace.problem import NOT_PROVED, Status
+from mace.problem import Status
 from mace.registry import resolve
 from mace.slips import ANSWERS, no_attribute
 from mace.space import FeatureSpace, Scalar, Wording
@@ -227,11 +225,6 @@ class Explanation(Sequence[Counterfactual]):
         return AS_IN_DATA if self.space is None else self.space.wording
 
     @property
-    def _asked_for(self) -> str:
-        """The target, with outcomes by the names that people know."""
-        return self.wording.target(self.target)
-
-    @property
     def factual_texts(self) -> dict[str, str]:
         """The factual's values for people."""
         dtypes = {} if self.space is None else {name: real_dtype(feature) for name, feature in self.space.items()}
@@ -239,50 +232,16 @@ class Explanation(Sequence[Counterfactual]):
 
     def headline(self) -> str:
         """Return the answer in one sentence."""
-        now = (
-            "Not asked."
-            if self.prediction is None
-            else f"Predicted {self.wording.outcome(self.prediction)}{self._scored()}."
-        )
-        match self.status:
-            case Status.INFEASIBLE:
-                blame = f" {self.reason[0].upper()}{self.reason[1:]}." if self.reason else ""
-                return f"{now} No counterfactual exists for {self._asked_for}: proved.{blame}"
-            case Status.UNKNOWN:
-                proved = f" Proved: none nearer than {self.lower:.6g}{self.among}."
-                proved = "" if NOT_PROVED in self.reason else proved
-                return f"{now} No counterfactual in hand for {self._asked_for}: {self.reason}.{proved}"
-            case Status.REACHED:
-                return f"Nothing to change: {at_target(self)}."
-            case Status.ERROR:
-                return f"Not explained: {self.error}"
-        is_open = self.status != Status.OPTIMAL
-        proved = self.reason if self.reason.startswith(NOT_PROVED) else f"not proved nearest: {self.reason}"
-        proved = farther(self) or proved
-        proved = proved if is_open else f"proved nearest{self.among}"
-        let_in = "" if is_open or not self.outside else f" {self.outside[0].upper()}{self.outside[1:]}."
-        ways = f"{len(self)} way{'s' if len(self) > 1 else ''} to {self._asked_for}"
-        return f"{now} {ways}, {proved} ({self.distance} distance).{let_in}"
+        return headline(self)
 
     @property
     def among(self) -> str:
         """Words that follow what is proved where answers are round; empty where they may be any row."""
-        of = f" of the features {'each' if len(self) > 1 else 'it'} changes" if self.rounds_changes else ""
-        of = f" next to those of the nearest row{'s' if len(self) > 1 else ''}" if self.rounds_next else of
-        return f" among round values{of}" if self.round_to else ""
-
-    def _scored(self) -> str:
-        text = "" if self._scores is None or self.score_of == "prediction" else self._scores.said(0, self.wording)
-        return f", {text}" if text else ""
+        return among(self)
 
     def no_further(self) -> str:
         """Return in one line that no further answer exists; empty where that is not proved."""
-        if not self.exhausted or not self:
-            return ""
-        among = "" if self.rounds_changes else self.among
-        if "sets" in self.diversity:
-            return f"No further set of features leads there, but more or fewer of these: proved{among}."
-        return f"No further counterfactual exists{' that differs as asked' if self.diversity else ''}: proved{among}."
+        return no_further(self)
 
     def why(self) -> str:
         """Return two sentences of plain English: what decided, and what is proved of it, what is not."""
@@ -292,15 +251,7 @@ class Explanation(Sequence[Counterfactual]):
         return short(self)
 
     def __str__(self) -> str:
-        blocks = [self.headline()]
-        for number, counterfactual in enumerate(self, start=1):
-            title = [f"{number}."] if len(self) > 1 else []
-            blocks.append("\n".join([*title, counterfactual.said(self.wording)]))
-        if self.no_further():
-            blocks.append(self.no_further())
-        if self.known_margin is not None:
-            blocks.append(str(self.known_margin))
-        return "\n\n".join(blocks)
+        return whole(self)
 
     def __rich__(self) -> Group:
         from mace.answer.display import as_rich
@@ -385,10 +336,7 @@ class Explanation(Sequence[Counterfactual]):
             template,
             html=html,
             language=language,
-            names=names,
-            units=units,
-            outcomes=outcomes,
-            levels=levels,
+            wording={"names": names, "units": units, "outcomes": outcomes, "levels": levels},
             number=number,
             score=score,
             margin=margin,
@@ -499,13 +447,9 @@ class Explanation(Sequence[Counterfactual]):
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the explanation as JSON text."""
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+        return json_of(self.to_dict(), indent)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Explanation:
         """Return the explanation that :meth:`to_json` wrote; it has no certificates. Anything else is an :class:`InvalidOption`."""
-        try:
-            data = parse_json(text)
-        except (ValueError, TypeError) as error:
-            raise InvalidOption(f"from_json: not JSON: {str(error)[:200]}. Give what to_json() made.") from error
-        return cls.from_dict(data)
+        return cls.from_dict(read_json(text))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
 
+from mace.disk import parse_json
 from mace.errors import InvalidOption
 from mace.problem import Status
 from mace.space import Scalar
@@ -30,6 +32,19 @@ def part(data: object, what: str, key: str, kind: Any) -> Any:
             f"from_dict: {key!r} of {what} is of type {type(value).__name__}. Give what to_dict() made."
         )
     return value
+
+
+def json_of(data: Mapping[str, Any], indent: int | None) -> str:
+    """Return plain data as JSON text."""
+    return json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def read_json(text: str | bytes) -> Any:
+    """Return what a JSON text holds; anything else is an :class:`InvalidOption`."""
+    try:
+        return parse_json(text)
+    except (ValueError, TypeError) as error:
+        raise InvalidOption(f"from_json: not JSON: {str(error)[:200]}. Give what to_json() made.") from error
 
 
 def status_of(text: str) -> Status:

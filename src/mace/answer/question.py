@@ -44,6 +44,19 @@ class Options(TypedDict, total=False):
     round_to: RoundTo
 
 
+class ReasonsOptions(TypedDict, total=False):
+    """What is asked of every row; as for :meth:`mace.Explainer.reasons`."""
+
+    target: object
+    constraints: Constraints
+    count: int
+    smallest: bool
+    ranges: bool
+    time_limit: float | None
+    solver: str
+    certify: bool
+
+
 class Question:
     """What is asked of a row of a space; the parameters are documented at :meth:`mace.Explainer.explain`.
 

@@ -98,7 +98,7 @@ def _escape(driver: Driver, kept: Names) -> tuple[Names, Found] | None:
 
 
 def _note(driver: Driver, features: tuple[str, ...]) -> str:
-    """Return that the rules leave nothing that the features of a reason could decide about, where it is so."""
+    """Return a note where the rules leave no other row with the values of a reason, so that its features decide nothing; else nothing."""
     problem = driver.problem
     space, factual = problem.space, problem.factual
     if (features and not problem.conditions) or len(features) == len(space):
@@ -114,7 +114,7 @@ def _note(driver: Driver, features: tuple[str, ...]) -> str:
 
 
 def _of_any_outcome(driver: Driver) -> Driver:
-    """Return what asks for rows whatever the model says of them: as if it were one that says the same of all."""
+    """Return a driver that asks for rows whatever the model says of them: its model says the same of every row."""
 
     def ask(points: Sequence[Point]) -> list[Fraction]:
         return [Fraction(0)] * len(points)
@@ -127,10 +127,12 @@ def _of_any_outcome(driver: Driver) -> Driver:
 class ReasonSearch(Generic[Row]):
     """The search for smallest sets of features that every way to the target changes.
 
-    A set forces the decision where no row of the target keeps its values: where it has a feature of every set of changes that leads
-    there. So reasons are the smallest sets that hit all such sets, and sets of changes are asked for until those known suffice: where no
-    row keeps the values of a smallest set that hits the known ones, it is a reason. In the end the smallest of the known sets of changes
-    are the smallest of all: each list is what hits the other (Berge's duality), so that one search enumerates both, as MARCO does.
+    A set of features forces the decision where no row of the target keeps its values: where it *hits*, has a feature of, every set of
+    changes that leads to the target. So reasons are the smallest sets that hit all these sets of changes.
+
+    The search knows some sets of changes, and takes a smallest set that hits them. Where no row of the target keeps its values, it is a
+    reason; otherwise such a row gives a further set of changes. In the end the smallest known sets of changes are the smallest of all:
+    each of the two lists has the smallest sets that hit the other (Berge's duality). So one search enumerates both, as MARCO does.
 
     Attributes
     ----------
@@ -164,7 +166,8 @@ class ReasonSearch(Generic[Row]):
     def ways(self) -> list[Row]:
         """Return a row for each known set of changes that is proved to be a smallest one, those of few features first.
 
-        A feature of it cannot be left out where it alone is in some reason: what keeps that reason's values keeps the decision.
+        A feature of a set cannot be left out where no other feature of the set is in some reason: without it the values of that reason
+        are kept, and with them the decision.
         """
         needed = [
             (changed, row)
@@ -182,7 +185,7 @@ class ReasonSearch(Generic[Row]):
         return got is None
 
     def _grown(self, kept: Names) -> Names | None:
-        """Return a set with a feature more, of the last set of changes; ``None`` where it would hold a reason that is found."""
+        """Return a set with one more feature, from the last set of changes; ``None`` where it would hold a reason that is known already."""
         changed = sorted(self.known[-1][0], key=self.names.index)
         common = sorted(changed, key=lambda name: -sum(name in other for other, _ in self.known))
         wider = (kept | {name} for name in common)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,12 +10,11 @@ from typing import Any
 
 from mace.answer.counterfactual import Counterfactual, show_value
 from mace.answer.listed import Listed
-from mace.answer.plain import part, plain, scalar, scalars, texts
+from mace.answer.plain import json_of, part, plain, read_json, scalar, scalars, texts
 from mace.answer.region import Ends, RecourseRegion
 from mace.certify.certificate import VERSION, Certificate
 from mace.certify.statement import Statement
 from mace.constraints import Constraint, fixed
-from mace.disk import parse_json
 from mace.errors import InvalidOption, cut
 from mace.registry import resolve
 from mace.space import Date, FeatureSpace, Integer, Real, Scalar
@@ -257,10 +255,7 @@ class Reasons(Listed[Reason]):
             template,
             html=html,
             language=language,
-            names=names,
-            units=units,
-            outcomes=outcomes,
-            levels=levels,
+            wording={"names": names, "units": units, "outcomes": outcomes, "levels": levels},
             number=number,
             fields=fields,
         )
@@ -333,16 +328,12 @@ class Reasons(Listed[Reason]):
 
     def to_json(self, indent: int | None = None) -> str:
         """Return the reasons as JSON text."""
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+        return json_of(self.to_dict(), indent)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Reasons:
         """Return the reasons that :meth:`to_json` wrote; anything else is an :class:`InvalidOption`."""
-        try:
-            data = parse_json(text)
-        except (ValueError, TypeError) as error:
-            raise InvalidOption(f"from_json: not JSON: {str(error)[:200]}. Give what to_json() made.") from error
-        return cls.from_dict(data)
+        return cls.from_dict(read_json(text))
 
 
 def as_long_as(values: Mapping[str, Scalar], ranges: RecourseRegion | None, space: FeatureSpace) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -23,11 +24,11 @@ from mace.space.decimals import decimal_of
 from mace.space.features import is_missing
 
 MOST_SQUARES = 12
-"""Under l2 the nearest of the round rows next to an answer is asked for where it changes at most so many features: of more, too many cost
+"""Under l2, the most features that an answer may change for the nearest round row next to it to be asked for: of more, too many rows cost
 about the same."""
 
 MOST_TO_TRY = 8
-"""Of so many numbers that go to the multiple below or above, all rows are asked about: at most 256."""
+"""The most numbers that go to the multiple below or above for all their rows to be asked about: at most 256 rows."""
 
 AskRound = Callable[[tuple[Constraint, ...], str | None], Explanation | None]
 """Asks for the nearest round row under further constraints, in a lane of this name or in that of the question; ``None`` where no lane
@@ -64,11 +65,14 @@ class Rounds:
         Of what values shall be multiples.
     ask : callable
         Asks for the nearest round row.
+    foreseeing : callable
+        Gives the context in which the nearest row of all is searched for: the model is asked about the round one only.
     """
 
     space: FeatureSpace
     steps: Mapping[str, float]
     ask: AskRound
+    foreseeing: Callable[[], AbstractContextManager[None]]
 
     def are_met(self, factual: Point, point: Point) -> bool:
         """Return whether every changed number of a point is a multiple of its step."""

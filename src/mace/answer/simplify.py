@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import partial
+
+import numpy as np
 
 from mace.distances import PartsMetric
 from mace.exact import decimal_fraction
@@ -31,7 +34,7 @@ def tidy(problem: Problem, point: Point, lower: Fraction, limits: Limits) -> Poi
         shorter = next(
             (
                 candidate
-                for candidate in _with_one_undone(problem, point)
+                for candidate in _with_one_undone(problem, point, lower)
                 if lower <= problem.distance(candidate) and _is_as_good(problem, candidate, point)
             ),
             None,
@@ -46,12 +49,19 @@ def _is_beyond_rounding(problem: Problem, point: Point) -> bool:
     return problem.form.is_beyond_rounding(point, problem.goal, problem.box(problem.distance(point)))
 
 
-def _with_one_undone(problem: Problem, point: Point) -> list[Point]:
-    return [
-        (*point[:index], own, *point[index + 1 :])
-        for index, (value, own) in enumerate(zip(point, problem.factual, strict=True))
-        if value != own
-    ]
+COSTS_OFF = 1e-9
+"""Two measures in floats that are farther apart are not the same."""
+
+
+def _with_one_undone(problem: Problem, point: Point, lower: Fraction) -> list[Point]:
+    """Return the points with one change undone, but for those that are surely nearer than ``lower``."""
+    metric = problem.metric
+    undone = np.array([value != own for value, own in zip(point, problem.factual, strict=True)])
+    if isinstance(metric, PartsMetric):
+        terms, peaks = metric.terms(point)
+        others = np.array([max(peaks[:j].max(initial=0.0), peaks[j + 1 :].max(initial=0.0)) for j in range(len(point))])
+        undone &= terms.sum() - terms + others >= float(lower) ** metric.power - COSTS_OFF
+    return [(*point[:j], problem.factual[j], *point[j + 1 :]) for j in np.flatnonzero(undone)]
 
 
 FARTHER_FOR_PLAINNESS = Fraction(1, 10)
@@ -146,8 +156,17 @@ def made_round(problem: Problem, point: Point, steps: Mapping[str, float], limit
     tried = dict.fromkeys([*_some_outward(problem, point, near), *_balanced(problem, point, near)])
     quick = problem.quick
     rows = [row for row in tried if row != problem.factual and quick.is_plausible(row)]
-    found = next(filter(problem.is_valid, sorted(problem.reaching(rows), key=problem.distance)), None)
+    found = next(filter(problem.is_valid, sorted(problem.reaching(rows), key=partial(_length, problem))), None)
     return shortened(problem, point, steps, limits) if found is None else found
+
+
+def _length(problem: Problem, row: Point) -> float:
+    """Return the measure of a row in floats."""
+    metric = problem.metric
+    if not isinstance(metric, PartsMetric):
+        return float(metric.measure(row))
+    terms, peaks = metric.terms(row)
+    return float(terms.sum() + peaks.max(initial=0.0))
 
 
 def _some_outward(problem: Problem, point: Point, near: Mapping[int, list[Value]]) -> Iterator[Point]:
@@ -166,14 +185,16 @@ def _balanced(problem: Problem, point: Point, near: Mapping[int, list[Value]]) -
     Around the nearest row of a smooth distance, such as l2, rows that are equally far reach about equally far into the goal. Numbers whose
     multiples cost the most come first; those after them make up for what is left.
     """
-    if problem.metric.power != 2 or not near:
+    metric = problem.metric
+    if metric.power != 2 or not near or not isinstance(metric, PartsMetric):
         return
-
-    def cost(j: int, value: Value) -> float:
-        return float(problem.metric.measure((*problem.factual[:j], value, *problem.factual[j + 1 :])))
-
-    more = {j: [(cost(j, value) - cost(j, point[j]), value) for value in values[:2]] for j, values in near.items()}
-    more = {j: pairs for j, pairs in more.items() if pairs}
+    rows = [tuple(near[j][k] if k < len(near.get(j, ())) else value for j, value in enumerate(point)) for k in (0, 1)]
+    farther = [metric.terms(row)[0] - metric.terms(point)[0] for row in rows]
+    more = {
+        j: [(float(by[j]), row[j]) for by, row in zip(farther, rows, strict=True)][: len(values)]
+        for j, values in near.items()
+        if values
+    }
     widths = {j: max(abs(each) for each, _ in pairs) for j, pairs in more.items()}
     order = sorted(more, key=lambda j: -widths[j])
     for extra in BALANCES:

@@ -1,4 +1,4 @@
-"""Explanations in a few words: a short form for programmers, two sentences for everybody."""
+"""Explanations in words: a short form for programmers, a headline, the whole answer, and two sentences for everybody."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ANY_OTHER = "any other outcome"
 
 
 MOST_IN_A_SENTENCE = 8
-"""So many changes stand in a sentence."""
+"""The most changes in one sentence."""
 
 MADE_ROUND = "the answer was rounded"
 """The reason of an answer that is valid and round, and farther than what is proved."""
@@ -51,21 +51,88 @@ def at_target(explanation: Explanation) -> str:
     if not asked or not wording.outcomes:
         return explanation.reason
     said = wording.target(said.replace(repr(prediction), repr(wording.outcome(prediction)), 1))
-    return f"{row}{predicted}{said}, and {explanation._asked_for} is asked for"
+    return f"{row}{predicted}{said}, and {_asked_for(explanation)} is asked for"
+
+
+def headline(explanation: Explanation) -> str:
+    """Return the answer in one sentence."""
+    wording, asked_for = explanation.wording, _asked_for(explanation)
+    predicted = explanation.prediction
+    now = "Not asked." if predicted is None else f"Predicted {wording.outcome(predicted)}{_scored(explanation)}."
+    reason, outside = explanation.reason, explanation.outside
+    match explanation.status:
+        case Status.INFEASIBLE:
+            blame = f" {reason[0].upper()}{reason[1:]}." if reason else ""
+            return f"{now} No counterfactual exists for {asked_for}: proved.{blame}"
+        case Status.UNKNOWN:
+            proved = f" Proved: none nearer than {explanation.lower:.6g}{among(explanation)}."
+            proved = "" if NOT_PROVED in reason else proved
+            return f"{now} No counterfactual in hand for {asked_for}: {reason}.{proved}"
+        case Status.REACHED:
+            return f"Nothing to change: {at_target(explanation)}."
+        case Status.ERROR:
+            return f"Not explained: {explanation.error}"
+    is_open = explanation.status != Status.OPTIMAL
+    gap = farther(explanation) or (reason if reason.startswith(NOT_PROVED) else f"not proved nearest: {reason}")
+    proved = gap if is_open else f"proved nearest{among(explanation)}"
+    let_in = "" if is_open or not outside else f" {outside[0].upper()}{outside[1:]}."
+    ways = f"{len(explanation)} way{'s' if len(explanation) > 1 else ''} to {asked_for}"
+    return f"{now} {ways}, {proved} ({explanation.distance} distance).{let_in}"
+
+
+def _asked_for(explanation: Explanation) -> str:
+    """Return the target, with outcomes by the names that people know."""
+    return explanation.wording.target(explanation.target)
+
+
+def _scored(explanation: Explanation) -> str:
+    scores = explanation._scores
+    text = "" if scores is None or explanation.score_of == "prediction" else scores.said(0, explanation.wording)
+    return f", {text}" if text else ""
+
+
+def among(explanation: Explanation) -> str:
+    """Return words that follow what is proved where answers are round; empty where they may be any row."""
+    are_several = len(explanation) > 1
+    of = f" of the features {'each' if are_several else 'it'} changes" if explanation.rounds_changes else ""
+    of = f" next to those of the nearest row{'s' if are_several else ''}" if explanation.rounds_next else of
+    return f" among round values{of}" if explanation.round_to else ""
+
+
+def no_further(explanation: Explanation) -> str:
+    """Return in one line that no further answer exists; empty where that is not proved."""
+    if not explanation.exhausted or not explanation:
+        return ""
+    where = "" if explanation.rounds_changes else among(explanation)
+    if "sets" in explanation.diversity:
+        return f"No further set of features leads there, but more or fewer of these: proved{where}."
+    differs = " that differs as asked" if explanation.diversity else ""
+    return f"No further counterfactual exists{differs}: proved{where}."
+
+
+def whole(explanation: Explanation) -> str:
+    """Return the headline, every answer, and what else is known."""
+    blocks = [headline(explanation)]
+    for number, counterfactual in enumerate(explanation, start=1):
+        title = [f"{number}."] if len(explanation) > 1 else []
+        blocks.append("\n".join([*title, counterfactual.said(explanation.wording)]))
+    blocks += filter(None, [no_further(explanation)])
+    blocks += [] if explanation.known_margin is None else [str(explanation.known_margin)]
+    return "\n\n".join(blocks)
 
 
 def why(explanation: Explanation) -> str:
     """Return two sentences: what decided, and what is proved of it, what is not."""
-    says = f"The model predicts {explanation.wording.outcome(explanation.prediction)}{explanation._scored()}"
+    says = f"The model predicts {explanation.wording.outcome(explanation.prediction)}{_scored(explanation)}"
     match explanation.status:
         case Status.REACHED:
-            return f"{says}, and {explanation._asked_for} is asked for. Nothing has to change, so nothing had to be proved."
+            return f"{says}, and {_asked_for(explanation)} is asked for. Nothing has to change, so nothing had to be proved."
         case Status.ERROR:
             return f"The row was not explained: {explanation.error.rstrip('.')}. Nothing is proved."
         case Status.INFEASIBLE:
             blame = _blame(explanation)
             space = f"the space{_let_in(explanation)}"
-            return f"{says}, and no plausible row reaches {explanation._asked_for}{blame}. That is proved for every row of {space}."
+            return f"{says}, and no plausible row reaches {_asked_for(explanation)}{blame}. That is proved for every row of {space}."
         case Status.UNKNOWN:
             says = says if explanation.prediction is not None else "The model was not asked"
             least = (
@@ -74,7 +141,7 @@ def why(explanation: Explanation) -> str:
                 else "nothing"
             )
             return (
-                f"{says}, and no row that reaches {explanation._asked_for} is in hand: {explanation.reason}. "
+                f"{says}, and no row that reaches {_asked_for(explanation)} is in hand: {explanation.reason}. "
                 f"Proved is {least}; whether there is one is open."
             )
     return f"{says}; {_decided(explanation)}. {_proved(explanation)}"
@@ -103,7 +170,7 @@ def _decided(explanation: Explanation) -> str:
     changed = " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
     what = "this change alone leads" if len(best.changes) == 1 else "these changes together lead"
     is_any = explanation.target == ANY_OTHER
-    return f"{what} to {explanation.wording.outcome(best.prediction) if is_any else explanation._asked_for}: {changed}"
+    return f"{what} to {explanation.wording.outcome(best.prediction) if is_any else _asked_for(explanation)}: {changed}"
 
 
 def _proved(explanation: Explanation) -> str:

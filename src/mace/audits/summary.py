@@ -24,7 +24,7 @@ CLEAR = 0.05
 CORRECTION = "Holm"
 
 LEAST_DEALS, MOST_DEALS = 40, 20_000
-"""How often people are dealt to two groups at random: so many times for each comparison of the audit, and so often at most."""
+"""How often people are dealt to two groups at random: for each comparison of the audit, and at most."""
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 

@@ -7,10 +7,11 @@ import json
 import os
 import stat
 from array import array
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from mace.answer.explanation import Explanation
 from mace.batch.rows import BatchRow
@@ -19,14 +20,36 @@ from mace.disk import OWNER_ONLY, lock, parse_json, said
 from mace.errors import InvalidOption, MaceError
 
 VERSION = 1
-KIND = "mace batch"
 ABSENT = -1
 
 MOST_ROWS_KEPT = 2**27
 """Rows that a checkpoint can hold; each takes eight bytes of memory."""
 
 
-class Checkpoint:
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept(Generic[Answer]):
+    """What a checkpoint keeps of each row.
+
+    Attributes
+    ----------
+    kind : str
+        What its head says that it is.
+    part : str
+        The part of a line that the answer is in.
+    write, read : callable
+        An answer as the parts of a line, and back.
+    """
+
+    kind: str
+    part: str
+    write: Callable[[Answer], dict[str, Any]]
+    read: Callable[[dict[str, Any]], Answer]
+
+
+class Checkpoint(Generic[Answer]):
     """Answers on disk by row number, for their owner alone: a head with the question, then a line an answer, as they came.
 
     A line is one write at the end of the file, so a kill leaves at most the last one torn; it is cut off. In memory there are eight
@@ -38,6 +61,8 @@ class Checkpoint:
         Made where it does not exist.
     question : dict
         Model, space and question as plain data. A file of another one is refused.
+    kept : Kept
+        What kind of answers it has.
 
     Raises
     ------
@@ -45,10 +70,11 @@ class Checkpoint:
         The file is no checkpoint, one of another question, or in use by another run.
     """
 
-    def __init__(self, path: str | os.PathLike[str], question: dict[str, Any]) -> None:
+    def __init__(self, path: str | os.PathLike[str], question: dict[str, Any], kept: Kept[Answer]) -> None:
         self.path = Path(path)
+        self._kept = kept
         self._starts = array("q")
-        head = {"kind": KIND, "version": VERSION, "question": digest(question)}
+        head = {"kind": kept.kind, "version": VERSION, "question": digest(question)}
         # Answers that were made without a time limit are good under any.
         self._unlimited = digest({**question, "time_limit": None})
         try:
@@ -88,9 +114,9 @@ class Checkpoint:
 
     def _check(self, line: bytes, head: dict[str, Any]) -> None:
         found = self._parsed(line)
-        if found.get("kind") != KIND or found.get("version") != VERSION:
+        if found.get("kind") != self._kept.kind or found.get("version") != VERSION:
             raise InvalidOption(
-                f"checkpoint: {self.path} is not a checkpoint of version {VERSION}. Choose another file, or remove it."
+                f"checkpoint: {self.path} is not a checkpoint of such a batch, of version {VERSION}. Choose another, or remove it."
             )
         if found.get("question") not in (head["question"], self._unlimited):
             raise InvalidOption(
@@ -113,7 +139,7 @@ class Checkpoint:
         """Return the line of an answer; only what the checkpoint itself needs of it is checked."""
         entry = self._parsed(line)
         row = entry.get("row")
-        if type(row) is not int or not 0 <= row < MOST_ROWS_KEPT or not {"key", "explanation"} <= set(entry):
+        if type(row) is not int or not 0 <= row < MOST_ROWS_KEPT or not {"key", self._kept.part} <= set(entry):
             raise InvalidOption(
                 f"checkpoint: {self.path} has a damaged line (row {row!r:.40}). Remove that line, or the file."
             )
@@ -145,7 +171,7 @@ class Checkpoint:
         """Whether no answer is in it yet."""
         return not self._starts
 
-    def get(self, number: int, point: BatchRow) -> Explanation | None:
+    def get(self, number: int, point: BatchRow) -> Answer | None:
         """Return the answer to a row; ``None`` where there is none yet."""
         if number >= len(self._starts) or self._starts[number] == ABSENT:
             return None
@@ -157,16 +183,16 @@ class Checkpoint:
                 f"checkpoint: row {number} is not the row that {self.path} answers. The data changed; choose another file, or remove it."
             )
         try:
-            return _explanation(entry)
+            return self._kept.read(entry)
         except MaceError as error:
             raise InvalidOption(
                 f"checkpoint: {self.path} has a damaged line ({error}) Remove that line, or the file."
             ) from error
 
-    def put(self, number: int, point: BatchRow, explanation: Explanation) -> None:
+    def put(self, number: int, point: BatchRow, answer: Answer) -> None:
         """Keep an answer."""
         start = self._end
-        self._append({"row": number, "key": digest(point), **_entry(explanation)})
+        self._append({"row": number, "key": digest(point), **self._kept.write(answer)})
         self._note(number, start)
 
     def close(self) -> None:
@@ -203,3 +229,6 @@ def _explanation(entry: dict[str, Any]) -> Explanation:
     whole, *each = (None if data is None else Certificate.from_dict(data) for data in kept)
     counterfactuals = tuple(replace(one, certificate=own) for one, own in zip(explanation, each, strict=True))
     return replace(explanation, counterfactuals=counterfactuals, certificate=whole)
+
+
+EXPLANATIONS = Kept("mace batch", "explanation", _entry, _explanation)

@@ -10,40 +10,40 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from mace.answer.explanation import Explanation
 from mace.answer.plain import plain
-from mace.batch.table import Cells, Table
+from mace.batch.table import Cells, Lines
 from mace.disk import whole_file, whole_text
 from mace.errors import InvalidOption, MissingPackage
 
 GROUP = 10_000
 """Lines of a Parquet row group: what is kept in memory at one time."""
 
-Write = Callable[[int, Explanation, Any], None]
+Answer = TypeVar("Answer")
+Write = Callable[[int, Any, Any], None]
 
 
 @contextmanager
-def _json_lines(path: Path, table: Table) -> Iterator[Write]:
+def _json_lines(path: Path, table: Lines[Any]) -> Iterator[Write]:
     with whole_text(path) as file:
 
-        def write(number: int, explanation: Explanation, named: Any) -> None:
+        def write(number: int, answer: Any, named: Any) -> None:
             own = {} if table.id is None else {"id": plain(named)}
-            line = {"row": number, **own, **explanation.to_dict()}
+            line = {"row": number, **own, **answer.to_dict()}
             file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
 
         yield write
 
 
 @contextmanager
-def _csv(path: Path, table: Table) -> Iterator[Write]:
+def _csv(path: Path, table: Lines[Any]) -> Iterator[Write]:
     with whole_text(path) as file:
         lines = csv.writer(file)
         lines.writerow(map(escaped, table.columns))
 
-        def write(number: int, explanation: Explanation, named: Any) -> None:
-            for cells in table.cells(number, explanation, named):
+        def write(number: int, answer: Any, named: Any) -> None:
+            for cells in table.cells(number, answer, named):
                 lines.writerow([escaped(cell) if isinstance(cell, str) else cell for cell in cells.values()])
 
         yield write
@@ -73,7 +73,7 @@ def escaped(text: str) -> str:
 
 
 @contextmanager
-def _parquet(path: Path, table: Table) -> Iterator[Write]:
+def _parquet(path: Path, table: Lines[Any]) -> Iterator[Write]:
     pyarrow = _pyarrow()
     from pyarrow import parquet
 
@@ -91,8 +91,8 @@ def _parquet(path: Path, table: Table) -> Iterator[Write]:
             file.write_table(pyarrow.Table.from_pylist(pending, schema=schema))
             pending.clear()
 
-        def write(number: int, explanation: Explanation, named: Any) -> None:
-            pending.extend(table.cells(number, explanation, named))
+        def write(number: int, answer: Any, named: Any) -> None:
+            pending.extend(table.cells(number, answer, named))
             if len(pending) >= GROUP:
                 flush()
 
@@ -128,26 +128,26 @@ def check_sink(path: str | os.PathLike[str]) -> Path:
 
 
 def save(
-    explanations: Iterable[Explanation], path: str | os.PathLike[str], table: Table, ids: Iterable[Any] | None = None
+    answers: Iterable[Answer], path: str | os.PathLike[str], table: Lines[Answer], ids: Iterable[Any] | None = None
 ) -> int:
-    """Write explanations as they come, and return how many there were.
+    """Write answers as they come, and return how many there were.
 
     Parameters
     ----------
-    explanations : iterable of Explanation
+    answers : iterable of Explanation or Reasons
         Of ``Explainer.explain_each``, say; memory does not grow with their number.
     path : path
         ``.jsonl``, ``.csv`` or ``.parquet``. The file appears under its name once it is whole, and is for its owner alone. In CSV an
         apostrophe stands before a text that a spreadsheet would run as a formula.
-    table : Table
+    table : Table or ReasonsTable
         ``Table.of(space, classes)``; with a column that identifies the rows, ``Table.of(space, classes, "customer")``.
     ids : iterable, optional
-        What identifies each row; taken after its explanation.
+        What identifies each row; taken after its answer.
     """
     file = check_sink(path)
     count = 0
     with SINKS[file.suffix](file, table) as write:
-        for number, (explanation, named) in enumerate(zip(explanations, repeat(None) if ids is None else ids)):  # noqa: B905
-            write(number, explanation, named)
+        for number, (answer, named) in enumerate(zip(answers, repeat(None) if ids is None else ids)):  # noqa: B905
+            write(number, answer, named)
             count += 1
     return count

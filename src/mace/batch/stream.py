@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from mace.answer.explanation import Explanation
 from mace.answer.question import Question, is_seconds
-from mace.batch.checkpoint import Checkpoint
+from mace.batch.answered import REMEMBERED, AnsweredRows, checkpoint_of
+from mace.batch.checkpoint import EXPLANATIONS
 from mace.batch.in_process import InProcess
-from mace.batch.progress import OnProgress, Progress, shown
+from mace.batch.progress import OnProgress, shown
 from mace.batch.protocol import BatchOptions, Explains, RunningOptions
 from mace.batch.rows import BatchRow, OutsideRow, cells_of, point_of, rows_of, size_of
 from mace.batch.worker import TOO_LATE, failed, not_asked
@@ -24,7 +24,6 @@ from mace.batch.workers import Workers
 from mace.errors import InvalidOption, MaceError
 from mace.problem import INTERRUPTED, Status
 from mace.slips import check_options
-from mace.space import Point
 
 ROWS_READ_AHEAD = 1024
 """Rows that are read before any is answered."""
@@ -37,8 +36,20 @@ SECONDS_OF_A_QUICK_BLOCK = 2.0
 
 MOST_JOBS = 1024
 
-REMEMBERED = 4096
-"""Answers that a stream keeps, so that an equal row is not solved again."""
+Answer = TypeVar("Answer")
+
+
+def check_running(options: RunningOptions) -> None:
+    """Refuse options of how a batch is run that cannot be meant."""
+    limit, jobs, on_progress = (options.get(name) for name in ("total_time_limit", "n_jobs", "on_progress"))
+    if not is_seconds(limit):
+        raise InvalidOption(f"total_time_limit={limit!r}; it must be a positive number of seconds, or None.")
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0 or abs(jobs) > MOST_JOBS):
+        raise InvalidOption(
+            f"n_jobs={jobs!r:.40}; give a number of processes, at most {MOST_JOBS:,}, -1 for one a core, or None."
+        )
+    if on_progress is not None and not callable(on_progress):
+        raise InvalidOption(f"on_progress={on_progress!r}; give a function that takes a Progress.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +75,9 @@ class Stream:
     progress: bool = False
 
     def __post_init__(self) -> None:
-        if not is_seconds(self.total_time_limit):
-            raise InvalidOption(
-                f"total_time_limit={self.total_time_limit!r}; it must be a positive number of seconds, or None."
-            )
-        jobs = self.n_jobs
-        if jobs is not None and (
-            isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0 or abs(jobs) > MOST_JOBS
-        ):
-            raise InvalidOption(
-                f"n_jobs={jobs!r:.40}; give a number of processes, at most {MOST_JOBS:,}, -1 for one a core, or None."
-            )
-        if self.on_progress is not None and not callable(self.on_progress):
-            raise InvalidOption(f"on_progress={self.on_progress!r}; give a function that takes a Progress.")
+        check_running(
+            {"total_time_limit": self.total_time_limit, "n_jobs": self.n_jobs, "on_progress": self.on_progress}
+        )
 
     @classmethod
     def of(cls, explainer: Explains, options: BatchOptions) -> Stream:
@@ -102,33 +103,22 @@ class Stream:
         if known:
             self.explainer._check(sample, self.question)
         with ExitStack() as stack:
-            kept = self._checkpoint(sample, stack)
+            outside = {} if self.explainer.outside == "error" else {"outside": self.explainer.outside}
+            kept = checkpoint_of(self.checkpoint, EXPLANATIONS, self.explainer, self.question, sample, outside, stack)
             solve: Workers | InProcess = InProcess(self.explainer, self.question)
-            if _processes(self.n_jobs) > 1:
+            if processes(self.n_jobs) > 1:
                 helps = kept is None or kept.is_new
                 workers = Workers(self.explainer, self.question, self.n_jobs, total, rows.look, helps=helps)
                 solve = stack.enter_context(workers)
             report = stack.enter_context(shown(self.on_progress, bar=self.progress))
             until = math.inf if self.total_time_limit is None else time.time() + self.total_time_limit
-            run = _Run(self.explainer, self.question, solve, kept, report, until, total, remember)
+            answered = AnsweredRows(self.explainer, kept, report, total, remember)
+            run = _Run(self.explainer, self.question, solve, until, answered)
             while rows.read()[0]:
                 begun = time.monotonic()
                 yield from run.block(*rows.take())
                 if isinstance(solve, Workers) and time.monotonic() - begun < SECONDS_OF_A_QUICK_BLOCK:
                     rows.size = min(2 * rows.size, MOST_READ_AHEAD)
-
-    def _checkpoint(self, sample: Point, stack: ExitStack) -> Checkpoint | None:
-        if self.checkpoint is None:
-            return None
-        try:
-            question = self.question.to_dict(self.explainer._statement(sample, self.question))
-        except MaceError as error:
-            said = str(error).removeprefix("certify: ")
-            raise InvalidOption(f"checkpoint: the question cannot be told from others: {said}") from error
-        outside = {} if self.explainer.outside == "error" else {"outside": self.explainer.outside}
-        made = Checkpoint(self.checkpoint, question | outside)
-        stack.callback(made.close)
-        return made
 
 
 class Ahead:
@@ -169,18 +159,9 @@ class _Run:
     explainer: Explains
     question: Question
     solve: Workers | InProcess
-    checkpoint: Checkpoint | None
-    report: OnProgress
     until: float
-    total: int | None
-    remember: int | None
-    remembered: OrderedDict[BatchRow, Explanation] = field(default_factory=OrderedDict)
-    started: float = field(default_factory=time.monotonic)
+    answered: AnsweredRows[Explanation]
     begun: int = 0
-    done: int = 0
-    proved: int = 0
-    errors: int = 0
-    new: int = 0
 
     def block(self, rows: Sequence[Any], points: Sequence[BatchRow | MaceError]) -> Iterator[Explanation]:
         """Yield the explanations of a block of rows, in order."""
@@ -191,7 +172,7 @@ class _Run:
         for number, (row, point) in enumerate(zip(rows, points, strict=True), start=base):
             if isinstance(point, MaceError):
                 self._found(found, number, failed(cells_of(self.explainer.space, row), self.question, point))
-            elif (known := self._known(number, point)) is not None:
+            elif (known := self.answered.known(number, point)) is not None:
                 self._found(found, number, known)
             else:
                 asked.setdefault(point, []).append(number)
@@ -224,41 +205,20 @@ class _Run:
         by_number = {numbers[0]: point for point, numbers in asked.items()}
         for answered in self.solve(list(by_number.items()), self.until):
             point = by_number[answered.number]
-            for number in asked[point]:
-                if answered.is_final and self.checkpoint is not None:
-                    self.checkpoint.put(number, point, answered.explanation)
-                self.new += 1
-                self._found(found, number, answered.explanation)
             if answered.is_final:
-                self._keep(point, answered.explanation)
-
-    def _known(self, number: int, point: BatchRow) -> Explanation | None:
-        if self.checkpoint is not None:
-            found = self.checkpoint.get(number, point)
-            if found is not None:
-                kept = replace(found, space=self.explainer._space_of(found.factual))
-                self._keep(point, kept)
-                return kept
-        same = self.remembered.get(point)
-        if same is not None and self.checkpoint is not None:
-            self.checkpoint.put(number, point, same)
-        return same
-
-    def _keep(self, point: BatchRow, explanation: Explanation) -> None:
-        self.remembered[point] = explanation
-        if self.remember is not None and len(self.remembered) > self.remember:
-            self.remembered.popitem(last=False)
+                self.answered.keep(asked[point], point, answered.explanation)
+            for number in asked[point]:
+                self.answered.new += 1
+                self._found(found, number, answered.explanation)
 
     def _found(self, found: dict[int, Explanation], number: int, explanation: Explanation) -> None:
         found[number] = explanation
-        self.done += 1
-        self.proved += explanation.status.is_final
-        self.errors += explanation.status == Status.ERROR
-        seconds = time.monotonic() - self.started
-        self.report(Progress(self.done, self.total, self.proved, self.errors, self.new, seconds))
+        status = explanation.status
+        self.answered.count(is_proved=status.is_final, is_error=status == Status.ERROR)
 
 
-def _processes(n_jobs: int | None) -> int:
+def processes(n_jobs: int | None) -> int:
+    """Return how many processes are meant."""
     if n_jobs == 1:
         return 1
     from joblib import effective_n_jobs
@@ -266,9 +226,9 @@ def _processes(n_jobs: int | None) -> int:
     return int(effective_n_jobs(n_jobs))
 
 
-def collected(answers: Iterable[Explanation]) -> tuple[list[Explanation], bool]:
+def collected(answers: Iterable[Answer]) -> tuple[list[Answer], bool]:
     """Return the answers, and whether they ended with Ctrl-C."""
-    found: list[Explanation] = []
+    found: list[Answer] = []
     try:
         found.extend(answers)
     except KeyboardInterrupt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mace.answer.explanation import Explanation
 from mace.errors import InvalidOption
@@ -18,6 +18,52 @@ COLUMN_DTYPES = {"text": "string", "whole": "Int64", "number": "float64", "flag"
 """The pandas dtype of each kind of column; all of them know a missing value."""
 
 Cells = dict[str, Any]
+
+Answer = TypeVar("Answer", contravariant=True)
+
+
+class Lines(Protocol[Answer]):
+    """Answers of some kind as lines of a table."""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Name to kind: ``"text"``, ``"whole"``, ``"number"`` or ``"flag"``."""
+        ...
+
+    @property
+    def id(self) -> str | None:
+        """The column that identifies the rows."""
+        ...
+
+    def cells(self, number: int, answer: Answer, named: object = None, /) -> list[Cells]:
+        """Return the lines of one row, which ``named`` identifies: a cell a column, ``None`` where there is nothing."""
+        ...
+
+
+def cell(kind: str, value: Any) -> Any:
+    """Return a value as the cell of a column of some kind; ``None`` where it is missing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return str(value) if kind == "text" else float(value) if kind == "number" else value
+
+
+def frame_of(columns: dict[str, str], lines: Iterable[Cells], index: Any = None) -> pd.DataFrame:
+    """Return lines as a pandas frame; the dtypes do not depend on what is in them."""
+    import pandas as pd
+
+    kept = list(lines)
+    made = {
+        name: pd.Series([line[name] for line in kept], dtype=COLUMN_DTYPES[kind], index=index)
+        for name, kind in columns.items()
+    }
+    return pd.DataFrame(made)
+
+
+def column_of_ids(name: str, ids: Sequence[object], head: dict[str, str]) -> dict[str, str]:
+    """Return the column that identifies rows, whose name no other column may have; only the kinds of ``ids`` matter."""
+    if name in head:
+        raise InvalidOption(f"id={name!r}: the answers have a column of that name. Rename it in the data.")
+    return {name: kind_of([each for each in ids if each is not None] or [""])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +108,7 @@ class Table:
         ids : sequence
             What is in it; only the kinds of the values matter. Text where not given.
         """
-        label = "number" if classes is None else _kind(classes)
+        label = "number" if classes is None else kind_of(classes)
         head = {
             "row": "whole",
             "rank": "whole",
@@ -80,9 +126,7 @@ class Table:
             "reason": "text",
         }
         if id is not None:
-            if id in head:
-                raise InvalidOption(f"id={id!r}: the answers have a column of that name. Rename it in the data.")
-            head = {id: _kind([each for each in ids if each is not None] or [""]), **head}
+            head = {**column_of_ids(id, ids, head), **head}
         features = {name: f"new.{name}" if name in head else name for name in space}
         return cls(head | {features[name]: _feature_kind(space, name) for name in space}, features, id)
 
@@ -115,35 +159,23 @@ class Table:
             values = {self.features[name]: value for name, value in found.values.items()}
             made.append(common | answer | values)
         lines = made or [common | {"lower": explanation.lower}]
-        return [{name: self._cell(kind, line.get(name)) for name, kind in self.columns.items()} for line in lines]
-
-    def _cell(self, kind: str, value: Any) -> Any:
-        if value is None or (isinstance(value, float) and math.isnan(value)):
-            return None
-        return str(value) if kind == "text" else float(value) if kind == "number" else value
+        return [{name: cell(kind, line.get(name)) for name, kind in self.columns.items()} for line in lines]
 
     def frame(self, lines: Iterable[Cells], index: Any = None) -> pd.DataFrame:
         """Return lines as a pandas frame; the dtypes do not depend on what is in them."""
-        import pandas as pd
-
-        kept = list(lines)
-        columns = {
-            name: pd.Series([line[name] for line in kept], dtype=COLUMN_DTYPES[kind], index=index)
-            for name, kind in self.columns.items()
-        }
-        return pd.DataFrame(columns)
+        return frame_of(self.columns, lines, index)
 
 
 def _feature_kind(space: FeatureSpace, name: str) -> str:
     feature = space[name]
     if isinstance(feature, Ordinal | Categorical):
-        return _kind(feature.levels)
+        return kind_of(feature.levels)
     if isinstance(feature, Date):
         return "text"
     return "whole" if isinstance(feature, Integer) else "number"
 
 
-def _kind(values: Sequence[object]) -> str:
+def kind_of(values: Sequence[object]) -> str:
     """Return the kind of column that holds some labels or levels."""
     if all(isinstance(value, bool) for value in values):
         return "flag"

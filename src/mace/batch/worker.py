@@ -28,7 +28,8 @@ FIRST_PEOPLE, MOST_PEOPLE = 16, 1024
 """Rows that the model is asked about in one call: few at first, so that the first answers come soon."""
 
 SECONDS_A_BLOCK, TIMES_AS_LONG = 0.5, 20
-"""After so many seconds the answers in hand are confirmed by the model, and given; or after so many times as long as that took last."""
+"""When the answers in hand are confirmed by the model and given: after this many seconds, or after this many times the seconds that
+confirming took last."""
 
 TOO_LATE = "the time limit of the whole batch was reached before"
 

@@ -181,7 +181,7 @@ def _why_implausible(problem: Problem, row: dict[str, Any]) -> str:
 
 
 def _check_proof(problem: Problem, certificate: Certificate, progress: Progress, check: Callable[..., None]) -> None:
-    """Have a proof checked; a lower bound of 0 needs none."""
+    """Hand a proof to its checker; a lower bound of 0 needs no proof."""
     claimed = certificate.claim["lower"]
     if claimed == 0:
         return
@@ -200,7 +200,7 @@ def _checker_of(searched: list[Condition]) -> Any:
 
 
 def _check_answer(problem: Problem, condition: Condition, certificate: Certificate) -> None:
-    """Be convinced that a condition with a search of its own holds of the counterfactual."""
+    """Raise unless a condition with a search of its own is shown to hold of the counterfactual."""
     row = certificate.claim["counterfactual"]
     if row is None:
         return

@@ -102,7 +102,7 @@ def _float_change(feature: Feature, value: Value, own: Value) -> float:
 
 
 def _refuse(problem: Problem, rows: list[Point]) -> None:
-    """Be sure that the model refuses each of the rows: asked together where rounding cannot matter, else alone."""
+    """Raise unless the model refuses every row. It is asked about rows together where rounding cannot matter, else one by one."""
     if not rows:
         return
     box = problem.box()

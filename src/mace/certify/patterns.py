@@ -10,7 +10,7 @@ Cost = TypeVar("Cost", int, Fraction)
 
 
 def patterns(choices: Sequence[Sequence[tuple[Cost, Cost, bool]]], limit: Cost | None) -> Iterator[tuple[bool, ...]]:
-    """Yield for each feature whether it is missing, in every way whose least cost is below ``limit`` (``None``: in every way).
+    """Yield every pattern, whether each feature is missing, whose least cost is below ``limit`` (``None``: every pattern).
 
     Parameters
     ----------

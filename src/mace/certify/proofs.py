@@ -23,16 +23,16 @@ CHECKERS = Registry(
 )
 """The kinds of proof and their checkers: functions ``(problem, lower, evidence, progress)``.
 
-Each must be convinced that no plausible point at a distance below ``lower`` (at any distance, where it is ``None``) is predicted as the
-target by the real model, or raise :class:`Refuted` or :class:`Unchecked`.
+Each raises :class:`Refuted` or :class:`Unchecked` unless it is shown that the real model predicts no plausible point at a distance below
+``lower`` (at any distance, where it is ``None``) as the target.
 """
 
 SEARCH_CHECKERS = Registry("search_proofs", {"robust": "mace.certify.robust.checker"})
 """Modules that check the proofs of conditions with a search of their own, by the name that the condition gives it.
 
-``check_answer(condition, problem, point, evidence)`` must be convinced that the condition holds of a point, and
-``check(condition, problem, lower, evidence, progress)`` that it holds of no plausible point nearer than ``lower`` that is predicted as the
-target; ``problem`` is the question without the condition. Either raises :class:`Refuted` or :class:`Unchecked` where it is not.
+``check_answer(condition, problem, point, evidence)`` checks that the condition holds of a point. ``check(condition, problem, lower,
+evidence, progress)`` checks that it holds of no plausible point nearer than ``lower`` that is predicted as the target. ``problem`` is the
+question without the condition. Either raises :class:`Refuted` or :class:`Unchecked` where that is not shown.
 """
 
 NOT_OF_BOXES = ("curves", "enumerate", "smt", "milp")
@@ -40,7 +40,7 @@ NOT_OF_BOXES = ("curves", "enumerate", "smt", "milp")
 
 
 def check_lane(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
-    """Have a proof checked by the checker of its kind."""
+    """Hand a proof to the checker of its kind."""
     lane = evidence["lane"]
     if "missing" in evidence:
         raise Unchecked(f"the {lane!s:.40} lane gave no proof of lower: {evidence['missing']!s:.300}")
@@ -50,7 +50,7 @@ def check_lane(problem: Problem, lower: Fraction | None, evidence: dict[str, Any
 
 
 def check_box(number: int, problem: Problem, lower: Fraction | None, proof: dict[str, Any]) -> None:
-    """Have the proof of one of many boxes checked, by its number; ``problem`` is about the rows of that box."""
+    """Check the proof of one of many boxes, by its number; ``problem`` is about the rows of that box."""
     if proof["lane"] in NOT_OF_BOXES:
         raise Unchecked(f"box {number} has a proof of the lane {proof['lane']!r}, which proves no boxes")
     try:

@@ -8,7 +8,7 @@ from mace.space import Point
 
 
 def check_reached(problem: Problem, point: Point) -> None:
-    """Have the real model put the point of a claim in the goal, whatever the order of summation."""
+    """Raise unless the real model puts the point of a claim in the goal, whatever the order of summation."""
     if not problem.accepts(point):
         raise Refuted("claim.counterfactual: the model does not put it in the target")
     if not problem.form.is_settled(point, problem.goal):

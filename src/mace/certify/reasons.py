@@ -17,14 +17,14 @@ from mace.problem import Problem
 Names = frozenset[str]
 
 CheckRow = Callable[[Problem, dict[str, Any]], Fraction]
-"""Is convinced that a row is plausible and that the real model puts it in the goal."""
+"""Raises unless a row is plausible and the real model puts it in the goal."""
 
 MOST_SETS = 20_000
 """How many sets may be gone through on the way to those that hit all others."""
 
 
 def check_reason(problem: Problem, statement: Statement, claim: dict[str, Any], check_row: CheckRow) -> None:
-    """Be convinced that a constraint of the statement keeps the features of a reason, and that none of them can be left out.
+    """Raise unless a constraint of the statement keeps the features of a reason, and none of them can be left out.
 
     That their values force the decision is the claim that no counterfactual exists.
     """
@@ -46,7 +46,7 @@ def check_reason(problem: Problem, statement: Statement, claim: dict[str, Any], 
 
 
 def check_ranges(problem: Problem, statement: Statement, claim: dict[str, Any]) -> None:
-    """Be convinced that constraints of the statement are the ranges of a reason, and that the row lies in them.
+    """Raise unless the last constraints of the statement are the ranges of a reason, and the row lies in them.
 
     That they force the decision is the claim that no counterfactual exists.
     """
@@ -54,13 +54,15 @@ def check_ranges(problem: Problem, statement: Statement, claim: dict[str, Any]) 
     if claim["status"] != "infeasible":
         raise Refuted(f"claim.ranges: with status {claim['status']} they do not force the decision")
     space, factual = statement.space, statement.factual
+    # Those before are the rules, one of which may be wider than the range of its feature.
+    stated = problem.conditions[len(problem.conditions) - len(claim["ranges"]) :]
     for name, ends in claim["ranges"].items():
         try:
             condition = _range(name, ends).bind(space, factual)
         except MaceError as error:
             raise Refuted(f"claim.ranges: {str(error)[:200]}") from error
-        if condition not in problem.conditions:
-            raise Refuted(f"claim.ranges: no constraint of the statement keeps {name!r:.60} so")
+        if condition not in stated:
+            raise Refuted(f"claim.ranges: none of the last constraints of the statement keeps {name!r:.60} so")
         if not condition.holds(point_values(space, factual)):
             raise Refuted(f"claim.ranges: the row itself lies outside that of {name!r:.60}")
 
@@ -73,10 +75,10 @@ def _range(name: str, ends: Any) -> Constraint:
 
 
 def check_all_reasons(problem: Problem, statement: Statement, claim: dict[str, Any], check_row: CheckRow) -> None:
-    """Be convinced that every reason holds one of the listed sets, none of which holds another.
+    """Raise unless every reason holds one of the listed sets, none of which holds another.
 
-    A reason has a feature of everything that a row of the target changes. The sets are all smallest ones that have so of the listed rows.
-    That each of them is a reason is the claim of its own certificate.
+    A row of the target changes some feature of every reason. So it is enough that the listed sets are all the smallest ones with a
+    feature of what each listed row changes. That each of them is a reason is the claim of its own certificate.
     """
     _must_be_out(problem, "claim.reasons")
     sets = [frozenset(names) for names in claim["reasons"]["sets"]]

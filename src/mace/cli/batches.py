@@ -9,11 +9,11 @@ from pathlib import Path
 
 from mace.answer.explanation import Explanation
 from mace.answer.question import Question
-from mace.batch.sinks import check_sink, save
+from mace.batch.sinks import save
 from mace.batch.stream import Stream
 from mace.batch.table import Table
 from mace.cli.files import count_rows, read_named_rows, read_rows
-from mace.errors import InvalidOption
+from mace.cli.options import checkpoint_beside
 from mace.explainer import Explainer
 from mace.problem import Status
 
@@ -60,11 +60,8 @@ def run_batch(
     Each answer goes to ``<out>.checkpoint`` at once, and is given up only when ``out`` is whole and every row was reached. An old
     checkpoint is neither used nor overwritten unless ``is_resumed`` says so. ``id`` is a column of the file to carry along.
     """
-    check_sink(out)
+    checkpoint = checkpoint_beside(out, is_resumed=is_resumed)
     table = Table.of(explainer.space, explainer.classes, id)
-    checkpoint = out.with_name(f"{out.name}.checkpoint")
-    if checkpoint.exists() and not is_resumed:
-        raise InvalidOption(f"{checkpoint} is left from an earlier run: go on with --resume, or remove it.")
     stream = Stream(
         explainer,
         question,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
-from mace.cli.completion import choices, columns, features, several
+from mace.cli.completion import choices, columns, several
 from mace.cli.console import PlainConsole, note
 from mace.cli.options import (
-    MOST_SECONDS_A_ROW,
     Answers,
     Asked,
     AtLeast,
@@ -21,33 +21,36 @@ from mace.cli.options import (
     IdOfRow,
     Jobs,
     RowOf,
-    SecondsForRow,
-    Target,
     Trust,
     asks,
     check_folder,
     listed,
     model_files,
 )
-from mace.errors import InvalidOption
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from mace.answer.explanation import Explanation
-    from mace.audits import Audit
     from mace.certify.verdict import Verdict
 
 ANSWERED, PROVED_NO, UNDECIDED = 0, 1, 3
 
-Day = Annotated[
-    str | None, typer.Option(help="The day that the report bears, as in 2026-02-28; today where not given.")
-]
+ORDER = ("demo", "space", "explain", "batch", "reasons", "letter", "plot", "audit", "verify", "serve", "list", "warmup")
+"""Commands as ``mace --help`` lists them, in the order in which people need them; those that are not here come last."""
+
+
+class InOrder(TyperGroup):
+    """The commands, in that order."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names."""
+        return sorted(super().list_commands(ctx), key=lambda name: (*ORDER, name).index(name))
+
 
 app = typer.Typer(
     name="mace",
+    cls=InOrder,
     help="Nearest counterfactual explanations, proved nearest.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -63,11 +66,14 @@ def _version(is_asked: bool) -> None:
 
 @app.callback()
 def every(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version and leave.")
     ] = False,
 ) -> None:
     """Nearest counterfactual explanations, proved nearest."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def exit_code(explanation: Explanation) -> int:
@@ -120,7 +126,9 @@ def explain(
     identify: IdOfRow = None,
     margin: Annotated[
         bool,
-        typer.Option("--margin", help="Say how much noise the nearest answer stands, proved; asked for as long again."),
+        typer.Option(
+            "--margin", help="Also say how much noise the nearest answer stands, proved. Takes up to as long again."
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     certificate: Annotated[
@@ -215,98 +223,6 @@ def batch(
 def late_rows(count: int, limit: float) -> str:
     """Return a sentence about rows that a deadline left without a proof."""
     return f"{count} rows were stopped after the {limit:g} s of --time-limit, without a proof; give it more seconds."
-
-
-@app.command()
-@asks
-def audit(
-    data: Data,
-    asked: Asked,
-    target: Target,
-    groups: Annotated[
-        str, typer.Option(help="Columns whose values make groups, comma-separated.", autocompletion=columns)
-    ] = "",
-    protect: Annotated[
-        str | None,
-        typer.Option(
-            help="Features that should not have to change; where not given, the groups that are features and those protected in the space.",
-            autocompletion=features,
-        ),
-    ] = None,
-    time_limit: SecondsForRow = MOST_SECONDS_A_ROW,
-    jobs: Jobs = 1,
-    rows: Annotated[
-        int | None, typer.Option(min=1, help="Only so many people, drawn with --seed; all where not given.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the drawing and the bootstrap.")] = 0,
-    resamples: Annotated[int, typer.Option(help="Of the bootstrap.")] = 1000,
-    out: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="<path>", help="Write the report here: .html or .json; may be given twice."),
-    ] = None,
-    pictures: Annotated[
-        bool, typer.Option(help="Whether the .html report has pictures, for which matplotlib is needed.")
-    ] = True,
-    date: Day = None,
-) -> int:
-    """Compare groups of people.
-
-    Who has recourse, how far it is, by which features, and at what price for protecting some of them.
-    """
-    from mace.audits import audit as make
-    from mace.cli.files import check_reports, read_people
-    from mace.cli.targets import target_of
-    from mace.cli.waiting import waiting
-
-    check_reports(out or (), pictures=pictures)
-    _refuse_causes(asked.constraints)
-    with waiting("reading the model"):
-        explainer = asked.explainer()
-        people = drawn(read_people(data, explainer.space, listed(groups)), rows, seed)
-    made = make(
-        explainer,
-        people,
-        listed(groups),
-        target=target_of(target, explainer.classes),
-        distance=asked.measure(explainer.space, data),
-        constraints=asked.all_constraints(explainer.space, data),
-        protected=None if protect is None else listed(protect),
-        time_limit=time_limit,
-        solver=asked.solver,
-        n_jobs=jobs,
-        resamples=resamples,
-        seed=seed,
-        progress=True,
-        model_name=asked.model.name,
-        data_name=data.name,
-        date=date,
-    )
-    return _reported(made, out or (), pictures, time_limit)
-
-
-def _refuse_causes(path: Path | None) -> None:
-    from mace.cli.files import read_causes
-
-    if read_causes(None, path) is not None:
-        raise InvalidOption(f"{path}: an audit is of rows, without [causes]. Leave that table out.")
-
-
-def drawn(people: Any, rows: int | None, seed: int) -> Any:
-    """Return so many people of a frame, drawn at random, in its order."""
-    return people if rows is None or rows >= len(people) else people.sample(rows, random_state=seed).sort_index()
-
-
-def _reported(made: Audit, out: Iterable[Path], pictures: bool, time_limit: float) -> int:
-    """Print and write an audit, and return its exit code."""
-    console = PlainConsole()
-    console.print(made)
-    for path in out:
-        made.save(path, pictures=pictures)
-        console.print(f"Report: {path}", soft_wrap=True)
-    if made.everyone.outcomes["unknown"]:
-        note("Note", [late_rows(made.everyone.outcomes["unknown"], time_limit)])
-    is_open = made.everyone.outcomes["unknown"] or made.everyone.outcomes["error"]
-    return UNDECIDED if is_open else ANSWERED
 
 
 @app.command()

@@ -16,6 +16,25 @@ from mace.disk import whole_text
 from mace.errors import InvalidOption
 
 Pairs = list[str] | None
+PAIR = "<name=text>"
+
+Named = Annotated[
+    Pairs, typer.Option(metavar=PAIR, help='What a feature is called: "age=your age"; may be given again.')
+]
+Counted = Annotated[
+    Pairs, typer.Option(metavar=PAIR, help='In what it is counted: "duration=month|months"; may be given again.')
+]
+Called = Annotated[
+    Pairs, typer.Option(metavar=PAIR, help='What a label is called: "bad=declined"; may be given again.')
+]
+Filled = Annotated[
+    Pairs,
+    typer.Option(
+        metavar=PAIR,
+        help='What is filled in: "name=Ms Miller"; also sender, date (today, or 2026-11-18), address, reference, contact, and those of '
+        "a template; may be given again.",
+    ),
+]
 
 
 @app.command()
@@ -34,20 +53,12 @@ def letter(
     number: Annotated[str, typer.Option(help="Which answer of --count, 1 for the nearest; or all.")] = "1",
     score: Annotated[bool, typer.Option("--score", help="Tell the model's score before and after.")] = False,
     margin: Annotated[
-        bool, typer.Option("--margin", help="Tell by how much the changed values may turn out otherwise, proved.")
+        bool, typer.Option("--margin", help="Tell how far the changed values may be off, proved.")
     ] = False,
-    names: Annotated[Pairs, typer.Option(help='What a feature is called: "age=your age"; may be given again.')] = None,
-    units: Annotated[
-        Pairs, typer.Option(help='In what it is counted: "duration=month|months"; may be given again.')
-    ] = None,
-    outcomes: Annotated[Pairs, typer.Option(help='What a label is called: "bad=declined"; may be given again.')] = None,
-    field: Annotated[
-        Pairs,
-        typer.Option(
-            help='What is filled in: "name=Ms Miller"; also sender, date (today, or 2026-11-18), address, reference, contact, and those of '
-            "a template; may be given again."
-        ),
-    ] = None,
+    names: Named = None,
+    units: Counted = None,
+    outcomes: Called = None,
+    field: Filled = None,
 ) -> int:
     """Write a letter to one person of a CSV file.
 

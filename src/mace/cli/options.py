@@ -35,7 +35,7 @@ MOST_SECONDS_A_ROW = 30.0
 """The deadline of a row where none is given."""
 
 SecondsForRow = Annotated[
-    float, typer.Option(help="Seconds for a row: the best answer by then is given, and that it is not proved.")
+    float, typer.Option(help="Seconds for a row. What is found by then is given, and said not to be proved.")
 ]
 Data = Annotated[
     Path, typer.Option(help="A CSV file with the rows, in the original features; may have further columns.")
@@ -51,7 +51,7 @@ Jobs = Annotated[int, typer.Option(help="Processes; -1 for one a core.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Unpickle the model: runs whatever code the file holds.")]
 AtLeast = Annotated[
     int | None,
-    typer.Option(help="Of several models: in how many an answer must reach the target. All where not given."),
+    typer.Option(help="Of several models, how many must agree with an answer. All where not given."),
 ]
 
 
@@ -114,7 +114,7 @@ class Asked:
     unread: Annotated[
         str | None,
         typer.Option(
-            help="search: a model that cannot be read is asked only, and answers are not proved nearest.",
+            help="search: where the model cannot be read, only ask it. Nothing is proved then.",
             autocompletion=choices("unread"),
         ),
     ] = None
@@ -197,7 +197,7 @@ class Answers:
         typer.Option(
             metavar="<equation>",
             help='An equation by which an effect follows, e.g. "savings = 0.3 * income"; may be given several times. '
-            "Only actions cost then.",
+            "Only what people do costs then, not what follows.",
         ),
     ] = None
     accuracy: Annotated[float, typer.Option(help="How far apart the bounds may stay.")] = 1e-6
@@ -290,6 +290,17 @@ def check_file(option: str, path: Path | None) -> None:
 def model_files(path: Path) -> list[Path]:
     """Return the files that an option names: one, or several, comma-separated."""
     return [path] if path.exists() else [Path(name.strip()) for name in str(path).split(",")]
+
+
+def checkpoint_beside(out: Path, *, is_resumed: bool) -> Path:
+    """Return where the answers of a batch are kept until ``out`` is whole; one that is there is used only where that is said."""
+    from mace.batch.sinks import check_sink
+
+    check_sink(out)
+    checkpoint = out.with_name(f"{out.name}.checkpoint")
+    if checkpoint.exists() and not is_resumed:
+        raise InvalidOption(f"{checkpoint} is left from an earlier run: go on with --resume, or remove it.")
+    return checkpoint
 
 
 def check_folder(option: str, path: Path | None) -> None:

@@ -3,29 +3,66 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mace.cli.commands import ANSWERED, UNDECIDED, app
+from mace.cli.completion import columns
 from mace.cli.console import PlainConsole
 from mace.cli.options import (
     MOST_SECONDS_A_ROW,
     AnyTarget,
     Asked,
     Data,
-    IdOfRow,
     RowOf,
     SecondsForRow,
     asks,
     check_folder,
+    checkpoint_beside,
 )
 from mace.errors import InvalidOption
 
 if TYPE_CHECKING:
-    from mace.batch.reasons import ReasonsOptions
+    from mace.answer.question import ReasonsOptions
+    from mace.answer.reasons import Reasons
+    from mace.batch.protocol import RunningOptions
+    from mace.batch.reasons_stream import ReasonsBatchOptions
     from mace.explainer import Explainer
+
+
+Column = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        help="A column of the CSV file by which --row finds the row; with --out, one to carry along.",
+        autocompletion=columns,
+    ),
+]
+Count = Annotated[int, typer.Option(help="How many reasons at most, up to 10,000.")]
+WithRanges = Annotated[
+    bool,
+    typer.Option("--ranges/--values", help="How far each reason reaches, or the row's values only, which is quicker."),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Ask about all rows instead, and write them to this file: .jsonl, .csv or .parquet."),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="With --out: go on from the checkpoint that an earlier run left beside it.")
+]
+SecondsForAll = Annotated[float | None, typer.Option(help="With --out: seconds for all rows.")]
+JobsOfAll = Annotated[int, typer.Option(help="With --out: processes, -1 for one a core.")]
+CertificateFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write the certificate of the first reason here; beside it those of others, numbered from 2, of ranges, -ranges, "
+        "and that there is no other reason, -all."
+    ),
+]
 
 
 @app.command()
@@ -35,50 +72,56 @@ def reasons(
     asked: Asked,
     target: AnyTarget = None,
     row: RowOf = "0",
-    identify: IdOfRow = None,
-    count: Annotated[int, typer.Option(help="How many reasons at most, up to 10,000.")] = 10,
+    identify: Column = None,
+    count: Count = 10,
     smallest: Annotated[bool, typer.Option("--smallest", help="Those of the fewest features first, proved.")] = False,
+    ranges: WithRanges = True,
     time_limit: SecondsForRow = MOST_SECONDS_A_ROW,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Ask about all rows instead, and write a line of JSON for each to this .jsonl file."),
-    ] = None,
-    jobs: Annotated[int, typer.Option(help="With --out: processes, -1 for one a core.")] = 1,
+    out: Out = None,
+    resume: Resume = False,
+    total_time_limit: SecondsForAll = None,
+    jobs: JobsOfAll = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the certificate of the first reason here; beside it those of others, numbered from 2, and of ranges, -ranges."
-        ),
-    ] = None,
+    certificate: CertificateFile = None,
 ) -> int:
-    """Say which features alone force the decision about one row of a CSV file, and as long as what."""
+    """Say which features alone force a decision.
+
+    It is about one row of a CSV file, and says in which ranges they do.
+    """
     from mace.cli.files import find_row, save_certificates
     from mace.cli.targets import target_of
 
     check_folder("--certificate", certificate)
     if asked.weights or asked.distance != "l1":
         raise InvalidOption("--distance and --weights: reasons are not measured. Leave them out.")
-    if out is not None and (out.suffix != ".jsonl" or certificate is not None or as_json or row != "0"):
-        raise InvalidOption("--out takes a .jsonl file, and no --row, --json or --certificate: it is about all rows.")
+    _check(
+        is_of_all=out is not None,
+        of_one=as_json or certificate or row != "0",
+        of_all=resume or total_time_limit or jobs != 1,
+    )
+    checkpoint = None if out is None else checkpoint_beside(out, is_resumed=resume)
     explainer = asked.explainer()
     options: ReasonsOptions = {
         "target": None if target is None else target_of(target, explainer.classes),
         "constraints": asked.all_constraints(explainer.space, data),
         "count": count,
         "smallest": smallest,
+        "ranges": ranges,
         "time_limit": time_limit,
         "solver": asked.solver,
         "certify": certificate is not None,
     }
     if out is not None:
-        return _of_all_rows(explainer, data, out, options, jobs)
+        running: RunningOptions = {"total_time_limit": total_time_limit, "n_jobs": jobs, "progress": True}
+        return _of_all_rows(explainer, data, out, {**options, **running, "checkpoint": checkpoint}, identify)
     row_asked = find_row(data, row, identify, explainer.space)
     made = explainer.reasons(row_asked, **options)
     if certificate is not None:
+        further = {"-ranges": [each.ranges_certificate for each in made], "-all": [made.certificate]}
         save_certificates((each.certificate for each in made), certificate)
-        if of_ranges := [each.ranges_certificate for each in made if each.ranges_certificate is not None]:
-            save_certificates(of_ranges, certificate.with_name(f"{certificate.stem}-ranges{certificate.suffix}"))
+        for ending, certificates in further.items():
+            if kept := [each for each in certificates if each is not None]:
+                save_certificates(kept, certificate.with_name(f"{certificate.stem}{ending}{certificate.suffix}"))
     if as_json:
         sys.stdout.write(made.to_json(indent=2) + "\n")
     else:
@@ -86,16 +129,49 @@ def reasons(
     return ANSWERED if made.complete or made else UNDECIDED
 
 
-def _of_all_rows(explainer: Explainer, data: Path, out: Path, options: ReasonsOptions, jobs: int) -> int:
-    """Write the reasons of all rows, and say in a line what was found."""
-    from mace.batch.reasons import each_reasons
-    from mace.cli.files import read_rows
-    from mace.disk import whole_text
+def _check(*, is_of_all: bool, of_one: object, of_all: object) -> None:
+    """Refuse options of one row beside ``--out``, and those of all rows without it."""
+    if is_of_all and of_one:
+        raise InvalidOption("--out takes no --row, --json or --certificate: it is about all rows.")
+    if not is_of_all and of_all:
+        raise InvalidOption("--resume, --total-time-limit and --jobs are of all rows: give --out too.")
 
-    rows = found = complete = 0
-    with whole_text(out) as file:
-        for each in each_reasons(explainer, read_rows(data, explainer.space), options, n_jobs=jobs):
-            file.write(each.to_json() + "\n")
-            rows, found, complete = rows + 1, found + (bool(each) or each.complete), complete + each.complete
-    PlainConsole(soft_wrap=True).print(f"{rows} rows: {found} with reasons, {complete} complete. They are in {out}.")
-    return ANSWERED if found == rows else UNDECIDED
+
+def _of_all_rows(explainer: Explainer, data: Path, out: Path, asked: ReasonsBatchOptions, column: str | None) -> int:
+    """Write the reasons of all rows, each to a checkpoint at once, and say in a line what was found."""
+    from mace.batch.reasons import ReasonsTable
+    from mace.batch.reasons_stream import ReasonsStream
+    from mace.batch.sinks import save
+    from mace.cli.files import count_rows, read_named_rows, read_rows
+
+    table, ids, counts = ReasonsTable.of(column), deque[str](), Counter[str]()
+    rows = read_rows(data, explainer.space) if column is None else read_named_rows(data, explainer.space, column, ids)
+    checkpoint = Path(str(asked["checkpoint"]))
+    made = _counted(ReasonsStream.of(explainer, asked).answers(rows, total=count_rows(data)), counts)
+    try:
+        save(made, out, table, None if column is None else iter(ids.popleft, None))
+    except KeyboardInterrupt:
+        said = f"Interrupted. What is known so far is in {checkpoint}; go on with --resume."
+        PlainConsole(soft_wrap=True, stderr=True).print(said)
+        return UNDECIDED
+    if not counts["not reached"]:
+        checkpoint.unlink(missing_ok=True)
+    errors = f", {counts['errors']} errors" if counts["errors"] else ""
+    rest = f" Go on with --resume; what is known is in {checkpoint}." if counts["not reached"] else ""
+    PlainConsole(soft_wrap=True).print(
+        f"{counts['rows']} rows: {counts['found']} with reasons, {counts['complete']} complete{errors}. They are in {out}.{rest}"
+    )
+    return ANSWERED if counts["answered"] == counts["rows"] else UNDECIDED
+
+
+def _counted(answers: Iterable[Reasons], counts: Counter[str]) -> Iterator[Reasons]:
+    from mace.batch.reasons_stream import BEFORE_ANY
+
+    for each in answers:
+        counts["rows"] += 1
+        counts["found"] += bool(each)
+        counts["complete"] += each.complete
+        counts["answered"] += bool(each) or each.complete
+        counts["errors"] += bool(each.error)
+        counts["not reached"] += each.reason == BEFORE_ANY
+        yield each

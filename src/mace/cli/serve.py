@@ -36,17 +36,21 @@ def serve(
         int | None, typer.Option(min=1, max=256, help="Processes that search; one a core where not given.")
     ] = None,
     allow_host: Annotated[
-        list[str] | None, typer.Option(help="A further name by which the service may be called; may be given again.")
+        list[str] | None,
+        typer.Option(metavar="<name>", help="A further name by which the service may be called; may be given again."),
     ] = None,
     jobs: Annotated[
         Path | None, typer.Option(help="The folder that jobs are kept in; one of the user's own where not given.")
     ] = None,
     trust: Trust = False,
 ) -> int:
-    """Serve a model and a page for caseworkers; without options, the German credit demo. Keys: MACE_API_KEYS, comma-separated."""
+    """Serve a model, and a page for caseworkers.
+
+    Without options, the German credit demo. Keys: MACE_API_KEYS, comma-separated.
+    """
     from mace.models.package import optional
 
-    resolve("mace.service.crew:begin")()
+    resolve("mace.service.pool:begin")()
     for name in ("fastapi", "uvicorn"):
         optional(name, extra="service")
     for option, path in (("--model", model), ("--space", space), ("--data", data), ("--constraints", constraints)):

@@ -15,7 +15,7 @@ from mace.cli.options import check_file, check_folder, listed
 from mace.errors import InvalidOption, cut, did_you_mean
 
 if TYPE_CHECKING:
-    from mace.space import Feature, FeatureSpace
+    from mace.space import Categorical, Feature, FeatureSpace
 
 MOST_LINES = 40
 """Features that the summary shows."""
@@ -85,14 +85,15 @@ def space_of(
     from mace.space import FeatureSpace
     from mace.space.inference import are_iso_dates
 
-    columns = read_table(path).columns
+    table = read_table(path)
+    columns = table.columns
     levels = dict(_pair(text, columns) for text in ordered)
     for option, names in (("--label or --drop", without), ("--ordered", levels), ("--protect", protected)):
         for name in names:
             if name not in columns or (name in without and option == "--protect"):
                 raise InvalidOption(f"{option}: {path.name} has no column {name!r:.80}.{did_you_mean(name, columns)}")
     rows = count_rows(path)
-    frame = pd.read_csv(path, encoding="utf-8-sig").drop(columns=list(without))
+    frame = pd.read_csv(path, encoding="utf-8-sig", sep=table.separator).drop(columns=list(without))
     for dated in [column for column in frame if column not in levels and are_iso_dates(frame[column])]:
         frame[dated] = pd.to_datetime(frame[dated], format="ISO8601")
     given = {name: _ordinal(frame[name], name, listed(text)) for name, text in levels.items() if name in frame}
@@ -146,14 +147,25 @@ def _in_words(feature: Feature) -> str:
     return f"{kind:<11}  {feature.text(feature.low)} to {feature.text(feature.high)}{missing}"
 
 
+def _has_commas(feature: Categorical) -> bool:
+    """Return whether all levels are numbers but for a decimal comma."""
+    from mace.space.features import is_missing
+    from mace.space.rows import has_decimal_comma
+
+    known = [level for level in feature.levels if not is_missing(level)]
+    return all(map(has_decimal_comma, known))
+
+
 def _checks(space: FeatureSpace) -> list[str]:
     """Return what strikes the eye about the guesses, and which features should perhaps be protected."""
-    from mace.space import Date
+    from mace.space import Categorical, Date
     from mace.space.sensitive import is_sensitive
 
     dates = [name for name, feature in space.items() if isinstance(feature, Date)]
     found = [f"{cut(', '.join(dates), 80)}: read as dates; the model must take them as dates too."] if dates else []
     found += [f"{name}: {said}." for name, guess in space.guesses.items() if (said := guess.partition(". Check: ")[2])]
+    commas = [name for name, feature in space.items() if isinstance(feature, Categorical) and _has_commas(feature)]
+    found += [f"{name}: read as texts, because of their decimal commas; write 3.5, not 3,5." for name in commas]
     free = [name for name in space if is_sensitive(name) and name not in space.protected]
     advice = f"{', '.join(free)}: should anybody be told to change these? If not, --protect {','.join(free)}."
     return [*found, *([advice] if free else [])]

@@ -13,6 +13,9 @@ from mace.errors import InvalidRow
 LONGEST_LINE = 2**24
 """Bytes of one line of the file."""
 
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
+"""What may stand between cells; the first that the first line has."""
+
 _BROKEN = {
     "unexpected end of data": "a quote is opened and not closed",
     "field larger than field limit": "a cell of more than 131,072 characters, or a quote that is not closed",
@@ -33,44 +36,55 @@ class CsvTable:
         The first line.
     rows : iterator of list of str
         The other lines but empty ones, each with as many cells as there are columns.
+    separator : str
+        What stands between two cells.
     """
 
     name: str
     columns: tuple[str, ...]
     rows: Iterator[list[str]]
+    separator: str
 
 
 def read_table(path: Path) -> CsvTable:
     """Return the table of a CSV file in UTF-8, with or without a byte order mark.
+
+    Between cells are commas; semicolons or tabs, as some spreadsheets write them, where the first line has no comma.
 
     Raises
     ------
     InvalidRow
         The file cannot be read, or a line of it: now, or as the rows are read.
     """
-    lines = _records(path)
+    separator = _separator(path)
+    lines = _records(path, separator)
     _, columns = next(lines, (0, []))
     if not columns:
         raise InvalidRow(f"{path.name} is empty; the first line of a CSV file names its columns.")
     twice = next((name for place, name in enumerate(columns) if name in columns[:place]), None)
     if twice is not None:
         raise InvalidRow(f"{path.name}, line 1: the column {twice!r:.80} stands twice; give each its own name.")
-    return CsvTable(path.name, tuple(columns), _cells(path, lines, len(columns)))
+    return CsvTable(path.name, tuple(columns), _cells(path, lines, len(columns), separator), separator)
 
 
-def _cells(path: Path, records: Iterator[tuple[int, list[str]]], width: int) -> Iterator[list[str]]:
+def _separator(path: Path) -> str:
+    first = next(_lines(path), "")
+    return next((sign for sign in SEPARATORS if sign in first), ",")
+
+
+def _cells(path: Path, records: Iterator[tuple[int, list[str]]], width: int, separator: str) -> Iterator[list[str]]:
     for line, cells in records:
         if len(cells) != width:
             raise InvalidRow(
                 f"{path.name}, line {line}: {len(cells)} cells, and {width} columns are named in line 1. "
-                "A cell that holds a comma stands between quotes."
+                f"A cell that holds a {SEPARATORS[separator]} stands between quotes."
             )
         yield cells
 
 
-def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield each record that is not empty, with the number of the line that it begins in; quoted cells may go over several."""
-    reader = csv.reader(_lines(path), strict=True)
+    reader = csv.reader(_lines(path), delimiter=separator, strict=True)
     while True:
         begin = reader.line_num + 1
         try:

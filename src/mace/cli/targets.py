@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from mace.errors import InvalidTarget
 from mace.space import Scalar
-from mace.targets import MOST_CALLS, Between, at_least, at_most, between, of_label
+from mace.targets import Between, at_least, at_most, between, of_label
+from mace.targets.target import MOST_CALLS
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _OF = r"(?P<of>.*?)"

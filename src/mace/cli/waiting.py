@@ -60,6 +60,8 @@ def waiting(said: str, console: Console | None = None) -> Iterator[Waiting]:
 
 def bounds_text(lower: float, upper: float) -> str:
     """Return the bounds of the nearest answer in words."""
+    if math.isinf(lower):
+        return "proved: none exists; asking which constraints rule it out"
     if math.isinf(upper):
         return f"nothing nearer than {lower:.4g}; no answer in hand yet"
     return f"the nearest lies between {lower:.4g} and {upper:.4g}"

@@ -164,7 +164,7 @@ class Client:
     # ---- jobs
 
     def batch(self, path: str | Path, **options: Any) -> RunningJob:
-        """Begin to explain the rows of a ``.csv`` or ``.parquet`` file."""
+        """Begin to explain the rows of a ``.csv`` or ``.parquet`` file; with ``about="reasons"``, to say why of each."""
         file = Path(path)
         if file.suffix not in CONTENT_TYPES:
             raise ServiceError(f"{file.name}: give a file that ends with {' or '.join(CONTENT_TYPES)}.")

@@ -17,6 +17,8 @@ from mace.language import syntax
 from mace.language.syntax import total
 from mace.space import RESERVED, Feature, FeatureSpace, Point, Value
 
+ZERO = Fraction(0)
+
 
 class Metric(Protocol):
     """A distance from one factual.
@@ -92,7 +94,7 @@ class PartsMetric:
 
     def measure(self, point: Point, *, written: bool = False) -> Fraction:
         """Return the measure of a point, exactly; of decimals, where ``written``."""
-        total = top = Fraction(0)
+        total = top = ZERO
         rows = zip(self.space.values(), point, self.factual, self.parts, strict=True)
         for index, (feature, new, old, part) in enumerate(rows):
             if new == old:
@@ -100,8 +102,17 @@ class PartsMetric:
             delta = self.delta(index, feature, new, written=written)
             if delta:
                 total += part.jump + (part.slope + part.square * delta) * delta
-                top = max(top, part.peak * delta)
+                top = max(top, part.peak * delta) if part.peak else top
         return total + top
+
+    def terms(self, point: Point) -> tuple[Floats, Floats]:
+        """Return in floats what the change of each feature adds to the measure's sum, and what it counts in its maximum."""
+        rows = zip(self.space.values(), point, self.factual, strict=True)
+        deltas = np.array(
+            [0.0 if new == old else float(self.delta(j, feature, new)) for j, (feature, new, old) in enumerate(rows)]
+        )
+        jump, slope, square, peak = self.costs
+        return np.where(deltas > 0, jump + (slope + square * deltas) * deltas, 0.0), peak * deltas
 
     def floats(self, deltas: Floats) -> Floats | None:
         """Return the measure of many rows of changes; ``None`` where it is not a function of shares of ranges."""

@@ -69,7 +69,8 @@ def holds(guard: syntax.Guard, values: Values) -> bool:
     >>> holds(syntax.Compare("<", syntax.Variable("x"), syntax.ONE), {"x": Fraction(0)})
     True
     """
-    return finish(_truth(guard, values), is_timed=False)
+    answer = _at_once(guard, values)
+    return finish(_truth(guard, values), is_timed=False) if answer is None else answer
 
 
 def _execute(command: syntax.Command, values: dict[str, Fraction | None]) -> Steps[Fraction | None]:
@@ -188,10 +189,22 @@ def _truth(guard: syntax.Guard, values: Values) -> Steps[bool]:
         case syntax.And(parts) | syntax.Or(parts):
             decisive = isinstance(guard, syntax.Or)
             for part in parts:
-                answer: bool = yield _truth(part, values)
+                answer = _at_once(part, values)
+                if answer is None:
+                    answer = yield _truth(part, values)
                 if answer is decisive:
                     return decisive
             return not decisive
+
+
+def _at_once(guard: syntax.Guard, values: Values) -> bool | None:
+    """Whether a variable that is known compares so with a constant; ``None`` of any other guard."""
+    match guard:
+        case syntax.Compare(name, syntax.Variable(variable), syntax.Constant(number)):
+            value = values.get(variable)
+            return None if value is None else compare(name, value, number)
+        case _:
+            return None
 
 
 def compare(name: syntax.CompareName, left: Fraction, right: Fraction) -> bool:

@@ -347,7 +347,11 @@ def nodes(node: Node, into: Callable[[Node], tuple[Node, ...]] = children) -> It
 
 def variables(node: Node) -> frozenset[str]:
     """Return the names that are read in an expression, guard or command."""
-    return frozenset(_names(node))
+    match node:
+        case Compare(_, Variable(name), Constant()):
+            return frozenset((name,))
+        case _:
+            return frozenset(_names(node))
 
 
 def names(node: Node) -> tuple[str, ...]:

@@ -48,8 +48,8 @@ def facts_of(
     told = next((c.feature for answer in answers for c in answer.changes if c.feature in hidden), None)
     if told is not None:
         raise InvalidOption(
-            f"letter: the answer changes {told!r}, which the space protects. Fix it, constraints=[mace.fixed({told!r})], or give it "
-            f"a name to have it mentioned: names={{{told!r}: ...}}."
+            f"letter: the answer changes {told!r}, which the space protects. Fix it, constraints=[mace.fixed({told!r})] or "
+            f"--fix {told}, or give it a name to have it mentioned: names={{{told!r}: ...}}."
         )
     first = 1 if number == ALL_WAYS or not answers else int(number)
     if margin and explanation and number != 1:

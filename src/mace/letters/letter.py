@@ -16,7 +16,7 @@ from mace.letters.limited import LONGEST_TEMPLATE, filled
 from mace.letters.page import as_html, as_text, blocks_of
 from mace.letters.writer import Writer
 from mace.space import FeatureSpace, Wording
-from mace.space.wording import Levels, Outcomes, Texts, checked
+from mace.space.wording import checked
 
 FIELDS = ("name", "sender", "date", "address", "reference", "contact")
 """What may be filled in where no template is given."""
@@ -28,19 +28,14 @@ def letter(
     *,
     html: bool,
     language: str,
-    names: Texts | None,
-    units: Texts | None,
-    outcomes: Outcomes | None,
-    levels: Levels | None,
+    wording: Mapping[str, Any],
     number: int | str,
     score: bool,
     margin: bool,
     fields: Mapping[str, object],
 ) -> str:
     """Return the letter of an explanation; see :meth:`mace.Explanation.letter`."""
-    writer, hidden = writer_of(
-        explanation.space, explanation.factual, language, names=names, units=units, outcomes=outcomes, levels=levels
-    )
+    writer, hidden = writer_of(explanation.space, explanation.factual, language, wording)
     facts = facts_of(explanation, writer, number, hidden, score=score, margin=margin)
     return written(writer, facts, template, fields, html=html)
 
@@ -49,17 +44,14 @@ def writer_of(
     space: FeatureSpace | None,
     factual: Iterable[str],
     language: str,
-    *,
-    names: Texts | None,
-    units: Texts | None,
-    outcomes: Outcomes | None,
-    levels: Levels | None,
+    wording: Mapping[str, Any],
 ) -> tuple[Writer, list[str]]:
-    """Return who writes a letter about a row, and the features that it must not mention."""
+    """Return who writes a letter about a row, and the features that it must not mention.
+
+    ``wording`` holds ``names``, ``units``, ``outcomes`` and ``levels`` as a letter is given them.
+    """
     features = space if space is not None else dict.fromkeys(factual)
-    given = checked(
-        features, names=names, units=units, outcomes=outcomes, levels=levels, method="letter", error=InvalidOption
-    )
+    given = checked(features, **wording, method="letter", error=InvalidOption)
     known = Wording() if space is None else space.wording
     hidden = [] if space is None else [name for name in space.protected if name not in given.names]
     return Writer(language_of(language), known.but(given), space), hidden

@@ -13,7 +13,6 @@ from mace.letters.letter import writer_of, written
 from mace.letters.rules import target_text
 from mace.letters.writer import Writer, in_a_row
 from mace.problem import Status
-from mace.space.wording import Levels, Outcomes, Texts
 
 DECIDED = "decided"
 """The status of such a letter, where the row is not at the target already."""
@@ -25,17 +24,12 @@ def letter_why(
     *,
     html: bool,
     language: str,
-    names: Texts | None,
-    units: Texts | None,
-    outcomes: Outcomes | None,
-    levels: Levels | None,
+    wording: Mapping[str, Any],
     number: int,
     fields: Mapping[str, object],
 ) -> str:
     """Return the letter of reasons; see :meth:`mace.answer.reasons.Reasons.letter`."""
-    writer, hidden = writer_of(
-        reasons.space, reasons.factual, language, names=names, units=units, outcomes=outcomes, levels=levels
-    )
+    writer, hidden = writer_of(reasons.space, reasons.factual, language, wording)
     return written(writer, why_facts(reasons, writer, number, hidden), template, fields, html=html)
 
 

@@ -11,7 +11,7 @@ from mace.errors import InvalidOption
 from mace.models.sets import MOST_MODELS, ModelSet, agree
 
 MOST_DRAWS = 100
-"""So often rows are drawn anew where a class is missing among them; then each class is drawn from by itself."""
+"""How often rows are drawn anew where a class is missing among them; after that each class is drawn from by itself."""
 
 
 def bootstrap(

@@ -2,8 +2,8 @@
 
 An effect of a single cause is a column that a step before the model makes of the cause: its equation. What carries thresholds back through
 the steps of a pipeline carries them through it (:mod:`mace.models.preprocessing.crossings`): a tree that asks for the effect asks for the
-cause instead, at the float where the computed effect crosses the edge. A network hands the weights of an effect that is a sum on to its
-causes; conditions on effects become conditions on causes.
+cause instead, at the float where the computed effect crosses the edge. In a network, the weights of an effect that is a sum are handed on
+to its causes. Conditions on effects become conditions on causes.
 """
 
 from __future__ import annotations
@@ -154,7 +154,8 @@ class TracedEffects:
             self.columns[equation.name], self.directions[equation.name] = column, rises
 
     def _column(self, equation: Equation, causes: list[str], sources: list[Traced]) -> Traced:
-        """Return an effect as what a step, the equation, makes of its cause, or of several that follow from one feature."""
+        """Return an effect as a column before the model: what its equation makes of its cause, or of several causes that follow from one
+        feature."""
         unset = dict.fromkeys(self.space.names)
 
         def computed(*columns: NDArray[Any]) -> Floats:
@@ -186,7 +187,7 @@ class TracedEffects:
         return None if len(signs) > 1 else max(signs, default=0, key=abs)
 
     def up_to(self, name: str, number: Fraction, *, below: bool = False) -> syntax.Guard:
-        """Return that an effect of a number is at most ``number``, or below it, in terms of this cause; exactly."""
+        """Return the guard that an effect of one cause is at most ``number`` (below it), as an exact guard on the cause."""
         column = self.columns[name]
         limit = float_below(number) if below else float_down(number)
         found = sides(column, self.numbers, np.array([limit]))
@@ -268,7 +269,7 @@ class TracedEffects:
         return rewrite(guard, change)
 
     def _exactly(self, atom: syntax.Compare) -> syntax.Guard | None:
-        """Return a comparison in terms of causes, where it is of an effect and a number, or counts such; ``None`` where it is more."""
+        """Return a comparison of an effect with a number, or of a count of such comparisons, in terms of causes; ``None`` for others."""
         if not self._has_effects(atom):
             return atom
         if linear(atom) is None:

@@ -37,7 +37,7 @@ class Joined(TreeEnsemble):
 
     @property
     def _as_difference(self) -> bool:
-        """Whether two outputs are folded into their difference: only where both belong to one ensemble, and here they do not."""
+        """False: two outputs are folded into their difference only where both belong to one ensemble."""
         return False
 
 
@@ -80,7 +80,7 @@ def _on_grains(values: Floats) -> Floats:
 
 
 def beside(each: Sequence[TreeEnsemble], first: TreeEnsemble) -> Joined:
-    """Return ensembles beside each other as one, each with outputs of its own; what is no array is as in the first."""
+    """Return several ensembles as one, each with its own outputs. What is no array is taken from the first."""
     return Joined(
         space=first.space,
         columns=tuple(itertools.chain(*(one.columns for one in each))),

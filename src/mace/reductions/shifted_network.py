@@ -1,4 +1,4 @@
-"""Several copies of a network as one, each with its input moved by some offset: a point must bring all of them to the goal."""
+"""Several copies of a network as one, the input of each moved by some offset. A point must bring all copies to the goal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STAY = Move(Fraction(0))
 
 
 def shifted(problem: Problem, moves: Sequence[Moves], room: Fraction = Fraction(0)) -> Problem:
-    """Return a problem about a network whose answers must reach the goal in each of these moves, with a margin of at least ``room``.
+    """Return a problem about a network whose answers reach the goal after each of these moves, with a margin of at least ``room``.
 
     A goal of several alternatives makes one of each choice of them for the copies: few copies only then.
 
@@ -139,7 +139,7 @@ def _unit(feature: Feature) -> float:
 
 
 def gradient(form: Network, margins: Sequence[Margin], point: Point) -> tuple[float, Floats]:
-    """Return the least margin at a point, and by how much each feature's number raises it, in floats."""
+    """Return the least margin at a point, and its slope in each feature's number, in floats."""
     active = column_values(form.columns, [point])[0]
     slope = np.eye(len(active))
     for layer, (weight, bias) in enumerate(zip(form.weights, form.biases, strict=True)):

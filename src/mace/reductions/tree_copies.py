@@ -1,8 +1,9 @@
 """Tree ensembles that must reach their goal wherever noise leads from a row: copies of the ensemble at places, each behind a gate.
 
-A *place* is a range of each noisy feature in which no node distinguishes values. For every row from which noise leads into the place, the
-ensemble with the noisy features set to it must reach the goal: trees over the other features, since nodes about noisy ones are decided,
-behind nodes that ask whether the row is that near. Elsewhere a copy says yes. So a robust row brings all copies to the goal, at any places.
+A *place* is a range of each noisy feature in which no node distinguishes values. If noise can move a row into the place, the ensemble must
+put the moved row in the goal. A copy of the ensemble says so. Its nodes about noisy features are decided, so that its trees ask about the
+other features only; nodes before them, the gate, ask whether noise can move the row there. Where it cannot, the copy is in the goal. So a
+robust row brings all copies to the goal, whatever the places.
 """
 
 from __future__ import annotations
@@ -115,8 +116,8 @@ class Copies:
     noise : RobustCondition, optional
         The noise; without it there are no places.
     within : mapping of positions to pairs of numbers, optional
-        Features whose values lie between two numbers (``None``: are missing): nodes that these decide are left out, and what is asked says
-        nothing about other rows.
+        Features whose values lie between two numbers (``None``: are missing): nodes that these decide are left out, and the question is
+        about rows in these ranges only.
     """
 
     def __init__(

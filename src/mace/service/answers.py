@@ -17,7 +17,7 @@ from mace.errors import MaceError
 from mace.problem import Status
 from mace.registry import resolve
 from mace.service.about import about
-from mace.service.asking import OWN, distance_of, question_of, row_of, rules_of, target_of_request
+from mace.service.asking import OWN, distance_of, question_of, reasons_asked, row_of, rules_of, target_of_request
 from mace.service.opened import Opened, Rules
 from mace.service.people import NoSuchPerson, People
 from mace.service.scores import RowScores
@@ -29,7 +29,7 @@ BETWEEN_REPORTS = 0.1
 """Seconds between two reports of one question."""
 
 
-class Desk:
+class Handler:
     """Answers the requests of one worker."""
 
     def __init__(self, opened: Opened) -> None:
@@ -135,13 +135,7 @@ class Desk:
         return made.to_dict() | {"text": str(made)}
 
     def _reasons(self, given: dict[str, Any]) -> Reasons:
-        options = ("count", "smallest", "ranges", "time_limit", "certify")
-        return self.opened.explainer.reasons(
-            row_of(given["row"]),
-            target_of_request(self.opened, given.get("target", OWN)),
-            [constraint for _, constraint in rules_of(self.opened, given["constraints"])],
-            **{name: given[name] for name in options if name in given},
-        )
+        return self.opened.explainer.reasons(row_of(given["row"]), **reasons_asked(self.opened, given))
 
     def region(self, given: dict[str, Any], report: Report) -> dict[str, Any]:
         """Return the proved region around a row."""

@@ -20,10 +20,10 @@ from starlette.staticfiles import StaticFiles
 import mace
 from mace.disk import parse_json
 from mace.service import bodies
-from mace.service.crew import Unanswered
-from mace.service.guard import Door, Guard, Refusal
-from mace.service.house import House
+from mace.service.backend import Backend
+from mace.service.guard import Access, Guard, Refusal
 from mace.service.jobs import RESULTS, Job
+from mace.service.pool import Unanswered
 
 PAGE = Path(__file__).parent / "page"
 """The files of the page."""
@@ -91,16 +91,16 @@ class StrictRoute(APIRoute):
         return strict
 
 
-def make_app(house: House, door: Door) -> Guard:
+def make_app(backend: Backend, access: Access) -> Guard:
     """Return the application of a service."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        await house.start()
+        await backend.start()
         try:
             yield
         finally:
-            await house.stop()
+            await backend.stop()
 
     app = FastAPI(
         title="MACE",
@@ -113,13 +113,13 @@ def make_app(house: House, door: Door) -> Guard:
         separate_input_output_schemas=False,
     )
     app.router.route_class = StrictRoute
-    _add_probes(app, house)
-    _add_questions(app, house)
-    _add_jobs(app, house)
+    _add_probes(app, backend)
+    _add_questions(app, backend)
+    _add_jobs(app, backend)
     _add_errors(app)
     _describe_errors(app)
     app.mount("/", StaticFiles(directory=PAGE, html=True, check_dir=False), name="page")
-    return Guard(app, door, house.metrics)
+    return Guard(app, access, backend.metrics)
 
 
 def as_json(content: bytes) -> Response:
@@ -127,73 +127,73 @@ def as_json(content: bytes) -> Response:
     return Response(content, media_type="application/json")
 
 
-def _add_probes(app: FastAPI, house: House) -> None:
+def _add_probes(app: FastAPI, backend: Backend) -> None:
     @app.get("/health", summary="Whether the process lives")
     async def health() -> dict[str, str]:
         return {"status": "alive"}
 
     @app.get("/ready", summary="Whether questions are answered")
     async def ready() -> dict[str, Any]:
-        return house.ready()
+        return backend.ready()
 
     @app.get("/metrics", summary="Figures for Prometheus", response_class=PlainTextResponse)
     async def metrics() -> PlainTextResponse:
-        return PlainTextResponse(house.metrics.text(house.gauges()), media_type="text/plain; version=0.0.4")
+        return PlainTextResponse(backend.metrics.text(backend.gauges()), media_type="text/plain; version=0.0.4")
 
 
-def _add_questions(app: FastAPI, house: House) -> None:
+def _add_questions(app: FastAPI, backend: Backend) -> None:
     @app.get("/v1/model", summary="The model, its features, its people in summary, the rules in force")
     async def model() -> Response:
-        return as_json(await house.about())
+        return as_json(await backend.about())
 
     @app.post("/v1/predict", summary="Decision and score of rows")
     async def predict(body: bodies.PredictBody, request: Request) -> Response:
-        return as_json(await while_there(request, house.quickly("predict", body.plain())))
+        return as_json(await while_there(request, backend.quickly("predict", body.plain())))
 
     @app.get("/v1/people", summary="The people of the data, a page at a time")
     async def people(asked: Annotated[bodies.PeoplePage, Query()]) -> Response:
-        return as_json(await house.quickly("list_people", asked.model_dump()))
+        return as_json(await backend.quickly("list_people", asked.model_dump()))
 
     @app.post("/v1/people", summary="The same, searched: what is searched for stands in no address")
     async def search_people(body: bodies.PeopleBody) -> Response:
-        return as_json(await house.quickly("list_people", body.model_dump()))
+        return as_json(await backend.quickly("list_people", body.model_dump()))
 
     @app.get("/v1/people/{number}", summary="One person")
     async def person(number: Annotated[int, PathParameter(ge=0, le=10**9)]) -> Response:
-        return as_json(await house.quickly("person", {"number": number}))
+        return as_json(await backend.quickly("person", {"number": number}))
 
     @app.post("/v1/explain", summary="The nearest counterfactuals of a row")
     async def explain(body: bodies.ExplainBody, request: Request) -> Response:
-        return as_json(await while_there(request, house.search("explain", body.plain())))
+        return as_json(await while_there(request, backend.search("explain", body.plain())))
 
     @app.post("/v1/levers", summary="The smallest sets of features that suffice")
     async def levers(body: bodies.LeversBody, request: Request) -> Response:
-        return as_json(await while_there(request, house.search("levers", body.plain())))
+        return as_json(await while_there(request, backend.search("levers", body.plain())))
 
     @app.post("/v1/reasons", summary="The smallest sets of features whose values alone hold the decision")
     async def reasons(body: bodies.ReasonsBody, request: Request) -> Response:
-        return as_json(await while_there(request, house.search("reasons", body.plain())))
+        return as_json(await while_there(request, backend.search("reasons", body.plain())))
 
     @app.post("/v1/region", summary="The proved region around a row")
     async def region(body: bodies.RegionBody, request: Request) -> Response:
-        return as_json(await while_there(request, house.search("region", body.model_dump())))
+        return as_json(await while_there(request, backend.search("region", body.model_dump())))
 
     @app.post("/v1/letter", summary="A letter about a question that is asked anew")
     async def letter(body: bodies.LetterBody, request: Request) -> Response:
-        return as_json(await while_there(request, house.search("letter", body.plain())))
+        return as_json(await while_there(request, backend.search("letter", body.plain())))
 
     @app.post("/v1/verify", summary="The verdict about a certificate")
     async def verify(body: bodies.VerifyBody, request: Request) -> Response:
-        given = body.model_dump() | {"time_limit": house.limits.time_limit}
-        return as_json(await while_there(request, house.search("verify", given)))
+        given = body.model_dump() | {"time_limit": backend.limits.time_limit}
+        return as_json(await while_there(request, backend.search("verify", given)))
 
     @app.post("/v1/explain/stream", summary="The same, with the bounds as they close", response_class=StreamingResponse)
     async def stream(body: bodies.ExplainBody) -> StreamingResponse:
-        return StreamingResponse(events(house, body.plain()), media_type="text/event-stream")
+        return StreamingResponse(events(backend, body.plain()), media_type="text/event-stream")
 
 
-def _add_jobs(app: FastAPI, house: House) -> None:
-    jobs = house.jobs
+def _add_jobs(app: FastAPI, backend: Backend) -> None:
+    jobs = backend.jobs
 
     def shown(job: Job, status: int = 200) -> JSONResponse:
         return JSONResponse(jobs.shown(job), status)
@@ -246,11 +246,11 @@ def _add_jobs(app: FastAPI, house: House) -> None:
         return Response(status_code=204)
 
 
-async def events(house: House, given: dict[str, Any]) -> AsyncIterator[bytes]:
+async def events(backend: Backend, given: dict[str, Any]) -> AsyncIterator[bytes]:
     """Yield the events of a question: its bounds as they close, then the answer or an error."""
     queue: asyncio.Queue[bytes] = asyncio.Queue()
     asked = asyncio.ensure_future(
-        house.search(
+        backend.search(
             "explain",
             given,
             lambda progress: queue.put_nowait(event("progress", json.dumps(progress, allow_nan=False).encode())),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from mace.answer.question import Question
+from mace.answer.question import Question, ReasonsOptions
 from mace.constraints import Constraint
 from mace.constraints.differ import Differ, differ
 from mace.constraints.robust import measured
@@ -85,3 +85,14 @@ def question_of(
         classes=explainer.classes,
     )
     return asked, rules
+
+
+def reasons_asked(opened: Opened, given: Mapping[str, Any]) -> ReasonsOptions:
+    """Return what a request asks why about."""
+    made: Any = {
+        "target": target_of_request(opened, given.get("target", OWN)),
+        "constraints": [constraint for _, constraint in rules_of(opened, given.get("constraints", []))],
+    }
+    names = ("count", "smallest", "ranges", "time_limit", "certify")
+    found: ReasonsOptions = made | {name: given[name] for name in names if name in given}
+    return found

@@ -239,8 +239,24 @@ class PeopleBody(PeoplePage):
 class BatchBody(Several):
     """What is asked of each row of a file."""
 
-    model_config = shown({"target": "good", "time_limit": 2})
+    model_config = shown({"target": "good", "time_limit": 2}, {"about": "reasons", "id": "customer", "count": 3})
     id: Text | None = None
+    about: Literal["changes", "reasons"] = Field("changes", description="What would have to change, or what decided.")
+    smallest: bool = Field(False, description="Of reasons: those of the fewest features first, proved.")
+    ranges: bool = Field(True, description="Of reasons: how far each reaches.")
+
+    @model_validator(mode="after")
+    def _of_one_kind(self) -> BatchBody:
+        measured = {"distance", "weights", "diversity", "round_to"}
+        foreign = {"smallest", "ranges"} if self.about == "changes" else measured
+        if given := sorted(foreign & self.model_fields_set):
+            raise ValueError(f"{', '.join(given)}: not for a batch about {self.about}")
+        return self
+
+    def plain(self) -> dict[str, Any]:
+        """Return what was given, as plain data; of reasons there are ten where no number is given."""
+        made = super().plain()
+        return made | {"count": 10} if self.about == "reasons" and "count" not in self.model_fields_set else made
 
 
 class AuditBody(AskedOptions):

@@ -58,7 +58,7 @@ class Refusal(HTTPException):
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class Access:
     """Who may come in.
 
     Attributes
@@ -76,8 +76,8 @@ class Door:
     limits: ServiceLimits = field(default_factory=ServiceLimits)
 
     @classmethod
-    def of(cls, host: str, further: Iterable[str], keys: str, limits: ServiceLimits) -> Door:
-        """Return the door of a service that listens at ``host``; ``keys`` are separated by commas."""
+    def of(cls, host: str, further: Iterable[str], keys: str, limits: ServiceLimits) -> Access:
+        """Return who may call a service that listens at ``host``; ``keys`` are separated by commas."""
         own = () if host in ("0.0.0.0", "::", "") else (f"[{host}]" if ":" in host else host,)
         named = tuple(key.strip() for key in keys.split(",") if key.strip())
         return cls(tuple(dict.fromkeys((*_LOCAL, *own, *(each.lower() for each in further)))), named, limits)
@@ -136,8 +136,8 @@ FILE_TYPES = ("text/csv", "application/vnd.apache.parquet")
 class Guard:
     """The outermost layer of the service."""
 
-    def __init__(self, app: Asgi, door: Door, metrics: Metrics) -> None:
-        self._app, self._door, self._metrics = app, door, metrics
+    def __init__(self, app: Asgi, access: Access, metrics: Metrics) -> None:
+        self._app, self._access, self._metrics = app, access, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -155,8 +155,8 @@ class Guard:
             nonlocal size
             message = await receive()
             size += len(message.get("body", b""))
-            if size > self._door.largest(method, path):
-                raise self._door.too_large(method, path)
+            if size > self._access.largest(method, path):
+                raise self._access.too_large(method, path)
             return message
 
         async def sent(message: Message) -> None:
@@ -168,7 +168,7 @@ class Guard:
 
         try:
             scope.setdefault("state", {})
-            scope["state"]["owner"] = self._door.check(scope, headers)
+            scope["state"]["owner"] = self._access.check(scope, headers)
             await self._app(scope, counted, sent)
         except Refusal as refusal:
             await respond(sent, refusal.status_code, refusal.error, refusal.detail)

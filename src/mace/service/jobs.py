@@ -19,8 +19,8 @@ from typing import Any
 
 from mace.disk import OWNER_ONLY, lock, parse_json, read_bytes, whole_text
 from mace.errors import InvalidOption
-from mace.service.crew import Crew, Unanswered
 from mace.service.limits import ServiceLimits
+from mace.service.pool import Unanswered, WorkerPool
 from mace.service.source import Served
 
 EVENTS = logging.getLogger("mace.service")
@@ -79,20 +79,20 @@ class Jobs:
     ----------
     source : Served
         What is served: jobs of another model are not taken up.
-    crew : Crew
+    pool : WorkerPool
         The workers that do them; started with the first one.
     folder : Path, optional
         Where they are kept.
     """
 
-    def __init__(self, source: Served, crew: Crew, folder: Path | None) -> None:
-        self._source, self._crew = source, crew
+    def __init__(self, source: Served, pool: WorkerPool, folder: Path | None) -> None:
+        self._source, self._pool = source, pool
         self._limits: ServiceLimits = source.limits
         self._wanted = folder
         self.folder: Path | None = None
         self._jobs: dict[str, Job] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._one_at_a_time = asyncio.Semaphore(crew.size)
+        self._one_at_a_time = asyncio.Semaphore(pool.size)
         self._is_started = False
         self._lock: int | None = None
         self._sweeper: asyncio.Task[None] | None = None
@@ -237,7 +237,7 @@ class Jobs:
         self._note(job)
         if not self._is_started:
             self._is_started = True
-            self._crew.start()
+            self._pool.start()
         self._tasks[job.id] = asyncio.get_running_loop().create_task(self._run(job))
 
     async def _run(self, job: Job) -> None:
@@ -247,7 +247,7 @@ class Jobs:
             given = {"folder": str(self._folder(job)), "file": job.file, "options": job.options}
             for attempt in range(1, MOST_ATTEMPTS + 1):
                 try:
-                    await self._crew.ask(job.kind, given, None, job.progress.update)
+                    await self._pool.ask(job.kind, given, None, job.progress.update)
                     job.state = DONE
                 except Unanswered as error:
                     if error.error == "WorkerDied" and attempt < MOST_ATTEMPTS:

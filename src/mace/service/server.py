@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -17,8 +18,8 @@ import uvicorn
 
 from mace.errors import InvalidOption, MaceError
 from mace.service.app import make_app
-from mace.service.guard import Asgi, Door
-from mace.service.house import STOPPING, House
+from mace.service.backend import STOPPING, Backend
+from mace.service.guard import Access, Asgi
 from mace.service.source import Served
 
 
@@ -75,10 +76,10 @@ def serve(
         failures.append((error, message))
         server.should_exit = True
 
-    house = House(source, workers or os.cpu_count() or 1, failed, jobs)
-    door = Door.of(host, allowed, os.environ.get("MACE_API_KEYS", ""), source.limits)
-    config = settings(make_app(house, door), host, port)
-    server = uvicorn.Server(config)
+    backend = Backend(source, workers or os.cpu_count() or 1, failed, jobs)
+    access = Access.of(host, allowed, os.environ.get("MACE_API_KEYS", ""), source.limits)
+    config = settings(make_app(backend, access), host, port)
+    server = Server(config, backend)
     try:
         socket = _bound(config)
     except OSError as error:
@@ -94,6 +95,21 @@ def serve(
     if failures:
         name, message = failures[0]
         raise _named(name)(message)
+
+
+class Server(uvicorn.Server):
+    """Uvicorn that has the workers stopped at once: it would first wait for requests, which in turn wait for workers."""
+
+    def __init__(self, config: uvicorn.Config, backend: Backend) -> None:
+        super().__init__(config)
+        self._backend = backend
+
+    async def shutdown(self, sockets: list[Any] | None = None) -> None:
+        """Take no more connections, and answer those that there are."""
+        ending = asyncio.get_running_loop().create_task(self._backend.stop())
+        await super().shutdown(sockets)
+        if not self.force_exit:
+            await ending
 
 
 def settings(app: Asgi, host: str, port: int) -> uvicorn.Config:
@@ -150,10 +166,16 @@ def _compile() -> None:
             start(lane).wait()
 
 
+def is_no_cancellation(record: logging.LogRecord) -> bool:
+    """Whether a record is worth a line: requests that a second Ctrl-C cuts off are no failure."""
+    return record.exc_info is None or record.exc_info[0] is not asyncio.CancelledError
+
+
 def log() -> None:
     """Write the log to the standard error, a line of JSON an event."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
+    handler.addFilter(is_no_cancellation)
     for name, level in (("mace.service", logging.INFO), ("uvicorn.error", logging.WARNING)):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False

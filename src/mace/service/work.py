@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from mace.answer.explanation import Explanation
+from mace.answer.reasons import Reasons
 from mace.audits import audit
 from mace.batch.progress import Progress
+from mace.batch.protocol import RunningOptions
+from mace.batch.reasons import ReasonsTable
+from mace.batch.reasons_stream import ReasonsStream
 from mace.batch.rows import rows_of
 from mace.batch.sinks import check_sink, save
 from mace.batch.stream import Stream
@@ -20,7 +24,7 @@ from mace.cli.files import count_rows, read_named_rows, read_people, read_rows
 from mace.disk import open_lines, parse_json
 from mace.errors import InvalidOption, InvalidRow, MissingPackage, in_a_line
 from mace.models.package import optional
-from mace.service.asking import OWN, distance_of, question_of, rules_of, target_of_request
+from mace.service.asking import OWN, distance_of, question_of, reasons_asked, rules_of, target_of_request
 from mace.service.opened import Opened
 
 MOST_UNPACKED = 2**30
@@ -35,14 +39,13 @@ def run_batch_job(opened: Opened, given: dict[str, Any], report: Report) -> dict
     Answers are kept in a checkpoint as they come: a job that was ended is gone on with from there.
     """
     folder, options = Path(given["folder"]), given["options"]
-    data = folder / given["file"]
-    explainer, name = opened.explainer, options.get("id")
-    question, _ = question_of(opened, options)
-    table = Table.of(explainer.space, explainer.classes, name)
+    data, name = folder / given["file"], options.get("id")
+    running: RunningOptions = {"checkpoint": folder / "checkpoint", "on_progress": reporting(report), "n_jobs": 1}
     most = opened.source.limits.batch_rows
     ids: deque[str] = deque()
+    is_why = options.get("about") == "reasons"  # of jobs of 0.2 it is not said
+    read, stream, table = (_reasons if is_why else _explanations)(opened, options, running)
     rows, total = (_of_parquet if data.suffix == ".parquet" else _of_csv)(data, opened, name, ids, most)
-    stream = Stream(explainer, question, checkpoint=folder / "checkpoint", on_progress=reporting(report), n_jobs=1)
     lines = folder / "answers.jsonl"
     save(stream.answers(rows, total=total), lines, table, None if name is None else iter(ids.popleft, None))
     for suffix in (".csv", ".parquet"):
@@ -52,17 +55,31 @@ def run_batch_job(opened: Opened, given: dict[str, Any], report: Report) -> dict
         except MissingPackage:
             continue
         again = None if name is None else iter(kept.popleft, OWN)
-        save(_kept(lines, kept), folder / f"answers{suffix}", table, again)
+        save(_kept(lines, kept, read), folder / f"answers{suffix}", table, again)
     return {"rows": total}
 
 
-def _kept(path: Path, ids: deque[Any]) -> Iterator[Explanation]:
+def _explanations(opened: Opened, options: dict[str, Any], running: RunningOptions) -> tuple[Any, Any, Any]:
+    """Return how answers are read again, what gives them, and their columns."""
+    explainer = opened.explainer
+    question, _ = question_of(opened, options)
+    table = Table.of(explainer.space, explainer.classes, options.get("id"))
+    return Explanation.from_dict, Stream(explainer, question, **running), table
+
+
+def _reasons(opened: Opened, options: dict[str, Any], running: RunningOptions) -> tuple[Any, Any, Any]:
+    """Return the same where it is asked why."""
+    stream = ReasonsStream.of(opened.explainer, {**reasons_asked(opened, options), **running})
+    return Reasons.from_dict, stream, ReasonsTable.of(options.get("id"))
+
+
+def _kept(path: Path, ids: deque[Any], read: Callable[[Any], Any]) -> Iterator[Any]:
     """Yield the answers of a file of JSON lines again."""
     with open_lines(path) as lines:
         for line in lines:
             data = parse_json(line)
             ids.append(data.get("id"))
-            yield Explanation.from_dict(data)
+            yield read(data)
 
 
 def _of_csv(path: Path, opened: Opened, name: str | None, ids: deque[str], most: int) -> tuple[Iterator[Any], int]:

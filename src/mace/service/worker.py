@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from mace.errors import MaceError
-from mace.service.answers import Desk
+from mace.service.answers import Handler
 from mace.service.messages import DONE, FAILED, NOT_THERE, PROGRESS, READY, REFUSED, STOP, STOPPED
 from mace.service.opened import open_source
 from mace.service.people import NoSuchPerson
@@ -38,9 +38,9 @@ def run(source: Served, pipe: Connection, *, warm: bool) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with as_worker():
         try:
-            desk = Desk(open_source(source))
+            handler = Handler(open_source(source))
             if warm:
-                desk.ready()
+                handler.ready()
         except MaceError as error:
             pipe.send((0, REFUSED, (type(error).__name__, str(error))))
             return
@@ -54,10 +54,10 @@ def run(source: Served, pipe: Connection, *, warm: bool) -> None:
             except (EOFError, OSError):
                 return
             if task != STOP:
-                pipe.send((number, *_answered(desk, pipe, number, task, given)))
+                pipe.send((number, *_answered(handler, pipe, number, task, given)))
 
 
-def _answered(desk: Desk, pipe: Connection, number: int, task: str, given: dict[str, Any]) -> tuple[str, Any]:
+def _answered(handler: Handler, pipe: Connection, number: int, task: str, given: dict[str, Any]) -> tuple[str, Any]:
     """Return how a request ended."""
 
     def report(progress: dict[str, Any]) -> None:
@@ -67,7 +67,7 @@ def _answered(desk: Desk, pipe: Connection, number: int, task: str, given: dict[
         pipe.send((number, PROGRESS, progress))
 
     try:
-        made = getattr(desk, task)(given, report)
+        made = getattr(handler, task)(given, report)
         return DONE, json.dumps(made, ensure_ascii=False, allow_nan=False).encode()
     except GivenUp:
         return STOPPED, None

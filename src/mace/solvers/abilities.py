@@ -18,10 +18,10 @@ class Solver(Protocol):
 
     It may have, beside these:
 
-    - ``prepare()``, which is on no clock: it loads the solver's kernels, or compiles them, once in a process;
-    - ``RIVAL``, what takes turns with it where it was chosen by itself;
+    - ``prepare()``, which loads the solver's kernels, or compiles them, once in a process; no limit counts its time;
+    - ``RIVAL``, the search that takes turns with it where ``auto`` chose it;
     - ``prove(problem, lower, upper, limits)``, which returns the proof of a known lower bound (``None`` where only a search makes it);
-    - ``GOES_BY_FORM``, true where it looks at a model's form only, and of that at no part that conditions on single features leave out;
+    - ``GOES_BY_FORM``, true where it looks at a model's form only, and at no part of it that conditions on single features rule out;
     - ``ASKS_EVERY_ROW``, true where its proof is that each nearer row is looked at;
     - ``MOST_ON_GRIDS``, of how many features with values on a grid it finds the nearest point soon.
     """
@@ -72,7 +72,7 @@ def why_not_taken(condition: Condition, views: Sequence[View], space: FeatureSpa
 
 
 def obstacle(solver: Solver, problem: Problem) -> str:
-    """Return what keeps a solver from a problem; empty where nothing does. Of a model that was not read, rows can be asked, no more."""
+    """Return why a solver cannot take a problem; empty where it can. A model that was not read can only be asked about rows."""
     if is_unread(problem.form) and View.ROWS not in solver.TAKES:
         return "the model could not be read"
     conditions = (why_not_taken(condition, solver.TAKES, problem.space) for condition in problem.conditions)

@@ -122,7 +122,7 @@ def _beside_its_rival(lane: Lane) -> Lane:
 
 
 def _lane(name: str, problem: Problem, why: str) -> tuple[str, Lane]:
-    """Return what keeps a lane from a problem (empty where nothing does), and the lane, ready."""
+    """Return why a lane cannot take a problem (empty where it can), and the lane, prepared."""
     module = SOLVERS.load(name)
     reason, solve = obstacle(module, problem), module.solve
     cuts_boxes = module.CUTS_BOXES and not is_unread(problem.form)

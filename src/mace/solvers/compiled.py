@@ -126,7 +126,7 @@ def change_tier(lane: str, *, compiled: bool) -> None:
 
 
 class _Looks(ast.NodeTransformer):
-    """Has every loop around another loop look at the clock."""
+    """Makes every loop that holds another loop look at the clock."""
 
     def _looks(self, node: ast.For | ast.While) -> ast.AST:
         self.generic_visit(node)
@@ -165,7 +165,8 @@ def _interpreted(module: str) -> dict[str, Any]:
 
 
 def _is_as_imported(file: Path) -> bool:
-    """Return whether a file has not been written since this module was imported; where it has, its functions do without looks."""
+    """Return whether a file has not been written since this module was imported; where it has, its functions run without looking at the
+    clock."""
     try:
         written = file.stat()
     except OSError:
@@ -245,7 +246,7 @@ def is_on_disk(each: Kernel) -> bool:
 
 
 class KernelRecord:
-    """Arrays and numbers that kernels take by reference: fields that are passed one by one compile and start slowly.
+    """Arrays and numbers that kernels take as one argument: many single arguments make compiling and calling slow.
 
     Kernels may write into the arrays, and set no field.
     """

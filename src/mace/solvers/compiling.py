@@ -47,7 +47,7 @@ from mace.solvers.compiled import (
 LOGGER = logging.getLogger("mace")
 
 SECONDS = 60.0
-"""What compiling a lane takes, about."""
+"""Seconds that compiling a lane takes, about."""
 
 OUTLIVES = 180.0
 """Seconds that a compiling process goes on after the one that started it has ended."""
@@ -58,7 +58,8 @@ LOADING = 10.0
 BETWEEN_LOOKS = 0.5
 
 PATIENCE = 0.5
-"""Seconds that a single question is left to interpreted kernels: importing numba and loading the others takes longer than most need."""
+"""Seconds of this process's own time that a single question is left to interpreted kernels: importing numba and loading the others
+takes longer than most need."""
 
 SERVICES = (
     "gunicorn.arbiter",
@@ -97,6 +98,7 @@ class KernelLane:
     child: subprocess.Popen[bytes] | None = None
     started: float = math.inf
     next_look: float = 0.0
+    patient_until: float = 0.0
     changing: threading.RLock = field(default_factory=threading.RLock)
 
     @property
@@ -122,14 +124,16 @@ class KernelLane:
         """Return whether loading may wait, because this is a single question that has only begun."""
         if not _LOADS_LATE.get() or not is_marked(self.package):
             return False
-        now = time.monotonic()
-        self.next_look = self.next_look or now + PATIENCE
-        return now < self.next_look
+        now = time.process_time()
+        self.patient_until = self.patient_until or now + PATIENCE
+        return now < self.patient_until
 
     def change_over(self, deadline: float) -> None:
-        """Change to compiled kernels in the middle of a search, where they have come meanwhile and there is time to load them."""
+        """Change to compiled kernels in the middle of a search, once they are compiled and where there is time to load them."""
         now = time.monotonic()
         if self.is_compiled or now < self.next_look or deadline - now < LOADING:
+            return
+        if time.process_time() < self.patient_until:
             return
         self.next_look = now + BETWEEN_LOOKS
         with self.changing:
@@ -189,7 +193,7 @@ def prepare(name: str, entry: Kernel, exercise: Callable[[], object]) -> None:
 
 
 def change_over(package: str, deadline: float) -> None:
-    """Change to the compiled kernels of a lane in the middle of a search, where they have come meanwhile."""
+    """Change to the compiled kernels of a lane in the middle of a search, once they are there."""
     if package in _LANES:
         _LANES[package].change_over(deadline)
 

@@ -26,6 +26,7 @@ from mace.language import holds, syntax
 from mace.problem import Problem
 from mace.space import Categorical, Feature, Integer, Ordinal, Point, Real, Value
 from mace.space.decimals import decimal_of, dtype_of
+from mace.space.features import MOST_COUNTED
 
 Span = tuple[float, float]
 """A closed range of floats."""
@@ -73,6 +74,17 @@ def _allowed(name: str, feature: Feature, own: Value, guards: list[syntax.Guard]
     if not guards:
         return whole_domain(feature)
     low, high = ends(feature)
+    spans = _bounded(guards, low, high)
+    if spans is None:
+        spans = _spans_of(name, guards, low, high)
+    if isinstance(feature, Integer):
+        spans = [(math.ceil(a), math.floor(b)) for a, b in spans if math.ceil(a) <= math.floor(b)]
+    missing = feature.missing and all(holds(guard, {name: None}) for guard in guards)
+    return Allowed(tuple(spans), missing)
+
+
+def _spans_of(name: str, guards: list[syntax.Guard], low: float, high: float) -> list[Span]:
+    """Return the values of a range of which all guards hold."""
     constants = sorted({float(c) for guard in guards for c in (syntax.compared_with(guard) or []) if low <= c <= high})
     listed = [values for guard in guards if (values := _listed(guard)) is not None]
     others = [guard for guard in guards if _listed(guard) is None]
@@ -84,10 +96,21 @@ def _allowed(name: str, feature: Feature, own: Value, guards: list[syntax.Guard]
                 spans[-1] = (spans[-1][0], span[1])
             else:
                 spans.append(span)
-    if isinstance(feature, Integer):
-        spans = [(math.ceil(a), math.floor(b)) for a, b in spans if math.ceil(a) <= math.floor(b)]
-    missing = feature.missing and all(holds(guard, {name: None}) for guard in guards)
-    return Allowed(tuple(spans), missing)
+    return spans
+
+
+def _bounded(guards: list[syntax.Guard], low: float, high: float) -> list[Span] | None:
+    """Return what comparisons with floats leave of a range; ``None`` where there is any other guard."""
+    for guard in guards:
+        match guard:
+            case syntax.Compare("==" | "<=" | ">=" as name, syntax.Variable(), syntax.Constant(value)):
+                if (number := float(value)) != value:
+                    return None
+                low = low if name == "<=" else max(low, number)
+                high = high if name == ">=" else min(high, number)
+            case _:
+                return None
+    return [(low, high)] if low <= high else []
 
 
 def _listed(guard: syntax.Guard) -> frozenset[Fraction] | None:
@@ -181,11 +204,30 @@ def reachable(feature: Feature, own: Value, a: Floats, b: Floats) -> tuple[Float
 
 def values_between(feature: Real | Integer, low: float, high: float, own: Value = None) -> Span | None:
     """Return the first and the last value of a feature between two numbers, the factual's ``own`` among them; ``None`` without any."""
-    firsts, lasts = values_in(feature, np.array([low]), np.array([high]))
-    first, last = float(firsts[0]), float(lasts[0])
+    first, last = _first_and_last(feature, low, high)
     if own is not None and low <= own <= high:
         first, last = min(first, own), max(last, own)
     return (first, last) if first <= last else None
+
+
+def _first_and_last(kind: Real | Integer, low: float, high: float) -> Span:
+    """Return the first value of a feature from one number on, and the last one up to another."""
+    if not isinstance(kind, Real) or kind.step is None or (kind.size or 1) > MOST_COUNTED:
+        firsts, lasts = values_in(kind, np.array([low]), np.array([high]))
+        return float(firsts[0]), float(lasts[0])
+    last = (kind.size or 1) - 1
+
+    def first_from(number: float) -> int:
+        """Return the place of the first value from a number on; one beyond the last where there is none."""
+        k = round(min(max((number - kind.low) / (kind.step or 1.0), 0), last))
+        while k <= last and kind.value_at(k) < number:
+            k += 1
+        while k > 0 and kind.value_at(k - 1) >= number:
+            k -= 1
+        return k
+
+    first, beyond = first_from(low), first_from(math.nextafter(high, math.inf))
+    return kind.value_at(first) if first <= last else math.inf, kind.value_at(beyond - 1) if beyond else -math.inf
 
 
 def on_grid(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
@@ -195,7 +237,7 @@ def on_grid(kind: Real | Integer, lows: Floats, highs: Floats) -> tuple[Floats, 
     # Whole numbers over one denominator: dividing them rounds once, as a float of their fraction does.
     whole = math.lcm(low.denominator, step.denominator)
     begin, width, last = int(low * whole), int(step * whole), kind.size - 1
-    is_exact = max(abs(begin), abs(begin + last * width), whole) <= WHOLE
+    is_exact = max(abs(begin), abs(begin + last * width), width, whole) <= WHOLE
     dtype = kind.floats if isinstance(kind, Real) else np.float64
 
     def at(k: Ints) -> Floats:

@@ -14,7 +14,7 @@ PAUSE = 0.02
 """Seconds between two looks at the clock."""
 
 FASTER = 16
-"""So many times as many steps as before may come before the next look: the first ones say little of what others take."""
+"""By what factor the number of steps between two looks may grow: the first steps say little about how long others take."""
 
 MOST_STEPS_AT_ONCE = 1 << 14
 

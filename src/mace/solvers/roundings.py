@@ -1,4 +1,5 @@
-"""Conditions with room for roundings: what holds of a point for certain, where an oracle knows a rounding within half an ulp only."""
+"""Conditions with room for roundings. An oracle knows a rounded number to within half an ulp only; what is stated here holds of the point
+whatever the rounding."""
 
 from __future__ import annotations
 

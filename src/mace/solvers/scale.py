@@ -22,7 +22,7 @@ def up_to_one(problem: Problem) -> tuple[Problem, int]:
 def in_units(
     solve: Callable[Concatenate[Problem, Limits, Options], Bounds],
 ) -> Callable[Concatenate[Problem, Limits, Options], Bounds]:
-    """Have a lane asked in units in which no distance is above 1."""
+    """Ask a lane in units in which no distance is above 1."""
 
     @wraps(solve)
     def solved(problem: Problem, limits: Limits, /, *args: Options.args, **options: Options.kwargs) -> Bounds:

@@ -103,8 +103,7 @@ class Real:
     @property
     def range(self) -> Fraction:
         """What distances divide by: the exact width of the range, or of the one observed."""
-        low, high = self.observed or (self.low, self.high)
-        return Fraction(high) - Fraction(low)
+        return _width(*(self.observed or (self.low, self.high)))
 
     @property
     def size(self) -> int | None:
@@ -125,8 +124,8 @@ class Real:
 
     def value_at(self, k: int) -> float:
         """Return the float nearest to ``low + k * step``, with low and step as the decimals they are written as."""
-        low, step = self.decimals
-        return self.nearest(float(low + k * step))
+        low, step, unit = _whole_units(self)
+        return self.nearest((low + k * step) / unit)
 
     def has(self, value: Number) -> bool:
         """Return whether ``value`` is in range and on the grid."""
@@ -134,9 +133,28 @@ class Real:
             return False
         if self.step is None or self.low == self.high:
             return True
+        if _grid(self)[0] <= MOST_COUNTED:
+            return self.value_at(round((value - self.low) / self.step)) == value
         low, step = self.decimals
         k: int = round((self.decimal(value) - low) / step)
         return self.value_at(k) == value
+
+
+@lru_cache(maxsize=10_000)
+def _width(low: float, high: float) -> Fraction:
+    return Fraction(high) - Fraction(low)
+
+
+MOST_COUNTED = 2**40
+"""Of so many values of a grid floats tell the place."""
+
+
+@lru_cache(maxsize=10_000)
+def _whole_units(feature: Real) -> tuple[int, int, int]:
+    """Return ``low`` and ``step`` as whole numbers of a unit, and how many such units 1 is: a quotient of them is rounded once."""
+    low, step = _decimals(feature)
+    unit = math.lcm(low.denominator, step.denominator)
+    return int(low * unit), int(step * unit), unit
 
 
 @lru_cache(maxsize=10_000)
@@ -197,8 +215,7 @@ class Integer:
     @property
     def range(self) -> Fraction:
         """What distances divide by: the width of the range, or of the one observed."""
-        low, high = self.observed or (self.low, self.high)
-        return Fraction(high) - Fraction(low)
+        return _width(*(self.observed or (self.low, self.high)))
 
     @property
     def size(self) -> int:

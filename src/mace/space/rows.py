@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from mace.errors import InvalidRow, did_you_mean
 from mace.space.dates import Date, is_moment
@@ -107,6 +108,11 @@ def _moment(name: str, feature: Date, value: object) -> Number:
     return _in_range(name, feature, number)
 
 
+def has_decimal_comma(value: object) -> TypeGuard[str]:
+    """Return whether a text is a number but for a decimal comma, as spreadsheets of many languages write it."""
+    return isinstance(value, str) and re.fullmatch(r"\s*[-+]?[0-9]{1,30},[0-9]{1,30}\s*", value) is not None
+
+
 def _plain_number(name: str, feature: Real | Integer, value: object) -> Number:
     kind = "real" if isinstance(feature, Real) else "integer"
     try:
@@ -114,7 +120,8 @@ def _plain_number(name: str, feature: Real | Integer, value: object) -> Number:
     except (TypeError, ValueError):
         number = math.nan
     if isinstance(value, str | bytes) or number != number:
-        raise InvalidRow(f"{name!r} is {value!r}, a {type(value).__name__}; a number is needed ({kind}).")
+        point = f" Write {value.replace(',', '.')}, with a point." if has_decimal_comma(value) else ""
+        raise InvalidRow(f"{name!r} is {value!r}, a {type(value).__name__}; a number is needed ({kind}).{point}")
     if isinstance(feature, Real) and feature.is_single and abs(number) < 1e300:
         number = feature.nearest(float(number))
     if isinstance(number, float) and math.isinf(number):

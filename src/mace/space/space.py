@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from mace.disk import parse_json
 from mace.errors import InvalidRow, InvalidSpace, cut, did_you_mean
 from mace.registry import resolve
 from mace.space.dates import Date
-from mace.space.dtypes import LEVEL_DTYPES, Category
+from mace.space.dtypes import Category
 from mace.space.features import (
     Categorical,
     Feature,
@@ -24,8 +24,8 @@ from mace.space.features import (
     shown_level,
     with_dtype,
 )
-from mace.space.making import categorical
 from mace.space.rows import as_mapping, number_of
+from mace.space.saved import feature_from_dict, feature_to_dict, show_feature
 from mace.space.wording import Levels, Outcomes, Texts, Wording, checked
 
 if TYPE_CHECKING:
@@ -40,14 +40,6 @@ SCHEMA_VERSION = 1
 
 RESERVED = "§"
 """Variables of the programs that MACE itself writes begin with this; no feature's name does."""
-
-_KINDS: dict[str, Callable[..., Feature]] = {
-    "real": Real,
-    "integer": Integer,
-    "date": Date,
-    "ordinal": Ordinal,
-    "categorical": categorical,
-}
 
 
 class FeatureSpace(Mapping[str, Feature]):
@@ -161,7 +153,7 @@ class FeatureSpace(Mapping[str, Feature]):
         return cut(f"<FeatureSpace of {len(self)} features: {', '.join(map(str, self))}", 189) + ">"
 
     def __str__(self) -> str:
-        inside = ", ".join(f"{name!r}: {_show_feature(feature)}" for name, feature in self.items())
+        inside = ", ".join(f"{name!r}: {show_feature(feature)}" for name, feature in self.items())
         marked = f".protect({', '.join(map(repr, self.protected))})" if self.protected else ""
         return f"FeatureSpace({{{inside}}}){marked}"
 
@@ -369,7 +361,7 @@ class FeatureSpace(Mapping[str, Feature]):
     def to_dict(self) -> dict[str, Any]:
         """Return the space as plain data: ``version``, ``features`` as ``{name: {"kind": ...}}``, and what else is known of them."""
         made: dict[str, Any] = {"version": SCHEMA_VERSION}
-        made["features"] = {name: _to_dict(feature) for name, feature in self.items()}
+        made["features"] = {name: feature_to_dict(feature) for name, feature in self.items()}
         made |= {"round_to": self.round_to} if self.round_to else {}
         made |= {"protected": list(self.protected)} if self.protected else {}
         return made | ({"wording": self.wording.to_dict()} if self._described else {})
@@ -386,7 +378,7 @@ class FeatureSpace(Mapping[str, Feature]):
         round_to = data.get("round_to", {})
         if not isinstance(round_to, Mapping):
             raise InvalidSpace("'round_to' must be an object from names to numbers.")
-        made = cls({name: _from_dict(name, entry) for name, entry in features.items()}, round_to=round_to)
+        made = cls({name: feature_from_dict(name, entry) for name, entry in features.items()}, round_to=round_to)
         protected = data.get("protected", [])
         if not isinstance(protected, list) or not all(isinstance(name, str) for name in protected):
             raise InvalidSpace(f"'protected' is {protected!r:.80}; it must be a list of features.")
@@ -435,91 +427,3 @@ def _scalar(feature: Feature, value: Value) -> Scalar:
             return feature.text(value)
         case _:
             return value
-
-
-def _show_feature(feature: Feature) -> str:
-    match feature:
-        case Ordinal(levels):
-            return f"ordinal({list(levels)}{_show_category(feature)})"
-        case Categorical(levels):
-            return f"categorical({list(levels)}{_show_category(feature)})"
-        case Real() | Integer():
-            kind = type(feature).__name__.lower()
-            step = f", step={feature.step}" if feature.step is not None else ""
-            missing = ", missing=True" if feature.missing else ""
-            dtype = f", dtype={feature.dtype!r}" if feature.dtype is not None else ""
-            dtype += f", observed={feature.observed}" if feature.observed is not None else ""
-            low, high = (feature.text(end) for end in (feature.low, feature.high))
-            if isinstance(feature, Date):
-                low, high = repr(low), repr(high)
-                dtype += f", unit={feature.unit!r}" if feature.unit != "day" else ""
-            return f"{kind}({low}, {high}{step}{missing}{dtype})"
-
-
-def _show_category(feature: Ordinal | Categorical) -> str:
-    dtype = "category" if isinstance(feature.dtype, Category) else feature.dtype
-    return f", dtype={dtype!r}" if dtype is not None else ""
-
-
-def _to_dict(feature: Feature) -> dict[str, Any]:
-    entry = _plain_dict(feature)
-    if isinstance(feature.dtype, Category):
-        own = feature.dtype
-        of = {} if own.of is None else {"of": own.of}
-        entry["dtype"] = {"categories": list(own.categories), "ordered": own.ordered, **of}
-    elif feature.dtype is not None:
-        entry["dtype"] = feature.dtype
-    return entry
-
-
-def _plain_dict(feature: Feature) -> dict[str, Any]:
-    kind = type(feature).__name__.lower()
-    match feature:
-        case Categorical((*levels, float(last))) if math.isnan(last):
-            return {"kind": kind, "levels": levels, "missing": True}
-        case Ordinal(levels) | Categorical(levels):
-            return {"kind": kind, "levels": list(levels)}
-        case Real() | Integer():
-            entry: dict[str, Any] = {"kind": kind, "low": feature.low, "high": feature.high}
-            if feature.step is not None:
-                entry["step"] = feature.step
-            if feature.missing:
-                entry["missing"] = True
-            if feature.observed is not None:
-                entry["observed"] = list(feature.observed)
-            if isinstance(feature, Date):
-                entry |= {end: feature.text(entry[end]) for end in ("low", "high")} | {"unit": feature.unit}
-            return entry
-
-
-def _from_dict(name: object, entry: object) -> Feature:
-    if not isinstance(entry, Mapping) or entry.get("kind") not in list(_KINDS):
-        raise InvalidSpace(f"{name!r}: {entry!r} is not a feature; 'kind' must be one of {', '.join(_KINDS)}.")
-    arguments = {key: value for key, value in entry.items() if key != "kind"}
-    if "levels" in arguments:
-        if not isinstance(arguments["levels"], list):
-            raise InvalidSpace(f"{name!r}: levels is {arguments['levels']!r}; give a list.")
-        arguments["levels"] = tuple(arguments["levels"])
-    if isinstance(arguments.get("dtype"), Mapping):
-        arguments["dtype"] = _category(name, arguments["dtype"])
-    try:
-        return _KINDS[entry["kind"]](**arguments)
-    except TypeError as error:
-        raise InvalidSpace(f"{name!r}: {error}.") from error
-
-
-def _category(name: object, entry: Mapping[str, Any]) -> Category:
-    categories, ordered, of = entry.get("categories"), entry.get("ordered"), entry.get("of")
-    categories = categories if isinstance(categories, list) else [None]
-    is_plain = all(isinstance(each, str | int | float) for each in categories)
-    if (
-        not is_plain
-        or not isinstance(ordered, bool)
-        or not (of is None or (isinstance(of, str) and of in LEVEL_DTYPES))
-    ):
-        raise InvalidSpace(
-            f"{name!r}: {dict(entry)!r:.200} is not a category; give 'categories', a list, and 'ordered'."
-        )
-    if len(set(categories)) < len(categories) or set(entry) - {"categories", "ordered", "of"}:
-        raise InvalidSpace(f"{name!r}: {dict(entry)!r:.200} is not a category: each category once, and no other keys.")
-    return Category(tuple(categories), ordered, of)

@@ -37,7 +37,8 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
 
 
 def _about_forest(problem: Problem, number: object) -> Problem:
-    """Return the question for the nearest row that one of the isolation forests calls usual: there is no nearer counterfactual."""
+    """Return the question for the nearest row that an isolation forest calls usual. Every counterfactual is such a row, so none is
+    nearer."""
     forests, rest = problem.apart(Usual)
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(forests):
         raise Refuted(f"evidence.boxes: there is no isolation forest {number!r:.40}")
@@ -49,7 +50,7 @@ def _about_forest(problem: Problem, number: object) -> Problem:
 
 
 def read_box(problem: Problem, ranges: dict[str, Any]) -> Box:
-    """Return the box that evidence tells of by the ranges of its features."""
+    """Return the box of an entry of the evidence, which lists the ranges of its features."""
     unknown = [name for name in ranges if name not in problem.space]
     if unknown:
         raise Refuted(f"evidence.boxes: there is no feature {unknown[0]!r:.60}")

@@ -50,7 +50,7 @@ def span_of_levels(levels: Iterable[Any], missing: bool) -> Span:
 
 
 def _whole(feature: Feature, axis: CellAxis) -> Span:
-    """Return all that the domain and the conditions on the feature alone leave."""
+    """Return the values of a feature that the domain and the conditions on this feature alone leave."""
     if axis.is_set:
         return span_of_levels(axis.low, axis.may_be_missing)
     low, high = (float(axis.low[0]), float(axis.high[-1])) if axis.size else (1.0, 0.0)
@@ -147,7 +147,7 @@ class _Cover:
     def _with_neighbours(
         self, piece: Piece, sets: tuple[NeighbourSet, ...]
     ) -> tuple[Piece, tuple[NeighbourSet, ...]] | None:
-        """Return what may have enough neighbours of a piece; ``None`` where nothing may."""
+        """Return the part of a piece whose rows may have enough neighbours; ``None`` where no row may."""
         kept = []
         for rows, rows_left in zip(self.rows, sets, strict=True):
             settled = rows.settled(piece, rows_left)
@@ -158,7 +158,7 @@ class _Cover:
         return tuple(map(self._on_grid, range(len(piece)), piece)), tuple(kept)
 
     def _choices(self, sets: tuple[NeighbourSet, ...]) -> list[tuple[NeighbourSet, ...]]:
-        """Return a piece's neighbours with some row among them, and without it; nothing where they are chosen."""
+        """Branch on whether a row of the data is a neighbour: return what is known either way; nothing once all neighbours are chosen."""
         for number, (rows, rows_left) in enumerate(zip(self.rows, sets, strict=True)):
             choices = rows.branch(rows_left)
             if choices is not None:
@@ -192,7 +192,8 @@ class _Cover:
         return [(*piece[:j], span, *piece[j + 1 :]) for span in spans if not span.is_empty]
 
     def _somewhere(self, piece: Piece) -> list[Piece]:
-        """Return a piece that no box meets in two; raise where it is a single row as far as the conditions can tell."""
+        """Return the two halves of a piece that no box meets; nothing where it is a single row that is refused. Raise where it cannot be
+        halved and holds a row that the boxes leave out."""
         for j in self.asked:
             parts = self._own_apart(j, piece[j])
             if len(parts) > 1:

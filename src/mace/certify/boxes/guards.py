@@ -45,7 +45,7 @@ def _level_test(is_equal: bool, span: Span, value: Fraction) -> tuple[bool, bool
 
 
 def _compared(sign: str, a: Interval, b: Interval) -> tuple[bool, bool]:
-    less, more = a[0] < b[1], a[1] > b[0]  # some pair of values is so
+    less, more = a[0] < b[1], a[1] > b[0]  # some pair of values makes it true
     at_most, at_least = a[0] <= b[1], a[1] >= b[0]
     match sign:
         case "<":

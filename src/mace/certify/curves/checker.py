@@ -1,9 +1,10 @@
 """Checking a proof of the lane of curves: polylines above or below the sigmoids, and a proof of another lane about the model with them.
 
-The evidence holds a polyline above (below) each sigmoid. The checker shows that it is one, over all scores that the model can have
-nearer than ``lower``. With polylines that make its sum larger (smaller, where less is what is sought) in place of the sigmoids the model
-becomes piecewise linear, and whatever the real model puts in the goal fulfils the margins of that one, widened by the rounding of the
-real one. So it is enough that nothing nearer than ``lower`` fulfils them, which the proof of another lane shows to that lane's own checker.
+The evidence holds a polyline above (below) each sigmoid. The checker shows that it is one, over all scores that the model can have nearer
+than ``lower``. Put in place of each sigmoid the polyline that makes the sum larger (smaller, where a small sum is sought). The model
+becomes piecewise linear, and every point that the real model puts in the goal fulfils its margins, widened by the rounding of the real
+model. So it is enough that nothing nearer than ``lower`` fulfils these margins. The proof of that is another lane's, and that lane's
+checker checks it.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
 
 
 def _asked_alone(problem: Problem) -> Callable[[Sequence[Point]], list[Fraction]]:
-    """Return a way to ask the real model whether rows count, each alone; one whose outcome is left to rounding does."""
+    """Return a function that asks the real model about each row alone whether it is in the goal; a row that rounding decides counts as
+    one that is."""
 
     def ask(points: Sequence[Point]) -> list[Fraction]:
         return [Fraction(int(_may_count(problem, point))) for point in points]
@@ -119,7 +121,8 @@ def _stated(problem: Problem, form: Composite, box: Box) -> tuple[Alternatives, 
 
 
 def _with_polylines(form: Composite, sides: tuple[int, ...], polylines: dict[tuple[int, int], Polyline]) -> Composite:
-    """Return the model with an output a side and polylines for sigmoids; what has none is the same in each output."""
+    """Return the model with polylines in place of sigmoids. It has an output for each side; parts without a sigmoid are the same in all
+    outputs."""
     parts: list[Part] = []
     for number, part in enumerate(form.parts):
         match part:

@@ -61,7 +61,8 @@ def as_network(form: Composite, sides: tuple[int, ...], box: Box) -> Network:
 
 
 def _hinged(line: ExactLine, factor: Fraction, side: int, low: float, high: float) -> tuple[Floats, Fraction]:
-    """Return what each hinge of a line, times a factor, is multiplied with, and the constant that moves their sum to its side."""
+    """Return the factor of each hinge of a line that is multiplied with a number, and the constant that moves their sum to the right side
+    of it."""
     rises = [Fraction(0)]
     for k in range(len(line.knots) - 1):
         run = Fraction(line.knots[k + 1]) - Fraction(line.knots[k])

@@ -1,7 +1,8 @@
 """Checking a certificate about actions: what these lead to, what they cost, and a proof for every choice of what they act upon.
 
-The effects that are acted upon may be chosen in many ways; the checker goes through all of them itself, and wants of each a proof that no
-actions nearer than ``lower`` lead to the target. Where a proof is about a plain model over actions, the checker makes that model itself.
+The effects that are acted upon may be chosen in many ways. The checker goes through all choices itself, and for each there must be a proof
+that no actions nearer than ``lower`` lead to the target. Where a proof is about a plain model over actions, the checker makes that model
+itself.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class CausalQuestion:
                 check_lane(asked, lower, each, part)
 
     def _parts(self, effects: Effects, proof: dict[str, Any]) -> list[tuple[Problem, dict[str, Any]]]:
-        """Return the questions that a choice comes to, each with its proof: itself, or one for each case or piece, all of them."""
+        """Return the questions that answer a choice together, each with its proof: the question itself, or one for each case or piece."""
         if proof["lane"] not in ("cases", "pieces"):
             return [(about_actions(self.problem, effects, self.further), proof)]
         asked = self._cases(effects, proof["of"]) if proof["lane"] == "cases" else self._pieces(effects)

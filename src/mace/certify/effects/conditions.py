@@ -27,7 +27,7 @@ def _all(parts: Iterable[T | None]) -> list[T] | None:
 
 
 class OverActions:
-    """Says of guards over the row what they say of actions."""
+    """Turns guards over the row into guards over the actions."""
 
     def __init__(self, causes: Causes) -> None:
         self.causes = causes

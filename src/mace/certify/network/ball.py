@@ -25,7 +25,7 @@ from mace.space import Categorical
 class CostBall:
     """The points whose cost is at most ``radius``; infinite where the distance does not matter.
 
-    ``near`` is a relative error beyond that of every chain of operations on costs here: a sum over the features and a few roundings more.
+    ``near`` is more than the relative error of any cost that is computed here: a sum over the features, and a few roundings.
     """
 
     radius: float
@@ -127,7 +127,8 @@ class Field:
     # ---- boxes
 
     def view(self, low: Floats, high: Floats) -> BallView:
-        """Return what the spans and the ball leave of boxes; twice over, since one axis makes room on another."""
+        """Return what the spans and the ball leave of boxes. They are shrunk twice: where one axis costs more, less is left for the
+        others."""
         low, high = low.copy(), high.copy()
         is_open = np.ones(len(low), dtype=np.bool_)
         for _ in range(2):

@@ -15,7 +15,7 @@ Chosen = Flags | Ints | slice
 
 @dataclass(slots=True)
 class Units:
-    """Bounds on the sums of the units, what counts as their size, and the error of the deployed arithmetic; a list a layer."""
+    """Bounds on the sums of the units, what counts as their size, and the error of the deployed arithmetic: lists with an entry a layer."""
 
     low: list[Floats]
     high: list[Floats]
@@ -37,7 +37,7 @@ class Units:
         self.high = [np.minimum(high, most) for high, most in zip(self.high, known.high, strict=True)]
 
     def put(self, places: Ints, tightened: Units) -> None:
-        """Take the ranges of some boxes over, in place."""
+        """Overwrite the ranges of some boxes, in place."""
         for mine, given in zip((*self.low, *self.high), (*tightened.low, *tightened.high), strict=True):
             mine[places] = given
 

@@ -43,7 +43,8 @@ def ways(problem: Problem, lower: Fraction | None) -> Iterator[Way]:
 
 
 def _choices(problem: Problem, j: int, parts: Parts, may_be_known: bool) -> Iterator[tuple[Fraction, Fraction, bool]]:
-    """Yield what being known and being missing, as far as they are allowed, add to the sum at least, and their share in the maximum."""
+    """Yield what a feature costs where it is known, and where it is missing, as far as each is allowed: the least that is added to the
+    sum, and the share in the maximum."""
     nothing = Fraction(0), Fraction(0)
     change = parts.jump + parts.slope + parts.square, parts.peak
     is_own = problem.factual[j] is None
@@ -54,7 +55,7 @@ def _choices(problem: Problem, j: int, parts: Parts, may_be_known: bool) -> Iter
 
 
 def _is_allowed(problem: Problem, name: str) -> bool:
-    """Return whether the conditions on a feature alone let it be missing; one that cannot be asked then forbids nothing here."""
+    """Return whether the conditions on a feature alone let it be missing; a condition that cannot be evaluated then forbids nothing."""
     for part in problem.guards:
         if syntax.variables(part) == {name}:
             try:

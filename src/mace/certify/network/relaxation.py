@@ -316,7 +316,8 @@ class BoxRelaxation:
         return bounds
 
     def _mixed(self, rows: SumBounds, boxes: BoundedBoxes) -> SumBounds:
-        """Return bounds on means of the rows: those that the point of the last bound breaks are mixed in, as much as serves best."""
+        """Return bounds on weighted means of the rows. Rows that the point of the last bound breaks are mixed in, with the weight that
+        makes the bound least."""
         view, field = boxes.view, self.field
         count, number = rows.base.shape
         size = np.abs(rows.base) + np.einsum("nrs,ns->nr", np.abs(rows.slots), self.widths(view))

@@ -22,7 +22,7 @@ from mace.certify.verdict import Refuted, Unchecked
 from mace.exact import Flags, Floats, Ints
 
 LEAF_NODE = -1
-"""In a list of nodes: a leaf; further down come the units that are split."""
+"""The code of a leaf in a list of nodes; lower numbers are units that are split."""
 
 MOST_SPLIT_NODES = 1_000_000
 
@@ -35,7 +35,7 @@ GREATEST_MULTIPLIER, LEAST_MULTIPLIER = 1e30, 1e-30
 
 @dataclass(frozen=True, slots=True)
 class SplitTree:
-    """A tree in preorder, and the multipliers of all rounds behind each other.
+    """A tree in preorder, and the multipliers of all rounds, one after the other.
 
     Attributes
     ----------
@@ -188,7 +188,8 @@ class SplitWalk:
                 pending.append(self._split(nodes.take(code < LEAF_NODE)))
 
     def _fresh(self, numbers: Ints, low: Floats, high: Floats, known: Units | None) -> _Nodes:
-        """Return nodes with boxes of their own, their units bounded there and within what is known; without those that are empty."""
+        """Return nodes with their own boxes. Units are bounded there anew and kept within the ranges that are known; empty nodes are left
+        out."""
         self.spend(PRODUCTS_OF_A_STEP + len(numbers) * self.products)
         view = self.relaxation.field.view(low, high)
         for alike in self.alikes:

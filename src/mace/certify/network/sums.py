@@ -82,7 +82,8 @@ class SeparableSums:
         return np.asarray(np.maximum(after - cost(start) - self.field.near * after, 0.0))
 
     def shared(self, peak: Floats, view: BallView) -> SeparableSums:
-        """Return the same with the greatest peak·δ shared out: it is at least every mean of the peak·δ, here weighted by gain."""
+        """Return the same with the greatest peak·δ shared out among the features: it is at least any weighted mean of them. The weights
+        are the gains."""
         score = np.zeros((*self.shape, len(peak)))
         score[:, :, self.ends.axes] = self.ends.gain / np.maximum(self.ends.end - self.ends.start, 1e-300)
         for table in self.tables:
@@ -95,7 +96,7 @@ class SeparableSums:
         return made
 
     _moved: Floats | float = 0.0
-    """What sharing the greatest change out gives back of it."""
+    """The greatest peak·δ at the nearest point, less what the features pay of it once it is shared out."""
 
     def left(self, left: Floats) -> Floats:
         """Return what is left of the radius."""

@@ -130,7 +130,8 @@ def with_copies(problem: Problem, cells: Sequence[NoiseCell]) -> Problem:
 
 
 def _every_choice(form: TreeEnsemble, goal: Goal, copies: int) -> Alternatives:
-    """Return every choice of an alternative for an ensemble and each copy, which has its outputs twice: to be large, and to be small."""
+    """Return every choice of an alternative for an ensemble and for each copy. A copy has its outputs twice: some are to be large, some
+    small."""
     own = form.alternatives(goal)
     if len(own) ** (copies + 1) > MOST_ALTERNATIVES:
         raise Unchecked("the target has too many alternatives for so many places")

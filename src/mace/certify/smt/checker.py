@@ -58,7 +58,7 @@ MOST_WITNESSES = 64
 
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
-    """Have a second solver find that no point nearer than ``lower`` (at any distance, where ``None``) may reach the goal, or raise."""
+    """Raise unless a second solver finds that no point nearer than ``lower`` (at any distance, where ``None``) may reach the goal."""
     used = evidence.get("solver")
     if not isinstance(used, str):
         raise Refuted("evidence.solver: it names the solver that was used")
@@ -68,8 +68,8 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
 def refute(problem: Problem, lower: Fraction | None, excluded: object, solvers: list[str], progress: Progress) -> None:
     """Ask solvers one after another whether the formula has a model, until one decides; what they say is trusted.
 
-    The formula allows a little more than there is, so that a point that it has may be refused by the real model; such a point is left out,
-    and the solver asked again.
+    The formula allows a little more than the question, so the real model may refuse a point that fulfils it. Such a point is left out,
+    and the solver is asked again.
     """
     installed = [name for name in solvers if importlib.util.find_spec(name) is not None]
     if not installed:

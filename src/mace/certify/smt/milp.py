@@ -16,5 +16,5 @@ from mace.problem import Problem
 
 
 def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], progress: Progress) -> None:
-    """Have an SMT solver find that no point nearer than ``lower`` (at any distance, where ``None``) may reach the goal, or raise."""
+    """Raise unless an SMT solver finds that no point nearer than ``lower`` (at any distance, where ``None``) may reach the goal."""
     refute(problem, lower, evidence.get("excluded", []), list(RUNNERS), progress)

@@ -222,7 +222,7 @@ def _alike_borders(feature: Real | Integer, earlier: Value, condition: CountDiff
 
 
 def scales_of(problem: Problem) -> tuple[Percentiles | None, ...]:
-    """Return by what people each feature's change is measured; ``None`` where by its range."""
+    """Return the people by whose values each feature's change is measured; ``None`` where it is measured by the range."""
     metric = problem.metric
     return metric.scales if isinstance(metric, PercentileMetric) else (None,) * len(problem.space)
 
@@ -283,7 +283,8 @@ def _differs(feature: Feature, earlier: Value, condition: CountDifferent, low: F
 
 
 def _single_guards(problem: Problem) -> dict[str, list[syntax.Guard]]:
-    """Return the guards on each feature alone, under "" those on none; other conditions are left out, which proves no less."""
+    """Return the guards on each feature alone, under "" those on none; other conditions are left out, so that more is proved than is
+    claimed."""
     found: dict[str, list[syntax.Guard]] = {}
     for guard in problem.guards:
         names = syntax.variables(guard)

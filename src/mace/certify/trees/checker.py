@@ -244,7 +244,8 @@ class Walk:
         )
 
     def _moved(self, box: LeafBox, axis: CellAxis, old: Ints, new: Ints, meets: Flags) -> LeafBox:
-        """Return a box with the costs of its leaves moved from one cell of a feature to another, and those that are too far left out."""
+        """Return a box that was cut along a feature, with the costs that its leaves have now; leaves that it no longer meets, or that are
+        too far, are left out."""
         add = box.add + axis.add[new] - axis.add[old]
         top = np.maximum(box.top, axis.top[new])
         kept = meets & (add + top < self.limit)

@@ -46,7 +46,7 @@ class Decision:
 
 
 class Decisions:
-    """What a counterfactual must reach: the goal in the model, and to be called usual by every isolation forest."""
+    """What a counterfactual must reach: the model's goal, and that every isolation forest calls it usual."""
 
     def __init__(self, problem: Problem) -> None:
         assert isinstance(problem.form, TreeEnsemble)

@@ -1,8 +1,9 @@
 """The checker's view of ``near_data``: which rows of a data set may lie within the radius of a piece of the domain.
 
-A row is ruled out where its least distance from the piece is above the radius; or, where the distance from the data is the one that is
-minimised, where the way from the factual over the piece to the row is at least ``lower`` plus the radius: over a point nearer than that
-with the row as a neighbour it is shorter. Costs are whole numbers of 2^-58, rounded down, so that no row is ruled out that may count.
+A row is ruled out where its least distance from the piece is above the radius. Where the distance from the data is the one that is
+minimised, a row is also ruled out where every way from the factual over the piece to the row is at least ``lower`` plus the radius long:
+over a point that is nearer than ``lower`` and has the row as a neighbour, the way is shorter. Costs are whole numbers of 2^-58, rounded
+down, so that no row is ruled out that may count.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ LARGEST_WHOLE = 2.0**53
 """Whole numbers up to this are floats."""
 
 BEYOND_EVERY_DISTANCE = 4 * SCALE
-"""No distance, and no two together, costs as much."""
+"""More than any distance costs, and more than any two distances cost together."""
 
 MORE = 1 + 2.0**-40
 LESS = 1 - 2.0**-40

@@ -48,7 +48,7 @@ class Span:
         return [span for span in rest if not span.is_empty]
 
     def only_missing(self) -> Span:
-        """Return it without values."""
+        """Return what is left where the feature is missing."""
         return Span(1.0, 0.0, None if self.levels is None else frozenset(), self.is_whole, True)
 
     def before(self, value: float) -> float:

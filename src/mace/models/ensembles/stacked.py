@@ -56,7 +56,7 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class BaseScores:
     """A network below final trees: the place of its first column, its form, and how far a score may be off beside its rounding."""
 
     begin: int
@@ -203,7 +203,7 @@ def _under_trees(
     columns: tuple[Column, ...],
 ) -> ObliqueTrees:
     """Return the final trees over the other models: over one network where all of these are linear models and networks."""
-    edge, parts, scores, at = head.edge.copy(), list[Part](), list[Scores](), 0
+    edge, parts, scores, at = head.edge.copy(), list[Part](), list[BaseScores](), 0
     width = sum(base.width for base in bases) + (len(columns) if passthrough else 0)
     for base in bases:
         slack = 0.0
@@ -216,12 +216,12 @@ def _under_trees(
         if isinstance(base.form, Network) and (base.method != "predict" or base.form.is_regressor):
             if base.method == CHANCE or len(base.form.biases[-1]) != base.width:
                 raise _unread(family, base)
-            scores.append(Scores(at, base.form, slack))
+            scores.append(BaseScores(at, base.form, slack))
         else:
             parts.append(_below_trees(family, base, slack, np.eye(width)[:, at : at + base.width], space))
         at += base.width
     if passthrough:
-        scores.append(Scores(at, Network(space, columns, (np.eye(len(columns)),), (np.zeros(len(columns)),)), 0.0))
+        scores.append(BaseScores(at, Network(space, columns, (np.eye(len(columns)),), (np.zeros(len(columns)),)), 0.0))
     names = tuple(Column(column.name, 0, None) for column in head.columns)
     trees = replace(head, space=space, columns=names, edge=edge)
     if not parts:
@@ -232,7 +232,7 @@ def _under_trees(
     return ObliqueTrees(space, Composite(space, tuple(parts), np.zeros(width)), trees)
 
 
-def _as_network(scores: Sequence[Scores], space: FeatureSpace, columns: tuple[Column, ...]) -> Network:
+def _as_network(scores: Sequence[BaseScores], space: FeatureSpace, columns: tuple[Column, ...]) -> Network:
     """Return networks beside each other, over the features."""
     lowering, inputs, over = shared_inputs([each.form for each in scores], space, columns)
     rows = []

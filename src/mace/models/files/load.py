@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from mace.errors import MaceError, UnsupportedModel, in_a_line
@@ -105,19 +106,36 @@ def _load_skops(file: Path, *, trust: bool) -> Any:
 def _skops() -> Any:
     """Return ``skops.io``.
 
-    To list the types that it trusts where none are given, skops imports every module of scikit-learn, which takes longer than all else
-    that is done for a file. Here they are always given, so that the list may be empty in a process of our own.
+    To list the types that it trusts where none are given, skops imports every module of scikit-learn and looks for each ufunc in every
+    module, which takes longer than all else that is done for a file. Here they are always given, so that a process of our own leaves
+    its lists empty.
     """
-    if not _IS_OURS.get() or "skops.io" in sys.modules:
-        return importlib.import_module("skops.io")
-    import sklearn.utils
+    if _IS_OURS.get() and "skops.io" not in sys.modules:
+        sys.modules[_SKOPS_LISTS] = _empty_lists()
+    return importlib.import_module("skops.io")
 
-    listed = sklearn.utils.all_estimators
-    sklearn.utils.all_estimators = list
-    try:
-        return importlib.import_module("skops.io")
-    finally:
-        sklearn.utils.all_estimators = listed
+
+_SKOPS_LISTS = "skops.io._trusted_types"
+
+
+def _empty_lists() -> ModuleType:
+    """Return a module whose lists of types are empty, but for the one by which skops decides what a generator may be."""
+    import numpy as np
+
+    made = ModuleType(_SKOPS_LISTS)
+    kinds = [each for each in vars(np.random).values() if isinstance(each, type)]
+    generators = [
+        each for each in kinds if issubclass(each, np.random.BitGenerator) and each is not np.random.BitGenerator
+    ]
+    made.NUMPY_RANDOM_BIT_GENERATOR_TYPE_NAMES = sorted(f"numpy.random.{each.__name__}" for each in generators)  # type: ignore[attr-defined]
+    made.__getattr__ = _no_names  # type: ignore[method-assign]
+    return made
+
+
+def _no_names(name: str) -> list[str]:
+    if not name.endswith("_NAMES"):
+        raise AttributeError(f"module {_SKOPS_LISTS!r} has no attribute {name!r}")
+    return []
 
 
 def _load_pickle(file: Path) -> Any:

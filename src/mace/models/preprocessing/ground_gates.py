@@ -35,7 +35,7 @@ MOST_GATES = 64
 """A feature whose column takes more values than this opens no gates."""
 
 MOST_PRODUCT_TERMS = 256
-"""A product may have so many terms."""
+"""The most terms of a product."""
 
 Members = tuple[int, ...]
 """The positions of a feature's values at which a gate is open."""

@@ -26,16 +26,16 @@ from mace.models.preprocessing.traced import Traced, all_values, ends_of, is_lev
 from mace.space import Column, FeatureSpace, Filled, Integer
 
 FEW_BENDS = 256
-"""An interpolation may bend so often, and a column of whole numbers where it might be read as steps."""
+"""The most bends of an interpolation, and of a column of whole numbers that might be read as steps."""
 
 MOST_BENDS = 4096
-"""Any column of whole numbers may bend so often to be exact, and has at most so many numbers where it might be read as steps."""
+"""The most bends of any column of whole numbers that is read exactly, and the most numbers of one that might be read as steps."""
 
 SOME_BENDS = 2048
-"""One that bends more often is a line with so many."""
+"""The bends of the line that is read in place of a column that bends more often."""
 
 MOST_LOST = 1e-4
-"""Such a line may miss values by so much of their spread."""
+"""By how much such a line may miss values, as a share of their spread."""
 
 STEEPEST = 2.0**20
 """An interpolation that rises faster over its whole range jumps, as far as floats can tell."""

@@ -25,7 +25,7 @@ MULTIPLIER = 0x4906BA494954CB65
 WORD = 2**64
 
 MOST_COMBINATIONS = 65_536
-"""So many combinations are asked of one table."""
+"""The most combinations that are asked of one table."""
 
 MEANS, COUNTERS = ("BinarizedTargetMeanValue", "FloatTargetMeanValue"), ("Counter", "FeatureFreq")
 CLASS_STATISTICS = ("Borders", "Buckets")

@@ -32,6 +32,11 @@ export function startingRules() {
 /** Return the one direction that a rule of the service leaves to a feature, or nothing. */
 export const policyDirection = (name) => ({ up: "increases", down: "decreases" })[featureOf(name).direction] ?? null;
 
+/** Return in which direction some features may move: up or down, and of dates later or earlier. */
+export const directionWords = (verb, names) => (areDates(names) ? t(`only.date.${verb}`) : t(`only.${verb}`));
+const directionRule = (verb, names, given) => (areDates(names) ? t(`rule.date.${verb}`, given) : t(`rule.${verb}`, given));
+const areDates = (names) => names.every((name) => featureOf(name).kind === "date");
+
 /** Read "a, b stay" and "a increases", which have buttons of their own beside the feature. */
 function readSimple(text) {
   const found = /^(.+?) (stays?|increases?|decreases?)$/.exec(text);
@@ -54,7 +59,7 @@ export function rulesInForce() {
     const [code, label] = [quoted(name), labelOf(name)];
     if (locks.has(name) && !required.has(name)) made.push({ text: `${code} stays`, words: t("rule.stays", { label, count: 1 }), loosen: () => locks.delete(name) });
     if (isLocked(name)) continue;
-    if (directions[name]) made.push({ text: `${code} ${directions[name]}`, words: t(`rule.${directions[name]}`, { label }), loosen: () => delete directions[name] });
+    if (directions[name]) made.push({ text: `${code} ${directions[name]}`, words: directionRule(directions[name], [name], { label }), loosen: () => delete directions[name] });
     if (ranges[name]) made.push({ ...rangeRule(feature, code, label), loosen: () => delete ranges[name] });
     if (barred[name]?.size) made.push({ ...levelsRule(feature, code, label), loosen: () => delete barred[name] });
   }
@@ -120,7 +125,9 @@ export function blamed(explanation) {
 /** Return a rule of the service in words, where it is a simple one. */
 export function ruleWords(text) {
   const simple = readSimple(text);
-  return simple ? t(`rule.${simple.verb}`, { label: simple.names.map(labelOf).join(", "), count: simple.names.length }) : ruleName(text);
+  if (!simple) return ruleName(text);
+  const given = { label: simple.names.map(labelOf).join(", "), count: simple.names.length };
+  return simple.verb === "stays" ? t("rule.stays", given) : directionRule(simple.verb, simple.names, given);
 }
 
 /** Return the rules of single features that a row breaks, in words; `broken` are the texts that the service found, where it looked. */
@@ -130,11 +137,34 @@ export function brokenBy(row, broken = null) {
   return state.model.features.filter((feature) => breaks(feature, row[feature.name])).map((feature) => labelOf(feature.name));
 }
 
-function breaks({ name, levels, kind }, after) {
+/** Return the ends of a proved region without what a rule of its feature forbids; nothing where none of it is left. */
+export function allowedEnds(name, ends) {
+  const feature = featureOf(name);
+  if (feature.levels) {
+    const [first, last] = [ends.low ?? feature.levels[0], ends.high ?? feature.levels.at(-1)].map((level) => feature.levels.indexOf(level));
+    const inside = ends.levels ?? feature.levels.slice(first, last + 1);
+    const left = inside.filter((level) => !breaks(feature, level));
+    if (!left.length) return null;
+    return left.length === inside.length ? ends : { levels: left };
+  }
+  if (isLocked(name)) return { low: state.values[name], high: state.values[name] };
+  const place = placeOf(feature);
+  const direction = policyDirection(name) ?? state.rules.directions[name];
+  const [low, high] = state.rules.ranges[name] ?? [feature.low, feature.high];
+  const now = state.values[name];
+  const least = [ends.low ?? feature.low, low, ...(direction === "increases" && now !== null ? [now] : [])].reduce((one, other) => (place(one) < place(other) ? other : one));
+  const most = [ends.high ?? feature.high, high, ...(direction === "decreases" && now !== null ? [now] : [])].reduce((one, other) => (place(one) > place(other) ? other : one));
+  return place(least) > place(most) ? null : { low: least, high: most };
+}
+
+const placeOf = ({ kind, levels }) => (value) => (kind === "date" ? Date.parse(value) : levels ? levels.indexOf(value) : value);
+
+function breaks(feature, after) {
+  const { name } = feature;
   const before = state.values[name];
   if (isLocked(name)) return after !== before;
   if (after === null || before === null) return false;
-  const place = (value) => (kind === "date" ? Date.parse(value) : levels ? levels.indexOf(value) : value);
+  const place = placeOf(feature);
   const direction = policyDirection(name) ?? state.rules.directions[name];
   if (direction === "increases" && place(after) < place(before)) return true;
   if (direction === "decreases" && place(after) > place(before)) return true;
@@ -147,7 +177,7 @@ function apart(feature, one, other) {
   if (one === other) return 0;
   if (one === null || other === null || feature.kind === "categorical") return 1;
   if (feature.kind === "ordinal") return Math.abs(feature.levels.indexOf(one) - feature.levels.indexOf(other)) / (feature.levels.length - 1);
-  const place = (value) => (feature.kind === "date" ? Date.parse(value) : value);
+  const place = placeOf(feature);
   return Math.abs(place(one) - place(other)) / (place(feature.high) - place(feature.low));
 }
 

@@ -31,7 +31,7 @@ export const state = {
   margin: { key: "", found: null, error: "" },
   letter: { name: "", key: "", nodes: null, error: "" },
   check: { busy: false, verdict: null, error: "", file: "" },
-  batch: { job: null, file: "", error: "" },
+  batch: { job: null, file: "", error: "", about: "changes" },
   audit: { groups: [], job: null, report: null, error: "" },
 };
 

@@ -1,9 +1,10 @@
 """Polylines above and below each sigmoid, finer round by round, and another lane for what they make.
 
-Replaced by polylines that lie above it (below it, where less is what is sought), a mean of sigmoids becomes piecewise linear and larger,
+Replaced by polylines that lie above it (below it, where a small mean is sought), a mean of sigmoids becomes piecewise linear and larger,
 so that the nearest point of *that* model is a lower bound for the real one. The polylines touch the sigmoids at chosen scores. Each round
-has them touch at the scores of the point that was just found, so that it is not found again unless the real model accepts it. With the
-polylines exchanged every point that is found is valid: so points come from there, once the bound says how far away they are.
+has them touch at the scores of the point that was just found, so that it is not found again unless the real model accepts it. With
+polylines on the other side of the sigmoids every point that is found is valid. Such points are asked for once the bound says how far away
+they are.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ Without a hidden layer the bound is exact but for whole numbers and levels.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from mace.solvers.network.prepared import grid_error
 from mace.solvers.network.search import MakeRival, NetworkSearch
 from mace.solvers.network.warmup import tiny_problem
 from mace.solvers.scale import in_units, up_to_one
-from mace.space import Integer, Real
+from mace.space import Feature, Integer, Real
 
 TAKES = (View.INEQUALITIES, View.DIFFERENT)
 CUTS_BOXES = IS_AUTOMATIC = True
@@ -52,14 +53,8 @@ def supports(problem: Problem) -> str:
     if np.maximum.reduce(problem.metric.costs).min() < NARROWEST:
         return "the weights of the distance lie too far apart for floats"
     for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True):
-        if isinstance(feature, Real) and (
-            max(abs(feature.low), abs(feature.high)) > LARGEST_NUMBER or 0 < feature.range < NARROWEST
-        ):
-            return f"the range of {name!r} is too large or too narrow for products of floats"
-        if isinstance(feature, Real) and feature.step is not None and grid_error(feature) > OFF_THE_GRID * feature.step:
-            return f"the step of {name!r} is too fine for numbers of its size"
-        if isinstance(feature, Real | Integer) and feature.step is not None and (feature.size or 1) > MOST_STEPS:
-            return f"{name!r} has too many steps"
+        if why := _obstacle(name, feature):
+            return why
         if (
             isinstance(feature, Real | Integer)
             and feature.step is not None
@@ -73,6 +68,20 @@ def supports(problem: Problem) -> str:
     for column in problem.form.columns:
         if column.table is not None and isinstance(features[column.feature], Real | Integer):
             return "a column reads a number through a table"
+    return ""
+
+
+@lru_cache(maxsize=1 << 12)
+def _obstacle(name: str, feature: Feature) -> str:
+    """Return what keeps the lane from a feature, whatever the row; empty where nothing does."""
+    if isinstance(feature, Real) and (
+        max(abs(feature.low), abs(feature.high)) > LARGEST_NUMBER or 0 < feature.range < NARROWEST
+    ):
+        return f"the range of {name!r} is too large or too narrow for products of floats"
+    if isinstance(feature, Real) and feature.step is not None and grid_error(feature) > OFF_THE_GRID * feature.step:
+        return f"the step of {name!r} is too fine for numbers of its size"
+    if isinstance(feature, Real | Integer) and feature.step is not None and (feature.size or 1) > MOST_STEPS:
+        return f"{name!r} has too many steps"
     return ""
 
 

@@ -25,22 +25,22 @@ LARGEST_NUMBER = 1e150
 """Numbers up to here can be multiplied as floats."""
 
 ELITE = 5
-"""So many valid rows, each with its own set of changes, are gone on from."""
+"""How many valid rows, each with its own set of changes, a round starts from."""
 
 WORTH_GOING_ON = 0.98
-"""A row is gone on from again where it has come nearer by this factor."""
+"""A round starts from a row again only where it has come nearer by this factor."""
 
 IDLE_ROUNDS = 2
-"""So many rounds one after the other may bring nothing nearer by that factor."""
+"""After how many rounds in a row in which nothing comes nearer by that factor the search ends."""
 
 SEVERAL, MUTATED = 2000, 60
-"""Random rows with several changes at first, and random changes of each row that is gone on from in every round."""
+"""How many random rows with several changes are tried at first, and how many random changes of each row in every round."""
 
 REFINED = 2
 """Rows whose changes are taken back to within the accuracy in the end."""
 
 ROUNDS_WITHOUT = 6
-"""So many rounds one after the other may come no nearer to a first valid row."""
+"""After how many rounds in a row that come no nearer to a first valid row the search for one ends."""
 
 LINE_PARTS = 32
 """Into how many parts a line search cuts what is left."""

@@ -33,7 +33,8 @@ BACK_ENDS = ("z3", "cvc5", "msat", "yices", "optimathsat")
 """Solvers of pySMT with rational arithmetic."""
 
 MOST_OF_LIMIT = 5 / 6
-"""How much of a time limit the making of formulas may take: freeing them takes up to a sixth of that, and nothing is proved without all."""
+"""The share of a time limit that making formulas may take. Freeing them takes up to a sixth of that, and without all of them nothing is
+proved."""
 
 _FACTORY = Lock()
 """pySMT looks for every solver it knows by importing what is not installed, anew for each question: two threads must not do so at once."""

@@ -188,10 +188,11 @@ class Boundaries(NamedTuple):
 
 
 class FoundPoint(NamedTuple):
-    """What :func:`collect` fills in: each tree's range of leaves, the leaves' nodes and boxes, the least cost that was left out."""
+    """What :func:`collect` fills in: each tree's range of leaves, their nodes, costs and boxes, the least cost that was left out."""
 
     tree_start: Array
     leaf: Array
+    cost: Array
     box_lo: Array
     box_hi: Array
     box_mask: Array
@@ -643,6 +644,7 @@ def collect(limit, box, cells, boundaries, trees, depth_limit, found):
                 if count >= leaf.shape[0]:
                     return -1
                 leaf[count] = node
+                found.cost[count] = cost + peak
                 for i in range(features):
                     box_lo[count, i] = lo[i]
                     box_hi[count, i] = hi[i]
@@ -693,6 +695,73 @@ def collect(limit, box, cells, boundaries, trees, depth_limit, found):
             undo_split(depth, path, lo, hi, mask, is_mask)
     tree_start[roots.shape[0]] = count
     return count
+
+
+@kernel
+def opening(values, goal, found):
+    """Return the least cost up to which the collected leaves, the best of each tree together, reach every margin; FAR where all fail.
+
+    The last sums are made anew, in the order of the trees: where FAR is returned, no point inside the ball is a counterfactual.
+    """
+    tree_start, leaf, cost = found.tree_start, found.leaf, found.cost
+    trees, margins = tree_start.shape[0] - 1, goal.need.shape[0]
+    count = tree_start[trees]
+    owner = np.empty(count, np.int64)
+    for t in range(trees):
+        owner[tree_start[t] : tree_start[t + 1]] = t
+    best = np.full((trees, margins), -FAR)
+    totals = goal.base.copy()
+    met = 0
+    for i in np.argsort(cost[:count], kind="mergesort"):
+        t = owner[i]
+        is_first = best[t, 0] == -FAR
+        met += is_first
+        for k in range(margins):
+            gain = values[leaf[i], k]
+            if gain > best[t, k]:
+                totals[k] += gain if is_first else gain - best[t, k]
+                best[t, k] = gain
+        if met == trees and reaches(totals, goal.need):
+            return cost[i]
+    if met < trees:
+        return FAR
+    totals[:] = goal.base
+    for t in range(trees):
+        totals += best[t]
+    return cost[:count].max() if reaches(totals, goal.need) else FAR
+
+
+@kernel
+def reaches(totals, need):
+    """Return whether every score reaches its threshold."""
+    for k in range(need.shape[0]):
+        if totals[k] < need[k]:
+            return False
+    return True
+
+
+@kernel
+def drop_farther(limit, found):
+    """Drop the collected leaves that cost ``limit`` or more; it is widened as in :func:`collect`."""
+    tree_start, cost = found.tree_start, found.cost
+    outside = limit * (1.0 + 1e-12) + 1e-15
+    count = begin = 0
+    for t in range(tree_start.shape[0] - 1):
+        end = tree_start[t + 1]
+        tree_start[t] = count
+        for i in range(begin, end):
+            if cost[i] >= outside:
+                found.dropped[0] = min(found.dropped[0], cost[i])
+                continue
+            if count < i:
+                found.leaf[count] = found.leaf[i]
+                cost[count] = cost[i]
+                found.box_lo[count] = found.box_lo[i]
+                found.box_hi[count] = found.box_hi[i]
+                found.box_mask[count] = found.box_mask[i]
+            count += 1
+        begin = end
+    tree_start[tree_start.shape[0] - 1] = count
 
 
 @kernel

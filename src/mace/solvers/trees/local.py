@@ -8,7 +8,11 @@ from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import Ints
 from mace.solvers.trees.parts import Tables, TreePart
 from mace.solvers.trees.pockets import Ranges, Spans
+from mace.solvers.trees.prepared import kernel_goal
 from mace.solvers.trees.rows import block_rows
+
+BEYOND = 1.3
+"""How far a ball reaches at first, as times the radius at which its leaves could first reach the goal together."""
 
 
 class Local:
@@ -18,8 +22,8 @@ class Local:
     ----------
     count, trees : int
         How many leaves are inside, and of how many trees; without a leaf nothing else is set but ``next_radius``.
-    next_radius : float
-        Up to this radius the ball would hold the same leaves.
+    radius, next_radius : float
+        The size of the ball, and up to which size it would hold the same leaves.
     cells, leaves, box
         The blocks of cells, the leaves and the whole ball, as the kernels read them.
     off, cheapest, first : int arrays
@@ -28,19 +32,33 @@ class Local:
         Where each tree's leaves begin, and the leaves of each tree with the greatest gain first.
     """
 
-    def __init__(self, tables: Tables, part: TreePart, radius: float) -> None:
+    def __init__(self, tables: Tables, part: TreePart, radius: float, at_least: float | None = None) -> None:
+        """Collect the leaves inside a ball.
+
+        With ``at_least`` the ball is made smaller, but not below it, where its leaves reach the goal together well before its end, and is
+        empty where they cannot.
+        """
         view, cells = tables.view, part.cells
         features = len(cells.own)
         self.trees = len(tables.grid.roots)
         found = _collect(tables, part, radius)
+        self.radius = radius
+        if at_least is not None:
+            opening = kernels.opening(part.values.most, kernel_goal(part.values), found)
+            if opening >= kernels.FAR:
+                self.count, self.next_radius = 0, float(found.dropped[0])
+                return
+            self.radius = min(radius, max(BEYOND * opening, at_least))
+            if self.radius < radius:
+                kernels.drop_farther(self.radius, found)
         self.next_radius = float(found.dropped[0])
         box = kernels.CellBox(part.box.lo.copy(), part.box.hi.copy(), part.box.mask.copy())
         most, ints = int(view.off[-1]), np.int64
         add, top, cheapest, first = np.empty(most), np.empty(most), np.empty(most, ints), np.empty(most, ints)
         blocks = kernels.Blocks(np.empty(features + 1, ints), add, top, cheapest, first, np.empty(features, ints))
-        self.count, size, distance = kernels.compress(radius, box, cells, view.cut, found, blocks)
+        self.count, size, distance = kernels.compress(self.radius, box, cells, view.cut, found, blocks)
         if self.count == 0:
-            if distance >= radius:
+            if distance >= self.radius:
                 self.next_radius = min(self.next_radius, float(distance))
             return
         self.off, self.cheapest, self.first = blocks.off, blocks.cheapest[:size], blocks.first[:size]
@@ -51,7 +69,7 @@ class Local:
         self.cells = kernels.CellTable(
             cells.is_mask, cells.is_missing, cells.mask_of, self.off, blocks.add[:size], blocks.top[:size], blocks.own, view.base[at],
             np.ascontiguousarray(cells.differs[:, at]), cells.at_least, np.ascontiguousarray(cells.spend[:, at]), cells.most,
-            self._rows(tables, part, radius),
+            self._rows(tables, part, self.radius),
         )  # fmt: skip
         count = self.count
         self.leaves = kernels.LeafTable(
@@ -115,7 +133,7 @@ def _collect(tables: Tables, part: TreePart, radius: float) -> kernels.FoundPoin
     while True:
         low, high = np.empty((capacity, features), np.int32), np.empty((capacity, features), np.int32)
         levels = np.zeros((capacity, masks), ints)
-        found = kernels.FoundPoint(tree_start, np.empty(capacity, ints), low, high, levels, dropped)
+        found = kernels.FoundPoint(tree_start, np.empty(capacity, ints), np.empty(capacity), low, high, levels, dropped)
         if kernels.collect(radius, part.box, part.cells, tables.boundaries, part.trees, grid.depth + 1, found) >= 0:
             return found
         capacity *= 8

@@ -17,7 +17,7 @@ from mace.solvers.domains import allowed_values
 from mace.solvers.missing import Patterns
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import Floats, Ints, make_grid
-from mace.solvers.trees.pockets import Pockets
+from mace.solvers.trees.pockets import PocketSearch
 from mace.solvers.trees.prepared import Values, allowed_ends, margin_values, prepared
 from mace.solvers.trees.question import needs_refining, plain_view, refined_view
 from mace.solvers.trees.rows import block_rows, groups_of, no_rows
@@ -83,9 +83,9 @@ class Tables:
         self.patterns = Patterns(problem, self.allowed)
 
     @cached_property
-    def pockets(self) -> Pockets:
+    def pockets(self) -> PocketSearch:
         """What searches boxes on which only limits on distances are left to decide."""
-        return Pockets(self.problem, self.groups)
+        return PocketSearch(self.problem, self.groups)
 
     @property
     def has_neighbours(self) -> bool:

@@ -1,4 +1,4 @@
-"""Pockets: boxes on which the model's output is one constant, where only distances from given rows are left to decide.
+"""PocketSearch: boxes on which the model's output is one constant, where only distances from given rows are left to decide.
 
 Within a cell no tree tells values apart, but distances from rows do. A pocket is searched by itself, value by value: its point nearest to
 the factual is moved towards the row that it is to be near (or away from the one that it is to be far from) as far as needed, and the box is
@@ -19,7 +19,7 @@ from mace.distances import PartsMetric, point_values
 from mace.exact import Flags, Floats
 from mace.problem import Problem
 from mace.solvers.domains import next_value, reachable
-from mace.solvers.trees.rows import TINY, Group, changes
+from mace.solvers.trees.rows import TINY, RowGroup, changes
 from mace.space import Point, Real, Value
 
 MOST_BOXES = 4000
@@ -58,7 +58,7 @@ class Pocket:
 
 
 @dataclass(slots=True)
-class Found:
+class PocketAnswer:
     """What a search of a pocket found: its nearest point with its cost, if any; a bound for all others; the branching.
 
     ``code``, ``at`` and ``value`` are as in the branching of a ball.
@@ -73,7 +73,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class PocketCut:
     """Where a box is cut: the levels of the left side as bits, or the greatest value of that side, and which side comes first."""
 
     feature: int
@@ -82,10 +82,10 @@ class Cut:
     right_first: bool
 
 
-class Pockets:
+class PocketSearch:
     """Searches the pockets of one question."""
 
-    def __init__(self, problem: Problem, groups: Sequence[Group]) -> None:
+    def __init__(self, problem: Problem, groups: Sequence[RowGroup]) -> None:
         self.problem = problem
         self.all = self.groups = groups
         self.features = list(problem.space.values())
@@ -93,12 +93,12 @@ class Pockets:
         assert isinstance(problem.metric, PartsMetric)
         self.costs = problem.metric.costs
 
-    def nearest(self, pocket: Pocket, is_mask: Flags, limit: float, *, tolerance: float = 0.0) -> Found:
+    def nearest(self, pocket: Pocket, is_mask: Flags, limit: float, *, tolerance: float = 0.0) -> PocketAnswer:
         """Return the point of a pocket that fulfils the conditions and costs least, where that is below ``limit``.
 
         What costs less than that by no more than ``tolerance`` is not looked for; ``floor`` says what there may be.
         """
-        found, boxes = Found(None, limit), 0
+        found, boxes = PocketAnswer(None, limit), 0
         self.groups = self._left_of(pocket.ranges, is_mask, limit)
         waiting: list[Ranges | None] = [pocket.ranges]
         while waiting:
@@ -116,7 +116,7 @@ class Pockets:
                 waiting += [left, right] if cut.right_first else [right, left]
         return found
 
-    def _left_of(self, ranges: Ranges, is_mask: Flags, limit: float) -> list[Group]:
+    def _left_of(self, ranges: Ranges, is_mask: Flags, limit: float) -> list[RowGroup]:
         """Return the groups without the rows that count nowhere in a box below ``limit``; all of those of which too few do."""
         near = _nearest_of(ranges, self.own)
         left = []
@@ -127,7 +127,9 @@ class Pockets:
 
     # ---- one box
 
-    def _examine(self, ranges: Ranges, is_mask: Flags, found: Found, tolerance: float, *, is_late: bool) -> Cut | None:
+    def _examine(
+        self, ranges: Ranges, is_mask: Flags, found: PocketAnswer, tolerance: float, *, is_late: bool
+    ) -> PocketCut | None:
         """Return where to cut a box; ``None`` where it is closed. Keep its nearest point, if that fulfils the conditions."""
         near = _nearest_of(ranges, self.own)
         bound = max(self.cost_of(near), *(self._bound(group, ranges, near, is_mask) for group in self.groups))
@@ -152,7 +154,7 @@ class Pockets:
             found.floor = min(found.floor, bound)
         return cut
 
-    def _offer(self, numbers: Sequence[float | None], found: Found) -> bool:
+    def _offer(self, numbers: Sequence[float | None], found: PocketAnswer) -> bool:
         """Keep a point that fulfils the conditions, if it costs less; return whether it fulfils them."""
         point = self.point(numbers)
         if not self.is_allowed(point):
@@ -186,7 +188,7 @@ class Pockets:
 
     # ---- distances from rows
 
-    def _apart(self, group: Group, ranges: Ranges, is_mask: Flags) -> Floats:
+    def _apart(self, group: RowGroup, ranges: Ranges, is_mask: Flags) -> Floats:
         """Return what each feature adds to the distance of each row from a box: at least, or at most from a row to be far from."""
         rows = group.numbers
         made = np.empty(rows.shape)
@@ -212,12 +214,12 @@ class Pockets:
             made[:, j] = np.where(np.isnan(own), 1.0, each.max(axis=1) if group.is_far else each.min(axis=1))
         return group.cost(slice(None), made)
 
-    def _at(self, group: Group, numbers: Sequence[float | None]) -> Floats:
+    def _at(self, group: RowGroup, numbers: Sequence[float | None]) -> Floats:
         """Return what each feature adds to the distance of each row from a point."""
         point = np.array([np.nan if each is None else each for each in numbers])
         return group.cost(slice(None), changes(group, group.numbers, point))
 
-    def _bounds(self, group: Group, ranges: Ranges, near: Sequence[float | None], is_mask: Flags) -> Floats:
+    def _bounds(self, group: RowGroup, ranges: Ranges, near: Sequence[float | None], is_mask: Flags) -> Floats:
         """Return for each row the least cost of a point of a box at which it counts; infinite where there is none."""
         apart = self._apart(group, ranges, is_mask)
         distance = group.total(apart)
@@ -232,7 +234,7 @@ class Pockets:
             way = group.total(np.maximum(group.home, spent + apart)) - group.limit
         return np.where(counts, way, np.inf)
 
-    def _bound(self, group: Group, ranges: Ranges, near: Sequence[float | None], is_mask: Flags) -> float:
+    def _bound(self, group: RowGroup, ranges: Ranges, near: Sequence[float | None], is_mask: Flags) -> float:
         bounds = self._bounds(group, ranges, near, is_mask)
         return float(np.sort(bounds)[group.least - 1])
 
@@ -261,7 +263,7 @@ class Pockets:
 
     def _toward(
         self,
-        group: Group,
+        group: RowGroup,
         row: int,
         limit: float,
         ranges: Ranges,
@@ -293,7 +295,7 @@ class Pockets:
                 order.append(int(j))
         return moved, tuple(order)
 
-    def _lacking(self, group: Group, row: int, numbers: Sequence[float | None], limit: float) -> float:
+    def _lacking(self, group: RowGroup, row: int, numbers: Sequence[float | None], limit: float) -> float:
         distance = float(group.total(self._at(group, numbers))[row])
         return limit - distance if group.is_far else distance - limit
 
@@ -312,7 +314,7 @@ class Pockets:
         )
 
     def _value(
-        self, group: Group, j: int, spans: Spans, value: float | None, goal: float, lacking: float, is_mask: Flags
+        self, group: RowGroup, j: int, spans: Spans, value: float | None, goal: float, lacking: float, is_mask: Flags
     ) -> float:
         """Return the value of a feature moved as far as is lacking: to the row, or from it, or in part."""
         lows, highs = spans
@@ -340,17 +342,17 @@ class Pockets:
         is_mask: Flags,
         moved: Sequence[float | None],
         order: Sequence[int],
-    ) -> Cut | None:
+    ) -> PocketCut | None:
         """Return a cut between the nearest point and one that was moved; anywhere, where that is the same; ``None`` where there is none."""
         for j in reversed(order):
             spans, here, there = ranges[j], near[j], moved[j]
             if spans is None or here is None or there is None or here == there:
                 continue
             if is_mask[j]:
-                return Cut(j, 1 << int(here), 0.0, right_first=False)
+                return PocketCut(j, 1 << int(here), 0.0, right_first=False)
             if there > here:
-                return Cut(j, -1, self._before(j, there), right_first=False)
-            return Cut(j, -1, there, right_first=True)
+                return PocketCut(j, -1, self._before(j, there), right_first=False)
+            return PocketCut(j, -1, there, right_first=True)
         widths = [
             0.0
             if spans is None
@@ -365,14 +367,14 @@ class Pockets:
             return None
         lows, highs = spans
         if is_mask[j]:
-            return Cut(j, 1 << int(here), 0.0, right_first=False)
+            return PocketCut(j, 1 << int(here), 0.0, right_first=False)
         if here < highs[-1]:
             middle = next_value(self.features[j], Fraction((here + float(highs[-1])) / 2), up=False)
-            return Cut(j, -1, max(_float(middle), here), right_first=False)
+            return PocketCut(j, -1, max(_float(middle), here), right_first=False)
         middle = next_value(self.features[j], Fraction((here + float(lows[0])) / 2), up=False)
-        return Cut(j, -1, min(_float(middle), self._before(j, here)), right_first=True)
+        return PocketCut(j, -1, min(_float(middle), self._before(j, here)), right_first=True)
 
-    def _parts(self, ranges: Ranges, cut: Cut) -> tuple[Ranges | None, Ranges | None]:
+    def _parts(self, ranges: Ranges, cut: PocketCut) -> tuple[Ranges | None, Ranges | None]:
         """Return the left and the right part of a box; ``None`` for one that is empty."""
         spans, j = ranges[cut.feature], cut.feature
         assert spans is not None

@@ -34,7 +34,7 @@ TINY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class RowGroup:
     """One condition.
 
     Attributes
@@ -80,7 +80,7 @@ class Group:
         found: Floats = each.max(axis=1) if self.is_max else each.sum(axis=1)
         return found
 
-    def only(self, kept: Flags) -> Group:
+    def only(self, kept: Flags) -> RowGroup:
         """Return the group with some of its rows."""
         return replace(self, numbers=self.numbers[kept], home=self.home[kept])
 
@@ -118,7 +118,7 @@ class Group:
         return found
 
 
-def groups_of(problem: Problem) -> list[Group]:
+def groups_of(problem: Problem) -> list[RowGroup]:
     """Return the groups of a problem, whose distance is in units in which none is above 1."""
     return [_group(problem, each) for each in problem.conditions if isinstance(each, Neighbours | FarFrom)]
 
@@ -147,7 +147,7 @@ def _is_same(problem: Problem, condition: Neighbours | FarFrom) -> bool:
     return (metric.norms, metric.weights) == (own.norms, own.weights)
 
 
-def _group(problem: Problem, condition: Neighbours | FarFrom) -> Group:
+def _group(problem: Problem, condition: Neighbours | FarFrom) -> RowGroup:
     metric, unit = condition.metric.up_to_one()
     is_far = isinstance(condition, FarFrom)
     features = list(problem.space.values())
@@ -160,7 +160,7 @@ def _group(problem: Problem, condition: Neighbours | FarFrom) -> Group:
     scales = np.array([float(1 / feature.range) if feature.range else 0.0 for feature in features])
     is_category = np.array([isinstance(feature, Categorical) for feature in features])
     own = np.array([np.nan if value is None else float(value) for value in problem.factual])
-    group = Group(
+    group = RowGroup(
         numbers=numbers,
         least=condition.least if isinstance(condition, Neighbours) else 1,
         limit=limit + sign * TINY,
@@ -177,7 +177,7 @@ def _group(problem: Problem, condition: Neighbours | FarFrom) -> Group:
     return group
 
 
-def changes(group: Group, rows: Floats, point: Floats) -> Floats:
+def changes(group: RowGroup, rows: Floats, point: Floats) -> Floats:
     """Return the change of each feature between each row and a point, NaN where missing."""
     moved = np.where(group.is_category, (rows != point) & (group.scales > 0), np.abs(rows - point) * group.scales)
     here, there = np.isnan(point), np.isnan(rows)
@@ -186,7 +186,7 @@ def changes(group: Group, rows: Floats, point: Floats) -> Floats:
 
 
 def block_rows(
-    groups: Sequence[Group], pattern: Flags, off: Ints, low: Floats, high: Floats, value: Floats, radius: float
+    groups: Sequence[RowGroup], pattern: Flags, off: Ints, low: Floats, high: Floats, value: Floats, radius: float
 ) -> kernels.Rows:
     """Return what the kernels read of groups: the least, or greatest, distance of each row that may count within a ball from each block.
 
@@ -230,7 +230,7 @@ def block_rows(
 
 
 def _tables(
-    group: Group, kept: Ints, pattern: Flags, feature: Ints, low: Floats, high: Floats, value: Floats
+    group: RowGroup, kept: Ints, pattern: Flags, feature: Ints, low: Floats, high: Floats, value: Floats
 ) -> tuple[Floats, ...]:
     """Return, blocks x rows, what being left and right of a row costs at an end of a block, and what its value costs; and the factual's.
 
@@ -259,7 +259,7 @@ def no_rows() -> kernels.Rows:
     return block_rows([], np.zeros(0, dtype=np.bool_), np.zeros(1, dtype=np.int64), nothing, nothing, nothing, 0.0)
 
 
-def nearest_rows(group: Group) -> NDArray[np.int64]:
+def nearest_rows(group: RowGroup) -> NDArray[np.int64]:
     """Return the rows of a group, the nearest to the factual first."""
     order: NDArray[np.int64] = np.argsort(group.total(group.home), kind="stable")
     return order

@@ -36,10 +36,19 @@ from mace.solvers.trees.parts import Tables, TreePart
 from mace.solvers.trees.proof import Recorder
 from mace.space import Point
 
-FIRST_RADIUS = 2.0**-14
-GROWTH = ((3, 4.0), (100, 2.0), (400, 1.5), (1500, 1.3), (float("inf"), 1.12))
+FIRST_RADIUS, LEAST_RADIUS = 2.0**-10, 2.0**-14
+"""How far beyond the nearest allowed point the first ball reaches, and how small it may be made."""
+
+GROWTH_WHILE_SHUT = 8.0
+"""A factor by which the radius grows while the leaves of the ball cannot reach the goal together, which is found quickly."""
+
+GROWTH = ((9, 1.6), (30, 2.0), (400, 2.5), (1500, 1.5), (float("inf"), 1.2))
 PRICED_GROWTH = ((1, 1.5), (30, 1.2), (300, 1.12), (float("inf"), 1.06))
-"""Pairs of nodes and a factor by which the radius grows after a pass with at most these nodes: the harder the last ball, the less."""
+"""Pairs of nodes and a factor by which the radius grows after a pass with at most these nodes.
+
+Easy balls grow little, since it takes longer to collect leaves that are not needed than to search; hard ones too, since a ball that is
+too large is harder still.
+"""
 
 NODES_BEFORE_PRICES = 300
 """Nodes in one ball after which the plain engine is joined by the one with prices."""
@@ -64,8 +73,8 @@ POCKETS_LEFT = (
     "of values that the model does not tell apart too many lie at the edge of a limit on distances to try them all"
 )
 
-NEARLY_ALL = 0.97
-"""A ball with this share of the best distance may as well have all of it."""
+IN_REACH, NEARLY_ALL = 0.6, 0.97
+"""A ball with this share of the best distance may as well have all of it: with the plain bound, and with prices."""
 
 INCUMBENT_AFTER = 50
 """Nodes in a pass after which random points are tried, for some incumbent."""
@@ -112,6 +121,8 @@ class Climb:
         Nodes after which a ball is given up for a smaller one, or for another engine.
     to_reach : int
         Nodes after which the next search for any point within the budgets is given up.
+    smallest : float, optional
+        How large the next ball is at least, while no ball has had leaves that reach the goal together; ``None`` after that.
     is_done : bool
         Whether the part holds nothing better than the incumbent.
     """
@@ -123,6 +134,7 @@ class Climb:
     multipliers: Floats | None = None
     patience: int = NODES_BEFORE_PRICES
     to_reach: int = NODES_TO_REACH
+    smallest: float | None = None
     is_done: bool = False
 
 
@@ -201,12 +213,16 @@ class TreeSearch:
     # ---- passes
 
     def _start(self, part: TreePart) -> Climb:
-        radius = part.nearest + max(FIRST_RADIUS, 1.01 * part.least_step)
+        step = 1.01 * part.least_step
+        smallest: float | None = part.nearest + max(LEAST_RADIUS, step)
+        radius = part.nearest + max(FIRST_RADIUS, step)
         if self.limits.any_point:
-            radius = part.farthest
+            radius, smallest = part.farthest, None
             self._find_incumbent(part, find_by_chance)
-        multipliers = None if self.patience > 0 or not can_price(part) else LEAST_PAID * first_multipliers(part, radius)
-        return Climb(part, part.nearest, radius, part.farthest, multipliers, max(self.patience, 1))
+        multipliers = None
+        if self.patience <= 0 and can_price(part):
+            multipliers = LEAST_PAID * first_multipliers(part, radius)
+        return Climb(part, part.nearest, radius, part.farthest, multipliers, max(self.patience, 1), smallest=smallest)
 
     def _climb(self, climb: Climb) -> None:
         """Search one ball of a part, and set its next one."""
@@ -218,9 +234,10 @@ class TreeSearch:
             self.recorder.meet(part)
         radius = min(climb.radius, self.best.cost, climb.farthest)
         self.passes += 1
-        local = Local(tables, part, radius)
-        nodes = 0
+        local = Local(tables, part, radius, climb.smallest)
+        radius, nodes = local.radius, 0
         if local.count > 0:
+            climb.smallest = None
             engine, ended = self._search(local, climb, radius)
             if climb.is_done:
                 return
@@ -241,9 +258,12 @@ class TreeSearch:
             self._find_some(climb)
         steps = GROWTH if climb.multipliers is None else PRICED_GROWTH
         growth = next(factor for most, factor in steps if nodes <= most)
+        if climb.smallest is not None:
+            climb.smallest, growth = radius * growth, GROWTH_WHILE_SHUT
         climb.patience = max(climb.patience, MORE_PATIENCE * nodes)
         climb.radius = max(radius * growth, local.next_radius * (1 + 1e-6))
-        if climb.multipliers is not None and climb.radius >= NEARLY_ALL * self.best.cost:
+        nearly_all = IN_REACH if climb.multipliers is None else NEARLY_ALL
+        if climb.radius >= nearly_all * self.best.cost:
             climb.radius = self.best.cost
 
     def _go_on(self, climb: Climb, engine: Engine) -> None:

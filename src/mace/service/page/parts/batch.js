@@ -6,7 +6,7 @@ import { bytes, number } from "../format.js";
 import { t } from "../i18n.js";
 import { follow, isEnded } from "../jobs.js";
 import { say, state, update } from "../state.js";
-import { chip, dropzone, note } from "./common.js";
+import { chip, dropzone, note, segments } from "./common.js";
 
 const LOOK = { done: ["yes", "yes"], failed: ["no", "no"], cancelled: ["open", "info"] };
 const FORMATS = { csv: "CSV", parquet: "Parquet", jsonl: "JSON Lines" };
@@ -18,7 +18,7 @@ async function upload(file) {
   set({ file: file.name, error: "", job: { state: "sending", done: 0, total: null, results: [] } });
   try {
     const rules = state.model.names?.start ?? [];
-    const job = await api.startBatch(file, { target: state.model.target, constraints: rules });
+    const job = await api.startBatch(file, { target: state.model.target, constraints: rules, about: state.batch.about });
     set({ job });
     const ended = await follow(job, (now) => state.batch.job?.id === job.id && (set({ job: now }), true));
     return say(t(`job.${ended.state}`));
@@ -66,6 +66,7 @@ export function batchView() {
     {},
     h("header.lead", {}, h("h1", {}, t("batch.title")), h("p", {}, t("batch.lead"))),
     dropzone({ id: "batch-file", title: t("batch.drop"), hint: t("batch.hint", limits), accept: ".csv,.parquet,text/csv", take: upload }),
+    segments("batch-about", t("batch.about"), ["changes", "reasons"].map((about) => [about, t(`batch.${about}`)]), state.batch.about, (about) => set({ about })),
     error && note("no", "info", error),
     job && h("section.card.pad", { "aria-label": file, "data-key": "job" }, h("h2", {}, file), progress(job, cancel), job.results?.length > 0 && h("div.acts", {}, job.results.map((format) => h("button", { "data-format": format, on: { click: () => save(format) } }, t("batch.save", { format: FORMATS[format] ?? format }))))),
     h("details", {}, h("summary", {}, t("batch.columns")), h("p.small", {}, h("code", {}, state.model.features.map((feature) => feature.name).join(", ")))),

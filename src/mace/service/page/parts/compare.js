@@ -4,7 +4,7 @@ import { readRegion } from "../actions.js";
 import { h } from "../dom.js";
 import { labelOf, points, size, sizeWords, valueOf } from "../format.js";
 import { t } from "../i18n.js";
-import { weights } from "../question.js";
+import { allowedEnds, weights } from "../question.js";
 import { state } from "../state.js";
 import { rangeWords } from "./common.js";
 import { wayTitle } from "./way.js";
@@ -37,7 +37,7 @@ function figures(found) {
 function regionWords(place) {
   const region = state.regions.get(place);
   if (!region) return h("span.small", {}, t("compare.asking"));
-  const parts = Object.entries(region.ends);
+  const parts = Object.entries(region.ends).map(([name, ends]) => [name, allowedEnds(name, ends)]).filter(([, ends]) => ends);
   if (!parts.length) return h("span.small", {}, t("compare.unknown"));
   return h("span.small", {}, parts.map(([name, ends]) => h("span.block", {}, rangeWords(name, ends))));
 }

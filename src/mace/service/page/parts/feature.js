@@ -5,7 +5,7 @@ import { h } from "../dom.js";
 import { labelOf, number, softLabelOf, valueOf } from "../format.js";
 import { t } from "../i18n.js";
 import { icon } from "../icons.js";
-import { EFFORTS, isLocked, isRequired, policyDirection } from "../question.js";
+import { directionWords, EFFORTS, isLocked, isRequired, policyDirection } from "../question.js";
 import { state, update } from "../state.js";
 import { segments } from "./common.js";
 import { widget } from "./widgets.js";
@@ -28,7 +28,7 @@ function tags(name) {
   if (isLocked(name)) made.push(h("span.chip", {}, t(isRequired(name) ? "locked.policy" : "locked")));
   else {
     const direction = policyDirection(name) ?? directions[name];
-    if (direction) made.push(h("span.chip.accent", {}, icon(direction === "increases" ? "up" : "down"), t(`only.${direction}`)));
+    if (direction) made.push(h("span.chip.accent", {}, icon(direction === "increases" ? "up" : "down"), directionWords(direction, [name])));
     if (ranges[name]) made.push(h("span.chip.accent", {}, t("range.chip", { low: valueOf(name, ranges[name][0]), high: valueOf(name, ranges[name][1]) })));
     if (barred[name]?.size) made.push(h("span.chip.accent", {}, t("barred.chip", { count: barred[name].size })));
     const effort = Object.keys(EFFORTS).find((each) => EFFORTS[each] === (efforts[name] ?? 1));
@@ -79,7 +79,7 @@ function direction({ name, kind }, label) {
     else delete directions[name];
     changed();
   };
-  const options = [["", t("direction.free")], ["increases", t("only.increases")], ["decreases", t("only.decreases")]];
+  const options = [["", t("direction.free")], ...["increases", "decreases"].map((verb) => [verb, directionWords(verb, [name])])];
   return h("div", {}, h("span.label", {}, t("direction.title")), segments(`direction-${name}`, t("direction.label", { label }), options, directions[name] ?? "", choose));
 }
 

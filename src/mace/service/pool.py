@@ -23,7 +23,7 @@ STOPPING_SECONDS = 0.5
 AFTER_A_FAILED_START = 2.0
 """Seconds before another worker is started in the place of one that died before it was ready."""
 
-Told = Callable[[dict[str, Any]], None]
+OnProgress = Callable[[dict[str, Any]], None]
 
 
 class Unanswered(Exception):
@@ -42,7 +42,12 @@ class Unanswered(Exception):
         self.status, self.error, self.retry_after = status, error, retry_after
 
 
-class OneWorker:
+def stopping() -> Unanswered:
+    """Return what is said of a request that the end of the service leaves unanswered."""
+    return Unanswered(503, "Stopping", "the service is being stopped. Ask again later.", 5)
+
+
+class Worker:
     """One process, and what it sends."""
 
     def __init__(self, source: Served, *, warm: bool) -> None:
@@ -94,9 +99,9 @@ class OneWorker:
         """End the process at once."""
         if self.process is not None:
             self.process.kill()
-            threading.Thread(target=self._bury, args=(self.process,), daemon=True).start()
+            threading.Thread(target=self._reap, args=(self.process,), daemon=True).start()
 
-    def _bury(self, process: BaseProcess) -> None:
+    def _reap(self, process: BaseProcess) -> None:
         process.join()
         with suppress(OSError):
             self._pipe.close()
@@ -124,8 +129,8 @@ def begin() -> None:
         forkserver.ensure_running()
 
 
-class Crew:
-    """Some workers that share a queue.
+class WorkerPool:
+    """Workers that share a queue.
 
     Parameters
     ----------
@@ -152,9 +157,9 @@ class Crew:
     ) -> None:
         self._source, self.size, self._limits, self._warm = source, size, limits, warm
         self._on_failure = on_failure
-        self._free: deque[OneWorker] = deque()
-        self._all: set[OneWorker] = set()
-        self._waiting: deque[asyncio.Future[OneWorker]] = deque()
+        self._free: deque[Worker] = deque()
+        self._all: set[Worker] = set()
+        self._waiting: deque[asyncio.Future[Worker]] = deque()
         self._tasks: set[asyncio.Task[Any]] = set()
         self.is_stopping = False
         self.asked = self.ended = self.died = 0
@@ -179,7 +184,7 @@ class Crew:
     def start(self) -> None:
         """Start all workers, without waiting for them."""
         for _ in range(self.size):
-            self.in_background(self._hire())
+            self.in_background(self._add())
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something without waiting for it."""
@@ -187,10 +192,10 @@ class Crew:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _hire(self) -> None:
+    async def _add(self) -> None:
         """Start a worker and let it take requests once it has read the model."""
         while not self.is_stopping:
-            one = OneWorker(self._source, warm=self._warm)
+            one = Worker(self._source, warm=self._warm)
             self._all.add(one)
             try:
                 await one.start()
@@ -198,19 +203,19 @@ class Crew:
             except OSError:  # it takes too long (TimeoutError), or the system has no process or memory to give
                 message = None
             if message is not None and message[0] == READY:
-                self._give(one)
+                self._release(one)
                 return
-            self._dismiss(one)
+            self._remove(one)
             if message is not None:
                 what = message[1] if message[0] == REFUSED else ("InternalError", message[1])
                 self._on_failure(*what)
                 return
             await asyncio.sleep(AFTER_A_FAILED_START)
 
-    def _give(self, one: OneWorker) -> None:
+    def _release(self, one: Worker) -> None:
         """Hand a worker that is free to who waits longest."""
         if self.is_stopping:
-            self._dismiss(one)
+            self._remove(one)
             return
         while self._waiting:
             first = self._waiting.popleft()
@@ -219,25 +224,25 @@ class Crew:
                 return
         self._free.append(one)
 
-    def _dismiss(self, one: OneWorker) -> None:
+    def _remove(self, one: Worker) -> None:
         self._all.discard(one)
         one.end()
 
-    def _replace(self, one: OneWorker) -> None:
-        self._dismiss(one)
+    def _replace(self, one: Worker) -> None:
+        self._remove(one)
         if not self.is_stopping:
-            self.in_background(self._hire())
+            self.in_background(self._add())
 
-    async def _take(self) -> OneWorker:
+    async def _take(self) -> Worker:
         """Return a worker that is free; wait for one, unless too many wait already."""
         if self.is_stopping:
-            raise Unanswered(503, "Stopping", "the service is being stopped. Ask again later.", 5)
+            raise stopping()
         if self._free:
             return self._free.popleft()
         busy = f"{self.size} workers are busy and {len(self._waiting)} requests wait. Ask again later."
         if len(self._waiting) >= self._limits.waiting:
             raise Unanswered(429, "Busy", busy, 1)
-        place: asyncio.Future[OneWorker] = asyncio.get_running_loop().create_future()
+        place: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
         self._waiting.append(place)
         try:
             async with asyncio.timeout(self._limits.patience):
@@ -246,7 +251,7 @@ class Crew:
             with suppress(ValueError):
                 self._waiting.remove(place)
             if place.done() and not place.cancelled():
-                self._give(place.result())
+                self._release(place.result())
             if isinstance(error, TimeoutError) and not self.is_ready:
                 raise Unanswered(503, "NotReady", "the model is still being read. Ask again.", 5) from None
             if isinstance(error, TimeoutError):
@@ -255,18 +260,20 @@ class Crew:
 
     # ---- requests
 
-    async def ask(self, task: str, given: dict[str, Any], seconds: float | None, told: Told | None = None) -> bytes:
+    async def ask(
+        self, task: str, given: dict[str, Any], seconds: float | None, on_progress: OnProgress | None = None
+    ) -> bytes:
         """Return the answer to a request, JSON in bytes.
 
         Parameters
         ----------
         task : str
-            What a :class:`~mace.service.answers.Desk` does.
+            What a :class:`~mace.service.answers.Handler` does.
         given : dict
             Its data.
         seconds : float, optional
             The hard deadline: a worker that takes longer is ended. None for a job.
-        told : callable, optional
+        on_progress : callable, optional
             Receives progress.
 
         Raises
@@ -277,14 +284,14 @@ class Crew:
         one = await self._take()
         self.asked += 1
         try:
-            kind, what = await self._heard(one, task, given, seconds, told)
+            kind, what = await self._result(one, task, given, seconds, on_progress)
         except asyncio.CancelledError:
             self.in_background(self._give_up(one))
             raise
         except Unanswered:
             self._replace(one)
             raise
-        self._give(one)
+        self._release(one)
         if kind == REFUSED:
             name, message = what
             raise Unanswered(422, name, message)
@@ -295,8 +302,8 @@ class Crew:
         answer: bytes = what
         return answer
 
-    async def _heard(
-        self, one: OneWorker, task: str, given: dict[str, Any], seconds: float | None, told: Told | None
+    async def _result(
+        self, one: Worker, task: str, given: dict[str, Any], seconds: float | None, on_progress: OnProgress | None
     ) -> tuple[str, Any]:
         until = time.monotonic() + (1e9 if seconds is None else seconds)
         await one.send(task, given)
@@ -312,23 +319,25 @@ class Crew:
                     "Overran",
                     f"not answered within {seconds:g} s, and ended.{proved} Ask with a smaller time_limit.",
                 ) from None
+            if message is None and self.is_stopping:
+                raise stopping()
             if message is None:
                 self.died += 1
                 raise Unanswered(503, "WorkerDied", "the process that had this request died. Ask again.", 1)
             if message[0] != PROGRESS:
                 return message
             lower = message[1].get("lower", lower)
-            if told is not None:
-                told(message[1])
+            if on_progress is not None:
+                on_progress(message[1])
 
-    async def _give_up(self, one: OneWorker) -> None:
+    async def _give_up(self, one: Worker) -> None:
         """Tell a worker that nobody waits any more; end it where it does not hear."""
         await one.send(STOP, None)
         until = time.monotonic() + STOPPING_SECONDS
         try:
             while (message := await one.next(until)) is not None:
                 if message[0] != PROGRESS:
-                    self._give(one)
+                    self._release(one)
                     return
         except TimeoutError:
             pass
@@ -339,11 +348,11 @@ class Crew:
         self.is_stopping = True
         for place in self._waiting:
             if not place.done():
-                place.set_exception(Unanswered(503, "Stopping", "the service is being stopped. Ask again later.", 5))
+                place.set_exception(stopping())
         until = time.monotonic() + seconds
         while self.busy and time.monotonic() < until:
             await asyncio.sleep(0.05)
         for one in list(self._all):
-            self._dismiss(one)
+            self._remove(one)
         for task in list(self._tasks):
             task.cancel()

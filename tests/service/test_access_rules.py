@@ -12,7 +12,7 @@ import httpx
 import pytest
 from running_service import ROW, Service, running
 
-from mace.service.guard import Door
+from mace.service.guard import Access
 from mace.service.limits import ServiceLimits
 from mace.service.server import JsonLines
 
@@ -141,12 +141,12 @@ def test_a_job_is_its_owners_alone(locked: Service) -> None:
 
 
 def test_keys_are_not_shown() -> None:
-    assert "hush" not in repr(Door.of("127.0.0.1", [], "hush", ServiceLimits()))
+    assert "hush" not in repr(Access.of("127.0.0.1", [], "hush", ServiceLimits()))
 
 
 def test_a_service_for_every_address_still_knows_its_names() -> None:
-    assert "0.0.0.0" not in Door.of("0.0.0.0", ["Bank.example"], "", ServiceLimits()).hosts
-    assert "bank.example" in Door.of("0.0.0.0", ["Bank.example"], "", ServiceLimits()).hosts
+    assert "0.0.0.0" not in Access.of("0.0.0.0", ["Bank.example"], "", ServiceLimits()).hosts
+    assert "bank.example" in Access.of("0.0.0.0", ["Bank.example"], "", ServiceLimits()).hosts
 
 
 def test_the_pages_files_stay_in_their_folder(client: httpx.Client) -> None:
