@@ -21,7 +21,7 @@ FEWER_TRIES = 4
 RATIOS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """How the price of cost falls from one ascent to the next, for a sum over features."""
 
-MOST_ROWS = 50
+MOST_NEAR_ROWS = 50
 """So many rows of the data, at most, are asked about for an answer to hold in hand."""
 
 MENDS = 40
@@ -68,12 +68,12 @@ def find_among_rows(tables: Tables, limit: float) -> Point | None:
     points: list[Point] = []
     for numbers in rows:
         check()
-        if len(points) == MOST_ROWS or pockets.cost_of(numbers) >= limit:
+        if len(points) == MOST_NEAR_ROWS or pockets.cost_of(numbers) >= limit:
             break
         point = pockets.point(numbers)
         if _is_of_grid(problem.space, point) and pockets.is_allowed(point):
             points.append(point)
-    size = 1 if tables.form.is_blockwise else MOST_ROWS
+    size = 1 if tables.form.is_blockwise else MOST_NEAR_ROWS
     for start in range(0, len(points), size):
         chunk = points[start : start + size]
         for point, outcome in zip(chunk, problem.ask(chunk), strict=True):

@@ -19,10 +19,10 @@ from mace.distances import PartsMetric, point_values
 from mace.exact import Flags, Floats
 from mace.problem import Problem
 from mace.solvers.domains import next_value, reachable
-from mace.solvers.trees.rows import TINY, RowGroup, changes
+from mace.solvers.trees.rows import ROUNDING_ROOM, RowGroup, changes
 from mace.space import Point, Real, Value
 
-MOST_BOXES = 4000
+MOST_POCKET_BOXES = 4000
 """After so many boxes what is left of a pocket stays open."""
 
 NARROWEST = 1e-13
@@ -107,7 +107,7 @@ class PocketSearch:
             boxes += 1
             cut = None
             if ranges is not None:
-                cut = self._examine(ranges, is_mask, found, tolerance, is_late=boxes > MOST_BOXES)
+                cut = self._examine(ranges, is_mask, found, tolerance, is_late=boxes > MOST_POCKET_BOXES)
             found.code.append(-1 if cut is None else 2 * cut.feature + int(cut.right_first))
             found.at.append(-1 if cut is None else cut.levels)
             found.value.append(0.0 if cut is None else cut.value)
@@ -250,13 +250,15 @@ class PocketSearch:
         for group in self.groups:
             at = self._at(group, near)
             distance = group.total(at)
-            slack = 2 * (abs(group.limit - group.sure) + TINY)
+            slack = 2 * (abs(group.limit - group.sure) + ROUNDING_ROOM)
             counts = distance >= group.limit + slack if group.is_far else distance <= group.limit - slack
             bounds = np.where(counts, np.inf, self._bounds(group, ranges, near, is_mask))
             row = int(np.argmin(bounds))
             if counts.sum() >= group.least or not np.isfinite(bounds[row]):
                 continue
-            edge = group.sure if is_sure else group.limit + TINY if group.is_far else group.limit - TINY
+            edge = (
+                group.sure if is_sure else group.limit + ROUNDING_ROOM if group.is_far else group.limit - ROUNDING_ROOM
+            )
             apart = self._apart(group, ranges, is_mask)[row]
             return self._toward(group, row, edge, ranges, near, at[row], apart, is_mask)
         return None
@@ -285,7 +287,7 @@ class PocketSearch:
                     return moved, tuple(order)
                 if (
                     spans is None
-                    or gains[j] <= TINY
+                    or gains[j] <= ROUNDING_ROOM
                     or math.isnan(goal)
                     or j in order
                     or (gains[j] > lacking) == is_whole
@@ -328,7 +330,7 @@ class PocketSearch:
         end = min(max(end, float(lows[0])), float(highs[-1]))
         slope = float(group.costs.peak[j] if group.is_max else group.costs.slope[j])
         if slope > 0 and not group.costs.jump[j] and not group.costs.square[j]:
-            step = (lacking + TINY) / slope / group.scales[j]
+            step = (lacking + ROUNDING_ROOM) / slope / group.scales[j]
             if step < abs(end - value):
                 end = value + math.copysign(step, end - value)
         is_up = end > value

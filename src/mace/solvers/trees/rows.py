@@ -29,7 +29,7 @@ from mace.space import Categorical, Point
 NO_LEVEL = 62
 """Where a box of levels, as bits, has none."""
 
-TINY = 1e-12
+ROUNDING_ROOM = 1e-12
 """More than the rounding of a distance in floats."""
 
 
@@ -163,7 +163,7 @@ def _group(problem: Problem, condition: Neighbours | FarFrom) -> RowGroup:
     group = RowGroup(
         numbers=numbers,
         least=condition.least if isinstance(condition, Neighbours) else 1,
-        limit=limit + sign * TINY,
+        limit=limit + sign * ROUNDING_ROOM,
         sure=sure - sign * UNSURE,
         is_far=is_far,
         is_max=bool(metric.costs.peak.any()),
