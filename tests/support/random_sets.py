@@ -27,6 +27,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
+from mace.audits import audit
 from mace.distances import as_distance, distance_up
 from mace.distances.distance import point_values
 from mace.exact import float_up
@@ -280,7 +281,7 @@ def batch_fault(case: SetCase) -> str | None:
             return f"alone {own}, in a batch {each}"
     if case.question["target"] is None:
         return None
-    made = mace.audit(explainer, frame, **case.question, resamples=10)
+    made = audit(explainer, frame, **case.question, resamples=10)
     told = [(person.distance if one else None, person.changed) for one, person in zip(alone, made.people, strict=True)]
     if told != [(one[0].distance, tuple(c.feature for c in one[0].changes)) if one else (None, ()) for one in alone]:
         return f"the audit says {told}"
