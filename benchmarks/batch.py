@@ -8,7 +8,7 @@ its workers: "ms/row" is over all rows, from the call to its end, "alone" of a l
 the same process, whose answers must be equal to those of the batch; "late" is ms a row over the second half of the rows, when all processes
 have started. "calls" is how often the model's own ``predict`` was called for 1,000 rows. "MB" is the most memory that the process and its
 workers held at one time, by their resident sets. DiCE is timed on the first rows only, in one process, where it is installed
-(``make bench-batch``).
+(``make bench-batch``). A model's name with ``-unrounded`` behind it is asked for any numbers: Adult's answers are round otherwise.
 
 The CSV part puts distinct rows, as many as asked for, through ``mace batch`` (a tree of depth 8: Adult's rows, each number moved by a
 little where there are too few) and samples its memory as it runs.
@@ -51,6 +51,10 @@ MODELS: dict[str, Any] = {
     "pipeline-lr": lambda: LogisticRegression(max_iter=1000),
     "pipeline-mlp10x10": lambda: MLPClassifier((10, 10), random_state=0),
 }
+
+
+UNROUNDED = "-unrounded"
+"""Behind a model's name: answers need not be round."""
 
 
 def fitted(name: str) -> tuple[Any, mace.datasets.Dataset]:
@@ -119,17 +123,21 @@ def watched(command: list[str]) -> tuple[float, list[tuple[float, int]], str]:
 
 
 def measure(model_name: str, rows: int, jobs: int, loop: int) -> dict[str, Any]:
-    model, data = fitted(model_name)
+    name = model_name.removesuffix(UNROUNDED)
+    asked: dict[str, Any] = {} if name == model_name else {"round_to": None}
+    model, data = fitted(name)
     explainer = mace.Explainer(model, data.space)
     frame = rows_of(data, rows)
-    explainer.explain(frame.iloc[0])
+    explainer.explain(frame.iloc[0], **asked)
     begun = time.monotonic()
-    alone = [explainer.explain(row) for row in frame.head(loop).to_dict("records")]
+    alone = [explainer.explain(row, **asked) for row in frame.head(loop).to_dict("records")]
     each = (time.monotonic() - begun) / max(loop, 1)
-    calls = counted_calls(explainer, frame.head(1000))
+    calls = counted_calls(explainer, frame.head(1000), asked)
     stamps: list[float] = []
     started = time.monotonic()
-    batch = explainer.explain_many(frame, n_jobs=jobs, on_progress=lambda _: stamps.append(time.monotonic() - started))
+    batch = explainer.explain_many(
+        frame, n_jobs=jobs, on_progress=lambda _: stamps.append(time.monotonic() - started), **asked
+    )
     for one, other in zip(alone, batch, strict=False):
         assert (one.status, one.lower, one.score, one.prediction) == (
             other.status,
@@ -156,7 +164,7 @@ def measure(model_name: str, rows: int, jobs: int, loop: int) -> dict[str, Any]:
     }
 
 
-def counted_calls(explainer: mace.Explainer, frame: pd.DataFrame) -> int:
+def counted_calls(explainer: mace.Explainer, frame: pd.DataFrame, asked: dict[str, Any]) -> int:
     """Return how often the model is asked what it predicts, rows in one call counted once."""
     live, calls = explainer._live, 0
     before = live._asked
@@ -167,7 +175,7 @@ def counted_calls(explainer: mace.Explainer, frame: pd.DataFrame) -> int:
         return before.ask(points)
 
     live._asked = replace(before, ask=ask)
-    explainer.explain_many(frame)
+    explainer.explain_many(frame, **asked)
     live._asked = before
     return calls
 
