@@ -79,16 +79,19 @@ class Tables:
     def numbered_alternatives(self) -> list[tuple[int, Values]]:
         """Return the leaf values for each alternative of the goal, with its number."""
         goal, kept = self.problem.goal, self.made.alternatives
-        if goal not in kept:
+        found = kept.get(goal)
+        if found is None:
             band, values = self.form.band(goal), self.made.values
-            kept[goal] = found = []
+            found = []
             for number, margins in enumerate(self.form.alternatives(goal)):
                 if not margins:
                     continue
                 if (margins, band) not in values:
                     values[margins, band] = margin_values(self.form, margins, band)
                 found.append((number, values[margins, band]))
-        return kept[goal]
+            # Only now: another thread takes whatever is kept for all that there is.
+            kept[goal] = found
+        return found
 
     def part(self, pattern: NDArray[np.bool_], values: Values) -> TreePart | None:
         """Return one part; ``None`` where no point is allowed."""
