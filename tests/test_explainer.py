@@ -260,6 +260,14 @@ def test_rich_and_html_show_the_same_and_escape() -> None:
     assert "proved nearest" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
+def test_a_narrow_terminal_cuts_no_name() -> None:
+    console = Console(file=io.StringIO(), width=24)
+    console.print(EXPLAINER.explain(ROW, target="grant"))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 24
+
+
 def test_json_is_the_documented_schema_and_round_trips() -> None:
     from pathlib import Path
 

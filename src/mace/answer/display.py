@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Group
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from mace.answer.explanation import Explanation
@@ -16,7 +16,8 @@ def as_rich(explanation: Explanation) -> Group:
     parts: list[Any] = [Text(explanation.headline(), style="bold")]
     wording = explanation.wording
     for number, counterfactual in enumerate(explanation, start=1):
-        table = Table("feature", "now", "instead")
+        # In a narrow terminal names go on in the next line: none is cut.
+        table = Table(*(Column(head, overflow="fold") for head in ("feature", "now", "instead")))
         for change in counterfactual.changes:
             before, after = map(Text, change.called(wording))
             after.stylize("bold green")
