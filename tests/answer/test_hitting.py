@@ -50,6 +50,12 @@ def test_it_is_a_smallest_one_by_either_way(most: int, monkeypatch: pytest.Monke
     assert 20 < none < 280
 
 
+def test_every_set_holds_the_empty_one() -> None:
+    assert smallest_hitting(3, [0b011], [0b100, 0]) is None
+    assert smallest_hitting(3, [0], []) is None
+    assert smallest_hitting(3, [], []) == 0
+
+
 def test_a_hard_question_ends_in_time() -> None:
     draw = random.Random(0)
     sets = [sum(1 << place for place in draw.sample(range(100), 5)) for _ in range(600)]

@@ -24,7 +24,7 @@ def smallest_hitting(
     size : int
         How many elements there are.
     sets, barred : sequence of int
-        Sets of elements, each as a number that has their bits; no barred set is empty.
+        Sets of elements, each as a number that has their bits. Every set holds an empty one.
 
     seconds : callable
         How long the integer program may take.
@@ -43,6 +43,8 @@ def smallest_hitting(
     >>> smallest_hitting(2, [0b01, 0b10], [0b11]) is None
     True
     """
+    if not all(barred):
+        return None
     quick = _Search(barred, size)
     try:
         quick.go(0, 0, _smallest(sets), 0)
