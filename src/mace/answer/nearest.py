@@ -11,6 +11,7 @@ from mace.constraints import Condition
 from mace.forms import Effects
 from mace.problem import LATE, Bounds, Limits, Problem
 from mace.solvers import Lane, choose
+from mace.solvers.choose import is_lane_for
 from mace.space import Point
 
 
@@ -68,7 +69,8 @@ class NearestRows:
     def __call__(self, problem: Problem, further: tuple[Condition, ...], limits: Limits) -> Found:
         """Return the nearest row; a further condition is not looked at once time is up."""
         asked = replace(problem, conditions=(*problem.conditions, *further)) if further else problem
-        lane = self.lane if asked is self.problem else choose(self.solver, asked)
+        is_known = problem is self.problem and is_lane_for(self.lane, self.solver, problem.space, further)
+        lane = self.lane if is_known else choose(self.solver, asked)
         begun = time.monotonic()
         is_late = bool(further) and limits.remaining() <= 0
         bounds = Bounds(Fraction(0), reason=LATE) if is_late else lane.solve(asked, limits)

@@ -16,9 +16,11 @@ from mace.answer.hitting import smallest_hitting
 from mace.answer.nearest import Found, NearestRows
 from mace.answer.reasons import Reason, Reasons, as_long_as
 from mace.answer.region import widened
+from mace.clock import OutOfTime, until
 from mace.constraints import Constraint, fixed
 from mace.forms import Outcomes, same_for_all
 from mace.models import Reading
+from mace.problem import Bounds, Problem
 from mace.solvers import choose
 from mace.space import FeatureSpace, Point
 
@@ -40,6 +42,7 @@ def reasons_of(
     """Return the reasons of a row, at most as many as the question counts; ``there`` says that it is at the target already."""
     space, factual = driver.problem.space, driver.problem.factual
     search = ReasonSearch(list(space), partial(_escape, driver), driver.limits.remaining)
+    search.known += [] if there is not None else _seen(driver)
     found, why = list[tuple[Reason, dict[str, Found]]](), ""
     try:
         while there is None and (names := search.next(smallest=smallest)) is not None:
@@ -111,8 +114,33 @@ def _escape(driver: Driver, kept: Names) -> tuple[Names, Found] | None:
     found = driver.some((fixed(*sorted(kept, key=space.index)).bind(space, factual),) if kept else ())
     if found is None:
         return None
-    moved = zip(space, _point(found), factual, strict=True)
-    return frozenset(name for name, new, old in moved if new != old), found
+    return _changed(driver.problem, _point(found)), found
+
+
+def _seen(driver: Driver) -> list[tuple[Names, Found]]:
+    """Return ways to the target that the lane sees without a search, no one of which changes all that another does."""
+    problem, find = driver.problem, driver.find
+    look = getattr(find.lane.solver, "likely_rows", None) if isinstance(find, NearestRows) else None
+    if look is None or driver.limits.remaining() <= 0:
+        return []
+    assert isinstance(find, NearestRows)
+    try:
+        with until(driver.limits.deadline):
+            rows = problem.reaching([row for row in look(problem) if problem.is_plausible(row)])
+    except OutOfTime:
+        return []
+    ways = {
+        _changed(problem, row): Found(Bounds(Fraction(0), point=row), problem, (find.lane,))
+        for row in rows
+        if problem.form.is_settled(row, problem.goal)
+    }
+    return [(names, row) for names, row in ways.items() if not any(other < names for other in ways)]
+
+
+def _changed(problem: Problem, row: Point) -> Names:
+    """Return the features that a row changes."""
+    moved = zip(problem.space, row, problem.factual, strict=True)
+    return frozenset(name for name, new, old in moved if new != old)
 
 
 def _note(driver: Driver, features: tuple[str, ...]) -> str:

@@ -99,7 +99,8 @@ class PartsMetric:
                 continue
             delta = self.delta(index, feature, new, written=written)
             if delta:
-                total += part.jump + (part.slope + part.square * delta) * delta
+                is_flat = not part.slope and not part.square
+                total += part.jump if is_flat else part.jump + (part.slope + part.square * delta) * delta
                 top = max(top, part.peak * delta) if part.peak else top
         return total + top
 

@@ -194,6 +194,8 @@ class LiveModel:
             if len(known) == len(points):
                 return known
         if said is None or len(points) != 1:
+            if said and is_row_by_row(self._asked.form) and all((point, None) in said for point in points):
+                return [said[point, None] for point in points]
             outcomes = self._ask_now(points)
             if said is not None and len(points) <= MOST_REMEMBERED and is_row_by_row(self._asked.form):
                 said.update(((point, None), outcome) for point, outcome in zip(points, outcomes, strict=True))

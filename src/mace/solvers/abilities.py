@@ -23,6 +23,7 @@ class Solver(Protocol):
     - ``prove(problem, lower, upper, limits)``, which returns the proof of a known lower bound (``None`` where only a search makes it);
     - ``GOES_BY_FORM``, true where it looks at a model's form only, and at no part of it that conditions on single features rule out;
     - ``ASKS_EVERY_ROW``, true where its proof is that each nearer row is looked at;
+    - ``likely_rows(problem)``, which returns rows that seem to be in the goal and that it sees without a search;
     - ``MOST_ON_GRIDS``, of how many features with values on a grid it finds the nearest point soon.
     """
 

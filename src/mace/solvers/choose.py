@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from mace.constraints import Condition
 from mace.errors import InvalidOption, did_you_mean
 from mace.forms import is_unread
 from mace.problem import Problem
 from mace.registry import Registry, resolve
-from mace.solvers.abilities import Lane, obstacle
+from mace.solvers.abilities import Lane, obstacle, why_not_taken
 from mace.solvers.boxes import search as boxes
+from mace.space import FeatureSpace
 
 SOLVERS = Registry(
     "solvers",
@@ -71,6 +74,15 @@ def choose(solver: str, problem: Problem) -> Lane:
     if reason:
         raise InvalidOption(f"solver={solver!r} cannot take this problem: {reason}. Use solver='auto'.")
     return lane
+
+
+def is_lane_for(lane: Lane, solver: str, space: FeatureSpace, further: Sequence[Condition]) -> bool:
+    """Return whether the lane of a problem is known to be that of the problem with further conditions, without a look at all lanes.
+
+    It is where ``auto`` chose the lane that it looks at first, to be run as it is, which takes each of these conditions.
+    """
+    is_first = solver == "auto" and lane.name == next(iter(SOLVERS)) and lane.solve == lane.solver.solve
+    return is_first and not any(each.search or why_not_taken(each, lane.solver.TAKES, space) for each in further)
 
 
 def _asking(problem: Problem) -> Lane:

@@ -18,8 +18,10 @@ from mace.solvers import compiling
 from mace.solvers.scale import in_units
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import unsupported
+from mace.solvers.trees.leaf_rows import leaf_rows
 from mace.solvers.trees.search import TreeSearch
 from mace.solvers.trees.warmup import tiny_problem
+from mace.space import Point
 
 TAKES = (View.DOMAINS, View.DIFFERENT, View.BUDGET, View.FOREST)
 CUTS_BOXES = IS_AUTOMATIC = GOES_BY_FORM = True
@@ -41,6 +43,11 @@ def supports(problem: Problem) -> str:
 def solve(problem: Problem, limits: Limits) -> Bounds:
     """Find the nearest counterfactual."""
     return TreeSearch(joined(problem), limits).run()
+
+
+def likely_rows(problem: Problem) -> list[Point]:
+    """Return rows that seem to be in the goal, where they are seen without a search."""
+    return leaf_rows(joined(problem))
 
 
 def prepare() -> None:

@@ -50,7 +50,7 @@ class Local:
         view, cells = tables.view, part.cells
         self.arrays = arrays = arrays_for(tables, part) if arrays is None else arrays
         self.trees = len(tables.grid.roots)
-        found = _collect(tables, part, radius, arrays)
+        found = leaves_within(tables, part, radius, arrays)
         self.radius = radius
         if at_least is not None:
             opening = kernels.opening(part.values.most, kernel_goal(part.values), found)
@@ -103,7 +103,7 @@ def _of(table: NDArray[Any], at: Ints) -> NDArray[Any]:
     return np.ascontiguousarray(table[:, at]) if len(table) else table
 
 
-def _collect(tables: Tables, part: TreePart, radius: float, arrays: BallArrays) -> kernels.FoundPoint:
+def leaves_within(tables: Tables, part: TreePart, radius: float, arrays: BallArrays) -> kernels.FoundPoint:
     """Return the leaves inside a ball; room for them grows until they fit."""
     depth = tables.grid.depth + 1
     while kernels.collect(radius, part.box, part.cells, tables.boundaries, part.trees, depth, arrays.found) < 0:
