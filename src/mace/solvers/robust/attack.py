@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from scipy.optimize import linprog
@@ -21,7 +20,7 @@ from mace.forms.scoring import column_values
 from mace.problem import Problem
 from mace.reductions.noise_box import around
 from mace.reductions.shifted_network import float_clearance, gradient
-from mace.space import Feature, Integer, Point, Real, Value
+from mace.space import Integer, Point, Real, Value
 
 VALUES_TRIED, CLOSER, ZOOMS = 128, 32, 3
 """Values of a feature that are tried at once, into how many parts the steps beside a valley are divided, and how often."""
@@ -187,9 +186,6 @@ class WorstRows:
             point = moved
         return best
 
-    def _radii(self) -> list[tuple[Feature, Fraction]]:
-        return [(self.problem.space[name], radius) for name, radius in self.noise.radii.items()]
-
     def _sure(self, point: Point) -> float:
         """Return the margin that a repaired point shall have: at the rate of the way from the factual, it costs little of the accuracy."""
         gained = abs(float(self._margins(self.problem.factual, -1, np.zeros(1))[0]))
@@ -249,7 +245,8 @@ class WorstRows:
         )
         inverse = 1 / np.maximum(ends[:, 1] - ends[:, 0], 1e-300)
         change = np.abs(at - own)[free] * inverse
-        noise = max((float(radius / f.range) for f, radius in self._radii() if f.range), default=0.0)
+        widths = ((problem.space[name].range, radius) for name, radius in self.noise.radii.items())
+        noise = max((float(radius / width) for width, radius in widths if width), default=0.0)
         far = FARTHEST_REPAIR * (float(problem.distance(start)) ** (1 / metric.power) + noise) / inverse
         up = np.maximum(np.minimum(ends[:, 1], at[free] + far) - own[free], 0.0)
         down = np.maximum(own[free] - np.maximum(ends[:, 0], at[free] - far), 0.0)
