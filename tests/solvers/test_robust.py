@@ -499,3 +499,19 @@ def test_a_box_that_ends_between_two_floats_has_a_proof() -> None:
     answer = mace.Explainer(hair, space).explain({"x": 6.345174301121845, "y": 0}, constraints=[noise], certify=True)
     assert answer[0].certificate is not None
     assert str(mace.verify(answer[0].certificate, hair)) == "valid"
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, RandomForestClassifier])
+def test_a_split_by_whether_a_value_is_missing_is_kept_in_copies(kind: type) -> None:
+    """Found by a campaign: such a split has an infinite edge, and copies took all rows to go its other way."""
+    space = mace.FeatureSpace({"a": mace.integer(0, 2), "m": mace.real(0, 1, missing=True)})
+    rows = pd.DataFrame({"a": [0, 1, 2] * 40, "m": [0.0, 1.0, None, 0.5] * 30}).astype(float)
+    model = kind(random_state=0, **({"n_estimators": 5} if kind is RandomForestClassifier else {}))
+    model.fit(rows, (rows.a == 2) | rows.m.isna())
+    assert any(np.isinf(tree.tree_.threshold).any() for tree in getattr(model, "estimators_", [model]))
+    explainer, row, asked = mace.Explainer(model, space), {"a": 1, "m": 0.5}, {"constraints": [mace.robust({"a": 2})]}
+    found = explainer.explain(row, True, **asked, certify=True)
+    assert str(found.status) == "optimal"
+    assert pd.isna(found[0].values["m"])
+    assert mace.verify(found[0].certificate, model).valid
+    assert str(explainer.explain(row, True, constraints=[*asked["constraints"], "m stays"]).status) == "infeasible"

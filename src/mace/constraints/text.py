@@ -19,7 +19,8 @@ term         product { ("+" | "-") product }
 product      factor { ("*" | "/") factor }
 factor       number | date | level | feature | "old" "." feature | "-" factor | "(" term ")" | "abs" "(" term ")"
            | ("min" | "max") "(" term "," term ")"
-feature      a plain name, or any name between back quotes; level: 'between quotes'; true, false; date: 2024-02-29, 2024-02-29 10:30
+feature      a plain name, or any name between back quotes; level: 'between quotes'; true, false; date: 2024-02-29, 2024-02-29 10:30;
+             in lists of values and in moves also the word missing
 """
 
 from __future__ import annotations
@@ -279,7 +280,7 @@ class _Grammar(TokenReader):
     def _moves(self, name: str) -> Constraint:
         moves: dict[Given, list[Given]] = {}
         while True:
-            source = self._value()
+            source = self._level()
             self._need("to")
             moves.setdefault(source, []).extend(self._values())
             if len(moves) > MOST_MOVES:
