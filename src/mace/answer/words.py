@@ -192,7 +192,5 @@ def _proved(explanation: Explanation) -> str:
     share = 0.0 if not best.distance else best.lower / best.distance
     digits = 0 if share < 0.99 else 4
     shown = math.floor(100 * share * 10**digits) / 10**digits
-    return (
-        f"It is not proved that no smaller change does ({explanation.reason}), only that none of less than {shown:.6g}% of this one "
-        f"does, {near}."
-    )
+    only = f", only that none of less than {shown:.6g}% of this one does" if shown else ""
+    return f"It is not proved that no smaller change does ({explanation.reason}){only}, {near}."

@@ -12,7 +12,7 @@ import typer
 from mace.cli.batches import write_answers
 from mace.cli.commands import ANSWERED, UNDECIDED, app
 from mace.cli.completion import columns
-from mace.cli.console import PlainConsole
+from mace.cli.console import PlainConsole, in_width
 from mace.cli.options import (
     MOST_SECONDS_A_ROW,
     AnyTarget,
@@ -125,7 +125,8 @@ def reasons(
     if as_json:
         sys.stdout.write(made.to_json(indent=2) + "\n")
     else:
-        PlainConsole(soft_wrap=True).print(str(made))
+        console = PlainConsole(soft_wrap=True)
+        console.print(in_width(str(made), console.width))
     return ANSWERED if made.complete or made else UNDECIDED
 
 

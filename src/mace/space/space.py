@@ -25,7 +25,7 @@ from mace.space.features import (
 )
 from mace.space.rows import as_mapping, number_of
 from mace.space.saved import feature_from_dict, feature_to_dict, show_feature
-from mace.space.wording import Levels, Outcomes, Texts, Wording, checked
+from mace.space.wording import Levels, Outcomes, Texts, Wording, checked, in_one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -287,7 +287,7 @@ class FeatureSpace(Mapping[str, Feature]):
 
     def report(self) -> str:
         """Return what was guessed, one line a feature."""
-        return "\n".join(f"{name}: {guess}" for name, guess in self.guesses.items())
+        return "\n".join(f"{in_one_line(name)}: {guess}" for name, guess in self.guesses.items())
 
     # ---- rows
 
