@@ -627,6 +627,9 @@ def test_a_name_that_was_cut_at_a_sign_is_shown_between_back_quotes() -> None:
     space = mace.FeatureSpace({"credit-limit": mace.integer(0, 9), "limits": mace.integer(0, 9)})
     with pytest.raises(mace.InvalidConstraint, match="written between back quotes: `credit-limit`"):
         mace.rule("credit-limit >= 3").bind(space, (1, 1))
+    for text in ("size (cm) increases", "size [cm] >= 3", "size % stays"):
+        with pytest.raises(mace.InvalidConstraint, match="a name with spaces or signs is written between back quotes"):
+            mace.rule(text)
 
 
 # ---- dicts

@@ -31,12 +31,11 @@ from typing import Any, cast
 from mace.constraints.budget import changes_at_most
 from mace.constraints.combine import AllOf, Changes, Either, Implies, Negation, Together
 from mace.constraints.condition import Constraint
-from mace.constraints.fixed import Fixed
+from mace.constraints.fixed import Fixed, Only
 from mace.constraints.monotone import decreases, increases
 from mace.constraints.moves import at_most_change, steps, transitions
 from mace.constraints.numbers import Given, Number
 from mace.constraints.one_of import one_of
-from mace.constraints.only import Only
 from mace.constraints.robust import robust, robust_share
 from mace.constraints.rule import RULE_SIGNS, Comparison, IsMissing
 from mace.constraints.terms import Absolute, Feature, Literal, Minus, Operation, Term

@@ -104,7 +104,7 @@ class TokenReader:
     @property
     def _about_names(self) -> str:
         """How names are written, where a name may have been cut into words or at a dot."""
-        return IN_BACK_QUOTES if self._token.kind in ("word", "name") or self._is(".") else ""
+        return IN_BACK_QUOTES if self._token.kind in ("word", "name") or self._is(".", "(", "[", "%") else ""
 
     def _name(self) -> str:
         token = self._token
