@@ -56,6 +56,11 @@ def test_every_set_holds_the_empty_one() -> None:
     assert smallest_hitting(3, [], []) == 0
 
 
+def test_of_equal_elements_the_first_is_taken() -> None:
+    assert smallest_hitting(6, [0b000001, 0b100100], []) == 0b000101
+    assert smallest_hitting(6, [0b011000, 0b110000, 0b000110], []) == 0b010010
+
+
 def test_a_hard_question_ends_in_time() -> None:
     draw = random.Random(0)
     sets = [sum(1 << place for place in draw.sample(range(100), 5)) for _ in range(600)]

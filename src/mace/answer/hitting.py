@@ -69,6 +69,8 @@ class _Search:
         self.looks += len(left) + len(self.barred)
         if self.looks > MOST_LOOKS:
             raise _TooLong
+        if count >= self.count:
+            return
         if not left:
             self.best, self.count = chosen, count
             return
