@@ -18,6 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
+from mace.answer import reason_search
+from mace.answer.reason_search import reasons_of
 from mace.answer.reasons import Reasons
 from mace.solvers import pace
 
@@ -168,6 +170,21 @@ def test_too_few_or_too_little_time_is_said() -> None:
         _ = late.shares
     cut_short = explainer.reasons(row, count=1)
     assert "only 1 was asked for" in str(cut_short)
+
+
+@pytest.mark.parametrize("certify", [False, True])
+def test_half_of_the_time_is_left_for_certificates(certify: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = []
+
+    def looked(driver: Any, *args: Any, **options: Any) -> Reasons:
+        left.append(driver.limits.remaining())
+        return reasons_of(driver, *args, **options)
+
+    monkeypatch.setattr(reason_search, "reasons_of", looked)
+    made = bank().reasons(TENANT, target="yes", time_limit=10_000, certify=certify)
+    assert made.complete
+    assert (left[0] > 9_000) is not certify
+    assert left[0] > 4_000
 
 
 def test_the_last_reason_is_known_to_be_the_last() -> None:

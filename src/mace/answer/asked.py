@@ -403,6 +403,8 @@ class AskedModel:
         there = question.if_reached(self._reading, problem.factual, current, started)
         lane = choose(question.solver, problem)
         driver = self._driver(question.but(certify=False), problem, lane, started)
+        if question.certify:
+            driver = replace(driver, limits=driver.limits.first_half())
         made = reasons_of(driver, current, smallest=smallest, ranges=ranges, there=there)
         if not question.certify:
             return made

@@ -12,7 +12,7 @@ import typer
 from mace.cli.batches import write_answers
 from mace.cli.commands import ANSWERED, UNDECIDED, app
 from mace.cli.completion import columns
-from mace.cli.console import PlainConsole, in_width
+from mace.cli.console import PlainConsole, in_width, note
 from mace.cli.options import (
     MOST_SECONDS_A_ROW,
     AnyTarget,
@@ -118,7 +118,10 @@ def reasons(
     made = explainer.reasons(row_asked, **options)
     if certificate is not None:
         further = {"-ranges": [each.ranges_certificate for each in made], "-all": [made.certificate]}
-        save_certificates((each.certificate for each in made), certificate)
+        if made and all(each.certificate is None for each in made):
+            note("Note", [f"{certificate} is not written: the time limit left no time for a proof."])
+        else:
+            save_certificates((each.certificate for each in made), certificate)
         for ending, certificates in further.items():
             if kept := [each for each in certificates if each is not None]:
                 save_certificates(kept, certificate.with_name(f"{certificate.stem}{ending}{certificate.suffix}"))
