@@ -12,6 +12,7 @@ import skops.io
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
+from mace.answer.reasons import Reasons
 from mace.cli.main import run
 from mace.cli.texts import diversity_of, numbers_of, pairs_of, rounding_of
 
@@ -155,6 +156,19 @@ def test_a_wrong_path_is_said_before_anything_is_loaded(home: Path, monkeypatch:
     for option in ("--data", "--model", "--space", "--constraints", "--people"):
         assert call(home, "explain", option, home / "none") == 2
         assert call(home, "explain", option, home) == 2
+
+
+def test_proofs_of_reasons_for_which_no_time_was_left_are_said_to_be_so(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unproved(self: Reasons, *_: object) -> Reasons:
+        return self
+
+    monkeypatch.setattr(Reasons, "certified", unproved)
+    proof = home / "unproved.json"
+    assert call(home, "reasons", "--row", "ann", "--id", "who", "--target", "yes", "--certificate", proof) == 0
+    assert "is not written: the time limit left no time for a proof" in " ".join(capsys.readouterr().err.split())
+    assert not proof.exists()
 
 
 def test_reasons_of_a_row_on_the_command_line(

@@ -13,7 +13,7 @@ from mace.solvers.trees.local import arrays_for, leaves_within
 from mace.solvers.trees.parts import Tables, TreePart
 from mace.space import Point
 
-MOST_ROWS = 200
+MOST_LEAF_ROWS = 200
 """How many rows at most, those that change the fewest features."""
 
 
@@ -34,7 +34,7 @@ def leaf_rows(problem: Problem) -> list[Point]:
             found.setdefault(changes, (part, cells))
     few: list[int] = []
     for changes in sorted(found, key=int.bit_count):
-        if len(few) < MOST_ROWS and not any(fewer & changes == fewer for fewer in few):
+        if len(few) < MOST_LEAF_ROWS and not any(fewer & changes == fewer for fewer in few):
             few.append(changes)
     return [tables.point(cells, part) for part, cells in map(found.__getitem__, few)]
 
