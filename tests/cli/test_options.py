@@ -135,9 +135,13 @@ def test_texts_of_several_values() -> None:
     assert numbers_of("--x", " a = 2, b=.5", "ab", "") == {"a": 2.0, "b": 0.5}
     assert numbers_of("--x", "a=b=2", ["a=b"], "") == {"a=b": 2.0}
     assert pairs_of("--x", ["a=one, two"]) == {"a": "one, two"}
-    assert rounding_of("auto", "a") == "auto"
-    assert rounding_of("none", "a") is None
-    assert rounding_of("10", "a") == 10
+    space = mace.FeatureSpace({"a": mace.real(0, 9), "b": mace.integer(0, 9)})
+    assert rounding_of("auto", space) == "auto"
+    assert rounding_of("none", space) is None
+    assert rounding_of("10", space) == 10
+    assert rounding_of("a=10,b=2", space) == {"a": 10, "b": 2}
+    with pytest.raises(mace.InvalidOption, match="rounded by name: --round b=10"):
+        rounding_of("10", space.replace(a=mace.categorical(["x", "y"])))
     assert diversity_of("sets") == mace.differ(sets="incomparable")
     assert diversity_of("features=2,by=0.05") == mace.differ(features=2, by=0.05)
     assert diversity_of("distance=0.1") == mace.differ(distance=0.1)
