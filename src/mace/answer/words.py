@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from mace.answer.plain import in_a_list
 from mace.distances import distance_text
 from mace.problem import NOT_PROVED, Status
 
 if TYPE_CHECKING:
     from mace.answer.explanation import Explanation
-
 
 ANY_OTHER = "any other outcome"
 """What is asked for where no target is given."""
@@ -168,7 +168,7 @@ def _decided(explanation: Explanation) -> str:
         if len(shown) <= MOST_IN_A_SENTENCE
         else [*shown[: MOST_IN_A_SENTENCE - 1], f"{len(shown) - MOST_IN_A_SENTENCE + 1} more"]
     )
-    changed = " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+    changed = in_a_list(shown, "and")
     what = "this change alone leads" if len(best.changes) == 1 else "these changes together lead"
     is_any = explanation.target == ANY_OTHER
     return f"{what} to {explanation.wording.outcome(best.prediction) if is_any else _asked_for(explanation)}: {changed}"

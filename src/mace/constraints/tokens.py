@@ -134,10 +134,13 @@ class TokenReader:
             return re.sub(r"\\(.)", r"\1", token.text[1:-1], flags=re.DOTALL)
         return token.text.lower() == "true"
 
+    def _level(self) -> Given:
+        return None if self._take("missing") else self._value()
+
     def _values(self) -> list[Given]:
-        values = [self._value()]
+        values = [self._level()]
         while self._take(","):
-            values.append(self._value())
+            values.append(self._level())
             if len(values) > MOST_LEVELS:
                 self._refuse(f"a list of more than {MOST_LEVELS:,} values")
         return list(dict.fromkeys(values))

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from mace.errors import InvalidConstraint, cut
-from mace.space.features import plain_scalar
+from mace.space.features import is_missing, plain_scalar
 
 KEYWORDS = frozenset(
     (
@@ -56,8 +56,10 @@ def named(call: str, features: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def value_text(value: object) -> str:
-    """Return a level or a number as it is written."""
+    """Return a level or a number as it is written; the level of missing values is the word."""
     value = plain_scalar(value)
+    if is_missing(value):
+        return "missing"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float | Decimal):

@@ -18,7 +18,7 @@ import numpy as np
 from mace.errors import InvalidSpace, cut
 from mace.exact import decimal_fraction
 from mace.registry import resolve
-from mace.space.dtypes import Category, FloatType, check_category, check_integer, check_real, float_type
+from mace.space.dtypes import FLOAT_DTYPES, Category, FloatType, check_category, check_integer, check_real
 
 Level = str | int | float | bool | None
 """A level; ``None`` or NaN is the level of missing values."""
@@ -82,7 +82,7 @@ class Real:
     @property
     def floats(self) -> FloatType:
         """The floats that its values are."""
-        return float_type(self.dtype)
+        return np.float64 if self.dtype is None else FLOAT_DTYPES[self.dtype]
 
     @property
     def is_single(self) -> bool:
