@@ -115,7 +115,7 @@ def _reason(reason: Reason, number: int, reasons: Reasons) -> str:
         (
             space.wording.name(name),
             space.wording.value(name, show_value(value)),
-            held_words(name, value, reason.ranges, space),
+            held_words(name, value, reason.ranges, space, space.wording),
         )
         for name, value in reason.values.items()
     ]
@@ -128,9 +128,12 @@ def levers_html(levers: Levers) -> str:
         return card(paragraph(levers, kind="title"))
     rows = [
         (
-            ", ".join(lever.features),
+            levers.called(lever.features),
             f"{lever.counterfactual.distance:.4g}",
-            "; ".join(f"{change.feature} {_BECOMES.join(change.texts)}" for change in lever.counterfactual.changes),
+            "; ".join(
+                f"{levers.wording.name(change.feature)} {_BECOMES.join(change.called(levers.wording))}"
+                for change in lever.counterfactual.changes
+            ),
         )
         for lever in levers
     ]
