@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import skops.io
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
@@ -202,3 +203,19 @@ def test_reasons_of_a_row_on_the_command_line(
     assert all(line["complete"] for line in lines)
     assert call(home, "reasons", "--out", home / "why.txt") == 2
     assert call(home, "reasons", "--distance", "l2") == 2
+
+
+def test_a_file_of_a_model_that_is_not_read_can_be_asked_as_the_refusal_says(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people = pd.read_csv(home / "people.csv")
+    labels = ["yes" if a >= 55 or b >= 21 else "no" for a, b in people.itertuples(index=False)]
+    skops.io.dump(SVC().fit(people, labels), home / "kernel.skops")
+    asked = ("--model", home / "kernel.skops", "--target", "yes", "--unread", "search")
+    assert call(home, "explain", *asked) == 2
+    said = capsys.readouterr().err
+    assert "--unread search --trust" in said
+    assert len(said.splitlines()) == 1
+    assert call(home, "explain", *asked, "--trust", "--json") == 0
+    made = json.loads(capsys.readouterr().out)
+    assert (made["status"], made["lower"], made["counterfactuals"][0]["prediction"]) == ("feasible", 0, "yes")
