@@ -153,13 +153,13 @@ def batch_html(batch: Batch) -> str:
         [*([batch.id_of(number)] if named else []), number, *_line(each)]
         for number, each in enumerate(islice(batch, ROWS_OF_BATCH))
     ]
-    parts = [paragraph(batch, kind="title"), f"<p>{counted}</p>"]
+    parts = [paragraph(batch.summary(), kind="title"), f"<p>{counted}</p>"]
     if rows:
         parts.append(table(heads, rows, numbers=[heads.index("row"), heads.index("distance")]))
     if len(batch) > ROWS_OF_BATCH:
         rest = f"and {len(batch) - ROWS_OF_BATCH:,} more rows: to_frame() has them all, plot() draws them"
         parts.append(paragraph(rest, kind="quiet"))
-    return card(*parts)
+    return card(*parts, *(paragraph(f"Hint: {hint}", kind="quiet") for hint in batch.hints))
 
 
 def _line(explanation: Explanation) -> list[object]:
