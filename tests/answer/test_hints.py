@@ -155,6 +155,21 @@ def test_audits_hold_protected_features() -> None:
     assert audit(explainer, frame, ["sex"], target=1, resamples=2, protected=["sex"]).protected == ("sex",)
 
 
+def test_a_batch_shows_hints_once() -> None:
+    explainer = mace.Explainer(granted, SPACE.protect("age"))
+    frame = pd.DataFrame([ROW, {**ROW, "age": 40}, {**ROW, "age": 41}])
+    batch = explainer.explain_many(frame, target=1)
+    (hint,) = batch.hints
+    assert hint == explainer.explain(ROW, 1).hints[0]
+    assert str(batch).splitlines() == [batch.summary(), f"Hint: {hint}"]
+    assert batch._repr_html_().count("Hint: Nothing keeps") == 1
+    assert repr(batch) == f"<Batch: {batch.summary()}>"
+    silent = explainer.explain_many(frame[:1], target=1, constraints=[mace.fixed(*SPACE)])
+    assert silent.hints == ()
+    assert str(silent).startswith("1 row in ")
+    assert "Hint" not in f"{silent}{silent._repr_html_()}"
+
+
 def test_commands_show_hints_once_and_apart_from_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     frame = pd.DataFrame({"age": range(20, 60), "income": [k * 7 % 40 for k in range(40)]})
     labels = ["yes" if age + income > 60 else "no" for age, income in frame.to_numpy()]

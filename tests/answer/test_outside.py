@@ -376,6 +376,10 @@ def test_what_is_no_matter_of_ranges_is_refused_as_before(outside: Any) -> None:
     narrow = SPACE.replace(age=mace.integer(2, 8, dtype="int8"))
     with pytest.raises(mace.InvalidRow, match="does not fit into int8"):
         mace.Explainer(model_of("tree", 0), narrow, outside=outside).explain({**row, "age": 300})
+    dated = mace.FeatureSpace({"since": mace.date("2020-01-01", "2024-12-31")})
+    with pytest.raises(mace.InvalidRow, match="'bad', which is no date") as refusal:
+        mace.Explainer(lambda since: since > 19_000, dated, outside=outside).explain({"since": "bad"})
+    assert str(refusal.value).count("which is no date") == 1
 
 
 def encoded_model(step: Any) -> tuple[Any, pd.DataFrame]:

@@ -125,6 +125,40 @@ def test_a_reason_is_said_with_how_far_it_reaches() -> None:
     assert "There is no other reason: proved." in text
 
 
+def test_reasons_and_menus_are_said_by_the_names_that_people_know() -> None:
+    named = SPACE.describe(
+        names={"income": "yearly income", "home": "where you live"},
+        units={"income": "€"},
+        outcomes={"yes": "approved", "no": "declined"},
+        levels={"home": {"own": "your own home", "rent": "a rented home"}},
+    )
+    plain = bank()
+    tree = DecisionTreeClassifier(random_state=0)
+    rows = pd.DataFrame(
+        [{"age": 30, "income": income, "home": home} for income in range(101) for home in ("own", "rent", "none")]
+    )
+    labels = np.where((rows.income >= 80) | ((rows.income >= 40) & (rows.home == "own")), "yes", "no")
+    explainer = mace.Explainer(make_pipeline(mace.Encoder(named), tree).fit(rows, labels), named)
+    reasons, menu = explainer.reasons(TENANT, "yes"), explainer.levers(TENANT, "yes")
+    held = "yearly income is at most 79 € and where you live is one of"
+    assert str(reasons).startswith(
+        "Why declined, not approved:\n1. yearly income, where you live\n   as long as " + held
+    )
+    assert "a rented home" in str(reasons)
+    assert "In every reason: yearly income, where you live." in str(reasons)
+    assert str(menu).startswith("yearly income: distance ")
+    for page in (reasons._repr_html_(), menu._repr_html_()):
+        assert "yearly income" in page
+        assert ">income" not in page
+    assert "at most 79 €" in reasons._repr_html_()
+    assert "60 € \u2192 80 €" in menu._repr_html_()
+    # What programs read has the names of the data.
+    assert "income is at most 79 and home" in reasons[0].as_long_as
+    assert "yearly" not in reasons.to_json()
+    assert Reasons.from_json(reasons.to_json()).decision == "no, not yes"
+    assert str(plain.reasons(TENANT, "yes")).startswith("Why no, not yes:\n1. income, home\n")
+
+
 def test_the_smallest_reason_comes_first_where_asked_for() -> None:
     reasons = bank().reasons(POOR, target="yes", smallest=True)
     assert [each.features for each in reasons] == [("income",)]

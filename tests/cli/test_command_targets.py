@@ -30,6 +30,17 @@ def test_any_label_can_be_bounded(label: str) -> None:
         assert target_of(str(target), ODD) == target
 
 
+def test_a_percentage_is_the_share_that_it_says() -> None:
+    classes = ("approve", "5%", "refuse")
+    assert target_of("approve >= 70%", classes) == mace.at_least(0.7, "approve")
+    assert target_of("P(refuse) <= 12.5 %", classes) == mace.at_most(0.125, "refuse")
+    assert target_of("29% <= approve <= 57%", classes) == mace.between(0.29, 0.57, "approve")
+    assert target_of("5%", classes) == "5%"
+    assert target_of("5% >= 5%", classes) == mace.at_least(0.05, "5%")
+    with pytest.raises(mace.InvalidTarget, match="bounds are included"):
+        target_of("approve > 70%", classes)
+
+
 def test_a_label_that_looks_like_a_bound_is_a_label() -> None:
     classes = ("x", "x >= 0.7")
     assert target_of("x >= 0.7", classes) == "x >= 0.7"

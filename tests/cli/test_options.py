@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import skops.io
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import mace
@@ -136,9 +137,13 @@ def test_texts_of_several_values() -> None:
     assert numbers_of("--x", " a = 2, b=.5", "ab", "") == {"a": 2.0, "b": 0.5}
     assert numbers_of("--x", "a=b=2", ["a=b"], "") == {"a=b": 2.0}
     assert pairs_of("--x", ["a=one, two"]) == {"a": "one, two"}
-    assert rounding_of("auto", "a") == "auto"
-    assert rounding_of("none", "a") is None
-    assert rounding_of("10", "a") == 10
+    space = mace.FeatureSpace({"a": mace.real(0, 9), "b": mace.integer(0, 9)})
+    assert rounding_of("auto", space) == "auto"
+    assert rounding_of("none", space) is None
+    assert rounding_of("10", space) == 10
+    assert rounding_of("a=10,b=2", space) == {"a": 10, "b": 2}
+    with pytest.raises(mace.InvalidOption, match="rounded by name: --round b=10"):
+        rounding_of("10", space.replace(a=mace.categorical(["x", "y"])))
     assert diversity_of("sets") == mace.differ(sets="incomparable")
     assert diversity_of("features=2,by=0.05") == mace.differ(features=2, by=0.05)
     assert diversity_of("distance=0.1") == mace.differ(distance=0.1)
@@ -212,3 +217,19 @@ def test_reasons_of_a_row_on_the_command_line(
     assert all(line["complete"] for line in lines)
     assert call(home, "reasons", "--out", home / "why.txt") == 2
     assert call(home, "reasons", "--distance", "l2") == 2
+
+
+def test_a_file_of_a_model_that_is_not_read_can_be_asked_as_the_refusal_says(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people = pd.read_csv(home / "people.csv")
+    labels = ["yes" if a >= 55 or b >= 21 else "no" for a, b in people.itertuples(index=False)]
+    skops.io.dump(SVC().fit(people, labels), home / "kernel.skops")
+    asked = ("--model", home / "kernel.skops", "--target", "yes", "--unread", "search")
+    assert call(home, "explain", *asked) == 2
+    said = capsys.readouterr().err
+    assert "--unread search --trust" in said
+    assert len(said.splitlines()) == 1
+    assert call(home, "explain", *asked, "--trust", "--json") == 0
+    made = json.loads(capsys.readouterr().out)
+    assert (made["status"], made["lower"], made["counterfactuals"][0]["prediction"]) == ("feasible", 0, "yes")

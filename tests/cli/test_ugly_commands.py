@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -173,3 +176,27 @@ def test_ugly_places_for_answers_and_reports(home: Path, tmp_path: Path, capsys:
         assert check(home, capsys, "audit", "--target", 1, *options) == 2
     (tmp_path / "report.json").symlink_to("/dev/full")
     assert check(home, capsys, "audit", "--target", 1, "--resamples", 5, "--out", tmp_path / "report.json") == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a pipe that nobody reads is a matter of POSIX")
+@pytest.mark.parametrize("command", ["list models", "explain", "explain --json", "version", "reasons"])
+def test_nobody_who_reads_on_is_no_proved_no(home: Path, command: str) -> None:
+    files = [
+        f"--{name}={home / file}"
+        for name, file in (("data", "rows.csv"), ("model", "model.skops"), ("space", "space.json"))
+    ]
+    given = [*command.split(), *(files if command.startswith(("explain", "reasons")) else [])]
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-c", "from mace.cli import main; main()", *given],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+        )
+    finally:
+        os.close(writing)
+    assert ended.returncode == 0, ended.stderr
+    assert "Error" not in ended.stderr

@@ -118,7 +118,8 @@ def test_an_explanation_shows_the_scores_and_the_threshold() -> None:
 
 def test_a_batch_shows_its_summary_and_first_rows() -> None:
     html = BATCH._repr_html_()
-    assert str(BATCH) in html
+    assert BATCH.summary() in html
+    assert html.count("Hint: ") == len(BATCH.hints) == 1
     assert html.count("<tr>") == 11
     assert "and 15 more rows" in html
     assert "<tr>" not in EXPLAINER.explain_many(FRAME.iloc[:0])._repr_html_()

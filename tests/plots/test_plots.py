@@ -249,6 +249,27 @@ def test_names_kept_with_the_space_are_drawn() -> None:
     assert "home rented \u2192 owned" in texts(menu)
 
 
+def test_every_picture_has_the_names_that_people_know() -> None:
+    known = SPACE.describe(
+        names={"income": "yearly income"}, levels={"housing": {"own": "owned"}}, outcomes={"grant": "approved"}
+    )
+    explainer = mace.Explainer(decide, known)
+    several = explainer.explain(ROW, "grant", count=3)
+    everyone = explainer.explain_many([{"age": 17}, ROW], target="grant", constraints=["age, housing stay"])
+    for display in (
+        several.plot(),
+        everyone.plot(),
+        MenuDisplay.from_explanation(several).plot(),
+        MenuDisplay.from_levers(explainer.levers(ROW, "grant")).plot(),
+        BoundaryDisplay.from_explanation(explainer, several, ("age", "income"), points=5).plot(),
+    ):
+        words = texts(display)
+        assert "yearly income" in words
+        assert "income" not in words.replace("yearly income", "")
+    assert "approved" in words
+    assert "grant" not in words
+
+
 def test_ordered_levels_lie_on_a_line_in_their_order() -> None:
     display = ChangesDisplay.from_explanation(answers_to_draw(6))
     (track,) = [track for track in display.tracks if track.levels]

@@ -27,6 +27,8 @@ SLIPS = {
     'explainer.explain(row, target=("grant", 0.7))': "mace.at_least(0.7, 'grant')",
     'explainer.explain(row, target={"grant": 0.7})': "mace.at_least(0.7, 'grant')",
     'explainer.explain(row, target="grant >= 0.7")': "mace.at_least(0.7, 'grant')",
+    'explainer.explain(row, target="grnt >= 0.7")': "mace.at_least(0.7, 'grant')",
+    'explainer.explain(row, target={"Grant": 0.7})': "mace.at_least(0.7, 'grant')",
     'explainer.explain(row, target="P(deny) < 30%")': "mace.at_most(0.3, 'deny')",
     "explainer.explain(row, target=0.7)": "mace.at_least(0.7, 'grant')",
     'explainer.explain(row, target=["deny", "grant"])': "mace.any_of(['deny', 'grant'])",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from mace.answer.conflicts import Undecided
-from mace.answer.counterfactual import Counterfactual
+from mace.answer.counterfactual import AS_IN_DATA, Counterfactual
 from mace.answer.driver import Driver
 from mace.answer.listed import Listed
 from mace.answer.round_ways import Rounds
@@ -15,6 +15,7 @@ from mace.constraints import changes, fixed
 from mace.errors import cut
 from mace.problem import Problem
 from mace.registry import resolve
+from mace.space import Wording
 
 T = TypeVar("T")
 
@@ -48,6 +49,8 @@ class Levers(Listed[Lever]):
         Why it is not complete, or that the row is at the target already; empty otherwise.
     round_to : dict of str to number
         Of what the answers' values are multiples: each is nearest among such rows. Empty where any number counted.
+    wording : Wording
+        What people call the features and their values.
     """
 
     levers: tuple[Lever, ...]
@@ -55,6 +58,7 @@ class Levers(Listed[Lever]):
     complete: bool
     reason: str = ""
     round_to: dict[str, float] = field(default_factory=dict)
+    wording: Wording = field(default=AS_IN_DATA, repr=False, compare=False)
 
     @property
     def _entries(self) -> tuple[Lever, ...]:
@@ -67,12 +71,16 @@ class Levers(Listed[Lever]):
     def __str__(self) -> str:
         if self.complete and self.reason:
             return f"Nothing to change: {self.reason}."
-        lines = [f"{', '.join(lever.features)}: distance {lever.counterfactual.distance:.6g}" for lever in self]
+        lines = [f"{self.called(lever.features)}: distance {lever.counterfactual.distance:.6g}" for lever in self]
         return "\n".join([*lines, *self.proved()])
+
+    def called(self, features: Sequence[str]) -> str:
+        """Return features by the names that people know."""
+        return ", ".join(map(self.wording.name, features))
 
     def proved(self) -> list[str]:
         """Return what is proved of the sets as a whole, in sentences."""
-        lines = [f"{', '.join(names)}: proved not to suffice" for names in self.insufficient]
+        lines = [f"{self.called(names)}: proved not to suffice" for names in self.insufficient]
         all_known = "No other set of features suffices without one of these: proved."
         return [*lines, all_known if self.complete else f"Not complete: {self.reason}."]
 
@@ -103,6 +111,7 @@ def menu(driver: Driver, most: int) -> Levers:
         ),
         complete=not reason,
         reason=reason,
+        wording=space.wording,
     )
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mace.answer.counterfactual import Counterfactual, show_value
+from mace.answer.counterfactual import AS_IN_DATA, Counterfactual
 from mace.answer.listed import Listed
 from mace.answer.plain import in_a_list, json_of, part, plain, read_json, scalar, scalars, texts
 from mace.answer.region import Ends, RecourseRegion
@@ -17,7 +17,7 @@ from mace.certify.statement import Statement
 from mace.constraints import Constraint, fixed
 from mace.errors import InvalidOption, cut
 from mace.registry import resolve
-from mace.space import Categorical, Date, FeatureSpace, Integer, Real, Scalar
+from mace.space import Categorical, Date, FeatureSpace, Integer, Real, Scalar, Wording
 from mace.space.features import is_missing, shown_level
 
 MOST_OTHERS = 3
@@ -199,8 +199,13 @@ class Reasons(Listed[Reason]):
             return f"Not asked about: {self.error}"
         lines = [f"Why {self.decision}:"] + ([f"Note: {self.note}."] if self.note else [])
         for number, each in enumerate(self, 1):
-            lines.append(f"{number}. {each}")
-            lines += [f"   as long as {each.as_long_as}"] if each.features else []
+            held = (
+                each.as_long_as
+                if self.space is None
+                else as_long_as(each.values, each.ranges, self.space, self.wording)
+            )
+            lines.append(f"{number}. {', '.join(map(self.wording.name, each.features)) or each}")
+            lines += [f"   as long as {held}"] if each.features else []
             lines += [f"   {each.note}"] if each.note else []
         return "\n".join([*lines, *self.proved()])
 
@@ -209,7 +214,8 @@ class Reasons(Listed[Reason]):
         each = "Each set alone keeps the row out of the target, and no feature of it can be left out: proved."
         lines = [each if self.reasons else "No reason was found in time."]
         lines.append("There is no other reason: proved." if self.complete else f"There may be others: {self.reason}.")
-        return [*lines, *([f"In every reason: {', '.join(self.necessary)}."] if self.necessary else [])]
+        necessary = ", ".join(map(self.wording.name, self.necessary))
+        return [*lines, *([f"In every reason: {necessary}."] if necessary else [])]
 
     def _repr_html_(self) -> str:
         made: str = resolve("mace.notebook:reasons_html")(self)
@@ -218,7 +224,13 @@ class Reasons(Listed[Reason]):
     @property
     def decision(self) -> str:
         """What is explained, in words: what the model says of the row, and what it does not."""
-        return f"not {self.target}" if self.prediction is None else f"{show_value(self.prediction)}, not {self.target}"
+        target = self.wording.target(self.target)
+        return f"not {target}" if self.prediction is None else f"{self.wording.outcome(self.prediction)}, not {target}"
+
+    @property
+    def wording(self) -> Wording:
+        """What people call features, levels and outcomes; as in the data where it was read from JSON."""
+        return AS_IN_DATA if self.space is None else self.space.wording
 
     def plot(self, number: int | None = None, *, space: FeatureSpace | None = None, ax: Any = None) -> Any:
         """Draw the reasons below each other: of each feature the range that holds the decision, and where the row is in it.
@@ -342,30 +354,38 @@ class Reasons(Listed[Reason]):
         return cls.from_dict(read_json(text))
 
 
-def as_long_as(values: Mapping[str, Scalar], ranges: RecourseRegion | None, space: FeatureSpace) -> str:
+def as_long_as(
+    values: Mapping[str, Scalar], ranges: RecourseRegion | None, space: FeatureSpace, wording: Wording = AS_IN_DATA
+) -> str:
     """Return what holds where a reason does, as a sentence has it: its ranges, without ends that are the feature's own, or its values."""
-    said = [f"{name} is {held_words(name, value, ranges, space)}" for name, value in values.items()]
+    said = [
+        f"{wording.name(name)} is {held_words(name, value, ranges, space, wording)}" for name, value in values.items()
+    ]
     return in_a_list(said, "and")
 
 
-def held_words(name: str, value: Scalar, ranges: RecourseRegion | None, space: FeatureSpace) -> str:
+def held_words(
+    name: str, value: Scalar, ranges: RecourseRegion | None, space: FeatureSpace, wording: Wording = AS_IN_DATA
+) -> str:
     """Return what a feature of a reason may be, as in "at least 3601"."""
     ends = Ends(value, value) if ranges is None or name not in ranges else ranges[name]
+    shown = partial(wording.value, name)
     if ends.levels is not None:
         others = few_others(name, ends, space)
         if others:
-            return f"anything but {in_a_list(list(map(show_value, others)), 'or')}"
-        return str(ends) if len(ends.levels) > 1 else show_value(ends.levels[0])
+            return f"anything but {in_a_list(list(map(shown, others)), 'or')}"
+        levels = ", ".join(map(shown, ends.levels))
+        return f"one of {levels}" if len(ends.levels) > 1 else levels
     low, high = open_ends(name, ends, space)
     if is_missing(ends.low) or ends.low == ends.high:
-        return show_value(ends.low)
+        return shown(ends.low)
     if low and high:
         return "anything but missing" if space[name].missing else "anything"
     if low:
-        return f"at most {show_value(ends.high)}"
+        return f"at most {shown(ends.high)}"
     if high:
-        return f"at least {show_value(ends.low)}"
-    return f"from {show_value(ends.low)} to {show_value(ends.high)}"
+        return f"at least {shown(ends.low)}"
+    return f"from {shown(ends.low)} to {shown(ends.high)}"
 
 
 def few_others(name: str, ends: Ends, space: FeatureSpace) -> tuple[Scalar, ...]:

@@ -131,10 +131,23 @@ class Batch(AnswersOfRows[Explanation]):
         """The share of the rows for which nothing is left to prove: nearest, none exists, or at the target already."""
         return sum(each.status.is_final for each in self) / len(self) if self else 0.0
 
-    def __str__(self) -> str:
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What to look at before the answers are shown, each once."""
+        return tuple(dict.fromkeys(hint for explanation in self for hint in explanation.hints))
+
+    def summary(self) -> str:
+        """Return in a line how many rows have each status, and how many are proved."""
         counted = ", ".join(f"{count} {status}" for status, count in self.counts.items())
         ended = ", interrupted" if self.interrupted else ""
-        return f"{len(self)} rows in {self.seconds:.1f} s{ended}: {counted or 'none'}; {self.proved_share:.1%} proved."
+        rows = f"{len(self)} row{'' if len(self) == 1 else 's'}"
+        return f"{rows} in {self.seconds:.1f} s{ended}: {counted or 'none'}; {self.proved_share:.1%} proved."
+
+    def __repr__(self) -> str:
+        return f"<Batch: {self.summary()}>"
+
+    def __str__(self) -> str:
+        return "\n".join([self.summary(), *(f"Hint: {hint}" for hint in self.hints)])
 
     def _repr_html_(self) -> str:
         made: str = resolve("mace.notebook:batch_html")(self)

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 
 from mace.cli.completion import choices, several
-from mace.cli.console import PlainConsole, note
+from mace.cli.console import PipedConsole, PlainConsole, note
 from mace.cli.options import (
     Answers,
     Asked,
@@ -99,7 +98,7 @@ def demo() -> int:
     """Explain a refused applicant of the German credit data."""
     from mace.cli.demo import run_demo
 
-    return run_demo(Console(highlight=False))
+    return run_demo(PipedConsole(highlight=False))
 
 
 @app.command()
@@ -205,7 +204,7 @@ def reproduce(
     from mace.experiments import FIGURES, TABLES, Plan
     from mace.experiments import reproduce as make
 
-    console = Console(highlight=False)
+    console = PipedConsole(highlight=False)
     is_all = not table and not figure
     plan = Plan(
         tables=TABLES if is_all else tuple(listed(table)),
@@ -299,7 +298,7 @@ def list_names(
     """List what is supported."""
     from mace.cli.lists import listed
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = PipedConsole(highlight=False, soft_wrap=True)
     found = listed(kind)
     width = max(len(name) for name, _ in found)
     for name, about in found:
@@ -312,5 +311,5 @@ def version() -> int:
     """Print the version."""
     from mace import __version__
 
-    Console(highlight=False).print(__version__)
+    PipedConsole(highlight=False).print(__version__)
     return ANSWERED

@@ -58,7 +58,15 @@ _LISTED = re.compile(r"(\d+\. | *)")
 """What stands before the text of an item."""
 
 
-class PlainConsole(Console):
+class PipedConsole(Console):
+    """A console that may be piped into a program that reads only the beginning."""
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to whoever runs the command: Rich would exit with 1, which says that something is proved."""
+        raise BrokenPipeError
+
+
+class PlainConsole(PipedConsole):
     """A console for texts that others wrote: no markup, no emoji codes, and a question mark for what a terminal would obey."""
 
     def __init__(self, **options: Any) -> None:

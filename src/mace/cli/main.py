@@ -53,6 +53,7 @@ def run(arguments: list[str] | None = None) -> int:
         code = int(app(arguments, prog_name="mace", standalone_mode=False) or ANSWERED)
         if code == BY_CTRL_C:
             raise KeyboardInterrupt
+        sys.stdout.flush()
         return code
     except MaceError as error:
         errors.print(f"{type(error).__name__}: {shortened(str(error))}")
@@ -63,7 +64,9 @@ def run(arguments: list[str] | None = None) -> int:
     except (typer.Abort, KeyboardInterrupt):
         errors.print("Interrupted.")
         return UNDECIDED
-    except BrokenPipeError:  # whoever reads what is printed has enough
+    except (BrokenPipeError, SystemExit) as end:  # whoever reads what is printed has enough; click then exits with 1
+        if isinstance(end, SystemExit) and end.code != 1:
+            raise
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         return ANSWERED
     except OSError as error:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 from mace.errors import InvalidTarget
 from mace.space import Scalar
 from mace.targets import Between, at_least, at_most, between, of_label
 from mace.targets.target import MOST_CALLS
 
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s?%?"
 _OF = r"(?P<of>.*?)"
 _FORMS: list[tuple[str, Callable[..., Between]]] = [
     (rf"(?P<low>{_NUMBER})\s*<=\s*{_OF}\s*<=\s*(?P<high>{_NUMBER})", between),
@@ -25,8 +26,9 @@ _STRICT = re.compile(rf"(.*[^<>=!\s])?\s*[<>]\s*{_NUMBER}")
 def target_of(text: str, classes: Sequence[Scalar] | None) -> Scalar | Between:
     """Return the target that a text says: a label of the model that prints so, ``label >= 0.7``, ``label <= 0.7``, or a range.
 
-    A range is ``0.4 <= label <= 0.6`` or ``label between 0.4 and 0.6``. The label may stand in ``P(...)``, as answers show it, or
-    between quotes. It is left out where the model predicts numbers (or is called ``prediction``), and may be where labels are 0 and 1.
+    A range is ``0.4 <= label <= 0.6`` or ``label between 0.4 and 0.6``; 70% is 0.7. The label may stand in ``P(...)``, as answers show
+    it, or between quotes. It is left out where the model predicts numbers (or is called ``prediction``), and may be where labels are 0
+    and 1.
 
     Raises
     ------
@@ -41,13 +43,18 @@ def target_of(text: str, classes: Sequence[Scalar] | None) -> Scalar | Between:
         match = re.fullmatch(form, stripped)
         if match is not None:
             found = match.groupdict()
-            bounds = [float(found[end]) for end in ("low", "high") if end in found]
+            bounds = [_bound(found[end]) for end in ("low", "high") if end in found]
             target = make(*bounds, label=_whose(found["of"] or "", classes))
             _check(text, target, classes)
             return target
     if _STRICT.fullmatch(stripped):
         raise InvalidTarget(f'--target {text!r}: bounds are included. Write "label >= 0.7" or "label <= 0.7".')
     return text
+
+
+def _bound(text: str) -> float:
+    """Return a number, or the share that a percentage is: the float nearest to it."""
+    return float(text) if not text.endswith("%") else float(Decimal(text[:-1].strip()) / 100)
 
 
 def _check(text: str, target: Between, classes: Sequence[Scalar] | None) -> None:

@@ -11,6 +11,7 @@ from mace.errors import InvalidOption, did_you_mean
 if TYPE_CHECKING:
     from mace.answer.rounding import RoundTo
     from mace.constraints.differ import Differ
+    from mace.space import FeatureSpace
 
 
 def pairs_of(option: str, texts: Iterable[str], names: Iterable[str] | None = None) -> dict[str, str]:
@@ -37,18 +38,26 @@ def numbers_of(option: str, text: str, names: Iterable[str], accepted: str) -> d
     return {name: _number(option, value, accepted) for name, value in pairs_of(option, parts, names).items()}
 
 
-def rounding_of(text: str, names: Iterable[str]) -> RoundTo:
+def rounding_of(text: str, space: FeatureSpace) -> RoundTo:
     """Return what ``--round`` says answers shall be multiples of."""
+    from mace.space import Date, Integer, Real
+
     if text == "auto":
         return "auto"
     if text == "none":
         return None
     accepted = "auto, none, income=100,age=1, or a number such as 0.5 for all real features"
     if "=" in text:
-        return numbers_of("--round", text, names, accepted)
+        return numbers_of("--round", text, space, accepted)
     step = _number("--round", text, accepted)
     if step <= 0:
         raise InvalidOption(f"--round {text}: give a positive number.")
+    whole = [name for name, feature in space.items() if isinstance(feature, Integer) and not isinstance(feature, Date)]
+    if whole and not any(isinstance(feature, Real) for feature in space.values()):
+        named = ",".join(f"{name}={text}" for name in whole[:2])
+        raise InvalidOption(
+            f"--round {text}: all numbers of the space are whole, and are rounded by name: --round {named}."
+        )
     return step
 
 

@@ -115,7 +115,7 @@ def _reason(reason: Reason, number: int, reasons: Reasons) -> str:
         (
             space.wording.name(name),
             space.wording.value(name, show_value(value)),
-            held_words(name, value, reason.ranges, space),
+            held_words(name, value, reason.ranges, space, space.wording),
         )
         for name, value in reason.values.items()
     ]
@@ -128,9 +128,12 @@ def levers_html(levers: Levers) -> str:
         return card(paragraph(levers, kind="title"))
     rows = [
         (
-            ", ".join(lever.features),
+            levers.called(lever.features),
             f"{lever.counterfactual.distance:.4g}",
-            "; ".join(f"{change.feature} {_BECOMES.join(change.texts)}" for change in lever.counterfactual.changes),
+            "; ".join(
+                f"{levers.wording.name(change.feature)} {_BECOMES.join(change.called(levers.wording))}"
+                for change in lever.counterfactual.changes
+            ),
         )
         for lever in levers
     ]
@@ -150,13 +153,13 @@ def batch_html(batch: Batch) -> str:
         [*([batch.id_of(number)] if named else []), number, *_line(each)]
         for number, each in enumerate(islice(batch, ROWS_OF_BATCH))
     ]
-    parts = [paragraph(batch, kind="title"), f"<p>{counted}</p>"]
+    parts = [paragraph(batch.summary(), kind="title"), f"<p>{counted}</p>"]
     if rows:
         parts.append(table(heads, rows, numbers=[heads.index("row"), heads.index("distance")]))
     if len(batch) > ROWS_OF_BATCH:
         rest = f"and {len(batch) - ROWS_OF_BATCH:,} more rows: to_frame() has them all, plot() draws them"
         parts.append(paragraph(rest, kind="quiet"))
-    return card(*parts)
+    return card(*parts, *(paragraph(f"Hint: {hint}", kind="quiet") for hint in batch.hints))
 
 
 def _line(explanation: Explanation) -> list[object]:

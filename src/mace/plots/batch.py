@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mace.answer.counterfactual import AS_IN_DATA
 from mace.batch import Batch
 from mace.distances import distance_text
 from mace.errors import InvalidOption
@@ -16,6 +17,7 @@ from mace.models.package import optional
 from mace.plots.display import BLUE, GREEN, GREY, ORANGE, PAGE_WIDTH, SKY, VERMILION, Display
 from mace.plots.groups import MOST_LEVERS_DRAWN, DistancesDisplay, Kinds, LeversDisplay, OutcomesDisplay
 from mace.problem import Status
+from mace.space import Wording
 
 STATUS_COLOURS: Kinds = {
     Status.OPTIMAL: (BLUE, "", "nearest: proved"),
@@ -40,6 +42,8 @@ class BatchDisplay(Display):
         Feature to the share of these answers that change it.
     unit : str
         What the distance is called.
+    wording : Wording
+        What people call the features.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class BatchDisplay(Display):
         lowers: NDArray[np.float64],
         levers: Mapping[str, float],
         unit: str = "distance",
+        wording: Wording = AS_IN_DATA,
     ) -> None:
         if not sum(statuses.values()):
             raise InvalidOption("plot: the batch has no rows, and so nothing to draw.")
@@ -58,7 +63,8 @@ class BatchDisplay(Display):
         if len(distances):
             answered = {f"nearest answers of {len(distances):,} rows": distances}
             bounds = dict.fromkeys(answered, lowers)
-            self.parts += [DistancesDisplay(answered, bounds, unit), LeversDisplay(dict.fromkeys(answered, levers))]
+            drawn = LeversDisplay(dict.fromkeys(answered, levers), wording=wording)
+            self.parts += [DistancesDisplay(answered, bounds, unit), drawn]
             heights += [2.6, 0.8 + 0.3 * min(len(levers), MOST_LEVERS_DRAWN)]
         self.heights = tuple(heights)
         self.size = (PAGE_WIDTH, sum(heights))
@@ -74,6 +80,7 @@ class BatchDisplay(Display):
             np.array([answer.lower for answer in found]),
             {name: count / len(found) for name, count in changed.items()},
             distance_text(batch[0].distance) if batch else "distance",
+            next((each.wording for each in batch if each.space is not None), AS_IN_DATA),
         )
 
     def plot(self, ax: Any = None) -> BatchDisplay:

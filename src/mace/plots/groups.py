@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mace.answer.counterfactual import AS_IN_DATA
 from mace.plots.display import (
     BLUE,
     GREEN,
@@ -19,9 +20,9 @@ from mace.plots.display import (
     SKY,
     VERMILION,
     Display,
-    name_of,
     plain,
 )
+from mace.space import Wording
 
 Kinds = Mapping[str, tuple[str, str, str]]
 """What can become of people: a colour, a hatch, and words."""
@@ -153,12 +154,18 @@ class LeversDisplay(Display):
         Features that are marked.
     most : int
         The features used most by the first group; the others are left out.
+    wording : Wording
+        What people call the features.
     """
 
     def __init__(
-        self, levers: Mapping[str, Mapping[str, float]], protected: Sequence[str] = (), most: int = MOST_LEVERS_DRAWN
+        self,
+        levers: Mapping[str, Mapping[str, float]],
+        protected: Sequence[str] = (),
+        most: int = MOST_LEVERS_DRAWN,
+        wording: Wording = AS_IN_DATA,
     ) -> None:
-        self.levers = levers
+        self.levers, self.wording = levers, wording
         self.protected = tuple(protected)
         best: dict[str, float] = {}
         for shares in levers.values():
@@ -179,7 +186,7 @@ class LeversDisplay(Display):
             ax.hlines(heights, 0, values, color=colour, lw=1.2, alpha=0.6)
             ax.plot(values, heights, color=colour, marker=marker, ls="", label=plain(name), ms=5)
         marked = dict.fromkeys(self.protected, " (protected)")
-        named = [plain(name_of(name) + marked.get(name, "")) for name in self.features]
+        named = [plain(self.wording.name(name) + marked.get(name, "")) for name in self.features]
         ax.set_yticks([places[feature] for feature in self.features], named)
         ax.set_xlim(left=0)
         ax.set_ylim(-0.6, len(self.features) - 0.4)

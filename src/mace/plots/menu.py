@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mace.answer.counterfactual import Counterfactual
+from mace.answer.counterfactual import AS_IN_DATA, Counterfactual
 from mace.answer.explanation import Explanation
 from mace.answer.levers import Levers
 from mace.errors import InvalidOption
 from mace.plots.changes import BECOMES, GAP, PAGE_MARGIN
-from mace.plots.display import BLUE, GREY, PALE, name_of, texts_of
+from mace.plots.display import BLUE, GREY, PALE
 from mace.plots.sheet import CHIP_HEIGHT, SMALL_SIZE, Sheet, SheetDisplay
-from mace.space import FeatureSpace
+from mace.space import FeatureSpace, Wording
 
 LONGEST_BAR = 1.1
 """Inches, of the alternative that is farthest."""
@@ -26,13 +26,17 @@ class MenuDisplay(SheetDisplay):
         Nearest first.
     space : FeatureSpace, optional
         The features.
+    wording : Wording, optional
+        What people call them, where the space is not known.
     """
 
-    def __init__(self, answers: Sequence[Counterfactual], space: FeatureSpace | None = None) -> None:
+    def __init__(
+        self, answers: Sequence[Counterfactual], space: FeatureSpace | None = None, wording: Wording = AS_IN_DATA
+    ) -> None:
         if not answers:
             raise InvalidOption("plot: there is no counterfactual to draw.")
         self.answers = tuple(answers)
-        self.space = space
+        self.space, self.wording = space, wording if space is None else space.wording
         seen = dict.fromkeys(change.feature for answer in self.answers for change in answer.changes)
         self.features = tuple(seen)
 
@@ -44,7 +48,7 @@ class MenuDisplay(SheetDisplay):
     @classmethod
     def from_levers(cls, levers: Levers) -> MenuDisplay:
         """Return the menu of the smallest sets of features that suffice."""
-        return cls(tuple(lever.counterfactual for lever in levers.levers))
+        return cls(tuple(lever.counterfactual for lever in levers.levers), wording=levers.wording)
 
     def _draw(self, sheet: Sheet) -> float:
         bars = PAGE_MARGIN + 0.35
@@ -62,10 +66,12 @@ class MenuDisplay(SheetDisplay):
             length = LONGEST_BAR * answer.distance / longest
             sheet.box(bars, y + 0.03, length, 0.15, facecolor=BLUE, lw=0)
             sheet.text(bars + length + 0.07, y + 0.03, f"{answer.distance:.3g}", 0.6)
-            changes = (
-                (name_of(change.feature, self.space), *texts_of(change, self.space)) for change in answer.changes
+            wording = self.wording
+            texts = (
+                f"{wording.name(change.feature)} "
+                f"{f' {BECOMES} '.join(wording.level(change.feature, text) for text in change.texts)}"
+                for change in answer.changes
             )
-            texts = (f"{name} {before} {BECOMES} {after}" for name, before, after in changes)
             height = sheet.chips(chips, y, texts, sheet.width - PAGE_MARGIN, 0.5 * GAP)
             y += max(height, CHIP_HEIGHT) + 0.07
         return y + PAGE_MARGIN - 0.05

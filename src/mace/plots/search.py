@@ -10,13 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.answer.counterfactual import show_value
+from mace.answer.counterfactual import AS_IN_DATA
 from mace.answer.explanation import Explanation
 from mace.distances import as_distance, distance_up
 from mace.errors import InvalidOption
 from mace.models.package import optional
-from mace.plots.display import BLUE, GREEN, VERMILION, Display, name_of, plain
-from mace.space import Date, FeatureSpace, Integer, Real
+from mace.plots.display import BLUE, GREEN, VERMILION, Display, plain
+from mace.space import Date, FeatureSpace, Integer, Real, Wording
 
 
 class BoundsDisplay(Display):
@@ -106,6 +106,8 @@ class BoundaryDisplay(Display):
         The person and the answer.
     others : tuple of str
         Features that the answer changes and the picture does not show.
+    wording : Wording
+        What people call features and outcomes.
     """
 
     def __init__(
@@ -119,7 +121,9 @@ class BoundaryDisplay(Display):
         before: tuple[float, float],
         after: tuple[float, float] | None,
         others: tuple[str, ...] = (),
+        wording: Wording = AS_IN_DATA,
     ) -> None:
+        self.wording = wording
         self.names, self.x, self.y = names, x, y
         self.labels, self.distances, self.lower = labels, distances, lower
         self.before, self.after, self.others = before, after, others
@@ -156,6 +160,7 @@ class BoundaryDisplay(Display):
             (float(explanation.factual[names[0]]), float(explanation.factual[names[1]])),
             None if answer is None else (float(answer.values[names[0]]), float(answer.values[names[1]])),
             () if answer is None else tuple(c.feature for c in answer.changes if c.feature not in names),
+            space.wording,
         )
 
     def plot(self, ax: Any = None) -> BoundaryDisplay:
@@ -179,7 +184,8 @@ class BoundaryDisplay(Display):
             rasterized=True,
         )
         marks: list[Any] = [
-            patch(color=colour, label=plain(show_value(label))) for colour, label in zip(colours, known, strict=True)
+            patch(color=colour, label=plain(self.wording.outcome(label)))
+            for colour, label in zip(colours, known, strict=True)
         ]
         if self.lower > 0:
             ax.contour(self.x, self.y, self.distances, levels=[self.lower], colors=[GREEN], linewidths=1.8)
@@ -195,10 +201,10 @@ class BoundaryDisplay(Display):
             ax.plot(*self.after, zorder=4, **diamond)
             marks.append(line([], [], label="instead", **diamond))
         if self.others:
-            others = plain(", ".join(map(name_of, self.others)), most=50)
+            others = plain(", ".join(map(self.wording.name, self.others)), most=50)
             ax.set_title(f"The answer also changes what is not shown: {others}", loc="left", fontsize=9)
-        ax.set_xlabel(plain(name_of(self.names[0])))
-        ax.set_ylabel(plain(name_of(self.names[1])))
+        ax.set_xlabel(plain(self.wording.name(self.names[0])))
+        ax.set_ylabel(plain(self.wording.name(self.names[1])))
         ax.legend(
             handles=marks,
             frameon=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -281,7 +282,7 @@ def about_target(target: object, labels: Sequence[object]) -> str:
         return f"write mace.at_least({number:g}, {label!r}) for a probability."
     if isinstance(target, Mapping) and target:
         label, number = next(iter(target.items()))
-        return f"write mace.at_least({number!r:.20}, {label!r:.40}) for a probability."
+        return f"write mace.at_least({number!r:.20}, {_meant(label, labels)!r:.40}) for a probability."
     if isinstance(target, str) and target not in labels:
         if target.lower() in ("opposite", "other", "different", "flip"):
             return "leave target out: any other class is wanted where none is named."
@@ -303,9 +304,16 @@ def _about_bound(text: str, labels: Sequence[object]) -> str:
         return ""
     name, sign, amount = found.groups()
     number = float(amount.rstrip(" %")) / (100 if "%" in amount else 1)
-    label = next((each for each in labels if str(each) == name), name)
+    label = _meant(name, labels)
     of = f", {label!r}" if label != "" else ""
     return f"a bound is written mace.{'at_least' if sign == '>' else 'at_most'}({number:g}{of})."
+
+
+def _meant(name: object, labels: Sequence[object]) -> object:
+    """Return the label of a name, or the one that is written nearly so; the name itself where there is none."""
+    texts = {str(label): label for label in labels}
+    close = difflib.get_close_matches(str(name), texts, n=1) if str(name) not in texts else [str(name)]
+    return texts[close[0]] if close and name != "" else name
 
 
 def _plain(value: Any) -> Any:

@@ -85,7 +85,8 @@ def admit(space: FeatureSpace, row: Row, *, widen: bool) -> Admission | None:
             except InvalidRow:
                 raise refusal from None
             except (InvalidSpace, ValueError, TypeError, OverflowError) as error:
-                raise InvalidRow(f"{refusal} Nor can it be let in: {error}") from error
+                also = "" if str(error) in str(refusal) else f" Nor can it be let in: {error}"
+                raise InvalidRow(f"{refusal}{also}") from error
             features[name] = made
             if within is not None:
                 ranges[name] = within

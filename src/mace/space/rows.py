@@ -141,7 +141,7 @@ def _in_range(name: str, feature: Real | Integer, number: Number) -> Number:
         raise InvalidRow(
             f"{name!r} is {shown(number)}, outside its range [{shown(feature.low)}, {shown(feature.high)}]. "
             f"Widen it with {_replacement(name, _made(feature, low, high))} if this is real, or let such rows in: "
-            "Explainer(model, space, outside='keep')."
+            "Explainer(model, space, outside='keep'), or --outside keep."
         )
     return int(number) if isinstance(feature, Integer) else float(number)
 

@@ -86,7 +86,10 @@ def _unknown(names: list[str]) -> str:
     for name in names:
         reason = REFUSED_MODELS.get(f"{name.partition('.')[0]}:{name.rpartition('.')[2]}")
         if reason is not None:
-            return f"holds {name}, which cannot be read: {reason}."
+            return (
+                f"holds {name}, which cannot be read: {reason}. Or search without a proof, if you know where it comes from: "
+                "--unread search --trust."
+            )
     more = f" and {len(names) - 10} more" if len(names) > 10 else ""
     return (
         f"holds types that are not known to be safe: {', '.join(names[:10])}{more}. "
