@@ -199,5 +199,5 @@ def transitions(feature: str, moves: Mapping[Given, Sequence[Given]]) -> Transit
     for source, goals in moves.items():
         if isinstance(goals, str) or not isinstance(goals, Sequence) or not goals:
             raise InvalidConstraint(f"transitions({feature!r}): {source!r} goes to {goals!r}; give a list of levels.")
-        listed.append((source, tuple(goals)))
+        listed.append((source, tuple(dict.fromkeys(goals))))
     return Transitions(feature, tuple(listed))

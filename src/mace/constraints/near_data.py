@@ -13,7 +13,7 @@ import numpy as np
 
 from mace.clock import check
 from mace.constraints.condition import AtLeast, Condition, Values
-from mace.constraints.numbers import as_written, is_binary
+from mace.constraints.numbers import as_written, is_binary, plain_number
 from mace.constraints.views import View
 from mace.distances import Distance, NormMetric, as_distance
 from mace.distances.change import change_command, differs, written_room
@@ -240,7 +240,7 @@ def near_data(frame: Any, k: int = 1, radius: float = 0.1, distance: object = "l
     """
     names, rows = _table(frame)
     count: Any = plain_scalar(k)
-    reach: Any = plain_scalar(radius)
+    reach: Any = plain_number(radius)
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= len(rows):
         raise InvalidConstraint(
             f"near_data: k is {k!r}; it must be a whole number from 1 to the {len(rows)} rows given."

@@ -53,7 +53,8 @@ def one_of(feature: str, levels: Sequence[Given], *more: Given) -> OneOf:
             f"one_of({feature!r}, {levels!r:.40}...): the levels are a list: mace.one_of({feature!r}, {listed!r:.80})."
         )
     try:
-        values = () if isinstance(levels, str) else tuple(cast(Given, as_text(level)) for level in levels)
+        each = () if isinstance(levels, str) else (cast(Given, as_text(level)) for level in levels)
+        values = tuple(dict.fromkeys(each))
     except TypeError:
         values = ()
     if not values:

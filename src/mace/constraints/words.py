@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal
 
+from mace.constraints.numbers import plain_number
 from mace.errors import InvalidConstraint, cut
-from mace.space.features import plain_scalar
 
 KEYWORDS = frozenset(
     (
@@ -57,7 +57,7 @@ def named(call: str, features: tuple[str, ...]) -> tuple[str, ...]:
 
 def value_text(value: object) -> str:
     """Return a level or a number as it is written."""
-    value = plain_scalar(value)
+    value = plain_number(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float | Decimal):
