@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import io
 import json
 import math
@@ -215,16 +216,12 @@ def _put_in_place(raw: _Raw, draft: Path, target: Path, earlier: os.stat_result 
 def _draft(target: Path) -> tuple[_Raw, Path]:
     """Make a file beside the target, locked as long as it is open; remove those that nobody has locked."""
     stem = f".{target.name[:100]}."
-    for old in target.parent.glob(f"{_literal(stem)}*.part"):
+    for old in target.parent.glob(f"{glob.escape(stem)}*.part"):
         remove_if_left(old)
     draft = target.parent / f"{stem}{secrets.token_hex(4)}.part"
     raw = _Raw(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), OWNER_ONLY), "w")
     lock(raw.fileno())
     return raw, draft
-
-
-def _literal(text: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)
 
 
 # ---- what killed processes leave

@@ -94,6 +94,18 @@ def did_you_mean(wanted: object, known: Iterable[object]) -> str:
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
+def listed(names: Iterable[str], most: int = 30) -> str:
+    """Return names with commas between them; where they are more than ``most``, the first and how many they are.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], 2)
+    'a, b, ... (3 in all)'
+    """
+    each = list(names)
+    return ", ".join(each if len(each) <= most else [*each[:most], f"... ({len(each)} in all)"])
+
+
 def cut(text: str, most: int = 190) -> str:
     """Return a text, ended with dots where it is longer than ``most`` characters.
 

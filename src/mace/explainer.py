@@ -19,7 +19,6 @@ from mace.answer.question import Question
 from mace.answer.reasons import Reasons
 from mace.answer.region import RecourseRegion
 from mace.answer.rounding import RoundTo
-from mace.clock import without_pauses
 from mace.constraints import Constraints
 from mace.constraints.causal import Causal
 from mace.constraints.differ import Differ
@@ -37,9 +36,9 @@ if TYPE_CHECKING:
 
     from mace.answer.question import ReasonsOptions
     from mace.batch import Batch
-    from mace.batch.protocol import BatchOptions
     from mace.batch.reasons import ReasonsBatch
     from mace.batch.reasons_stream import ReasonsBatchOptions
+    from mace.batch.stream import BatchOptions
 
 
 class Explainer(AskedModel):
@@ -417,12 +416,17 @@ class Explainer(AskedModel):
         There is no other reason: proved.
         In every reason: income.
         """
-        started = time.monotonic()
-        asked: ReasonsOptions = {"target": target, "constraints": constraints, "count": count, "time_limit": time_limit}
-        question = self._why({**asked, "solver": solver, "certify": certify})
-        own, question = self._about(row, question)
-        with without_pauses(time_limit), own._live.question():
-            return own._reasons(row, question, started, smallest=smallest, ranges=ranges)
+        asked: ReasonsOptions = {
+            "target": target,
+            "constraints": constraints,
+            "count": count,
+            "smallest": smallest,
+            "ranges": ranges,
+            "time_limit": time_limit,
+            "solver": solver,
+            "certify": certify,
+        }
+        return self._explain_why(row, asked)
 
     def reasons_many(
         self,

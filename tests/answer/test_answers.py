@@ -292,6 +292,15 @@ def test_why_says_in_two_sentences_what_decided_and_what_is_proved() -> None:
         assert made.why().endswith(".")
 
 
+def test_why_says_nothing_of_a_bound_of_zero() -> None:
+    model = mace.wrap(predict=lambda frame: np.where(frame["age"] > 40, "good", "bad"), classes=["bad", "good"])
+    space = mace.FeatureSpace({"age": mace.integer(18, 90)})
+    made = mace.Explainer(model, space, unread="search").explain({"age": 20}, "good")
+    assert made.status == "feasible"
+    assert "not proved" in made.why()
+    assert "0%" not in made.why()
+
+
 def test_infeasible_names_the_constraints_to_blame() -> None:
     guilty, innocent = mace.fixed(*SPACE), mace.increases("age")
     made = EXPLAINER.explain(PEOPLE.iloc[0], target="good", constraints=[innocent, guilty])
@@ -340,6 +349,9 @@ def test_everything_public_is_shown_in_a_short_line() -> None:
     assert repr(mace.Distance(l1=1.0, weights={"age": 2.0})) == "Distance(l1=1, weights={'age': 2.0})"
     assert repr(mace.fixed("age")) == "fixed('age')"
     assert repr(mace.FeatureSpace({"a": mace.integer(0, 9)})) == "FeatureSpace({'a': integer(0, 9)})"
+    for feature in (*SPACE.values(), mace.real(0, 1, step=0.5, missing=True), mace.date("2020-01-01", "2024-12-31")):
+        assert eval(repr(feature), {name: getattr(mace, name) for name in mace.__all__}) == feature
+    assert len(repr(mace.categorical(list(map(str, range(1_000)))))) < 200
     assert eval(str(SPACE), vars(mace) | {name: getattr(mace, name) for name in mace.__all__}) == SPACE
 
 

@@ -197,3 +197,13 @@ def test_noise_that_is_none_is_refused(noise: Any, data: Any, said: str) -> None
 def test_data_without_a_feature_is_refused() -> None:
     with pytest.raises(mace.InvalidConstraint, match="no numbers in a column 'debt'"):
         mace.robust("5% of sd", {"income": 3.0}).bind(SPACE, SPACE.point(ROW))
+
+
+def test_noise_larger_than_the_ranges_is_stood_whole_where_no_row_undoes() -> None:
+    space = mace.FeatureSpace({"flag": mace.integer(0, 1), "income": mace.integer(0, 9)})
+    model = DecisionTreeClassifier(max_depth=1).fit([[0, 0], [1, 9]] * 5, [0, 1] * 5)
+    model.tree_.feature[0] = 1
+    explanation = mace.Explainer(model, space).explain([0, 0], 1, constraints=[mace.robust({"flag": 4})])
+    assert explanation.margin is not None
+    assert (explanation.margin.share, explanation.margin.undone_at) == (1.0, None)
+    assert explanation.margin.radii == {"flag": 4.0}

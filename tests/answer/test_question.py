@@ -17,8 +17,7 @@ import mace.answer.nearest
 from mace.answer.question import Options, Question
 from mace.audits import audit
 from mace.baselines import Baseline
-from mace.batch.protocol import BatchOptions, RunningOptions
-from mace.batch.stream import Stream
+from mace.batch.stream import BatchOptions, RunningOptions, Stream
 
 SPACE = mace.FeatureSpace({"age": mace.integer(18, 90), "income": mace.real(0, 100)})
 MODEL = DecisionTreeClassifier(random_state=0).fit([[30, 10], [50, 39], [40, 41], [20, 70]], [0, 0, 1, 1])
@@ -60,7 +59,8 @@ def test_what_a_type_checker_sees_of_a_batch_is_what_it_takes() -> None:
 def test_the_command_line_has_the_defaults_of_a_question_and_a_deadline_of_its_own() -> None:
     commands = importlib.import_module("mace.cli.commands")
 
-    for command in (commands.explain, commands.batch, importlib.import_module("mace.cli.audits").audit):
+    batches = importlib.import_module("mace.cli.batches")
+    for command in (commands.explain, batches.batch, importlib.import_module("mace.cli.audits").audit):
         taken = parameters(command)
         assert taken["time_limit"].default == 30
         for name in taken.keys() & DEFINED.keys() - {"constraints", "target", "time_limit"}:

@@ -224,6 +224,44 @@ def test_real_ends_are_plain_and_proved(edge: float) -> None:
     assert mace.verify(reasons[0].ranges_certificate, model).valid
 
 
+@pytest.mark.parametrize(
+    ("feature", "own", "ends"),
+    [
+        (mace.real(0, 2, step=0.1), 0.4, (0.0, 1.2)),
+        (mace.real(0, 2, step=0.1), 1.7, (1.3, 2.0)),
+        (mace.integer(0, 30, step=7), 7, (0, 14)),
+        (mace.integer(0, 30, step=7), 3, (0, 14)),
+        (mace.integer(0, 30, step=7), 30, (21, 30)),
+    ],
+)
+def test_ends_on_a_grid_are_values_of_it(feature: Any, own: float, ends: tuple[float, float]) -> None:
+    edge = 1.23 if isinstance(own, float) else 19
+    space = mace.FeatureSpace({"width": feature, "height": mace.real(0.0, 1.0)})
+    model = DecisionTreeClassifier(max_depth=1).fit([[edge - 0.01, 0], [edge + 0.01, 1]] * 2, [0, 1] * 2)
+    model.tree_.threshold[0], model.tree_.feature[0] = edge, 0
+    reasons = mace.Explainer(model, space).reasons({"width": own, "height": 0.5}, certify=True)
+    assert reasons[0].ranges is not None
+    found = reasons[0].ranges["width"]
+    assert (found.low, found.high) == ends
+    assert mace.verify(reasons[0].ranges_certificate, model).valid
+
+
+def test_the_level_of_missing_values_may_be_in_a_range_that_is_certified() -> None:
+    space = mace.FeatureSpace({"home": mace.categorical(["own", "rent", None]), "income": mace.integer(0, 9)})
+    rows = pd.DataFrame({"home": ["own", "rent", None] * 40, "income": np.arange(120) % 10})
+    model = make_pipeline(mace.Encoder(space), DecisionTreeClassifier(random_state=0))
+    model.fit(rows, (rows.home == "own") & (rows.income > 4))
+    reasons = mace.Explainer(model, space).reasons({"home": "rent", "income": 8}, True, certify=True)
+    assert [each.features for each in reasons] == [("home",)]
+    assert mace.verify(reasons[0].ranges_certificate, model).valid
+    forged = json.loads(reasons[0].ranges_certificate.to_json())
+    assert forged["claim"]["ranges"]["home"] == ["rent", None]
+    forged["claim"]["ranges"]["home"] = ["rent", "own", None]
+    assert mace.verify(forged, model).outcome == "refuted"
+    assert "anything" not in str(reasons)
+    assert Reasons.from_json(reasons.to_json()).to_json() == reasons.to_json()
+
+
 def test_reasons_as_data() -> None:
     reasons = bank().reasons(TENANT, target="yes", certify=True)
     data = json.loads(reasons.to_json())

@@ -510,3 +510,21 @@ def test_columns_of_float32_have_round_answers_in_time(norm: str) -> None:
             assert certificate is not None
             verdict = mace.verify(certificate, model)
             assert verdict.valid, verdict.reason
+
+
+@pytest.mark.parametrize("option", [{"round_to": 500}, {"digits": -2}])
+def test_one_number_for_all_reals_is_refused_where_there_are_none(option: Any) -> None:
+    space = mace.FeatureSpace({"amount": mace.integer(0, 9_000), "kind": mace.categorical(["x", "y"])})
+    explainer = mace.Explainer(lambda amount, kind: amount >= 4_321, space)
+    row = {"amount": 10, "kind": "x"}
+    with pytest.raises(
+        mace.InvalidOption, match=r"about real features, and the space has none.*round_to=\{'amount': 10\}"
+    ):
+        explainer.explain(row, **option)
+    with pytest.raises(mace.InvalidOption, match="give a positive number"):
+        explainer.explain(row, round_to=-1)
+    assert explainer.explain(row, round_to={"amount": 500})[0].values["amount"] == 4_500
+    assert explainer.explain(row, digits=2)[0].values["amount"] == 4_321
+    only_levels = mace.FeatureSpace({"kind": mace.categorical(["x", "y"])})
+    with pytest.raises(mace.InvalidOption, match=r"has none\.$"):
+        mace.Explainer(lambda kind: kind == "y", only_levels).explain({"kind": "x"}, **option)

@@ -22,6 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import mace
 from mace.audits import audit as make_audit
+from mace.audits.report import _number, _points
 from mace.audits.summary import LEAST_FOR_INTERVAL, chance, holm, means
 from mace.cli.main import run
 
@@ -409,3 +410,24 @@ def test_the_first_sentence_has_no_zeros_and_no_broken_plural() -> None:
     first = AUDIT.summary[0]
     assert f"reach the target, {AUDIT.target}, already" in first
     assert ", 0 are" not in first
+
+
+def test_a_long_name_of_a_column_is_broken_in_no_table_of_a_terminal() -> None:
+    long = "personal_status_and_sex_of_the_applicant"
+    people = PEOPLE.assign(**{long: np.where(PEOPLE.index == PEOPLE.index[0], "few", PEOPLE["sex"])})
+    audit = make_audit(
+        EXPLAINER, people, [long], target="yes", constraints=["age stays"], protected=["sex"], resamples=20
+    )
+    lines = str(audit).splitlines()
+    assert any(group.is_small for group in audit.groups)
+    assert lines.count(long) == 6
+    words = " ".join(str(audit).split())
+    for table in ("Coverage", "Distance", "What must change", "Protected features", "Differences between groups"):
+        assert long in words.partition(table)[2]
+    assert words.count(long) == "".join(str(audit).split()).count(long)
+    assert max(map(len, lines)) <= 80
+
+
+def test_no_figure_is_a_negative_zero() -> None:
+    assert [_points(value) for value in (-0.0004, 0.0, -0.0006, 0.2)] == ["0.0", "0.0", "-0.1", "+20.0"]
+    assert _number(-0.0) == "0"

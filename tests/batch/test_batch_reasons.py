@@ -41,13 +41,13 @@ def bank(depth: int | None = None) -> mace.Explainer:
 def asked_about(explainer: mace.Explainer, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Return the rows that the explainer is asked about from now on."""
     found: list[dict[str, Any]] = []
-    ask = explainer.reasons
+    ask = explainer._explain_why
 
-    def reasons(row: dict[str, Any], **options: Any) -> Reasons:
+    def explain_why(row: dict[str, Any], options: Any) -> Reasons:
         found.append(row)
-        return ask(row, **options)
+        return ask(row, options)
 
-    monkeypatch.setattr(explainer, "reasons", reasons, raising=False)
+    monkeypatch.setattr(explainer, "_explain_why", explain_why, raising=False)
     return found
 
 
@@ -129,14 +129,14 @@ def test_what_the_time_of_the_whole_cut_short_is_asked_about_again(tmp_path: Pat
 
 def test_ctrl_c_gives_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, explainer = tmp_path / "run.jsonl", bank()
-    ask = explainer.reasons
+    ask = explainer._explain_why
 
-    def reasons(row: dict[str, Any], **options: Any) -> Reasons:
+    def explain_why(row: dict[str, Any], options: Any) -> Reasons:
         if row == POOR:
             signal.raise_signal(signal.SIGINT)
-        return ask(row, **options)
+        return ask(row, options)
 
-    monkeypatch.setattr(explainer, "reasons", reasons, raising=False)
+    monkeypatch.setattr(explainer, "_explain_why", explain_why, raising=False)
     batch = explainer.reasons_many([TENANT, POOR, TENANT, {"age": 5}], target="yes", checkpoint=path)
     assert batch.interrupted
     assert [each.complete for each in batch] == [True, False, False, False]
@@ -144,6 +144,16 @@ def test_ctrl_c_gives_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert batch[3].error
     assert len(path.read_bytes().splitlines()) == 2
     assert "interrupted" in str(batch)
+
+
+def test_reasons_are_a_frame_of_another_library_and_name_their_rows() -> None:
+    batch = bank().reasons_many([TENANT | {"who": "a"}, POOR | {"who": "b"}], target="yes", id="who")
+    plain, foreign = batch.to_frame(), batch.to_frame("polars")
+    assert type(foreign).__module__.startswith("polars")
+    assert list(foreign.columns) == list(plain.columns)
+    assert foreign["who"].to_list() == plain["who"].tolist()
+    assert foreign["features"].to_list() == plain["features"].tolist()
+    assert [batch.id_of(number) for number in range(len(batch))] == ["a", "b"]
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])

@@ -312,10 +312,10 @@ def test_arrays_that_make_no_tree_are_refused_with_their_name(change: dict[str, 
 def test_deep_trees_and_many_nodes_end(nodes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checker, "MOST_PRODUCTS", 10**9)
     problem, nearest = question(0, "l1")
-    started = time.monotonic()
+    started = time.process_time()
     said = verdict(problem, Fraction(nearest) + Fraction(1, 10**6), {"parts": [empty(4, nodes, [0] * len(nodes))]})
     assert said
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
 
 
 def test_a_tree_that_takes_too_long_is_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:

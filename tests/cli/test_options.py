@@ -157,13 +157,21 @@ def test_a_wrong_path_is_said_before_anything_is_loaded(home: Path, monkeypatch:
         assert call(home, "explain", option, home) == 2
 
 
-def test_reasons_of_a_row_on_the_command_line(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reasons_of_a_row_on_the_command_line(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     proof = home / "reason.json"
     assert call(home, "reasons", "--row", "ann", "--id", "who", "--target", "yes", "--certificate", proof) == 0
     said = capsys.readouterr().out
     assert "1. income, savings\n   as long as income is at most 52 and savings is at most 19\n" in said
     assert run(["verify", str(proof), "--model", str(home / "model.skops")]) == 0
     capsys.readouterr()
+    monkeypatch.setenv("COLUMNS", "30")
+    assert call(home, "reasons", "--row", "ann", "--id", "who", "--target", "yes") == 0
+    narrow = capsys.readouterr().out
+    assert max(map(len, narrow.splitlines())) <= 30
+    assert "\n   as long as income is at\n   most 52 and savings is at\n   most 19\n" in narrow
+    monkeypatch.setenv("COLUMNS", "200")
     assert call(home, "reasons", "--smallest", "--json") == 0
     assert json.loads(capsys.readouterr().out)["complete"]
     for name, told in (

@@ -143,3 +143,22 @@ def test_numbers_with_a_decimal_comma_are_said_to_be_texts(tmp_path: Path, capsy
     assert "size: read as texts, because of their decimal commas; write 3.5, not 3,5." in capsys.readouterr().err
     made = mace.FeatureSpace.from_json((tmp_path / "space.json").read_text())
     assert [type(feature).__name__ for feature in made.values()] == ["Categorical", "Integer"]
+
+
+def test_that_a_feature_is_protected_is_never_cut_off_and_names_stay_in_their_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = "personal_status\nand_sex_of_applicants"
+    frame = pd.DataFrame({status: [f"a level with many words\n{k % 9}" for k in range(40)], "age": range(20, 60)})
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    assert (
+        run(["space", str(tmp_path / "people.csv"), "--protect", f"{status},age", "--out", str(tmp_path / "s.json")])
+        == 0
+    )
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "40 rows, 2 features:"
+    assert lines[1].startswith("  personal_status and_sex_of_...")
+    assert [line.endswith(", protected") for line in lines[1:3]] == [True, True]
+    assert max(map(len, lines[:3])) <= 80
+    report = mace.FeatureSpace.from_frame(frame).report()
+    assert report.splitlines()[0].startswith("personal_status and_sex_of_applicants: categorical")

@@ -378,6 +378,29 @@ def test_a_comparison_with_a_missing_value_does_not_hold() -> None:
         assert condition.holds(point_values(space, new)) == expected, text
 
 
+def test_the_level_of_missing_values_has_a_word() -> None:
+    space = mace.FeatureSpace({"home": mace.categorical(["own", "rent", None])})
+    for constraint, text, allowed in [
+        (mace.one_of("home", ["own", None]), "home in ['own', missing]", [True, False, True]),
+        (mace.one_of("home", [float("nan")]), "home in [missing]", [False, False, True]),
+        (~mace.one_of("home", ["own", np.nan]), "not home in ['own', missing]", [False, True, False]),
+        (mace.transitions("home", {np.nan: ["own"]}), "home moves missing to 'own'", [True, False, True]),
+        (
+            mace.transitions("home", {None: ["rent", None]}),
+            "home moves missing to 'rent', missing",
+            [False, True, True],
+        ),
+    ]:
+        assert constraint.text == text
+        assert mace.rule(text) == constraint
+        condition = mace.rule(text).bind(space, (2,))
+        assert [condition.holds(point_values(space, (level,))) for level in range(3)] == allowed, text
+    quoted = mace.one_of("home", ["missing"])
+    assert quoted.text == "home in ['missing']"
+    with pytest.raises(mace.InvalidConstraint, match="expected a number, a date or a 'level'"):
+        mace.rule("home within [missing, 'own']")
+
+
 # ---- lanes
 
 
@@ -604,6 +627,9 @@ def test_a_name_that_was_cut_at_a_sign_is_shown_between_back_quotes() -> None:
     space = mace.FeatureSpace({"credit-limit": mace.integer(0, 9), "limits": mace.integer(0, 9)})
     with pytest.raises(mace.InvalidConstraint, match="written between back quotes: `credit-limit`"):
         mace.rule("credit-limit >= 3").bind(space, (1, 1))
+    for text in ("size (cm) increases", "size [cm] >= 3", "size % stays"):
+        with pytest.raises(mace.InvalidConstraint, match="a name with spaces or signs is written between back quotes"):
+            mace.rule(text)
 
 
 # ---- dicts

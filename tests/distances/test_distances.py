@@ -142,8 +142,7 @@ def test_shares_within_rounding_are_normalised() -> None:
 # ---- distances of other packages
 
 HALVES = """
-from mace.distances.l0 import L0
-from mace.distances.l1 import L1
+from mace.distances.norms import L0, L1
 from mace.distances.norm import Norm, Parts
 
 

@@ -151,9 +151,9 @@ def test_a_time_limit_is_kept_between_many_quick_ways() -> None:
     explainer = mace.Explainer(model, FeatureSpace({name: real(0, 1, missing=True) for name in names}))
     row, far = frame.iloc[[0]], mace.at_least(1 - 1e-12, "yes")
     explainer.explain(row)
-    begun = time.monotonic()
+    begun = time.process_time()
     explanation = explainer.explain(row, target=far, time_limit=0.1)
-    assert time.monotonic() - begun < 1
+    assert time.process_time() - begun < 1
     assert explanation.status in ("feasible", "unknown")
     assert explanation.reason == "time limit reached"
     assert 0 < explanation.lower <= 1

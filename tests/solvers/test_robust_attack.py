@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from random_networks import real_network
+from scipy.optimize import linprog
 from sklearn.neural_network import MLPClassifier
 
 import mace
-from mace.forms import Network
+from mace.forms import Interval, Network
+from mace.forms.form import box_at
 from mace.forms.scoring import column_values
 from mace.problem import Problem
 from mace.reductions.shifted_network import float_clearance
 from mace.solvers.robust.attack import WorstRows
+from mace.solvers.robust.incumbent import foreseeing
+from mace.solvers.robust.program import cheapest_point
 from mace.space import Point, Real
 
 RADIUS = 0.2
@@ -149,3 +158,56 @@ def test_a_poor_repair_costs_time_and_makes_nothing_untrue(monkeypatch: pytest.M
     assert answer.status == nearest.status == "optimal"
     assert answer[0].distance == pytest.approx(nearest[0].distance, abs=2e-6)
     assert answer.lower <= nearest[0].distance
+
+
+@pytest.mark.parametrize("seed", SEEDS[:6])
+def test_on_the_way_the_model_is_asked_only_about_rows_that_rounding_decides(seed: int) -> None:
+    problem = real_network(seed).problem
+    assert isinstance(problem.form, Network)
+    rng = np.random.default_rng(seed)
+    rows = points(problem, seed)
+    asked: list[Point] = []
+
+    def model(about: Sequence[Point]) -> list[Fraction]:
+        asked.extend(about)
+        return [Fraction(7)] * len(about)
+
+    wide = replace(problem.form, squash=Fraction(float(rng.choice([0, 1e9]))))
+    for form in (problem.form, wide):
+        foresees = foreseeing(replace(problem, form=form, ask=model))
+        asked.clear()
+        said = foresees.ask(rows)
+        sure = [form.is_beyond_rounding(row, problem.goal, box_at(row)) for row in rows]
+        assert all(is_sure or row in asked for row, is_sure in zip(rows, sure, strict=True))
+        for row, outcome in zip(rows, said, strict=True):
+            assert outcome == (7 if row in asked else form_says(form, row))
+    assert asked == (rows if wide.squash else [])
+
+
+def form_says(form: Network, row: Point) -> int:
+    """Return the class that the exact scores of a row give it."""
+    scores = form.exact_scores(row)
+    return int(scores[0] > 0) if len(scores) == 1 else max(range(len(scores)), key=lambda k: scores[k])
+
+
+def test_the_model_is_asked_about_everything_where_the_target_is_no_class() -> None:
+    problem = replace(real_network(0).problem, goal=Interval(Fraction(0), None, 0, Fraction(0), None))
+    assert foreseeing(problem) is problem
+
+
+@given(st.data())
+def test_the_cheapest_point_is_that_of_another_solver(data: st.DataObject) -> None:
+    number = st.floats(-4, 4).map(lambda value: round(value, 3))
+    columns, rows = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
+    cost = np.array(data.draw(st.lists(number, min_size=columns, max_size=columns)))
+    matrix = np.array([data.draw(st.lists(number, min_size=columns, max_size=columns)) for _ in range(rows)])
+    limits = np.array(data.draw(st.lists(number, min_size=rows, max_size=rows)))
+    high = np.array(data.draw(st.lists(st.floats(0, 3), min_size=columns, max_size=columns)))
+    found = cheapest_point(cost, matrix, limits, high)
+    other = linprog(cost, matrix, limits, bounds=[(0, end) for end in high])
+    assert (found is None) == (other.status != 0)
+    if found is not None:
+        assert float(cost @ found) == pytest.approx(other.fun, abs=1e-6)
+        assert (matrix @ found <= limits + 1e-6).all()
+        assert (found >= -1e-9).all()
+        assert (found <= high + 1e-9).all()

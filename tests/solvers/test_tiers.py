@@ -139,10 +139,10 @@ class Pair2(KernelRecord):
 
 
 def test_a_deadline_ends_an_interpreted_kernel_in_the_middle() -> None:
-    begun = time.monotonic()
-    with until(begun + 0.1), pytest.raises(OutOfTime):
+    begun = time.process_time()
+    with until(time.monotonic() + 0.1), pytest.raises(OutOfTime):
         spin.interpret(10**7, 1.0)
-    assert time.monotonic() - begun < 0.5
+    assert time.process_time() - begun < 0.5
     assert spin.interpret(3, 0.5) == 1500
 
 

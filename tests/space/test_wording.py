@@ -8,6 +8,7 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -157,3 +158,20 @@ def test_what_is_asked_for_is_said_with_outcomes_by_their_names(text: str, shown
     outcomes = {"good": "approved", "bad": "declined", "a (b)": "see", "stand by 1": "standing"}
     assert PLAIN.describe(outcomes=outcomes).wording.target(text) == shown
     assert PLAIN.wording.target(text) == text
+
+
+def test_a_line_break_in_the_data_ends_no_line_of_a_text() -> None:
+    space = FeatureSpace({"street\nand town": mace.categorical(["a\nb", "c"]), "income": mace.integer(0, 9)})
+    wording = space.wording
+    assert wording.name("street\nand town") == "street and town"
+    assert wording.value("street\nand town", "a\nb") == "a b"
+    assert wording.outcome("yes\r\nindeed\n") == "yes indeed"
+    assert wording.name("two  spaces") == "two  spaces"
+    model = make_pipeline(mace.Encoder(space), LogisticRegression())
+    model.fit(pd.DataFrame({"street\nand town": ["a\nb", "c"] * 5, "income": range(10)}), ["no", "yes\nindeed"] * 5)
+    explanation = mace.Explainer(model, space).explain({"street\nand town": "a\nb", "income": 0}, "yes\nindeed")
+    assert "a b" in str(explanation)
+    assert "street and town: a b -> c" in explanation.why()
+    assert not any(
+        line.startswith(("b", "and town", "indeed")) for line in f"{explanation}\n{explanation.why()}".splitlines()
+    )

@@ -28,6 +28,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
             "pace",
             "roundings",
             "scale",
+            "tiny",
             "domains",
             "missing",
             "witness",
@@ -45,7 +46,6 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         (
             "trusted",
             "verdict",
-            "reached",
             "proofs",
             "arrays",
             "certificate",

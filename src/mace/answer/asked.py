@@ -391,6 +391,14 @@ class AskedModel:
             raise InvalidOption("reasons: they are about rows as they are, without noise. Leave robust out.")
         return made
 
+    def _explain_why(self, row: Row, options: ReasonsOptions) -> Reasons:
+        """Return the reasons of a row."""
+        started = time.monotonic()
+        own, question = self._about(row, self._why(options))
+        smallest, ranges = options.get("smallest", False), options.get("ranges", True)
+        with without_pauses(question.time_limit), own._live.question():
+            return own._reasons(row, question, started, smallest=smallest, ranges=ranges)
+
     def _reasons(self, row: Row, question: Question, started: float, *, smallest: bool, ranges: bool) -> Reasons:
         from mace.answer.reason_search import of_single_class, reasons_of  # it imports scipy.optimize
 

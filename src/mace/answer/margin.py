@@ -117,9 +117,11 @@ def margin_of(problem: Problem, point: Point, noise: Robust, solver: str, limits
         ]
         return max(apart)
 
+    # Noise that is larger than the ranges leads to no further row.
     everything = max(
         (ends_apart(space[name]) / radius for name, radius in whole.items() if radius), default=Fraction(1)
     )
+    everything = max(everything, Fraction(1))
     proved, undone, row, reason = _bisected(ask, share_of, everything)
     share = _written_down(proved)
     return NoiseMargin(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mace.disk import parse_json
@@ -32,6 +32,11 @@ def part(data: object, what: str, key: str, kind: Any) -> Any:
             f"from_dict: {key!r} of {what} is of type {type(value).__name__}. Give what to_dict() made."
         )
     return value
+
+
+def in_a_list(texts: Sequence[str], word: str) -> str:
+    """Return texts with commas between them and a word before the last: ``a, b and c``."""
+    return f" {word} ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
 def json_of(data: Mapping[str, Any], indent: int | None) -> str:

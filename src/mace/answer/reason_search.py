@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Generic, TypeVar
 
-import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-
 from mace.answer.conflicts import Undecided
 from mace.answer.driver import Driver
 from mace.answer.explanation import Explanation
+from mace.answer.hitting import smallest_hitting
 from mace.answer.nearest import Found, NearestRows
 from mace.answer.reasons import Reason, Reasons, as_long_as
 from mace.answer.region import widened
@@ -40,7 +39,7 @@ def reasons_of(
 ) -> Reasons:
     """Return the reasons of a row, at most as many as the question counts; ``there`` says that it is at the target already."""
     space, factual = driver.problem.space, driver.problem.factual
-    search = ReasonSearch(list(space), partial(_escape, driver))
+    search = ReasonSearch(list(space), partial(_escape, driver), driver.limits.remaining)
     found, why = list[tuple[Reason, dict[str, Found]]](), ""
     try:
         while there is None and (names := search.next(smallest=smallest)) is not None:
@@ -161,8 +160,11 @@ class ReasonSearch(Generic[Row]):
         The reasons so far.
     """
 
-    def __init__(self, names: Sequence[str], escape: Escape[Row]) -> None:
-        self.names, self.escape = tuple(names), escape
+    def __init__(
+        self, names: Sequence[str], escape: Escape[Row], seconds: Callable[[], float] = lambda: math.inf
+    ) -> None:
+        self.names, self.escape, self.seconds = tuple(names), escape, seconds
+        self.bit = {name: 1 << k for k, name in enumerate(self.names)}
         self.known: list[tuple[Names, Row]] = []
         self.found: list[Names] = []
 
@@ -224,19 +226,14 @@ class ReasonSearch(Generic[Row]):
 
     def _hitting(self) -> Names | None:
         """Return a smallest set with a feature of every known set of changes that holds no reason found; ``None`` where there is none."""
-        rows = [([name in changed for name in self.names], 1.0, np.inf) for changed, _ in self.known]
-        rows += [([name in reason for name in self.names], -np.inf, len(reason) - 1.0) for reason in self.found]
-        if not rows:
-            return frozenset()
-        matrix, low, high = zip(*rows, strict=True)
-        made = milp(
-            np.ones(len(self.names)),
-            integrality=np.ones(len(self.names)),
-            bounds=Bounds(0, 1),
-            constraints=LinearConstraint(np.array(matrix, dtype=float), low, high),
+        made = smallest_hitting(
+            len(self.names),
+            [self._bits(changed) for changed, _ in self.known],
+            [self._bits(each) for each in self.found],
+            self.seconds,
         )
-        if made.x is None:
-            if made.status == 2:
-                return None
-            raise Undecided("the sets could not be gone through")
-        return frozenset(name for name, taken in zip(self.names, made.x, strict=True) if taken > 0.5)
+        return None if made is None else frozenset(name for k, name in enumerate(self.names) if made >> k & 1)
+
+    def _bits(self, names: Names) -> int:
+        """Return a set of features as a number: each is a bit."""
+        return sum(self.bit[name] for name in names)

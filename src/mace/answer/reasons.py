@@ -10,7 +10,7 @@ from typing import Any
 
 from mace.answer.counterfactual import Counterfactual, show_value
 from mace.answer.listed import Listed
-from mace.answer.plain import json_of, part, plain, read_json, scalar, scalars, texts
+from mace.answer.plain import in_a_list, json_of, part, plain, read_json, scalar, scalars, texts
 from mace.answer.region import Ends, RecourseRegion
 from mace.certify.certificate import VERSION, Certificate
 from mace.certify.statement import Statement
@@ -345,7 +345,7 @@ class Reasons(Listed[Reason]):
 def as_long_as(values: Mapping[str, Scalar], ranges: RecourseRegion | None, space: FeatureSpace) -> str:
     """Return what holds where a reason does, as a sentence has it: its ranges, without ends that are the feature's own, or its values."""
     said = [f"{name} is {held_words(name, value, ranges, space)}" for name, value in values.items()]
-    return " and ".join(said) if len(said) < 3 else ", ".join(said[:-1]) + " and " + said[-1]
+    return in_a_list(said, "and")
 
 
 def held_words(name: str, value: Scalar, ranges: RecourseRegion | None, space: FeatureSpace) -> str:
@@ -354,12 +354,7 @@ def held_words(name: str, value: Scalar, ranges: RecourseRegion | None, space: F
     if ends.levels is not None:
         others = few_others(name, ends, space)
         if others:
-            said = (
-                show_value(others[0])
-                if len(others) == 1
-                else f"{', '.join(map(show_value, others[:-1]))} or {show_value(others[-1])}"
-            )
-            return f"anything but {said}"
+            return f"anything but {in_a_list(list(map(show_value, others)), 'or')}"
         return str(ends) if len(ends.levels) > 1 else show_value(ends.levels[0])
     low, high = open_ends(name, ends, space)
     if is_missing(ends.low) or ends.low == ends.high:

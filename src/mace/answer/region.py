@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -118,6 +119,9 @@ class Widening:
         inside, outside = self.ranges[name][up], _ends(feature)[up]
         if inside == outside or self._try_end(name, outside, up=up):
             return
+        if isinstance(feature, Real | Integer) and feature.step is not None:
+            self._push_along_grid(name, feature, inside, up=up)
+            return
         finest = END_PRECISION * float(feature.range) if isinstance(feature, Real) else 1
         while abs(outside - inside) > finest:
             middle = (inside + outside) / 2 if isinstance(feature, Real) else (inside + outside) // 2
@@ -129,6 +133,18 @@ class Widening:
                 outside = middle
         if isinstance(feature, Real) and inside != (own := self.at[name]) and own is not None:
             self._try_end(name, _plainest(*sorted((inside, outside))), up=up)
+
+    def _push_along_grid(self, name: str, feature: Real | Integer, own: int | float, *, up: bool) -> None:
+        """Find the farthest value of a grid on one side, where its last value on that side is known to be too far."""
+        places = range(feature.size or 0)
+        near = (bisect_right if up else bisect_left)(places, own, key=feature.value_at)
+        near, far = (near - 1, places[-1]) if up else (near, 0)
+        while abs(far - near) > 1:
+            middle = (near + far) // 2
+            if self._try_end(name, feature.value_at(middle), up=up):
+                near = middle
+            else:
+                far = middle
 
     def _try_end(self, name: str, end: int | float, *, up: bool) -> bool:
         """Take a wider end where the proof goes that far; return whether it does."""
@@ -166,7 +182,9 @@ class Widening:
                 low, high = self.ranges[name]
                 if isinstance(feature, Real) and feature.is_single:
                     low, high = (float(end[0]) for end in rounded_in(np.array([low]), np.array([high]), feature.floats))
-                if name in self.space.round_to and not isinstance(feature, Ordinal):
+                if isinstance(feature, Real | Integer) and feature.step is not None:
+                    pass  # they are values of the grid already
+                elif name in self.space.round_to and not isinstance(feature, Ordinal):
                     low, high = _rounded_in(feature, self.space.round_to[name], (low, at[name], high))
                 elif isinstance(feature, Real) and not feature.is_single:
                     low, high = _plain_in(feature, (low, at[name], high))

@@ -46,6 +46,8 @@ def decimals_of(space: FeatureSpace, digits: int | Mapping[str, int] | None) -> 
     """Return how many decimals the answers of real features shall have."""
     if digits is None:
         return {}
+    if isinstance(digits, int) and digits < 0:
+        _check_reals(space, "digits", digits)
     given = dict(digits) if isinstance(digits, Mapping) else dict.fromkeys(space, digits)
     for name, number in given.items():
         if name not in space:
@@ -60,15 +62,15 @@ def _given(space: FeatureSpace, round_to: RoundTo) -> dict[str, float | None]:
     if round_to is None or round_to == "auto":
         return {}
     reals = [name for name, feature in space.items() if isinstance(feature, Real)]
+    if not isinstance(round_to, Mapping):
+        _check_step(round_to)
+        _check_reals(space, "round_to", round_to)
     given: dict[str, Any] = dict(round_to) if isinstance(round_to, Mapping) else dict.fromkeys(reals, round_to)
     for name, step in given.items():
         if name not in space:
             raise InvalidOption(f"round_to names {name!r}, which is not a feature.{did_you_mean(name, space)}")
-        is_number = isinstance(step, int | float) and not isinstance(step, bool) and 0 < step < math.inf
-        if step is not None and not is_number:
-            raise InvalidOption(
-                f"round_to={step!r:.60}; give a positive number, {{'income': 100}}, 'auto' for the decimals of the data, or None."
-            )
+        if step is not None:
+            _check_step(step)
         feature = space[name]
         if not isinstance(feature, Real | Integer) or isinstance(feature, Date):
             raise InvalidOption(
@@ -77,6 +79,23 @@ def _given(space: FeatureSpace, round_to: RoundTo) -> dict[str, float | None]:
         if isinstance(feature, Integer) and step is not None and step != int(step):
             raise InvalidOption(f"round_to={{{name!r}: {step!r}}}: {name!r} is whole; give a whole number.")
     return given
+
+
+def _check_step(step: object) -> None:
+    is_number = isinstance(step, int | float) and not isinstance(step, bool) and 0 < step < math.inf
+    if not is_number:
+        raise InvalidOption(
+            f"round_to={step!r:.60}; give a positive number, {{'income': 100}}, 'auto' for the decimals of the data, or None."
+        )
+
+
+def _check_reals(space: FeatureSpace, option: str, given: object) -> None:
+    """Refuse one number for all real features where there are none: it would round nothing, in silence."""
+    if any(isinstance(feature, Real) for feature in space.values()):
+        return
+    whole = [name for name, feature in space.items() if isinstance(feature, Integer) and not isinstance(feature, Date)]
+    advice = f" Whole numbers are rounded by name: round_to={{{whole[0]!r}: 10}}." if whole else ""
+    raise InvalidOption(f"{option}={given!r} is about real features, and the space has none.{advice}")
 
 
 def _is_free(space: FeatureSpace, name: str) -> bool:

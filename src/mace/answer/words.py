@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from mace.answer.plain import in_a_list
 from mace.distances import distance_text
 from mace.problem import NOT_PROVED, Status
 
 if TYPE_CHECKING:
     from mace.answer.explanation import Explanation
-
 
 ANY_OTHER = "any other outcome"
 """What is asked for where no target is given."""
@@ -168,7 +168,7 @@ def _decided(explanation: Explanation) -> str:
         if len(shown) <= MOST_IN_A_SENTENCE
         else [*shown[: MOST_IN_A_SENTENCE - 1], f"{len(shown) - MOST_IN_A_SENTENCE + 1} more"]
     )
-    changed = " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+    changed = in_a_list(shown, "and")
     what = "this change alone leads" if len(best.changes) == 1 else "these changes together lead"
     is_any = explanation.target == ANY_OTHER
     return f"{what} to {explanation.wording.outcome(best.prediction) if is_any else _asked_for(explanation)}: {changed}"
@@ -192,7 +192,5 @@ def _proved(explanation: Explanation) -> str:
     share = 0.0 if not best.distance else best.lower / best.distance
     digits = 0 if share < 0.99 else 4
     shown = math.floor(100 * share * 10**digits) / 10**digits
-    return (
-        f"It is not proved that no smaller change does ({explanation.reason}), only that none of less than {shown:.6g}% of this one "
-        f"does, {near}."
-    )
+    only = f", only that none of less than {shown:.6g}% of this one does" if shown else ""
+    return f"It is not proved that no smaller change does ({explanation.reason}){only}, {near}."

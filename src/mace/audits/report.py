@@ -13,7 +13,8 @@ from mace.audits.summary import CLEAR, CORRECTION, LEAST_FOR_INTERVAL, MEASURES,
 from mace.audits.words import SHARES
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Console, ConsoleOptions, Group, RenderResult
+    from rich.table import Table
 
     from mace.audits.audit import Audit
 
@@ -206,9 +207,10 @@ def _disparities(audit: Audit) -> Section:
                 "yes" if each.is_clear else "no" if each.is_compared else "small",
             )
         )
+    compared = f"{audit.comparisons} comparison{'' if audit.comparisons == 1 else 's'}"
     about = (
         f"A group less the largest group of its column; shares in points of 100. p is how often people dealt to the two groups at random "
-        f"differ as much, after the correction for {audit.comparisons} comparisons; a difference is clear where that is at most {CLEAR:g}."
+        f"differ as much, after the correction for {compared}; a difference is clear where that is at most {CLEAR:g}."
     )
     heads = ("group", "against", "measure", "difference", "95 % interval", "p", "clear")
     return Section("Differences between groups", about, heads, tuple(rows))
@@ -229,11 +231,12 @@ def _count(number: int, of: int) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None or math.isnan(value) else f"{value:.3g}"
+    return "-" if value is None or math.isnan(value) else f"{value + 0.0:.3g}"
 
 
 def _points(value: float) -> str:
-    return f"{100 * value:+.1f}"
+    points = round(100 * value, 1)
+    return f"{points:+.1f}" if points else "0.0"
 
 
 def _interval(interval: ConfidenceInterval, *, points: bool = False) -> str:
@@ -259,8 +262,8 @@ def as_text(audit: Audit) -> str:
 
 
 def _by_column(section: Section, audit: Audit) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of a table of groups, below a row for each column that makes groups: the names are short then."""
-    known = {_name(group): group for group in audit.groups}
+    """Yield the rows of a table of groups, below a heading for each column that makes groups: the names are short then."""
+    known = {name: group for group in audit.groups for name in (_name(group), f"{group.column} {group.value}")}
     column = ""
     for row in section.rows:
         group = known.get(row[0])
@@ -269,8 +272,35 @@ def _by_column(section: Section, audit: Audit) -> Iterator[tuple[str, ...]]:
             continue
         if group.column != column:
             column = group.column
-            yield (column, *[""] * (len(row) - 1))
-        yield (f"  {_name(group).removeprefix(f'{column} ')}", *row[1:])
+            yield (column,)
+        yield (f"  {row[0].removeprefix(f'{column} ')}", *row[1:])
+
+
+_MARK = "\ue000"
+"""Stands in a table where a heading goes over its whole width; of no file's or name's letters."""
+
+
+class _WithHeadings:
+    """A table whose columns are not made narrow by long headings between its rows, and that breaks none of these."""
+
+    def __init__(self, table: Table) -> None:
+        self.table, self.headings = table, list[str]()
+
+    def add_heading(self, text: str) -> None:
+        self.table.add_row(_MARK)
+        self.headings.append(text)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines of the table, with each heading in the place that was marked for it."""
+        from rich.segment import Segment
+        from rich.text import Text
+
+        headings = iter(self.headings)
+        for line in console.render_lines(self.table, options, pad=False):
+            if "".join(segment.text for segment in line).strip() == _MARK:
+                yield Text(next(headings))
+            else:
+                yield from [*line, Segment.line()]
 
 
 def as_rich(audit: Audit) -> Group:
@@ -287,7 +317,11 @@ def as_rich(audit: Audit) -> Group:
         for number, head in enumerate(section.heads):
             is_text = number == 0 or is_prose or head in ("most often", "against", "measure")
             table.add_column(Text(head), justify="left" if is_text else "right", overflow="fold")
+        shown = _WithHeadings(table)
         for row in _by_column(section, audit) if section.heads[0] == "group" else section.rows:
-            table.add_row(*map(Text, row))
-        parts += [Text(""), Text(section.title, style="bold"), Text(section.about, style="dim"), table]
+            if len(row) == 1:
+                shown.add_heading(row[0])
+            else:
+                table.add_row(*map(Text, row))
+        parts += [Text(""), Text(section.title, style="bold"), Text(section.about, style="dim"), shown]
     return Group(*parts)

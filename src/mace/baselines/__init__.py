@@ -3,7 +3,6 @@
 A method is a class in one file with ``traits`` and ``propose(problem, raw=...)``, and one line in the table.
 """
 
-from mace.baselines.baseline import BASELINES, Baseline
-from mace.baselines.traits import Traits
+from mace.baselines.baseline import BASELINES, Baseline, Traits
 
 __all__ = ["BASELINES", "Baseline", "Traits"]

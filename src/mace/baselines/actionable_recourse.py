@@ -15,11 +15,10 @@ import highspy
 import numpy as np
 from scipy.sparse import csr_matrix, hstack, vstack
 
+from mace.baselines.baseline import Traits
 from mace.baselines.columns import decoded
-from mace.baselines.traits import Traits
 from mace.distances import NormMetric
-from mace.distances.l1 import L1
-from mace.distances.linf import LInf
+from mace.distances.norms import L1, LInf
 from mace.errors import InvalidDistance, InvalidTarget, UnsupportedModel
 from mace.exact import Floats
 from mace.forms import Network, Outcomes

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from mace.answer.counterfactual import Counterfactual, show_value
 from mace.answer.explanation import Explanation
 from mace.answer.question import Question
-from mace.baselines.traits import Traits
 from mace.constraints import Constraints
 from mace.errors import InvalidOption
 from mace.exact import float_up
@@ -33,6 +32,30 @@ BASELINES = Registry(
         "ar": "mace.baselines.actionable_recourse:ActionableRecourse",
     },
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What a method takes and what it promises.
+
+    Attributes
+    ----------
+    title : str
+        Its name with the abbreviation that tables use.
+    models, data, distances : tuple of str
+        What it takes; no models at all: it only asks for predictions.
+    is_plausible : bool
+        Whether every answer has the types and ranges of the data.
+    is_optimal : bool
+        Whether the answer is proved nearest.
+    """
+
+    title: str
+    models: tuple[str, ...]
+    data: tuple[str, ...]
+    distances: tuple[str, ...]
+    is_plausible: bool
+    is_optimal: bool = False
 
 
 class Method(Protocol):

@@ -14,8 +14,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from mace.baselines.baseline import Traits
 from mace.baselines.columns import as_point, changes, column_changes, decoded, projected
-from mace.baselines.traits import Traits
 from mace.errors import InvalidDistance, InvalidTarget, UnsupportedModel
 from mace.exact import Floats, Ints
 from mace.forms import Outcomes, TreeEnsemble

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from mace.baselines.baseline import Traits
 from mace.baselines.columns import changes, numbers_of
-from mace.baselines.traits import Traits
 from mace.exact import Floats
 from mace.forms import Outcomes
 from mace.models import Reading

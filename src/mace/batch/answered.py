@@ -10,12 +10,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
+from mace.answer.asked import AskedModel
 from mace.answer.explanation import Explanation
 from mace.answer.question import Question
 from mace.answer.reasons import Reasons
 from mace.batch.checkpoint import Checkpoint, Kept
 from mace.batch.progress import OnProgress, Progress
-from mace.batch.protocol import Explains
 from mace.batch.rows import BatchRow
 from mace.errors import InvalidOption, MaceError
 from mace.space import Point
@@ -46,7 +46,7 @@ class AnsweredRows(Generic[Answer]):
         Rows that were answered in this pass.
     """
 
-    explainer: Explains
+    explainer: AskedModel
     checkpoint: Checkpoint[Answer] | None
     report: OnProgress
     total: int | None
@@ -94,7 +94,7 @@ class AnsweredRows(Generic[Answer]):
 def checkpoint_of(
     path: str | os.PathLike[str] | None,
     kind: Kept[Answer],
-    explainer: Explains,
+    explainer: AskedModel,
     question: Question,
     sample: Point,
     further: dict[str, Any],

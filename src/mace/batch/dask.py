@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
+from mace.answer.asked import AskedModel
 from mace.answer.question import Options
 from mace.batch.parts import PartTable, explained, sent_with
-from mace.batch.protocol import Explains
-from mace.batch.transport import Carrier, HeldBytes, token_of
+from mace.batch.transport import Carrier, held, token_of
 from mace.models.package import optional
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def register(client: Any, name: str, data: bytes, stack: ExitStack) -> None:
     stack.callback(client.unregister_worker_plugin, name)
 
 
-def explain_frame(explainer: Explains, frame: Any, *, keep: Sequence[str] = (), **question: Unpack[Options]) -> Any:
+def explain_frame(explainer: AskedModel, frame: Any, *, keep: Sequence[str] = (), **question: Unpack[Options]) -> Any:
     """Return the answers to the rows of a Dask data frame as another one, partition by partition, when it is computed.
 
     Parameters
@@ -60,4 +61,4 @@ def explain_frame(explainer: Explains, frame: Any, *, keep: Sequence[str] = (), 
 
 
 def _explained(frame: pd.DataFrame, data: bytes, token: str, columns: PartTable) -> pd.DataFrame:
-    return explained(frame, Carrier(token, HeldBytes(data)), columns)
+    return explained(frame, Carrier(token, partial(held, data)), columns)

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
+from mace.answer.asked import AskedModel
 from mace.answer.question import Question
-from mace.batch.protocol import Explains
 from mace.batch.worker import FIRST_PEOPLE, Answered, Part, answers, one_thread
 from mace.solvers.compiling import wait_if_quicker
 
@@ -23,7 +23,7 @@ ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if h
 class InProcess:
     """Answers rows one after the other, in this process."""
 
-    explainer: Explains
+    explainer: AskedModel
     question: Question
 
     def __call__(self, part: Part, until: float, size: int = FIRST_PEOPLE) -> Iterator[Answered]:

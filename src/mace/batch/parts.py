@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mace.answer.asked import AskedModel
 from mace.answer.question import Options, Question
-from mace.batch.protocol import Explains
 from mace.batch.stream import Stream
-from mace.batch.table import Table
+from mace.batch.table import Table, frame_of
 from mace.batch.transport import Carrier, packed, receive
 from mace.errors import InvalidOption
 from mace.solvers.compiling import as_worker
@@ -29,9 +29,9 @@ class PartTable:
     keep: tuple[str, ...]
 
     @classmethod
-    def of(cls, explainer: Explains, keep: Sequence[str]) -> PartTable:
+    def of(cls, explainer: AskedModel, keep: Sequence[str]) -> PartTable:
         """Return the columns for an explainer; ``keep`` are columns of the rows that are no feature, an identifier, say."""
-        table = Table.of(explainer.space, explainer.classes)
+        table = Table.of(explainer.space, explainer._reading.classes)
         kept = (keep,) if isinstance(keep, str) else tuple(keep)
         for name in kept:
             if name in table.columns:
@@ -45,7 +45,7 @@ class PartTable:
     def answers(self, frame: pd.DataFrame, explanations: Sequence[Any]) -> pd.DataFrame:
         """Return the answers to the rows of a frame; each has the index of its row."""
         lines = [line for number, each in enumerate(explanations) for line in self.table.cells(number, each)]
-        made = self.table.frame(lines)
+        made = frame_of(self.table.columns, lines)
         rows = frame.iloc[made["row"].to_numpy(dtype=int)]
         made = made.drop(columns="row").set_axis(rows.index)
         for place, name in enumerate(self.keep):
@@ -53,10 +53,10 @@ class PartTable:
         return made
 
 
-def sent_with(explainer: Explains, keep: Sequence[str], options: Options) -> tuple[PartTable, bytes]:
+def sent_with(explainer: AskedModel, keep: Sequence[str], options: Options) -> tuple[PartTable, bytes]:
     """Return the columns of the answers, and the explainer with its question as bytes."""
     return PartTable.of(explainer, keep), packed(
-        explainer, Question(explainer.space, **options, classes=explainer.classes)
+        explainer, Question(explainer.space, **options, classes=explainer._reading.classes)
     )
 
 

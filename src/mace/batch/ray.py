@@ -7,12 +7,13 @@ With ``ray.util.joblib.register_ray()`` and ``joblib.parallel_config(backend="ra
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
+from mace.answer.asked import AskedModel
 from mace.answer.question import Options
 from mace.batch.parts import PartTable, explained, sent_with
-from mace.batch.protocol import Explains
-from mace.batch.transport import Carrier, RayBytes, receive, token_of
+from mace.batch.transport import Carrier, from_ray, receive, token_of
 from mace.models.package import optional
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Actor:
 
 
 def explain_dataset(
-    explainer: Explains,
+    explainer: AskedModel,
     dataset: Any,
     *,
     keep: Sequence[str] = (),
@@ -64,7 +65,7 @@ def explain_dataset(
     """
     ray = optional("ray")
     columns, data = sent_with(explainer, keep, question)
-    sent = Carrier(token_of(data), RayBytes(ray.put(data)))
+    sent = Carrier(token_of(data), partial(from_ray, ray.put(data)))
     actors = concurrency or max(1, int(ray.cluster_resources().get("CPU", 1)))
     return dataset.map_batches(
         Actor, fn_constructor_args=(sent, columns), batch_format="pandas", batch_size=ROWS_A_CALL, concurrency=actors

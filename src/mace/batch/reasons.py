@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mace.answer.listed import Listed
-from mace.answer.plain import plain
 from mace.answer.reasons import Reasons
+from mace.batch.batch import AnswersOfRows
 from mace.batch.reasons_stream import ReasonsStream, unreached
-from mace.batch.rows import RowLabels, check_batch, point_of, rows_of
-from mace.batch.sinks import save
+from mace.batch.rows import RowLabels, labelled, point_of, rows_of
 from mace.batch.stream import collected
-from mace.batch.table import Cells, cell, column_of_ids, frame_of
+from mace.batch.table import Cells, cell, column_of_ids
 
 COLUMNS = {
     "row": "whole",
@@ -68,8 +64,8 @@ class ReasonsTable:
         return [{name: cell(kind, line.get(name)) for name, kind in self.columns.items()} for line in lines or [common]]
 
 
-@dataclass(frozen=True, slots=True)
-class ReasonsBatch(Listed[Reasons]):
+@dataclass(frozen=True, slots=True, repr=False)
+class ReasonsBatch(AnswersOfRows[Reasons]):
     """The reasons of many rows, in their order; a row that could not be asked about has an ``error``.
 
     Attributes
@@ -98,9 +94,6 @@ class ReasonsBatch(Listed[Reasons]):
         )
         return text + (f", {errors} errors" if errors else "")
 
-    def __repr__(self) -> str:
-        return f"<ReasonsBatch: {self}>"
-
     @property
     def first_shares(self) -> dict[str, float]:
         """The share of the rows with a reason whose first reason holds a feature, greatest first: on what the decisions rest."""
@@ -109,41 +102,15 @@ class ReasonsBatch(Listed[Reasons]):
         count = {name: sum(name in each[0].features for each in known) / len(known) for name in names}
         return dict(sorted(count.items(), key=lambda each: -each[1]))
 
-    def to_frame(self) -> Any:
-        """Return a pandas frame with one line a reason, and one for a row without any."""
-        table, ids = self._table()
-        made = [
-            line
-            for number, (each, own) in enumerate(zip(self, ids, strict=True))
-            for line in table.cells(number, each, own)
-        ]
-        frame = frame_of(table.columns, made)
-        if self.labels.index is not None:
-            frame.index = self.labels.index[[line["row"] for line in made]]
-        return frame
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the reasons to a ``.jsonl``, ``.csv`` or ``.parquet`` file."""
-        table, ids = self._table()
-        save(self, path, table, ids)
-
-    def _table(self) -> tuple[ReasonsTable, Sequence[Any]]:
-        ids = self.labels.ids if self.labels.name is not None else [None] * len(self)
-        return ReasonsTable.of(self.labels.name, ids), ids
-
-    def to_json(self, indent: int | None = None) -> str:
-        """Return the reasons as a JSON array."""
-        made = [each.to_dict() for each in self]
-        if self.labels.name is not None:
-            made = [{"id": plain(own), **each} for own, each in zip(self.labels.ids, made, strict=True)]
-        return json.dumps(made, indent=indent, ensure_ascii=False, allow_nan=False)
+    @property
+    def _columns(self) -> ReasonsTable:
+        return ReasonsTable.of(self.labels.name, self.labels.ids)
 
     @classmethod
     def of(cls, stream: ReasonsStream, data: Any, id: str | None) -> ReasonsBatch:  # noqa: A002
         """Return the reasons of the rows of a frame, or of rows; ``id`` is a column that identifies them."""
-        check_batch(data)
-        data = data if hasattr(data, "columns") else list(data)
-        labels, explainer = RowLabels.of(data, id), stream.explainer
+        explainer = stream.explainer
+        data, labels = labelled(data, id, explainer.space)
         ReasonsTable.of(id)
         found, interrupted = collected(stream.answers(data))
         if interrupted:

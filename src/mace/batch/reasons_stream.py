@@ -9,39 +9,27 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any, Protocol, Unpack
+from typing import Any
 
-from mace.answer.question import Question, ReasonsOptions
+from mace.answer.asked import AskedModel
+from mace.answer.question import ReasonsOptions
 from mace.answer.reasons import Reasons
 from mace.batch.answered import AnsweredRows, checkpoint_of
 from mace.batch.checkpoint import Kept
 from mace.batch.progress import shown
-from mace.batch.protocol import Explains, RunningOptions
 from mace.batch.rows import BatchRow, OutsideRow, cells_of, point_of, rows_of, size_of, values_of
-from mace.batch.stream import check_running, processes
+from mace.batch.stream import RunningOptions, check_running, processes, split_options
+from mace.batch.worker import TOO_LATE, in_words
 from mace.errors import MaceError
 from mace.problem import INTERRUPTED, LATE
-from mace.slips import check_options
-from mace.space import FeatureSpace, Row, Scalar
+from mace.space import FeatureSpace, Scalar
 
 ROWS_A_TASK = 8
 """Rows that a process is given at one time."""
 
-BEFORE_ANY = "the time limit of the whole batch was reached before"
-
 
 class ReasonsBatchOptions(ReasonsOptions, RunningOptions, total=False):
     """How a batch of reasons is run, and what it asks of every row."""
-
-
-class SaysWhy(Explains, Protocol):
-    """What such a batch needs of an explainer."""
-
-    def reasons(self, row: Row, **options: Unpack[ReasonsOptions]) -> Reasons:
-        """Return the reasons of a row."""
-        ...
-
-    def _why(self, options: ReasonsOptions) -> Question: ...
 
 
 def _entry(each: Reasons) -> dict[str, Any]:
@@ -72,16 +60,14 @@ class ReasonsStream:
         As for ``Explainer.explain_many``.
     """
 
-    explainer: SaysWhy
+    explainer: AskedModel
     options: ReasonsOptions
     running: RunningOptions
 
     @classmethod
-    def of(cls, explainer: SaysWhy, options: ReasonsBatchOptions) -> ReasonsStream:
+    def of(cls, explainer: AskedModel, options: ReasonsBatchOptions) -> ReasonsStream:
         """Return the stream of the options of ``Explainer.reasons_many``."""
-        check_options("reasons_many", options, ReasonsBatchOptions.__annotations__)
-        running: Any = {name: value for name, value in options.items() if name in RunningOptions.__annotations__}
-        asked: Any = {name: value for name, value in options.items() if name not in running}
+        running, asked = split_options("reasons_many", options, ReasonsBatchOptions.__annotations__)
         check_running(running)
         return cls(explainer, asked, running)
 
@@ -93,7 +79,7 @@ class ReasonsStream:
         point = first[0][2] if first else None
         sample = explainer.space.some_point() if point is None or isinstance(point, MaceError | OutsideRow) else point
         question = explainer._why(self.options)
-        if not (question.target is None and len(explainer.classes or ()) == 1):
+        if not (question.target is None and len(explainer._reading.classes or ()) == 1):
             explainer._check(sample, question)
         limit = running.get("total_time_limit")
         with ExitStack() as stack:
@@ -182,13 +168,13 @@ class _Pass:
 
 
 def _listed(
-    explainer: SaysWhy, points: Sequence[BatchRow], options: ReasonsOptions, until: float
+    explainer: AskedModel, points: Sequence[BatchRow], options: ReasonsOptions, until: float
 ) -> list[tuple[Reasons, bool]]:
     return list(_answered(explainer, points, options, until))
 
 
 def _answered(
-    explainer: SaysWhy, points: Sequence[BatchRow], options: ReasonsOptions, until: float
+    explainer: AskedModel, points: Sequence[BatchRow], options: ReasonsOptions, until: float
 ) -> Iterator[tuple[Reasons, bool]]:
     """Yield the reasons of rows, and whether asking again would not help; none after one that Ctrl-C ended."""
     for point in points:
@@ -198,16 +184,16 @@ def _answered(
             return
 
 
-def _answer(explainer: SaysWhy, row: dict[str, Scalar], options: ReasonsOptions, until: float) -> tuple[Reasons, bool]:
+def _answer(
+    explainer: AskedModel, row: dict[str, Scalar], options: ReasonsOptions, until: float
+) -> tuple[Reasons, bool]:
     left, own = until - time.time(), options.get("time_limit")
     if left <= 0:
-        return not_asked(row, BEFORE_ANY), False
+        return not_asked(row, TOO_LATE), False
     is_shortened = left < math.inf and (own is None or left < own)
-    limited = options
-    if is_shortened:
-        limited = {**options, "time_limit": left}
+    limited: ReasonsOptions = {**options, "time_limit": left} if is_shortened else options
     try:
-        made = explainer.reasons(row, **limited)
+        made = explainer._explain_why(row, limited)
     except Exception as error:  # one bad row must never lose the others
         return _failed(row, error), False
     is_cut = made.reason == INTERRUPTED or (is_shortened and made.reason == LATE)
@@ -227,5 +213,4 @@ def unreached(space: FeatureSpace, row: Any, point: BatchRow | MaceError) -> Rea
 
 
 def _failed(row: dict[str, Scalar], error: Exception) -> Reasons:
-    said = f"{type(error).__name__}: {error}" if isinstance(error, MaceError) else f"internal error: {error!r}"
-    return replace(not_asked(row, ""), error=said)
+    return replace(not_asked(row, ""), error=in_words(error))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mace.batch.protocol import Explains
+from mace.answer.asked import AskedModel
 from mace.errors import InvalidOption, InvalidRow, MaceError, did_you_mean
 from mace.space import FeatureSpace, Point, Scalar
 from mace.space.features import is_missing, plain_scalar
@@ -77,14 +77,29 @@ class RowLabels:
         index = parts[0].index.append([part.index for part in parts[1:]]) if is_framed else None
         if name is None:
             return cls(index)
-        known = [part.columns if _is_frame(part) else mapping_of(part) for part in parts]
+        known = [part.columns if _is_frame(part) else _mapping_of(part) for part in parts]
         if not isinstance(name, str) or (parts and not any(name in each for each in known)):
             near = did_you_mean(name, next(iter(known), ()))
             raise InvalidOption(f"id={name!r:.80}: the rows have no such column.{near}")
         return cls(index, name, tuple(_id(value) for part in parts for value in _values(part, name)))
 
 
-def mapping_of(row: Any) -> Mapping[Any, Any]:
+def labelled(data: Any, name: str | None, space: FeatureSpace) -> tuple[Any, RowLabels]:
+    """Return the rows of a batch, without a column that is no feature where they are mappings, and what names them by it."""
+    check_batch(data)
+    if hasattr(data, "columns"):
+        return data, RowLabels.of(data, name)
+    rows = list(data)
+    labels = RowLabels.of(rows, name)
+    return (rows if name is None or name in space else [_without(row, name) for row in rows]), labels
+
+
+def _without(row: Any, name: str) -> Any:
+    named = _mapping_of(row)
+    return {key: value for key, value in named.items() if key != name} if name in named else row
+
+
+def _mapping_of(row: Any) -> Mapping[Any, Any]:
     """Return a row that names its values, a dict or a Series, as a mapping; one that does not, as an empty one."""
     if isinstance(row, Mapping):
         return row
@@ -94,7 +109,7 @@ def mapping_of(row: Any) -> Mapping[Any, Any]:
 def _values(part: Any, name: str) -> list[Any]:
     """Return what stands in a column, once for each row."""
     if not _is_frame(part):
-        return [mapping_of(part).get(name)]
+        return [_mapping_of(part).get(name)]
     return part[name].tolist() if name in part.columns else [None] * len(part)
 
 
@@ -145,7 +160,7 @@ BatchRow = Point | OutsideRow
 """A row of a batch, as what equal ones are known by."""
 
 
-def point_of(explainer: Explains, row: Any) -> BatchRow | MaceError:
+def point_of(explainer: AskedModel, row: Any) -> BatchRow | MaceError:
     """Return a row's point, or its values where it lies outside the space and is let in, or what is wrong with it."""
     try:
         try:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
+from mace.answer.asked import AskedModel
 from mace.answer.question import Options
 from mace.batch.parts import PartTable, explained, sent_with
-from mace.batch.protocol import Explains
-from mace.batch.transport import Carrier, HeldBytes, token_of
+from mace.batch.transport import Carrier, held, token_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +39,7 @@ class PandasFunction:
 
 
 def pandas_function(
-    explainer: Explains, *, keep: Mapping[str, str] | None = None, **question: Unpack[Options]
+    explainer: AskedModel, *, keep: Mapping[str, str] | None = None, **question: Unpack[Options]
 ) -> PandasFunction:
     """Return a function for ``mapInPandas``: ``rows.mapInPandas(function, function.schema)``.
 
@@ -55,4 +56,4 @@ def pandas_function(
     columns, data = sent_with(explainer, list(kept), question)
     types = kept | {name: TYPES[kind] for name, kind in columns.table.columns.items() if name != "row"}
     schema = ", ".join(f"`{name.replace('`', '``')}` {kind}" for name, kind in types.items())
-    return PandasFunction(Carrier(token_of(data), HeldBytes(data)), columns, schema)
+    return PandasFunction(Carrier(token_of(data), partial(held, data)), columns, schema)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
+from mace.answer.asked import AskedModel
 from mace.answer.explanation import Explanation
-from mace.answer.question import Question, is_seconds
+from mace.answer.question import Options, Question, is_seconds
 from mace.batch.answered import REMEMBERED, AnsweredRows, checkpoint_of
 from mace.batch.checkpoint import EXPLANATIONS
 from mace.batch.in_process import InProcess
 from mace.batch.progress import OnProgress, shown
-from mace.batch.protocol import BatchOptions, Explains, RunningOptions
 from mace.batch.rows import BatchRow, OutsideRow, cells_of, point_of, rows_of, size_of
 from mace.batch.worker import TOO_LATE, failed, not_asked
 from mace.batch.workers import Workers
@@ -37,6 +37,27 @@ SECONDS_OF_A_QUICK_BLOCK = 5.0
 MOST_JOBS = 1024
 
 Answer = TypeVar("Answer")
+
+
+class RunningOptions(TypedDict, total=False):
+    """How a batch is run."""
+
+    total_time_limit: float | None
+    n_jobs: int | None
+    checkpoint: str | os.PathLike[str] | None
+    on_progress: OnProgress | None
+    progress: bool
+
+
+class BatchOptions(Options, RunningOptions, total=False):
+    """How a batch is run, and what it asks of every row."""
+
+
+def split_options(method: str, options: Mapping[str, Any], known: Iterable[str]) -> tuple[Any, Any]:
+    """Return how a batch is run, and what it asks of every row; what a method does not know is refused."""
+    check_options(method, options, known)
+    running = {name: value for name, value in options.items() if name in RunningOptions.__annotations__}
+    return running, {name: value for name, value in options.items() if name not in running}
 
 
 def check_running(options: RunningOptions) -> None:
@@ -66,7 +87,7 @@ class Stream:
         As for ``Explainer.explain_many``.
     """
 
-    explainer: Explains
+    explainer: AskedModel
     question: Question
     total_time_limit: float | None = None
     n_jobs: int | None = None
@@ -80,12 +101,10 @@ class Stream:
         )
 
     @classmethod
-    def of(cls, explainer: Explains, options: BatchOptions) -> Stream:
+    def of(cls, explainer: AskedModel, options: BatchOptions) -> Stream:
         """Return the stream of the options of ``Explainer.explain_many``."""
-        check_options("explain_many", options, BatchOptions.__annotations__)
-        running: Any = {name: value for name, value in options.items() if name in RunningOptions.__annotations__}
-        asked: Any = {name: value for name, value in options.items() if name not in running}
-        return cls(explainer, Question(explainer.space, **asked, classes=explainer.classes), **running)
+        running, asked = split_options("explain_many", options, BatchOptions.__annotations__)
+        return cls(explainer, Question(explainer.space, **asked, classes=explainer._reading.classes), **running)
 
     def answers(
         self, data: Any, *, remember: int | None = REMEMBERED, total: int | None = None
@@ -124,7 +143,7 @@ class Stream:
 class Ahead:
     """The rows of a stream, a block at a time; the next block may be read while this one is answered."""
 
-    def __init__(self, rows: Iterator[Any], explainer: Explains) -> None:
+    def __init__(self, rows: Iterator[Any], explainer: AskedModel) -> None:
         self._rows, self._explainer = rows, explainer
         self._next: tuple[list[Any], list[BatchRow | MaceError]] | None = None
         self._failure: Exception | None = None
@@ -156,7 +175,7 @@ class Ahead:
 class _Run:
     """One pass over the blocks of a stream."""
 
-    explainer: Explains
+    explainer: AskedModel
     question: Question
     solve: Workers | InProcess
     until: float

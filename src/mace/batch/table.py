@@ -47,15 +47,12 @@ def cell(kind: str, value: Any) -> Any:
     return str(value) if kind == "text" else float(value) if kind == "number" else value
 
 
-def frame_of(columns: dict[str, str], lines: Iterable[Cells], index: Any = None) -> pd.DataFrame:
+def frame_of(columns: dict[str, str], lines: Iterable[Cells]) -> pd.DataFrame:
     """Return lines as a pandas frame; the dtypes do not depend on what is in them."""
     import pandas as pd
 
     kept = list(lines)
-    made = {
-        name: pd.Series([line[name] for line in kept], dtype=COLUMN_DTYPES[kind], index=index)
-        for name, kind in columns.items()
-    }
+    made = {name: pd.Series([line[name] for line in kept], dtype=COLUMN_DTYPES[kind]) for name, kind in columns.items()}
     return pd.DataFrame(made)
 
 
@@ -160,10 +157,6 @@ class Table:
             made.append(common | answer | values)
         lines = made or [common | {"lower": explanation.lower}]
         return [{name: cell(kind, line.get(name)) for name, kind in self.columns.items()} for line in lines]
-
-    def frame(self, lines: Iterable[Cells], index: Any = None) -> pd.DataFrame:
-        """Return lines as a pandas frame; the dtypes do not depend on what is in them."""
-        return frame_of(self.columns, lines, index)
 
 
 def _feature_kind(space: FeatureSpace, name: str) -> str:

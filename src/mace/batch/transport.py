@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mace.answer.asked import AskedModel
 from mace.answer.question import Question
-from mace.batch.protocol import Explains
 from mace.disk import OWNER_ONLY, lock, remove_if_left, unwritable
 from mace.errors import InvalidOption
 from mace.language.source import remember_typed, typed_sources
@@ -43,57 +43,28 @@ class Carrier:
     parent: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FileBytes:
-    """Bytes in a file, for workers on this machine."""
-
-    path: str
-
-    def __call__(self) -> bytes:
-        """Read them."""
-        return Path(self.path).read_bytes()
+def held(data: bytes) -> bytes:
+    """Return bytes that are pickled along; whoever sends them makes sure that they are sent once."""
+    return data
 
 
-@dataclass(frozen=True, slots=True)
-class HeldBytes:
-    """Bytes that are pickled along; whoever sends them makes sure that they are sent once."""
+def from_ray(reference: Any) -> bytes:
+    """Return bytes in Ray's object store, of which there is one copy a machine."""
+    import ray
 
-    data: bytes
-
-    def __call__(self) -> bytes:
-        """Return them."""
-        return self.data
+    found: bytes = ray.get(reference)
+    return found
 
 
-@dataclass(frozen=True, slots=True)
-class DaskBytes:
-    """Bytes in a plug-in that every Dask worker has, those that come later too."""
+def _from_dask(name: str) -> bytes:
+    """Return bytes in a plug-in that every Dask worker has, those that come later too."""
+    from distributed import get_worker
 
-    name: str
-
-    def __call__(self) -> bytes:
-        """Take them from the worker."""
-        from distributed import get_worker
-
-        found: bytes = get_worker().plugins[self.name].data
-        return found
+    found: bytes = get_worker().plugins[name].data
+    return found
 
 
-@dataclass(frozen=True, slots=True)
-class RayBytes:
-    """Bytes in Ray's object store, one copy a machine."""
-
-    reference: Any
-
-    def __call__(self) -> bytes:
-        """Take them from there."""
-        import ray
-
-        found: bytes = ray.get(self.reference)
-        return found
-
-
-def packed(explainer: Explains, question: Question) -> bytes:
+def packed(explainer: AskedModel, question: Question) -> bytes:
     """Return an explainer and a question as bytes; what cannot be packed is refused."""
     import cloudpickle
 
@@ -121,12 +92,12 @@ def carrier(data: bytes, backend: Any, stack: ExitStack) -> Carrier:
             from mace.batch.dask import register
 
             register(backend.client, name, data, stack)
-            return Carrier(name, DaskBytes(name))
+            return Carrier(name, partial(_from_dask, name))
         case "RayBackend":
             import ray
 
-            return Carrier(name, RayBytes(ray.put(data)))
-    return Carrier(name, FileBytes(str(stack.enter_context(_file_of(data)))), os.getpid())
+            return Carrier(name, partial(from_ray, ray.put(data)))
+    return Carrier(name, stack.enter_context(_file_of(data)).read_bytes, os.getpid())
 
 
 @contextmanager
@@ -153,10 +124,10 @@ def _file_of(data: bytes) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-_RECEIVED: dict[str, tuple[Explains, Question]] = {}
+_RECEIVED: dict[str, tuple[AskedModel, Question]] = {}
 
 
-def receive(sent: Carrier) -> tuple[Explains, Question]:
+def receive(sent: Carrier) -> tuple[AskedModel, Question]:
     """Return an explainer and a question, unpacked once in each process; only the last ones are kept."""
     if sent.token not in _RECEIVED:
         received = unpacked(sent.fetch())
@@ -165,7 +136,7 @@ def receive(sent: Carrier) -> tuple[Explains, Question]:
     return _RECEIVED[sent.token]
 
 
-def unpacked(data: bytes) -> tuple[Explains, Question]:
+def unpacked(data: bytes) -> tuple[AskedModel, Question]:
     """Return what :func:`packed` packed; the bytes come from this program's own other processes."""
     sources, rest = pickle.loads(data)  # noqa: S301
     remember_typed(sources)

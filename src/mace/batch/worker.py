@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from mace.answer.asked import AskedModel
 from mace.answer.explanation import Explanation
 from mace.answer.question import Question
-from mace.batch.protocol import Explains
 from mace.batch.rows import BatchRow, OutsideRow, values_of
 from mace.batch.transport import Carrier, receive
 from mace.errors import MaceError
@@ -57,7 +57,7 @@ Part = Sequence[tuple[int, BatchRow]]
 """Some rows with their numbers."""
 
 
-def answer(explainer: Explains, question: Question, number: int, point: BatchRow, until: float) -> Answered:
+def answer(explainer: AskedModel, question: Question, number: int, point: BatchRow, until: float) -> Answered:
     """Answer one row; ``until`` is the end of the batch by ``time.time()``."""
     left, own = until - time.time(), question.time_limit
     if left <= 0:
@@ -78,7 +78,7 @@ def answer(explainer: Explains, question: Question, number: int, point: BatchRow
 
 
 def answers(
-    explainer: Explains,
+    explainer: AskedModel,
     question: Question,
     part: Part,
     until: float,
@@ -114,7 +114,7 @@ def answers(
 
 
 def _some(
-    explainer: Explains,
+    explainer: AskedModel,
     question: Question,
     waiting: deque[tuple[int, BatchRow]],
     until: float,
@@ -172,10 +172,13 @@ def not_asked(space: FeatureSpace, point: BatchRow, question: Question, reason: 
 
 def failed(factual: dict[str, Scalar], question: Question, error: Exception | str) -> Explanation:
     """Return the explanation of a row that cannot be explained, and why."""
-    if isinstance(error, MaceError):
-        error = f"{type(error).__name__}: {error}"
-    text = error if isinstance(error, str) else f"internal error: {error!r}"
+    text = error if isinstance(error, str) else in_words(error)
     return Explanation((), Status.ERROR, factual, None, *question.in_words, lower=0.0, error=text)
+
+
+def in_words(error: Exception) -> str:
+    """Return why a row cannot be answered."""
+    return f"{type(error).__name__}: {error}" if isinstance(error, MaceError) else f"internal error: {error!r}"
 
 
 def perform(carrier: Carrier, part: Part, until: float, seconds: float = math.inf) -> list[Answered]:

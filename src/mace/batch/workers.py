@@ -13,9 +13,9 @@ from contextlib import ExitStack, suppress
 from itertools import islice
 from typing import Any
 
+from mace.answer.asked import AskedModel
 from mace.answer.question import Question
 from mace.batch.in_process import InProcess
-from mace.batch.protocol import Explains
 from mace.batch.rows import BatchRow, values_of
 from mace.batch.transport import Carrier, carrier, packed
 from mace.batch.worker import TIMES_AS_LONG, Answered, Part, end_with, failed, perform
@@ -62,7 +62,7 @@ class Workers:
 
     def __init__(
         self,
-        explainer: Explains,
+        explainer: AskedModel,
         question: Question,
         n_jobs: int | None,
         total: int | None = None,
@@ -169,7 +169,7 @@ class Workers:
                     yield answered
         except Exception as error:
             self._close()
-            if not is_death(error):
+            if not DEATHS & {base.__name__ for base in type(error).__mro__}:
                 raise
             return False
         return True
@@ -258,8 +258,3 @@ def _end(answers: Any) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             answers.close()
-
-
-def is_death(error: BaseException) -> bool:
-    """Return whether an error says that a worker is gone."""
-    return bool(DEATHS & {base.__name__ for base in type(error).__mro__})

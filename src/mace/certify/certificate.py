@@ -185,13 +185,15 @@ def _check_reasons(found: Any) -> None:
 
 
 def _check_ends(ends: Any, place: str) -> None:
-    """Refuse what is neither ``None``, nor a list of levels, nor two ends."""
+    """Refuse what is neither ``None``, nor a list of levels (``None``: that of missing values), nor two ends."""
     if ends is None:
         return
     if isinstance(ends, dict):
         check_keys(ends, {"low", "high"}, place)
-        ends = list(ends.values())
-    for value in expect(ends, list, place):
+        values = list(ends.values())
+    else:
+        values = [level for level in expect(ends, list, place) if level is not None]
+    for value in values:
         expect(value, (str, int, float, bool), place)
 
 

@@ -13,10 +13,9 @@ from typing import Any
 from mace.certify.certificate import Certificate
 from mace.certify.effects import checker as actions
 from mace.certify.proofs import SEARCH_CHECKERS, check_lane
-from mace.certify.reached import check_reached
 from mace.certify.reasons import check_all_reasons, check_ranges, check_reason
 from mace.certify.statement import Statement
-from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict, silent
+from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict, check_reached, silent
 from mace.constraints import Condition
 from mace.constraints.numbers import in_binary
 from mace.errors import InvalidRow, MaceError

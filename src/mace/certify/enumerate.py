@@ -56,13 +56,8 @@ def _values(feature: Feature, own: Value, problem: Problem, j: int, lower: Fract
     """Return the values of a feature that a row nearer than ``lower`` can have, and that conditions on it alone allow."""
     reach = Fraction(1) if lower is None else problem.metric.reach(j, lower)
     near = [value for value in _domain(feature, own) if reach >= 1 or change(feature, value, own) <= reach]
-    guards = _guards_on(problem, j)
+    guards = [part for part in problem.guards if syntax.variables(part) == {problem.space.names[j]}]
     return [value for value in near if all(holds(guard, _with(problem, j, value)) for guard in guards)]
-
-
-def _guards_on(problem: Problem, j: int) -> list[syntax.Guard]:
-    """Return what the conditions demand of one feature alone."""
-    return [part for part in problem.guards if syntax.variables(part) == {problem.space.names[j]}]
 
 
 def _with(problem: Problem, j: int, value: Value) -> dict[str, Any]:

@@ -18,7 +18,7 @@ CHECKERS = Registry(
         "curves": "mace.certify.curves.checker:check",
         "enumerate": "mace.certify.enumerate:check",
         "smt": "mace.certify.smt.checker:check",
-        "milp": "mace.certify.smt.milp:check",
+        "milp": "mace.certify.smt.checker:check_linear",
     },
 )
 """The kinds of proof and their checkers: functions ``(problem, lower, evidence, progress)``.

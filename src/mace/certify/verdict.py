@@ -1,10 +1,13 @@
-"""What checking a certificate gives."""
+"""What checking a certificate gives; and one check that every claim needs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
+
+from mace.problem import Problem
+from mace.space import Point
 
 Outcome = Literal["valid", "refuted", "unchecked"]
 
@@ -48,3 +51,11 @@ class Verdict:
 
     def __str__(self) -> str:
         return self.outcome if not self.reason else f"{self.outcome}: {self.reason}"
+
+
+def check_reached(problem: Problem, point: Point) -> None:
+    """Raise unless the real model puts the point of a claim in the goal, whatever the order of summation."""
+    if not problem.accepts(point):
+        raise Refuted("claim.counterfactual: the model does not put it in the target")
+    if not problem.form.is_settled(point, problem.goal):
+        raise Refuted("claim.counterfactual: the model does not give it the same outcome in every order of summation")

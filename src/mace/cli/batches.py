@@ -3,65 +3,56 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from mace.answer.explanation import Explanation
-from mace.answer.question import Question
-from mace.batch.sinks import save
-from mace.batch.stream import Stream
-from mace.batch.table import Table
-from mace.cli.files import count_rows, read_named_rows, read_rows
-from mace.cli.options import checkpoint_beside
-from mace.explainer import Explainer
-from mace.problem import Status
+import typer
+
+from mace.cli.commands import ANSWERED, UNDECIDED, app, is_late, late_rows
+from mace.cli.completion import columns
+from mace.cli.console import PlainConsole, note
+from mace.cli.options import Answers, Asked, Data, Jobs, asks, checkpoint_beside
+
+if TYPE_CHECKING:
+    from mace.answer.explanation import Explanation
+    from mace.batch.reasons_stream import ReasonsStream
+    from mace.batch.stream import Stream
+    from mace.batch.table import Lines
 
 
-@dataclass(frozen=True, slots=True)
-class BatchOutcome:
-    """What became of the rows.
+@app.command()
+@asks
+def batch(
+    data: Data,
+    asked: Asked,
+    answers: Answers,
+    out: Annotated[Path, typer.Option(help="Where the answers go: .parquet, .csv or .jsonl.")],
+    total_time_limit: Annotated[float | None, typer.Option(help="Seconds for all rows.")] = None,
+    jobs: Jobs = 1,
+    identify: Annotated[
+        str | None,
+        typer.Option(
+            "--id", help="A column of the CSV file that identifies the rows, to carry along.", autocompletion=columns
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint that an earlier run left beside --out.")
+    ] = False,
+) -> int:
+    """Explain every row of a CSV file.
 
-    Attributes
-    ----------
-    text : str
-        A line about it.
-    is_open : bool
-        Whether some row has neither an answer nor a proof that there is none.
-    is_interrupted : bool
-        Whether Ctrl-C, or another request to end, came before all rows were answered.
-    hints : tuple of str
-        Those of the answers, each once.
-    late : int
-        How many rows their deadline left without a proof.
+    A run that was interrupted, or killed, goes on with --resume.
     """
+    checkpoint = checkpoint_beside(out, is_resumed=resume)
+    from mace.batch.stream import Stream
+    from mace.batch.table import Table
+    from mace.cli.waiting import waiting
+    from mace.problem import Status
 
-    text: str
-    is_open: bool
-    is_interrupted: bool = False
-    hints: tuple[str, ...] = ()
-    late: int = 0
-
-
-def run_batch(
-    explainer: Explainer,
-    data: Path,
-    out: Path,
-    question: Question,
-    *,
-    jobs: int,
-    total_time_limit: float | None,
-    is_resumed: bool,
-    id: str | None = None,  # noqa: A002
-    is_late: Callable[[Explanation], bool] = lambda _: False,
-) -> BatchOutcome:
-    """Explain the rows of a CSV file into ``out``.
-
-    Each answer goes to ``<out>.checkpoint`` at once, and is given up only when ``out`` is whole and every row was reached. An old
-    checkpoint is neither used nor overwritten unless ``is_resumed`` says so. ``id`` is a column of the file to carry along.
-    """
-    checkpoint = checkpoint_beside(out, is_resumed=is_resumed)
-    table = Table.of(explainer.space, explainer.classes, id)
+    with waiting("reading the model"):
+        explainer, question = answers.ask(asked, data)
+    table = Table.of(explainer.space, explainer.classes, identify)
     stream = Stream(
         explainer,
         question,
@@ -73,46 +64,58 @@ def run_batch(
     counts: Counter[str] = Counter()
     late: Counter[bool] = Counter()
     hints: dict[str, None] = {}
-    ids: deque[str] = deque()
-    rows = read_rows(data, explainer.space) if id is None else read_named_rows(data, explainer.space, id, ids)
-    answers = _counted(stream.answers(rows, total=count_rows(data)), counts, hints, late, is_late)
-    try:
-        save(answers, out, table, None if id is None else iter(ids.popleft, None))
-    except KeyboardInterrupt:
-        return BatchOutcome(
-            f"Interrupted. The answers so far are in {checkpoint}; go on with --resume.",
-            is_open=True,
-            is_interrupted=True,
-            hints=tuple(hints),
+
+    def count(explanation: Explanation) -> None:
+        counts[_word(explanation)] += 1
+        late[is_late(explanation, answers.time_limit)] += 1
+        hints.update(dict.fromkeys(explanation.hints))
+
+    if not write_answers(stream, table, data, out, count):
+        PlainConsole(soft_wrap=True, stderr=True).print(
+            f"Interrupted. The answers so far are in {checkpoint}; go on with --resume."
         )
+        note("Hint", hints)
+        return UNDECIDED
     is_complete = not counts["not reached"]
     if is_complete:
         checkpoint.unlink(missing_ok=True)
-    described = ", ".join(f"{count} {status}" for status, count in counts.items()) or "none"
+    described = ", ".join(f"{number} {status}" for status, number in counts.items()) or "none"
     rest = "" if is_complete else f" Go on with --resume; the answers so far are in {checkpoint}."
-    is_open = bool(counts[str(Status.UNKNOWN)] or counts[str(Status.ERROR)] or counts["not reached"])
-    return BatchOutcome(
-        f"{counts.total()} rows: {described}. Answers are in {out}.{rest}", is_open, hints=tuple(hints), late=late[True]
-    )
-
-
-def _counted(
-    answers: Iterable[Explanation],
-    counts: Counter[str],
-    hints: dict[str, None],
-    late: Counter[bool],
-    is_late: Callable[[Explanation], bool],
-) -> Iterator[Explanation]:
-    for explanation in answers:
-        hints |= dict.fromkeys(explanation.hints)
-        counts[_word(explanation)] += 1
-        late[is_late(explanation)] += 1
-        yield explanation
+    PlainConsole(soft_wrap=True).print(f"{counts.total()} rows: {described}. Answers are in {out}.{rest}")
+    if late[True]:
+        note("Note", [late_rows(late[True], answers.time_limit)])
+    note("Hint", hints)
+    is_open = counts[str(Status.UNKNOWN)] or counts[str(Status.ERROR)] or counts["not reached"]
+    return UNDECIDED if is_open else ANSWERED
 
 
 def _word(explanation: Explanation) -> str:
     """Return what became of a row, in a word or two."""
+    from mace.problem import Status
+
     if explanation.error.startswith("AlreadyThere"):  # of a checkpoint that 0.1 wrote
         return str(Status.REACHED)
     is_reached = explanation.prediction is not None or explanation.status != Status.UNKNOWN
     return str(explanation.status) if is_reached else "not reached"
+
+
+def write_answers(
+    stream: Stream | ReasonsStream, table: Lines[Any], data: Path, out: Path, count: Callable[[Any], None]
+) -> bool:
+    """Write the answers to the rows of a CSV file as they come, and count each; return False where Ctrl-C ended it."""
+    from mace.batch.sinks import save
+    from mace.cli.files import count_rows, read_rows
+
+    space, ids = stream.explainer.space, deque[str]()
+    rows = read_rows(data, space, table.id, ids)
+
+    def counted() -> Iterator[Any]:
+        for answer in stream.answers(rows, total=count_rows(data)):
+            count(answer)
+            yield answer
+
+    try:
+        save(counted(), out, table, None if table.id is None else iter(ids.popleft, None))
+    except KeyboardInterrupt:
+        return False
+    return True

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from mace.cli.completion import choices, columns, several
+from mace.cli.completion import choices, several
 from mace.cli.console import PlainConsole, note
 from mace.cli.options import (
     Answers,
@@ -19,7 +19,6 @@ from mace.cli.options import (
     AtLeast,
     Data,
     IdOfRow,
-    Jobs,
     RowOf,
     Trust,
     asks,
@@ -170,55 +169,6 @@ def answer_of(
 def is_late(explanation: Explanation, limit: float) -> bool:
     """Return whether the deadline of a row left its answer without a proof."""
     return not explanation.status.is_final and explanation.seconds >= 0.9 * limit
-
-
-@app.command()
-@asks
-def batch(
-    data: Data,
-    asked: Asked,
-    answers: Answers,
-    out: Annotated[Path, typer.Option(help="Where the answers go: .parquet, .csv or .jsonl.")],
-    total_time_limit: Annotated[float | None, typer.Option(help="Seconds for all rows.")] = None,
-    jobs: Jobs = 1,
-    identify: Annotated[
-        str | None,
-        typer.Option(
-            "--id", help="A column of the CSV file that identifies the rows, to carry along.", autocompletion=columns
-        ),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint that an earlier run left beside --out.")
-    ] = False,
-) -> int:
-    """Explain every row of a CSV file.
-
-    A run that was interrupted, or killed, goes on with --resume.
-    """
-    from mace.batch.sinks import check_sink
-
-    check_sink(out)
-    from mace.cli.batches import run_batch
-    from mace.cli.waiting import waiting
-
-    with waiting("reading the model"):
-        explainer, question = answers.ask(asked, data)
-    made = run_batch(
-        explainer,
-        data,
-        out,
-        question,
-        jobs=jobs,
-        total_time_limit=total_time_limit,
-        is_resumed=resume,
-        id=identify,
-        is_late=lambda explanation: is_late(explanation, answers.time_limit),
-    )
-    PlainConsole(soft_wrap=True, stderr=made.is_interrupted).print(made.text)
-    if made.late:
-        note("Note", [late_rows(made.late, answers.time_limit)])
-    note("Hint", made.hints)
-    return UNDECIDED if made.is_open else ANSWERED
 
 
 def late_rows(count: int, limit: float) -> str:

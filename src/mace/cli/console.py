@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,6 +25,37 @@ def note(kind: str, texts: Iterable[str]) -> None:
     """Print texts to the standard error, each once, behind what they are."""
     for text in dict.fromkeys(texts):
         PlainConsole(stderr=True, soft_wrap=True).print(f"{kind}: {shortened(text)}")
+
+
+def in_width(text: str, width: int) -> str:
+    """Return lines broken between words so that none is longer than ``width``; what goes on of an item of a list is indented.
+
+    Examples
+    --------
+    >>> print(in_width("1. age, income\\nThere may be others.", 12))
+    1. age,
+       income
+    There may be
+    others.
+    """
+    made = []
+    for line in text.split("\n"):
+        indent = " " * len(_LISTED.match(line)[0])  # type: ignore[index]
+        made.append(
+            textwrap.fill(
+                line,
+                max(width, len(indent) + 1),
+                subsequent_indent=indent,
+                replace_whitespace=False,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
+    return "\n".join(made)
+
+
+_LISTED = re.compile(r"(\d+\. | *)")
+"""What stands before the text of an item."""
 
 
 class PlainConsole(Console):

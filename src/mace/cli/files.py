@@ -17,7 +17,7 @@ from mace.cli.console import note
 from mace.cli.table import CsvTable, read_table
 from mace.constraints.causal import Causal
 from mace.disk import read_bytes, said
-from mace.errors import InvalidOption, InvalidRow, InvalidSpace, MissingPackage, did_you_mean
+from mace.errors import InvalidOption, InvalidRow, InvalidSpace, MissingPackage, did_you_mean, listed
 from mace.models.package import optional
 from mace.space import Categorical, Date, Feature, FeatureSpace, Ordinal, Scalar
 from mace.space.features import is_missing
@@ -93,15 +93,16 @@ def find_row(path: Path, row: str, column: str | None, space: FeatureSpace) -> d
     return found[0]
 
 
-def read_rows(path: Path, space: FeatureSpace) -> Iterator[dict[str, Scalar]]:
-    """Yield the rows of a CSV file in the space's features, as :func:`read_row` reads one, without keeping them."""
-    yield from (row for row, _ in _rows(path, space, ()))
+def read_rows(
+    path: Path, space: FeatureSpace, column: str | None = None, ids: deque[str] | None = None
+) -> Iterator[dict[str, Scalar]]:
+    """Yield the rows of a CSV file in the space's features, as :func:`read_row` reads one, without keeping them.
 
-
-def read_named_rows(path: Path, space: FeatureSpace, column: str, ids: deque[str]) -> Iterator[dict[str, Scalar]]:
-    """Yield the rows as :func:`read_rows` does, and add the text of a further column to ``ids`` as they are read."""
-    for row, (own,) in _rows(path, space, [column], "--id"):
-        ids.append(own)
+    The text of a further column is added to ``ids`` as the rows are read.
+    """
+    for row, own in _rows(path, space, () if column is None else (column,), "--id"):
+        if ids is not None:
+            ids.extend(own)
         yield row
 
 
@@ -143,8 +144,7 @@ def _places(table: CsvTable, space: FeatureSpace) -> dict[str, int]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    shown = [name if len(name) <= 80 else f"{name[:80]}..." for name in names]
-    return ", ".join(shown if len(shown) <= 30 else [*shown[:30], f"... ({len(shown)} in all)"])
+    return listed(name if len(name) <= 80 else f"{name[:80]}..." for name in names)
 
 
 def check_reports(paths: Iterable[Path], *, pictures: bool) -> None:

@@ -190,7 +190,10 @@ class Answers:
     ] = None
     round_to: Annotated[
         str,
-        typer.Option("--round", help="Answers are multiples: auto (as the data are), 10, income=100,age=1, or none."),
+        typer.Option(
+            "--round",
+            help="Answers are multiples: auto (as the data are), income=100,age=1, 0.5 (of real features), or none.",
+        ),
     ] = "auto"
     cause: Annotated[
         list[str] | None,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mace.cli.batches import write_answers
 from mace.cli.commands import ANSWERED, UNDECIDED, app
 from mace.cli.completion import columns
-from mace.cli.console import PlainConsole
+from mace.cli.console import PlainConsole, in_width
 from mace.cli.options import (
     MOST_SECONDS_A_ROW,
     AnyTarget,
@@ -29,8 +29,8 @@ from mace.errors import InvalidOption
 if TYPE_CHECKING:
     from mace.answer.question import ReasonsOptions
     from mace.answer.reasons import Reasons
-    from mace.batch.protocol import RunningOptions
     from mace.batch.reasons_stream import ReasonsBatchOptions
+    from mace.batch.stream import RunningOptions
     from mace.explainer import Explainer
 
 
@@ -125,7 +125,8 @@ def reasons(
     if as_json:
         sys.stdout.write(made.to_json(indent=2) + "\n")
     else:
-        PlainConsole(soft_wrap=True).print(str(made))
+        console = PlainConsole(soft_wrap=True)
+        console.print(in_width(str(made), console.width))
     return ANSWERED if made.complete or made else UNDECIDED
 
 
@@ -141,16 +142,20 @@ def _of_all_rows(explainer: Explainer, data: Path, out: Path, asked: ReasonsBatc
     """Write the reasons of all rows, each to a checkpoint at once, and say in a line what was found."""
     from mace.batch.reasons import ReasonsTable
     from mace.batch.reasons_stream import ReasonsStream
-    from mace.batch.sinks import save
-    from mace.cli.files import count_rows, read_named_rows, read_rows
+    from mace.batch.worker import TOO_LATE
 
-    table, ids, counts = ReasonsTable.of(column), deque[str](), Counter[str]()
-    rows = read_rows(data, explainer.space) if column is None else read_named_rows(data, explainer.space, column, ids)
+    counts = Counter[str]()
+
+    def count(each: Reasons) -> None:
+        counts["rows"] += 1
+        counts["found"] += bool(each)
+        counts["complete"] += each.complete
+        counts["answered"] += bool(each) or each.complete
+        counts["errors"] += bool(each.error)
+        counts["not reached"] += each.reason == TOO_LATE
+
     checkpoint = Path(str(asked["checkpoint"]))
-    made = _counted(ReasonsStream.of(explainer, asked).answers(rows, total=count_rows(data)), counts)
-    try:
-        save(made, out, table, None if column is None else iter(ids.popleft, None))
-    except KeyboardInterrupt:
+    if not write_answers(ReasonsStream.of(explainer, asked), ReasonsTable.of(column), data, out, count):
         said = f"Interrupted. What is known so far is in {checkpoint}; go on with --resume."
         PlainConsole(soft_wrap=True, stderr=True).print(said)
         return UNDECIDED
@@ -162,16 +167,3 @@ def _of_all_rows(explainer: Explainer, data: Path, out: Path, asked: ReasonsBatc
         f"{counts['rows']} rows: {counts['found']} with reasons, {counts['complete']} complete{errors}. They are in {out}.{rest}"
     )
     return ANSWERED if counts["answered"] == counts["rows"] else UNDECIDED
-
-
-def _counted(answers: Iterable[Reasons], counts: Counter[str]) -> Iterator[Reasons]:
-    from mace.batch.reasons_stream import BEFORE_ANY
-
-    for each in answers:
-        counts["rows"] += 1
-        counts["found"] += bool(each)
-        counts["complete"] += each.complete
-        counts["answered"] += bool(each) or each.complete
-        counts["errors"] += bool(each.error)
-        counts["not reached"] += each.reason == BEFORE_ANY
-        yield each

@@ -125,24 +125,28 @@ def _ordinal(column: Any, name: str, texts: Sequence[str]) -> Feature:
 
 
 def summary(space: FeatureSpace, rows: int) -> str:
-    """Return a space in a line a feature."""
+    """Return a space in a line a feature, of at most 80 characters."""
+    from mace.space.wording import in_one_line
+
     lines = [f"{rows:,} rows, {len(space)} features:"]
     shown = list(space.items())[:MOST_LINES]
-    width = max(len(cut(name, 30)) for name, _ in shown)
+    width = max(len(cut(in_one_line(name), 30)) for name, _ in shown)
     for name, feature in shown:
         marked = ", protected" if name in space.protected else ""
-        lines.append(cut(f"  {cut(name, 30):<{width}}  {_in_words(feature)}{marked}", 80))
+        line = f"  {cut(in_one_line(name), 30):<{width}}  {_in_words(feature)}"
+        lines.append(f"{cut(line, 80 - len(marked))}{marked}")
     more = len(space) - len(shown)
     return "\n".join([*lines, *([f"  and {more} more"] if more else [])])
 
 
 def _in_words(feature: Feature) -> str:
     from mace.space import Categorical, Ordinal
+    from mace.space.wording import in_one_line
 
     kind = type(feature).__name__.lower()
     if isinstance(feature, Ordinal | Categorical):
         sign = " < " if isinstance(feature, Ordinal) else ", "
-        return f"{kind:<11}  {cut(sign.join(map(str, feature.levels)), 40)}"
+        return f"{kind:<11}  {cut(sign.join(in_one_line(str(level)) for level in feature.levels), 40)}"
     missing = ", or missing" if feature.missing else ""
     return f"{kind:<11}  {feature.text(feature.low)} to {feature.text(feature.high)}{missing}"
 

@@ -56,7 +56,8 @@ def read_table(path: Path) -> CsvTable:
     InvalidRow
         The file cannot be read, or a line of it: now, or as the rows are read.
     """
-    separator = _separator(path)
+    first = next(_lines(path), "")
+    separator = next((sign for sign in SEPARATORS if sign in first), ",")
     lines = _records(path, separator)
     _, columns = next(lines, (0, []))
     if not columns:
@@ -65,11 +66,6 @@ def read_table(path: Path) -> CsvTable:
     if twice is not None:
         raise InvalidRow(f"{path.name}, line 1: the column {twice!r:.80} stands twice; give each its own name.")
     return CsvTable(path.name, tuple(columns), _cells(path, lines, len(columns), separator), separator)
-
-
-def _separator(path: Path) -> str:
-    first = next(_lines(path), "")
-    return next((sign for sign in SEPARATORS if sign in first), ",")
 
 
 def _cells(path: Path, records: Iterator[tuple[int, list[str]]], width: int, separator: str) -> Iterator[list[str]]:

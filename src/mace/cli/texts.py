@@ -43,7 +43,7 @@ def rounding_of(text: str, names: Iterable[str]) -> RoundTo:
         return "auto"
     if text == "none":
         return None
-    accepted = "auto, none, a number such as 10, or income=100,age=1"
+    accepted = "auto, none, income=100,age=1, or a number such as 0.5 for all real features"
     if "=" in text:
         return numbers_of("--round", text, names, accepted)
     step = _number("--round", text, accepted)

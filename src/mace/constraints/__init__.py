@@ -3,11 +3,10 @@
 from mace.constraints.budget import changes_at_most
 from mace.constraints.combine import as_constraint, as_constraints, changes, either, implies, together
 from mace.constraints.condition import Condition, Constraint, Constraints
-from mace.constraints.fixed import fixed
+from mace.constraints.fixed import fixed, only
 from mace.constraints.monotone import decreases, increases
 from mace.constraints.moves import at_most_change, steps, transitions
 from mace.constraints.one_of import one_of
-from mace.constraints.only import only
 from mace.constraints.rule import linear, rule
 from mace.constraints.within import within
 from mace.errors import InvalidConstraint
@@ -17,7 +16,7 @@ CONSTRAINTS = Registry(
     "constraints",
     {
         "fixed": "mace.constraints.fixed:fixed",
-        "only": "mace.constraints.only:only",
+        "only": "mace.constraints.fixed:only",
         "increases": "mace.constraints.monotone:increases",
         "decreases": "mace.constraints.monotone:decreases",
         "within": "mace.constraints.within:within",

@@ -8,8 +8,7 @@ from dataclasses import fields, is_dataclass
 from mace.constraints.budget import ChangesAtMost
 from mace.constraints.combine import AllOf, Combinable
 from mace.constraints.condition import AtLeast, Condition, Constraint, GuardCondition
-from mace.constraints.fixed import Fixed
-from mace.constraints.only import Only
+from mace.constraints.fixed import Fixed, Only
 from mace.constraints.rule import FunctionRule
 from mace.constraints.terms import Feature
 from mace.language import syntax

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import Decimal
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from mace.space import Categorical, Date, Feature, FeatureSpace, Level, Ordinal,
 from mace.space.dates import as_text
 from mace.space.decimals import decimal_of, dtype_of, float_of, is_exact
 from mace.space.features import Number as PlainNumber
-from mace.space.features import plain_scalar, position_of
+from mace.space.features import is_missing, plain_scalar, position_of
 
 Number = int | float | Decimal
 """A number of a constraint; a ``Decimal`` is one of more digits than a float prints."""
@@ -132,6 +133,11 @@ def _power(number: int, prime: int) -> int:
 def old_value(feature: Feature, value: PlainNumber) -> Fraction:
     """Return the number that a value of a row means."""
     return Fraction(value) if is_binary() else decimal_of(feature, value)
+
+
+def given_level(level: object) -> Given:
+    """Return a level of a constraint as it is kept: a date as its text, and ``None`` for missing values."""
+    return None if is_missing(level) else cast(Given, as_text(level))
 
 
 def number_of(space: FeatureSpace, name: str, value: object, constraint: str) -> Fraction:

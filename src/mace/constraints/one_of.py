@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from mace.constraints.combine import Combinable
 from mace.constraints.condition import Condition, GuardCondition, feature_of, present
-from mace.constraints.numbers import Given, compared, number_of
+from mace.constraints.numbers import Given, compared, given_level, number_of
 from mace.constraints.words import name_text, value_text
 from mace.errors import InvalidConstraint
 from mace.language import syntax
 from mace.space import FeatureSpace, Point
-from mace.space.dates import as_text
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -53,8 +51,7 @@ def one_of(feature: str, levels: Sequence[Given], *more: Given) -> OneOf:
             f"one_of({feature!r}, {levels!r:.40}...): the levels are a list: mace.one_of({feature!r}, {listed!r:.80})."
         )
     try:
-        each = () if isinstance(levels, str) else (cast(Given, as_text(level)) for level in levels)
-        values = tuple(dict.fromkeys(each))
+        values = () if isinstance(levels, str) else tuple(dict.fromkeys(map(given_level, levels)))
     except TypeError:
         values = ()
     if not values:

@@ -101,7 +101,8 @@ class Robust:
             return {name: as_written(radius) for name, radius in self.noise}
         share, spreads = as_written(self.share), dict(self.noise)
         if self.share_of == "range":
-            return {name: share * ends_apart(feature) for name, feature in space.items() if _has_ends(feature)}
+            ordered = {name: each for name, each in space.items() if isinstance(each, Real | Integer | Ordinal)}
+            return {name: share * ends_apart(feature) for name, feature in ordered.items()}
         numbers = [name for name, feature in space.items() if isinstance(feature, Real | Integer)]
         absent = next((name for name in numbers if name not in spreads), None)
         if absent is not None and self.is_unmeasured:
@@ -227,10 +228,6 @@ def _checked_share(share: float, given: object) -> float:
     if not 0 <= share <= MOST_SHARE:
         raise InvalidConstraint(f"robust: {given!r:.40} must be a share from 0 to {MOST_SHARE:g}, e.g. 0.01.")
     return share
-
-
-def _has_ends(feature: Feature) -> bool:
-    return isinstance(feature, Real | Integer | Ordinal)
 
 
 def ends_apart(feature: Feature) -> Fraction:

@@ -19,7 +19,8 @@ term         product { ("+" | "-") product }
 product      factor { ("*" | "/") factor }
 factor       number | date | level | feature | "old" "." feature | "-" factor | "(" term ")" | "abs" "(" term ")"
            | ("min" | "max") "(" term "," term ")"
-feature      a plain name, or any name between back quotes; level: 'between quotes'; true, false; date: 2024-02-29, 2024-02-29 10:30
+feature      a plain name, or any name between back quotes; level: 'between quotes'; true, false; date: 2024-02-29, 2024-02-29 10:30;
+             in lists of values and in moves also the word missing
 """
 
 from __future__ import annotations
@@ -30,12 +31,11 @@ from typing import Any, cast
 from mace.constraints.budget import changes_at_most
 from mace.constraints.combine import AllOf, Changes, Either, Implies, Negation, Together
 from mace.constraints.condition import Constraint
-from mace.constraints.fixed import Fixed
+from mace.constraints.fixed import Fixed, Only
 from mace.constraints.monotone import decreases, increases
 from mace.constraints.moves import at_most_change, steps, transitions
 from mace.constraints.numbers import Given, Number
 from mace.constraints.one_of import one_of
-from mace.constraints.only import Only
 from mace.constraints.robust import robust, robust_share
 from mace.constraints.rule import RULE_SIGNS, Comparison, IsMissing
 from mace.constraints.terms import Absolute, Feature, Literal, Minus, Operation, Term
@@ -280,7 +280,7 @@ class _Grammar(TokenReader):
     def _moves(self, name: str) -> Constraint:
         moves: dict[Given, list[Given]] = {}
         while True:
-            source = self._value()
+            source = self._level()
             self._need("to")
             moves.setdefault(source, []).extend(self._values())
             if len(moves) > MOST_MOVES:

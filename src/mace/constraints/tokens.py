@@ -104,7 +104,7 @@ class TokenReader:
     @property
     def _about_names(self) -> str:
         """How names are written, where a name may have been cut into words or at a dot."""
-        return IN_BACK_QUOTES if self._token.kind in ("word", "name") or self._is(".") else ""
+        return IN_BACK_QUOTES if self._token.kind in ("word", "name") or self._is(".", "(", "[", "%") else ""
 
     def _name(self) -> str:
         token = self._token
@@ -134,10 +134,13 @@ class TokenReader:
             return re.sub(r"\\(.)", r"\1", token.text[1:-1], flags=re.DOTALL)
         return token.text.lower() == "true"
 
+    def _level(self) -> Given:
+        return None if self._take("missing") else self._value()
+
     def _values(self) -> list[Given]:
-        values = [self._value()]
+        values = [self._level()]
         while self._take(","):
-            values.append(self._value())
+            values.append(self._level())
             if len(values) > MOST_LEVELS:
                 self._refuse(f"a list of more than {MOST_LEVELS:,} values")
         return list(dict.fromkeys(values))

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from mace.constraints.numbers import plain_number
 from mace.errors import InvalidConstraint, cut
+from mace.space.features import is_missing
 
 KEYWORDS = frozenset(
     (
@@ -56,7 +57,9 @@ def named(call: str, features: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def value_text(value: object) -> str:
-    """Return a level or a number as it is written."""
+    """Return a level or a number as it is written; the level of missing values is the word."""
+    if is_missing(value):
+        return "missing"
     value = plain_number(value)
     if isinstance(value, bool):
         return "true" if value else "false"

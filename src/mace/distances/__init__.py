@@ -1,4 +1,4 @@
-"""Distances: one file a norm, one line in the table."""
+"""Distances: norms, mixtures and functions; one line a norm in the table."""
 
 from mace.distances.distance import (
     NORMS,

@@ -26,10 +26,10 @@ from mace.space.features import plain_scalar
 NORMS = Registry(
     "distances",
     {
-        "l0": "mace.distances.l0:L0",
-        "l1": "mace.distances.l1:L1",
-        "l2": "mace.distances.l2:L2",
-        "linf": "mace.distances.linf:LInf",
+        "l0": "mace.distances.norms:L0",
+        "l1": "mace.distances.norms:L1",
+        "l2": "mace.distances.norms:L2",
+        "linf": "mace.distances.norms:LInf",
     },
     InvalidDistance,
 )

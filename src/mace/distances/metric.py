@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from mace.distances.change import change, change_command, differs, greatest_change, written_change
-from mace.distances.l0 import L0
 from mace.distances.norm import Norm, Parts
+from mace.distances.norms import L0
 from mace.exact import Floats, root_down, root_up
 from mace.language import syntax
 from mace.language.syntax import total

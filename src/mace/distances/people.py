@@ -78,7 +78,10 @@ def spreads(kind: str, data: Any) -> dict[str, float]:
         raise InvalidDistance(f"{kind!r} is measured by people: give them, data=X_train.")
     if isinstance(data, Mapping):
         for name, entry in data.items():
-            _check_deviation(name, entry)
+            if isinstance(entry, bool) or not isinstance(entry, int | float) or not 0 <= entry < math.inf:
+                raise InvalidDistance(
+                    f"data: the deviation of {name!r} is {entry!r:.40}; it must be a number of at least 0."
+                )
         return dict(data)
     spread = SPREADS[kind]
     return {name: spread(column) for name, column in _columns(data).items() if _is_number(column)}
@@ -117,11 +120,6 @@ def _standard_deviation(column: pd.Series[Any]) -> float:
 
 SPREADS = {"mad": _deviation, "sd": _standard_deviation}
 """Measures of the spread of a column, by their names."""
-
-
-def _check_deviation(name: object, entry: object) -> None:
-    if isinstance(entry, bool) or not isinstance(entry, int | float) or not 0 <= entry < math.inf:
-        raise InvalidDistance(f"data: the deviation of {name!r} is {entry!r:.40}; it must be a number of at least 0.")
 
 
 def deviation_weights(space: FeatureSpace, data: Mapping[str, float]) -> tuple[Fraction, ...]:

@@ -87,6 +87,11 @@ def sigmoid(z: float) -> float:
     return small / (1 + small)
 
 
+def logit(chance: float | Fraction) -> float:
+    """Return the number whose sigmoid is a probability."""
+    return math.log(chance / (1 - chance))
+
+
 def above_sigmoid(touching: Iterable[float], low: float, high: float) -> Polyline:
     """Return a curve that is at least the sigmoid from ``low`` to ``high``, and near it at the given numbers.
 

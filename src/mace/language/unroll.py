@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mace.errors import InvalidProgram
 from mace.language import syntax
-from mace.language.definite import surely_assigned
 from mace.language.naming import Fresh, all_names, assigned, commands, has_return
 from mace.language.substitute import substitute
 from mace.language.trampoline import Steps, finish
@@ -98,7 +97,8 @@ def _arrange(parts: tuple[syntax.Command, ...], known: frozenset[str], fresh: Fr
                 return syntax.sequence(kept)
             case other:
                 kept.append(other)
-                known = surely_assigned(other, known) or known
+                after: frozenset[str] | None = finish(_surely_assigned(other, known))
+                known = after or known
     return syntax.sequence(kept)
 
 
@@ -165,3 +165,30 @@ def _falls(command: syntax.Command, below: list[bool]) -> bool:
             return any(below)
         case _:
             return isinstance(command, syntax.For) or all(below)
+
+
+def _surely_assigned(command: syntax.Command, known: frozenset[str]) -> Steps[frozenset[str] | None]:
+    """Return the names that have a value after a command if ``known`` have one before; ``None`` if it always returns."""
+    match command:
+        case syntax.Skip():
+            return known
+        case syntax.Assign(name, _):
+            return known | {name}
+        case syntax.Return():
+            return None
+        case syntax.Sequence(parts):
+            current: frozenset[str] | None = known
+            for part in parts:
+                if current is None:
+                    return None
+                current = yield _surely_assigned(part, current)
+            return current
+        case syntax.If(_, then, otherwise):
+            first: frozenset[str] | None = yield _surely_assigned(then, known)
+            second: frozenset[str] | None = yield _surely_assigned(otherwise, known)
+            if first is None or second is None:
+                return second if first is None else first
+            return first & second
+        case syntax.For(_, start, stop, body):
+            turned: frozenset[str] | None = yield _surely_assigned(body, known)
+            return turned if start < stop else known

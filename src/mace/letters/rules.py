@@ -11,12 +11,11 @@ from mace.answer.words import ANY_OTHER
 from mace.constraints import CONSTRAINTS
 from mace.constraints.budget import ChangesAtMost
 from mace.constraints.combine import AllOf
-from mace.constraints.fixed import Fixed
+from mace.constraints.fixed import Fixed, Only
 from mace.constraints.monotone import Monotone
 from mace.constraints.moves import AtMostChange
 from mace.constraints.numbers import Given
 from mace.constraints.one_of import OneOf
-from mace.constraints.only import Only
 from mace.constraints.rule import Comparison
 from mace.constraints.terms import Feature, Literal
 from mace.constraints.within import Within

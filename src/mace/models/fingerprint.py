@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from mace.forms import Form
 from mace.models.reading import Reading
 from mace.space import FeatureSpace
 
@@ -22,12 +21,7 @@ def fingerprint(reading: Reading) -> dict[str, str]:
     """Return the SHA-256 of the form (every array with its shape and type, every setting) and of the labels and kind of the model."""
     decides: tuple[object, ...] = (reading.classes, reading.is_regressor, reading.rate is not None)
     decides += (reading.at_least,) if reading.members else ()
-    return {"form": form_hash(reading.form), "parameters": _hash(decides)}
-
-
-def form_hash(form: Form) -> str:
-    """Return the SHA-256 of a form."""
-    return _hash(form)
+    return {"form": _hash(reading.form), "parameters": _hash(decides)}
 
 
 def _hash(value: object) -> str:

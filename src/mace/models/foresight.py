@@ -41,7 +41,8 @@ def foreseen(form: Form, points: Sequence[Point]) -> list[Fraction | None]:
         if isinstance(form, Network):
             columns = column_values(form.columns, points)
             scores = form.float_scores(columns)
-            is_sure = _lead(scores) > _band(form, columns)
+            errors = form.errors_at(columns).max(axis=1)
+            is_sure = _lead(scores) > SAFETY * ((1 if form.is_binary else 2) * errors + float_up(form.squash))
         else:
             scores = float_scores(form, points)
             has_band = form.rounding and not is_row_by_row(form)
@@ -59,12 +60,6 @@ def _lead(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     ordered = np.sort(scores, axis=1)
     lead: NDArray[np.float64] = ordered[:, -1] - ordered[:, -2]
     return lead
-
-
-def _band(form: Network, columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    errors = form.errors_at(columns).max(axis=1)
-    band: NDArray[np.float64] = SAFETY * ((1 if form.is_binary else 2) * errors + float_up(form.squash))
-    return band
 
 
 def _exactly(form: Composite | ObliqueTrees, point: Point) -> Fraction | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from mace.errors import InvalidTarget, UnsupportedModel, did_you_mean
+from mace.errors import InvalidTarget, UnsupportedModel, did_you_mean, listed
 from mace.forms import Form
 from mace.forms.sets import middle, plurality, unpacked
 from mace.space import Point, Scalar
@@ -37,21 +37,16 @@ def check_features(family: str, known: Sequence[str], given: Sequence[str]) -> N
     absent = [name for name in known if name not in given]
     if absent:
         raise UnsupportedModel(
-            f"{family} was fitted on {_listed(absent)} too, which the space does not have.{did_you_mean(absent[0], given)} "
+            f"{family} was fitted on {listed(map(repr, absent), 20)} too, which the space does not have.{did_you_mean(absent[0], given)} "
             "Make the space of all columns that the model was fitted on: FeatureSpace.from_frame(X_train)."
         )
     further = [name for name in given if name not in known]
     if further:
         raise FurtherFeatures(
-            f"{family} was not fitted on {_listed(further)}, which the space has. Leave out what the model does not know: "
+            f"{family} was not fitted on {listed(map(repr, further), 20)}, which the space has. Leave out what the model does not know: "
             f"space.without({', '.join(map(repr, further[:3]))}{', ...' if further[3:] else ''}).",
             further,
         )
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:20]))
-    return shown if len(names) <= 20 else f"{shown}, ... ({len(names)} in all)"
 
 
 @dataclass(frozen=True, slots=True)

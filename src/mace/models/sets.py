@@ -106,11 +106,6 @@ def is_set(model: Any) -> bool:
     return isinstance(model, ModelSet | list | tuple | dict)
 
 
-def as_model_set(model: Any) -> ModelSet:
-    """Return several models as a set; of a list all must agree."""
-    return model if isinstance(model, ModelSet) else agree(model)
-
-
 def how_many(at_least: int, models: int) -> str:
     """Return a number of models of a set, in words."""
     if at_least == models:
@@ -137,7 +132,7 @@ def read_set(model: Any, space: FeatureSpace, read: Read, *, is_asked: bool = Fa
     UnsupportedModel
         One cannot be read, or is not read in a form that others can stand beside; or their labels differ.
     """
-    models = as_model_set(model)
+    models = model if isinstance(model, ModelSet) else agree(model)
     members: list[Reading] = []
     unknown: list[tuple[str, ...]] = []
     for name, each in zip(models.names, models.models, strict=True):
@@ -267,4 +262,4 @@ def _said(member: Reading) -> str:
     return "numbers" if member.classes is None else ", ".join(map(repr, member.classes[:20]))
 
 
-__all__ = ["ModelSet", "agree", "as_model_set", "how_many", "is_set", "read_set"]
+__all__ = ["ModelSet", "agree", "how_many", "is_set", "read_set"]

@@ -79,8 +79,7 @@ class ChangesDisplay(SheetDisplay):
         """Return the display of one counterfactual, or of all; ``population`` is a frame of people to compare with."""
         if not explanation:
             raise InvalidOption(f"plot: there is no counterfactual to draw. {explanation.headline()}")
-        if number is not None and not 1 <= number <= len(explanation):
-            raise InvalidOption(f"plot: number={number}; there are {len(explanation)} counterfactuals.")
+        numbers, more = drawn_of("counterfactuals", len(explanation), number)
         space = space or explanation.space
         if space is None:
             raise InvalidOption("plot: an explanation that was read from JSON does not know its features; give space=.")
@@ -90,9 +89,7 @@ class ChangesDisplay(SheetDisplay):
             raise InvalidOption(
                 f"plot: population has no column {absent[0]!r:.80}. Give a frame with every feature: {shortened_list(list(space), 200)}."
             )
-        numbers = range(1, len(explanation) + 1)[:ANSWERS_DRAWN] if number is None else [number]
-        drawn = [_drawn(explanation, each, space, population) for each in numbers]
-        return cls(drawn, len(explanation) - len(drawn) if number is None else 0)
+        return cls([_drawn(explanation, each, space, population) for each in numbers], more)
 
     def _draw(self, sheet: Sheet) -> float:
         inside = sheet.width - 2 * PAGE_MARGIN
@@ -234,6 +231,15 @@ class _Block:
         if track.is_category:
             return height
         return height + draw_line(self.sheet, x, x + self.room, y + height, track)
+
+
+def drawn_of(what: str, count: int, number: int | None) -> tuple[Sequence[int], int]:
+    """Return which of several answers, or reasons, are drawn, counted from 1, and how many further ones are not."""
+    if number is None:
+        return range(1, count + 1)[:ANSWERS_DRAWN], max(count - ANSWERS_DRAWN, 0)
+    if not 1 <= number <= count:
+        raise InvalidOption(f"plot: number={number}; there are {count} {what}.")
+    return [number], 0
 
 
 def draw_line(sheet: Sheet, left: float, right: float, y: float, track: Track) -> float:

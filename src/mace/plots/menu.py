@@ -62,18 +62,10 @@ class MenuDisplay(SheetDisplay):
             length = LONGEST_BAR * answer.distance / longest
             sheet.box(bars, y + 0.03, length, 0.15, facecolor=BLUE, lw=0)
             sheet.text(bars + length + 0.07, y + 0.03, f"{answer.distance:.3g}", 0.6)
-            y += self._changes(sheet, chips, y, answer) + 0.07
+            changes = (
+                (name_of(change.feature, self.space), *texts_of(change, self.space)) for change in answer.changes
+            )
+            texts = (f"{name} {before} {BECOMES} {after}" for name, before, after in changes)
+            height = sheet.chips(chips, y, texts, sheet.width - PAGE_MARGIN, 0.5 * GAP)
+            y += max(height, CHIP_HEIGHT) + 0.07
         return y + PAGE_MARGIN - 0.05
-
-    def _changes(self, sheet: Sheet, left: float, y: float, answer: Counterfactual) -> float:
-        """Draw a chip a change, in as many lines as that takes, and return their height."""
-        x, top, line, room = left, 0.0, 0.0, sheet.width - PAGE_MARGIN - left
-        for change in answer.changes:
-            before, after = texts_of(change, self.space)
-            text = f"{name_of(change.feature, self.space)} {before} {BECOMES} {after}"
-            width = min(sheet.room_of(text) + 0.2, room)
-            if x > left and x + width > left + room:
-                x, top, line = left, top + line + 0.05, 0.0
-            _, height = sheet.chip(x, y + top, text, room, is_new=None, most=3)
-            x, line = x + width + 0.5 * GAP, max(line, height)
-        return max(top + line, CHIP_HEIGHT)

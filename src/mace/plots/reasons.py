@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mace.answer.counterfactual import Change
 from mace.answer.reasons import Reasons
 from mace.errors import InvalidOption
-from mace.plots.changes import ANSWERS_DRAWN, GAP, PAGE_MARGIN, draw_line
+from mace.plots.changes import GAP, PAGE_MARGIN, draw_line, drawn_of
 from mace.plots.display import GREEN, GREY, PALE, VERMILION, name_of, texts_of
 from mace.plots.sheet import SMALL_SIZE, Sheet, SheetDisplay
 from mace.plots.tracks import NOWHERE, Track, line_of
@@ -51,14 +51,11 @@ class ReasonsDisplay(SheetDisplay):
         """Return the display of one reason, or of all."""
         if not reasons:
             raise InvalidOption(f"plot: there is no reason to draw: {reasons.reason}.")
-        if number is not None and not 1 <= number <= len(reasons):
-            raise InvalidOption(f"plot: number={number}; there are {len(reasons)} reasons.")
+        numbers, more = drawn_of("reasons", len(reasons), number)
         space = space or reasons.space
         if space is None:
             raise InvalidOption("plot: reasons that were read from JSON do not know their features; give space=.")
-        numbers = range(1, len(reasons) + 1)[:ANSWERS_DRAWN] if number is None else [number]
-        drawn = [_drawn(reasons, each, space) for each in numbers]
-        return cls(drawn, len(reasons) - len(drawn) if number is None else 0)
+        return cls([_drawn(reasons, each, space) for each in numbers], more)
 
     def _draw(self, sheet: Sheet) -> float:
         y, inside = PAGE_MARGIN, sheet.width - 2 * PAGE_MARGIN
@@ -90,14 +87,7 @@ class ReasonsDisplay(SheetDisplay):
         if not track.is_category:
             heights.append(draw_line(sheet, x, end, y, track))
             return y + max(heights) + 0.06
-        left, top, line = x, 0.0, 0.0
-        for text in levels:
-            width = min(sheet.room_of(text) + 0.2, end - left)
-            if x > left and x + width > end:
-                x, top, line = left, top + line + 0.05, 0.0
-            _, height = sheet.chip(x, y + top, text, end - left, is_new=None, most=3)
-            x, line = x + width + 0.05, max(line, height)
-        return y + max(*heights, top + line) + 0.06
+        return y + max(*heights, sheet.chips(x, y, levels, end, 0.05)) + 0.06
 
 
 def _drawn(reasons: Reasons, number: int, space: FeatureSpace) -> DrawnReason:

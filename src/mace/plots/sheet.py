@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -142,6 +143,17 @@ class Sheet:
         self.chip_frame(x, y, width, height, is_new=is_new)
         self.text(x + 0.08, y + 0.03, text, room - 0.16, most=most, bold=bold, colour="white" if is_new else INK)
         return width, height
+
+    def chips(self, x: float, y: float, texts: Iterable[str], end: float, gap: float) -> float:
+        """Draw texts as chips beside each other, in as many lines as that takes up to ``end``, and return their height."""
+        left, top, line = x, 0.0, 0.0
+        for text in texts:
+            width = min(self.room_of(text) + 0.2, end - left)
+            if x > left and x + width > end:
+                x, top, line = left, top + line + 0.05, 0.0
+            _, height = self.chip(x, y + top, text, end - left, is_new=None, most=3)
+            x, line = x + width + gap, max(line, height)
+        return top + line
 
     def chip_frame(self, x: float, y: float, width: float, height: float, *, is_new: bool | None) -> None:
         """Draw a chip without its text."""

@@ -21,10 +21,11 @@ def inside(problem: Problem, region: Region) -> Problem:
     return replace(problem, conditions=(*problem.conditions, *map(GuardCondition, guards)))
 
 
-def around(problem: Problem, sturdy: RobustCondition, point: Point) -> Region:
-    """Return the box of rows to which noise can lead from a point."""
+def around(problem: Problem, sturdy: RobustCondition, point: Point, names: Iterable[str] | None = None) -> Region:
+    """Return the box of rows to which noise can lead from a point; with ``names``, only what it leaves of these features."""
     whole = whole_region(problem.space, problem.factual)
-    return {name: _around(whole[name], value, sturdy, name) for name, value in zip(whole, point, strict=True)}
+    at = dict(zip(whole, point, strict=True))
+    return {name: _around(whole[name], at[name], sturdy, name) for name in (whole if names is None else names)}
 
 
 def _around(whole: Range, value: Value, sturdy: RobustCondition, name: str) -> Range:
@@ -51,5 +52,4 @@ def counterexample_question(
         metric=as_distance("linf").from_factual(problem.space, point),
         conditions=(),
     )
-    region = around(problem, sturdy, point)
-    return inside(asked, region if varies is None else {name: region[name] for name in varies})
+    return inside(asked, around(problem, sturdy, point, varies))

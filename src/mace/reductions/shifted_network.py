@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from mace.exact import UNIT, Floats
-from mace.forms import Alternatives, Margin, Network, Stated
+from mace.forms import Alternatives, Box, Margin, Network, Stated
 from mace.forms.scoring import column_values
 from mace.problem import Problem
 from mace.space import Feature, Integer, Point, Real, Value
@@ -53,8 +53,9 @@ def shifted(problem: Problem, moves: Sequence[Moves], room: Fraction = Fraction(
     most = [
         max((abs(m.number) for m in each if not m.is_pinned), default=Fraction(0)) for each in zip(*every, strict=True)
     ]
-    wide = tuple((low - more, high + more) for (low, high), more in zip(problem.box(), most, strict=True))
-    slack = goal.slack + form.rounding(_clipped(wide, problem)) + _shift_rounding(form, wide)
+    box = problem.box()
+    wide = tuple((low - more, high + more) for (low, high), more in zip(box, most, strict=True))
+    slack = goal.slack + form.rounding(_clipped(wide, box, features)) + _shift_rounding(form, wide)
     of_copies = tuple(
         tuple(
             replace(margin.moved(copy * outputs), shift=margin.shift - room)
@@ -81,11 +82,11 @@ def _moved(point: Point, moves: Moves, features: Sequence[Feature]) -> Point:
     return tuple(moved)
 
 
-def _clipped(box: tuple[tuple[Fraction, Fraction], ...], problem: Problem) -> tuple[tuple[Fraction, Fraction], ...]:
+def _clipped(wide: Box, box: Box, features: Sequence[Feature]) -> Box:
     """Return a box kept to the levels of features that have some."""
     return tuple(
         ends if isinstance(feature, Real | Integer) else whole
-        for feature, ends, whole in zip(problem.space.values(), box, problem.box(), strict=True)
+        for feature, ends, whole in zip(features, wide, box, strict=True)
     )
 
 

@@ -250,6 +250,10 @@ def _values(column: Column, ends: Ends | None) -> Ends:
     return (float(values.min()), float(values.max())) if len(values) else (-math.inf, math.inf)
 
 
+def _may_be_missing(form: TreeEnsemble, column: Column) -> bool:
+    return form.space[form.space.names[column.feature]].missing
+
+
 def narrowed(form: TreeEnsemble, within: Mapping[int, Ends | None]) -> TreeEnsemble:
     """Return an ensemble without the nodes that are decided where features lie within ranges, or (``None``) are missing."""
     known = [within.get(column.feature, (-math.inf, math.inf)) for column in form.columns]
@@ -261,6 +265,10 @@ def narrowed(form: TreeEnsemble, within: Mapping[int, Ends | None]) -> TreeEnsem
         inside = form.subsets[subset][_levels(form.columns[column], known[column])]
         ways[(subsets == (column, subset)).all(axis=1)] = -1 if inside.any() != inside.all() else int(inside.any())
     is_missing = np.array([ends is None for ends in known])[form.column]
+    may_be_missing = np.array(
+        [column.feature not in within and _may_be_missing(form, column) for column in form.columns]
+    )
+    ways = np.where(may_be_missing[form.column] & (ways != form.missing_left), -1, ways)
     ways = np.where(form.left < 0, -1, np.where(is_missing, form.missing_left, ways))
     return pruned(form, ways)[0]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mace.cli.demo import PROTECTED, RISING, demo_model
-from mace.cli.files import read_named_rows, read_rows, read_space
+from mace.cli.files import read_rows, read_space
 from mace.cli.targets import target_of
 from mace.constraints import Constraint
 from mace.constraints.files import load_rules
@@ -45,13 +45,8 @@ class Opened:
             rows = [{str(name): cell for name, cell in row.items()} for row in frame.to_dict("records")]
         else:
             ids: deque[str] = deque()
-            given = (
-                read_rows(source.data, space)
-                if source.id is None
-                else read_named_rows(source.data, space, source.id, ids)
-            )
             rows = []
-            for row in given:
+            for row in read_rows(source.data, space, source.id, ids):
                 rows.append(row)
                 if len(rows) > MOST_DATA_ROWS:
                     raise InvalidOption(

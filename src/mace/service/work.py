@@ -13,14 +13,13 @@ from mace.answer.explanation import Explanation
 from mace.answer.reasons import Reasons
 from mace.audits import audit
 from mace.batch.progress import Progress
-from mace.batch.protocol import RunningOptions
 from mace.batch.reasons import ReasonsTable
 from mace.batch.reasons_stream import ReasonsStream
 from mace.batch.rows import rows_of
 from mace.batch.sinks import check_sink, save
-from mace.batch.stream import Stream
+from mace.batch.stream import RunningOptions, Stream
 from mace.batch.table import Table
-from mace.cli.files import count_rows, read_named_rows, read_people, read_rows
+from mace.cli.files import count_rows, read_people, read_rows
 from mace.disk import open_lines, parse_json
 from mace.errors import InvalidOption, InvalidRow, MissingPackage, in_a_line
 from mace.models.package import optional
@@ -85,8 +84,7 @@ def _kept(path: Path, ids: deque[Any], read: Callable[[Any], Any]) -> Iterator[A
 def _of_csv(path: Path, opened: Opened, name: str | None, ids: deque[str], most: int) -> tuple[Iterator[Any], int]:
     total = count_rows(path)
     _check_size(total, most)
-    space = opened.explainer.space
-    return (read_rows(path, space) if name is None else read_named_rows(path, space, name, ids)), total
+    return read_rows(path, opened.explainer.space, name, ids), total
 
 
 def _of_parquet(path: Path, opened: Opened, name: str | None, ids: deque[str], most: int) -> tuple[Iterator[Any], int]:

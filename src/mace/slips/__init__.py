@@ -94,7 +94,7 @@ OPTION_SLIPS = {
     "backend": "solver='auto'",
     "certificate": "certify=True",
     "proof": "certify=True",
-    "round": "round_to=100",
+    "round": "round_to={'income': 100}",
     "instance": "explain(row), with the row first",
     "query_instance": "explain(row), with the row first",
     "query_instances": "explain_many(frame), with the frame first",

@@ -338,15 +338,11 @@ def _end_after(parent: int) -> None:
     os._exit(1)
 
 
-def _lock_file() -> Path:
-    user = os.getuid() if hasattr(os, "getuid") else ""
-    return Path(tempfile.gettempdir()) / f"mace-compile-{user}.lock"
-
-
 def _opened() -> int | None:
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    user = os.getuid() if hasattr(os, "getuid") else ""
+    path, flags = f"mace-compile-{user}.lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     try:
-        return os.open(_lock_file(), flags, OWNER_ONLY)
+        return os.open(Path(tempfile.gettempdir()) / path, flags, OWNER_ONLY)
     except OSError:
         return None
 

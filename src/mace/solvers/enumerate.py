@@ -119,6 +119,8 @@ def _domains(problem: Problem) -> list[list[Value]]:
 
 
 def _domain(feature: Feature, own: Value, allowed: Allowed) -> list[Value]:
+    if own is not None and not allowed.missing and allowed.spans == ((own, own),):
+        return [own]
     if allowed == whole_domain(feature):
         values: list[Value] = [*grid_values(feature)]
         is_own = True

@@ -39,16 +39,9 @@ def _roundings(problem: Problem, name: str, value: Fraction | None) -> tuple[int
 
 
 def exclusion(problem: Problem, point: Point, values: dict[str, Fraction | None]) -> syntax.Guard | None:
-    """Return a region around a witness that shares the outcome of ``point`` for certain; ``None`` where there is none to gain by.
+    """Return a region that shares the outcome of a refused row for certain; ``None`` where there is none to gain by.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    point : Point
-        The row that the real model refused.
-    values : dict
-        The witness it was rounded from, which must lie in the region, or the oracle would give it again.
+    The witness that the row was rounded from must lie in it, or the oracle would give it again.
     """
     region = can_exclude(problem, point)
     return region if region is not None and holds(region, values) else None

@@ -51,7 +51,7 @@ START = datetime.datetime(1970, 1, 1)
 ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?\Z")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Date(Integer):
     """A date in ``[low, high]``, or a moment: a whole number of ``unit`` since 1970-01-01. The ends may be given as dates or their text."""
 

@@ -68,11 +68,6 @@ class Category:
     of: str | None = None
 
 
-def float_type(dtype: str | None) -> FloatType:
-    """Return the floats that a real column of a dtype holds."""
-    return np.float64 if dtype is None else FLOAT_DTYPES[dtype]
-
-
 def check_real(dtype: object) -> str | None:
     """Return the dtype of a real feature, ``None`` for float64; others are refused."""
     if dtype is None or (isinstance(dtype, str) and dtype in FLOAT_DTYPES):

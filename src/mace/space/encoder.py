@@ -113,14 +113,10 @@ def _inferred(X: Any) -> FeatureSpace:
     frame = pd.DataFrame(X).infer_objects()
     frame.columns = [f"x{position}" for position in range(frame.shape[1])]
     numeric = frame.select_dtypes("number").astype(float)
-    _refuse_infinite(numeric)
-    frame[numeric.columns] = numeric
-    return FeatureSpace.from_frame(frame)
-
-
-def _refuse_infinite(numeric: pd.DataFrame) -> None:
     if np.isinf(numeric.to_numpy()).any() or numeric.isna().to_numpy().any():
         raise InvalidRow("Input contains NaN or infinity; give the encoder a space that says what may be missing.")
+    frame[numeric.columns] = numeric
+    return FeatureSpace.from_frame(frame)
 
 
 def _features_of(X: Any, space: FeatureSpace) -> list[Floats]:

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from mace.errors import InvalidSpace
+from mace.errors import InvalidSpace, cut
 from mace.exact import decimal_fraction
-from mace.space.dtypes import Category, FloatType, check_category, check_integer, check_real, float_type
+from mace.registry import resolve
+from mace.space.dtypes import FLOAT_DTYPES, Category, FloatType, check_category, check_integer, check_real
 
 Level = str | int | float | bool | None
 """A level; ``None`` or NaN is the level of missing values."""
@@ -37,7 +38,13 @@ def restore(record: Any, state: Sequence[object]) -> None:
         object.__setattr__(record, each.name, value)
 
 
-@dataclass(frozen=True, slots=True)
+def _shown(feature: Feature) -> str:
+    """Return the call that makes a feature, cut where it is long."""
+    said: str = resolve("mace.space.saved:show_feature")(feature)
+    return cut(said)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Real:
     """A real number in ``[low, high]``; with ``step``, only ``low + k * step`` and the factual's own value.
 
@@ -70,11 +77,12 @@ class Real:
             )
 
     __setstate__ = restore
+    __repr__ = _shown
 
     @property
     def floats(self) -> FloatType:
         """The floats that its values are."""
-        return float_type(self.dtype)
+        return np.float64 if self.dtype is None else FLOAT_DTYPES[self.dtype]
 
     @property
     def is_single(self) -> bool:
@@ -176,7 +184,7 @@ def _grid(feature: Real) -> tuple[int, bool]:
     return size, max(abs(low), abs(last)) * quantum <= 1 << digits
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Integer:
     """A whole number in ``[low, high]``; with ``step``, only ``low + k * step`` and the factual's own value.
 
@@ -211,6 +219,7 @@ class Integer:
         return check_integer(self.dtype, self.low, self.high, self.missing)
 
     __setstate__ = restore
+    __repr__ = _shown
 
     @property
     def range(self) -> Fraction:
@@ -235,12 +244,14 @@ class Integer:
         return self.low <= value <= self.high and (value - self.low) % (self.step or 1) == 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Leveled:
     """One of several levels. ``dtype`` is that of its column."""
 
     levels: tuple[Level, ...]
     dtype: str | Category | None = None
+
+    __repr__ = _shown
 
     @property
     def size(self) -> int:
@@ -253,7 +264,7 @@ class Leveled:
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Ordinal(Leveled):
     """One of several levels in order; its distance counts levels. ``dtype`` is that of its column."""
 
@@ -269,7 +280,7 @@ class Ordinal(Leveled):
         return Fraction(len(self.levels) - 1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Categorical(Leveled):
     """One of several levels without order; any change has distance 1.
 

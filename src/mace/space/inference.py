@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -106,7 +106,7 @@ def _infer_dates(name: str, column: pd.Series[Any]) -> tuple[Feature, str]:
     unit = unit_of(present)
     low, high = (int(end) // UNITS[unit] for end in (present.min(), present.max()))
     feature = Date(low, high, None, missing, unit=unit)
-    state = f", and missing, since {int(np.isnan(found).sum())} values are" if missing else ""
+    state = f", and missing, since {_values(int(np.isnan(found).sum()))}" if missing else ""
     ends = f"[{feature.text(low)}, {feature.text(high)}]"
     return feature, f"date, from dtype {column.dtype}: observed range {ends}, counted in {unit}s{state}"
 
@@ -190,11 +190,11 @@ def _infer_category(name: str, column: pd.Series[Any], dtype: pd.CategoricalDtyp
     levels = tuple(plain_scalar(level) for level in dtype.categories if level in seen)
     if dtype.ordered:
         _refuse_missing(name, column)
-        return Ordinal(levels), f"ordinal, from an ordered category dtype with {len(levels)} observed levels"  # type: ignore[arg-type]
+        return Ordinal(levels), f"ordinal, from an ordered category dtype with {_levels(levels)}"  # type: ignore[arg-type]
     missing, state = _missing_level(column)
     return (
         Categorical((*levels, *missing)),  # type: ignore[arg-type]
-        f"categorical, from a category dtype with {len(levels)} observed levels{state}",
+        f"categorical, from a category dtype with {_levels(levels)}{state}",
     )
 
 
@@ -214,7 +214,7 @@ def _infer_levels(name: str, column: pd.Series[Any]) -> tuple[Feature, str]:
         order = "sorted as text, since they are of several types"
     return (
         Categorical((*levels, *missing)),  # type: ignore[arg-type]
-        f"categorical, from dtype {column.dtype}: {len(levels)} observed levels, {order}{state}",
+        f"categorical, from dtype {column.dtype}: {_levels(levels)}, {order}{state}",
     )
 
 
@@ -224,7 +224,7 @@ def _missing_level(column: pd.Series[Any]) -> tuple[tuple[float | None, ...], st
     if not count:
         return (), ""
     is_none = column.dtype == np.dtype(object) and any(value is None for value in column)
-    return (None if is_none else math.nan,), f", and missing as a level, since {count} values are"
+    return (None if is_none else math.nan,), f", and missing as a level, since {_values(count)}"
 
 
 def _refuse_missing(name: str, column: pd.Series[Any]) -> None:
@@ -247,5 +247,13 @@ def _infer_number(name: str, column: pd.Series[Any], *, whole: bool) -> tuple[Fe
     if not whole and not (np.isfinite(low) and np.isfinite(high)):
         raise InvalidSpace(f"Column {name!r} holds an infinite value; replace it, or pass {name}=real(low, high).")
     feature = Integer(int(low), int(high), None, missing) if whole else Real(float(low), float(high), None, missing)
-    state = f", and missing, since {len(column) - len(present)} values are" if missing else ""
+    state = f", and missing, since {_values(len(column) - len(present))}" if missing else ""
     return feature, f"{kind}, from dtype {column.dtype}: observed range [{feature.low}, {feature.high}]{state}"
+
+
+def _values(count: int) -> str:
+    return "1 value is" if count == 1 else f"{count} values are"
+
+
+def _levels(levels: Sequence[object]) -> str:
+    return f"{len(levels)} observed level{'' if len(levels) == 1 else 's'}"

@@ -30,7 +30,7 @@ def real(
     Examples
     --------
     >>> real(0, 250_000, step=100)
-    Real(low=0.0, high=250000.0, step=100.0, missing=False, dtype=None, observed=None)
+    real(0.0, 250000.0, step=100.0)
     >>> real(0, 0.1, dtype="float32").high
     0.10000000149011612
     """
@@ -47,7 +47,7 @@ def integer(
     Examples
     --------
     >>> integer(18, 90)
-    Integer(low=18, high=90, step=None, missing=False, dtype=None, observed=None)
+    integer(18, 90)
     """
     return Integer(low, high, step, missing, dtype)
 

@@ -10,10 +10,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mace.disk import parse_json
-from mace.errors import InvalidRow, InvalidSpace, cut, did_you_mean
+from mace.errors import InvalidRow, InvalidSpace, cut, did_you_mean, listed
 from mace.registry import resolve
 from mace.space.dates import Date
-from mace.space.dtypes import Category
 from mace.space.features import (
     Categorical,
     Feature,
@@ -26,7 +25,7 @@ from mace.space.features import (
 )
 from mace.space.rows import as_mapping, number_of
 from mace.space.saved import feature_from_dict, feature_to_dict, show_feature
-from mace.space.wording import Levels, Outcomes, Texts, Wording, checked
+from mace.space.wording import Levels, Outcomes, Texts, Wording, checked, in_one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,7 +174,7 @@ class FeatureSpace(Mapping[str, Feature]):
         """
         changed = {**(features or {}), **named}
         self._check_names("replace", changed)
-        changed = {name: with_dtype(feature, self._dtype(name)) for name, feature in changed.items()}
+        changed = {name: with_dtype(feature, self._features[name].dtype) for name, feature in changed.items()}
         return self._with({**self._features, **changed})
 
     def without(self, *names: str) -> FeatureSpace:
@@ -283,15 +282,12 @@ class FeatureSpace(Mapping[str, Feature]):
         for name in names:
             if name not in self._features:
                 raise InvalidSpace(
-                    f"{method}: there is no feature {name!r}.{did_you_mean(name, self)} Features: {_listed(self)}."
+                    f"{method}: there is no feature {name!r}.{did_you_mean(name, self)} Features: {listed(map(repr, self))}."
                 )
-
-    def _dtype(self, name: str) -> str | Category | None:
-        return self._features[name].dtype
 
     def report(self) -> str:
         """Return what was guessed, one line a feature."""
-        return "\n".join(f"{name}: {guess}" for name, guess in self.guesses.items())
+        return "\n".join(f"{in_one_line(name)}: {guess}" for name, guess in self.guesses.items())
 
     # ---- rows
 
@@ -345,12 +341,12 @@ class FeatureSpace(Mapping[str, Feature]):
         unknown = [name for name in cells if name not in self._features and name not in self._left_out]
         if unknown:
             raise InvalidRow(
-                f"{unknown[0]!r} is not a feature.{did_you_mean(unknown[0], self)} Features: {_listed(self)}."
+                f"{unknown[0]!r} is not a feature.{did_you_mean(unknown[0], self)} Features: {listed(map(repr, self))}."
             )
         absent = [name for name in self if name not in cells]
         if absent:
             raise InvalidRow(
-                f"{', '.join(map(repr, absent))} missing from the row. Give every feature: {_listed(self)}."
+                f"{', '.join(map(repr, absent))} missing from the row. Give every feature: {listed(map(repr, self))}."
             )
         return cells
 
@@ -408,11 +404,6 @@ def _checked_rounding(features: Mapping[str, Feature], round_to: Mapping[str, fl
                 f"round_to: {step!r:.40} of {name!r:.80} is not a positive number of a real or integer feature."
             )
     return dict(round_to)
-
-
-def _listed(space: FeatureSpace) -> str:
-    names = list(map(repr, space))
-    return ", ".join(names if len(names) <= 30 else [*names[:30], f"... ({len(names)} in all)"])
 
 
 def _scalar(feature: Feature, value: Value) -> Scalar:

@@ -37,6 +37,18 @@ def show_value(value: object, dtype: str | None = None) -> str:
     return str(value)
 
 
+def in_one_line(text: str) -> str:
+    """Return a name or a level of the data with spaces for line breaks, which would end the line of a table or a sentence.
+
+    Examples
+    --------
+    >>> in_one_line("street\\ntown")
+    'street town'
+    """
+    lines = text.splitlines()
+    return text if lines == [text] else " ".join(lines)
+
+
 @dataclass(frozen=True, slots=True)
 class Wording:
     """The names that people know: of features, of their levels, of outcomes; and the units of numbers.
@@ -60,7 +72,7 @@ class Wording:
 
     def name(self, feature: str) -> str:
         """Return what a feature is called."""
-        return self.names.get(feature, feature)
+        return self.names.get(feature) or in_one_line(feature)
 
     def unit(self, feature: str, *, is_plural: bool = True) -> str:
         """Return what a feature is counted in; empty where that is not said. Of ``"month|months"`` the first is for one."""
@@ -70,7 +82,7 @@ class Wording:
     def level(self, feature: str, level: object) -> str:
         """Return what a level of a feature is called."""
         text = show_value(level)
-        return self.levels.get(feature, {}).get(text, text)
+        return self.levels.get(feature, {}).get(text) or in_one_line(text)
 
     def value(self, feature: str, value: object) -> str:
         """Return a value of a feature, or its text, for people: a level by its name, a number with its unit."""
@@ -82,7 +94,7 @@ class Wording:
     def outcome(self, label: object) -> str:
         """Return what an outcome is called."""
         text = show_value(label)
-        return self.outcomes.get(text, text)
+        return self.outcomes.get(text) or in_one_line(text)
 
     def target(self, text: str) -> str:
         """Return what is asked for, or scored, as explanations write it, with outcomes by what they are called: ``"P(good) >= 0.7"``."""
@@ -95,7 +107,7 @@ class Wording:
         labels, by = (text, "") if lead is None or text in self.outcomes else (lead[1], lead[2])
         parts = labels.split(" or ")
         named = " or ".join(map(self.outcome, parts)) if all(part in self.outcomes for part in parts) else labels
-        return f"{self.outcomes.get(labels, named)}{by}"
+        return f"{in_one_line(self.outcomes.get(labels, named))}{by}"
 
     def but(self, other: Wording) -> Wording:
         """Return this wording with that of another where it has one."""

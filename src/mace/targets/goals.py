@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -23,6 +22,7 @@ from mace.forms import (
     divisor,
     is_unread,
 )
+from mace.forms.polyline import logit
 from mace.forms.sets import MOST_WAYS, Agreement, of_members, packed, plurality
 from mace.models.reading import Ask, Reading
 from mace.models.sets import how_many
@@ -258,7 +258,7 @@ def _division_slack(form: TreeEnsemble | Network | Composite, *bounds: Fraction 
 
 
 def _logit(probability: Fraction | None) -> Fraction | None:
-    return None if probability is None else Fraction(_exact_logit(probability))
+    return None if probability is None else Fraction(logit(probability))
 
 
 def _logit_slack(reading: Reading, target: Between, probability: Fraction) -> Fraction:
@@ -274,9 +274,5 @@ def _logit_slack(reading: Reading, target: Between, probability: Fraction) -> Fr
         raise InvalidTarget(
             f"{target}: {reading.family}'s probability is not told from 0 or 1 there but by rounding. Choose one between."
         )
-    at, below, above = (_exact_logit(end) for end in (probability, probability - reach, probability + reach))
+    at, below, above = (logit(end) for end in (probability, probability - reach, probability + reach))
     return Fraction(max(above - at, at - below)) + 32 * UNIT * Fraction(1 + max(abs(above), abs(below)))
-
-
-def _exact_logit(probability: Fraction) -> float:
-    return math.log(probability / (1 - probability))

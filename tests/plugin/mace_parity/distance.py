@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mace.distances.l0 import L0
-from mace.distances.l1 import L1
 from mace.distances.norm import Norm, Parts
+from mace.distances.norms import L0, L1
 
 
 class Steps(Norm):

@@ -14,9 +14,8 @@ from typing import Any
 from mace.certify.effects.actions import about_actions, cases, few_values, linear_pieces
 from mace.certify.effects.models import over_actions
 from mace.certify.proofs import check_lane
-from mace.certify.reached import check_reached
 from mace.certify.statement import Statement
-from mace.certify.verdict import Progress, Refuted, Unchecked
+from mace.certify.verdict import Progress, Refuted, Unchecked, check_reached
 from mace.constraints import Condition
 from mace.constraints.causal import effects_of
 from mace.errors import InvalidRow, MaceError

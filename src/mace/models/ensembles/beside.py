@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mace.exact import Floats
 from mace.forms import Composite, Network, Part, TreeEnsemble, Voting, Weighted
 from mace.forms.sets import Member, MixedSet, NetworkSet, TreeSet, outputs_of
 from mace.models.trees.pack import own_outputs, side_by_side
 from mace.space import Column, FeatureSpace
-
-Floats = NDArray[np.float64]
 
 
 def as_set(space: FeatureSpace, members: Sequence[Member]) -> TreeSet | NetworkSet | MixedSet:

@@ -33,9 +33,10 @@ from mace.errors import UnsupportedModel
 from mace.exact import UNIT, gamma
 from mace.forms import Composite, Curved, Form, Network, Polyline, TreeEnsemble
 from mace.forms.network import SQUASH_UNITS
+from mace.forms.polyline import logit
 from mace.models.ensembles.calibrated_classes import greatest_polyline, greatest_score, of_classes
 from mace.models.ensembles.calibrated_trees import of_single_trees
-from mace.models.ensembles.threshold import CHANCE, SCORE, Threshold, logit, response, thresholded
+from mace.models.ensembles.threshold import CHANCE, SCORE, Threshold, response, thresholded
 from mace.models.estimator import check_width
 from mace.space import Column, FeatureSpace
 

@@ -15,16 +15,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.exact import gamma
+from mace.exact import Floats, gamma
 from mace.forms import Box, Composite, Curved, Form, Network, Polyline, TreeEnsemble
 from mace.forms.network import SQUASH_UNITS
 from mace.models.ensembles.threshold import CHANCE, SCORE
 from mace.space import Categorical, FeatureSpace, Ordinal
-
-Floats = NDArray[np.float64]
 
 SATURATED_SCORE = 30.0
 """Scores that may be larger are not told apart once their sigmoids are rounded to 1."""

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from mace.exact import UNIT, Floats
-from mace.forms import Form, TreeEnsemble
-from mace.models.ensembles.votes import join_forms
+from mace.forms import TreeEnsemble
+from mace.models.ensembles.votes import is_share, join_forms
 from mace.space import Column, FeatureSpace
 
 ROUNDINGS_OF_A_MEAN = 64
@@ -31,16 +31,12 @@ def of_single_trees(
     forms: list[TreeEnsemble] = []
     for estimator in estimators:
         form = form_of(estimator, space, columns)
-        if not _is_single_tree(form) or len(estimator.classes_) != classes:
+        if not (is_share(form) and len(form.roots) == 1) or len(estimator.classes_) != classes:
             return None
-        forms.append(form)  # type: ignore[arg-type]
+        forms.append(form)
     leaves = [_calibrated(each, form.value) for each, form in zip(calibrated, forms, strict=True)]
     made = join_forms(forms, leaves, np.zeros(classes))
     return replace(made, squash=ROUNDINGS_OF_A_MEAN * len(forms) * UNIT, link="mean")
-
-
-def _is_single_tree(form: Form) -> bool:
-    return isinstance(form, TreeEnsemble) and form.link == "mean" and not form.is_regressor and len(form.roots) == 1
 
 
 def _calibrated(calibrated: Any, shares: Floats) -> Floats:

@@ -16,11 +16,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mace.errors import UnsupportedModel
-from mace.exact import product
+from mace.exact import Floats, product
 from mace.forms import Composite, Curved, Form, Network, ObliqueTrees, Part, TreeEnsemble, Voting, Weighted, divisor
+from mace.models.ensembles.calibrated_classes import SCORED
 from mace.models.ensembles.mixed import chance
 from mace.models.ensembles.threshold import CHANCE, SCORE, Threshold, as_score
 from mace.models.ensembles.votes import shared_inputs
@@ -29,14 +29,8 @@ from mace.models.networks.rows import Tensor
 from mace.models.preprocessing.traced import Traced
 from mace.space import Column, FeatureSpace, real
 
-Floats = NDArray[np.float64]
-
 BEYOND_MODELS = 1e30
 """More than any model reports."""
-
-SCORED = ("GradientBoostingClassifier", "HistGradientBoostingClassifier")
-"""Trees whose decision_function is the sum that is read."""
-
 
 SQUASHED = ("sigmoid", "clip", "logistic")
 """How a score becomes a probability that a final tree may compare as a score."""

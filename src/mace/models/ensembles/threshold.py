@@ -7,7 +7,6 @@ band the real model is asked.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 from mace.errors import UnsupportedModel
 from mace.exact import gamma
 from mace.forms import Composite, Form, Network, TreeEnsemble, Voting
+from mace.forms.polyline import logit
 
 SCORE, CHANCE = "decision_function", "predict_proba"
 
@@ -104,11 +104,6 @@ def _rounded_off(family: str, at: float) -> UnsupportedModel:
     return UnsupportedModel(
         f"a threshold of {at!r} on the probability of {family} is not told from 0 or 1 but by rounding. Choose one between."
     )
-
-
-def logit(chance: float) -> float:
-    """Return the score whose sigmoid is a probability."""
-    return math.log(chance / (1 - chance))
 
 
 def _shares(form: TreeEnsemble, threshold: Threshold) -> TreeEnsemble:

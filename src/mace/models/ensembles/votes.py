@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +39,10 @@ def read_voting_classifier(model: Any, space: FeatureSpace, columns: tuple[Colum
     forms = [form_of(part, space, columns) for part in model.estimators_]
     family, outputs = f"VotingClassifier(voting={model.voting!r})", len(model.classes_)
     if model.voting == "hard":
-        if all(_is_share(form) and len(form.roots) == 1 for form in forms):  # type: ignore[attr-defined]
+        if all(is_share(form) and len(form.roots) == 1 for form in forms):
             return _counted(forms, share)  # type: ignore[arg-type]
         return counted_votes(family, model.estimators_, forms, share, space, classes=outputs)
-    if all(map(_is_share, forms)):
+    if all(map(is_share, forms)):
         return _mean_of_shares(model, forms, share, [None] * len(forms))  # type: ignore[arg-type]
     return mean_of_chances(family, model.estimators_, forms, share, space, classes=outputs)
 
@@ -57,7 +57,7 @@ def read_bagging_classifier(model: Any, space: FeatureSpace, columns: tuple[Colu
     ]
     classes = [np.asarray(part.classes_).astype(np.int64) for part in model.estimators_]
     in_order = model.n_jobs in (None, 1)
-    if all(map(_is_share, forms)):
+    if all(map(is_share, forms)):
         made = _mean_of_shares(model, forms, np.ones(len(forms)), classes)  # type: ignore[arg-type]
         return replace(made, fixed_order=made.fixed_order and in_order)
     outputs = len(model.classes_)
@@ -90,7 +90,7 @@ def read_one_vs_rest(model: Any, space: FeatureSpace, columns: tuple[Column, ...
         return _stacked(forms, space, columns)  # type: ignore[arg-type]
     if kind == SCORE and all(isinstance(form, TreeEnsemble) and form.outputs == 1 for form in forms):
         return _side_by_side(forms, [form.value[:, 0] for form in forms], [float(form.base[0]) for form in forms])  # type: ignore[attr-defined, arg-type]
-    if kind == CHANCE and all(_is_share(form) and form.outputs == 2 for form in forms):  # type: ignore[attr-defined]
+    if kind == CHANCE and all(is_share(form) and form.outputs == 2 for form in forms):
         sizes = {len(form.roots) for form in forms}  # type: ignore[attr-defined]
         if len(sizes) == 1:
             return _side_by_side(forms, [form.value[:, 1] for form in forms], [0.0] * len(forms))  # type: ignore[attr-defined, arg-type]
@@ -100,7 +100,8 @@ def read_one_vs_rest(model: Any, space: FeatureSpace, columns: tuple[Column, ...
     )
 
 
-def _is_share(form: Form) -> bool:
+def is_share(form: Form) -> TypeGuard[TreeEnsemble]:
+    """Return whether a model reports shares of trees."""
     return isinstance(form, TreeEnsemble) and form.link == "mean" and not form.is_regressor
 
 

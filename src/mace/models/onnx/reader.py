@@ -180,7 +180,7 @@ def _deployed(session: Any, graph: Graph, meaning: Meaning) -> Deployed:
     )
     return Deployed(
         predict=predict,
-        probabilities=_chances(numbers) if has_chances and numbers is not None else None,
+        probabilities=(lambda rows: both_chances(numbers(rows))) if has_chances and numbers is not None else None,
         classes=outcome.classes,
         names=names,
         is_probed=True,
@@ -194,7 +194,3 @@ def _numbers(run: _Runner, classes: tuple[Any, ...] | None) -> Callable[[Any], N
         return np.ravel(found)
 
     return lambda rows: np.array([one(found) for (found,) in run(rows)])
-
-
-def _chances(numbers: Callable[[Any], NDArray[Any]]) -> Callable[[Any], NDArray[Any]]:
-    return lambda rows: both_chances(numbers(rows))

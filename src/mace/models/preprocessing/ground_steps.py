@@ -171,13 +171,13 @@ def _joint_cells(columns: Sequence[Traced], space: FeatureSpace, reads: tuple[in
     values = np.column_stack([products(column, given) for column in columns])
     features = [list(space.values())[j] for j in reads]
     return [
-        _made(_numbers(feature)[:-1], values, np.empty((0, values.shape[1])) if _may_miss(feature) else None)
+        _made(
+            _numbers(feature)[:-1],
+            values,
+            np.empty((0, values.shape[1])) if feature.missing and not is_leveled(feature) else None,
+        )
         for feature in features
     ]
-
-
-def _may_miss(feature: Feature) -> bool:
-    return feature.missing and not is_leveled(feature)
 
 
 def _numbers(feature: Feature) -> Floats:

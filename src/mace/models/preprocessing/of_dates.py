@@ -41,10 +41,6 @@ def _steps(feature: Date, function: Callable[[Any], Any]) -> Shape:
     cuts = {
         cut
         for begin in feature.begins(CALENDAR[function])
-        for cut in (_last_before(begin), math.nextafter(begin, -math.inf))
+        for cut in (float(math.ceil(begin) - 1), math.nextafter(begin, -math.inf))
     }
     return Shape(cuts=tuple(sorted(cuts)), is_flat=True)
-
-
-def _last_before(begin: float) -> float:
-    return float(math.ceil(begin) - 1)

@@ -259,7 +259,7 @@ class Step:
             values=lambda x: np.full(len(x), value),
             local=lambda x: np.full(len(x), value),
             shape=Shape(is_flat=True),
-            parents=_any_number(self.inputs),
+            parents=(Traced("", 0, None),) if self.inputs else (),
             lower=lambda ground: ground.lowering.constant(np.array([[value]])),
             where=self.where,
         )
@@ -320,11 +320,6 @@ class Step:
     def refuse(self, why: str) -> UnsupportedModel:
         """Return the refusal of this step."""
         return UnsupportedModel(f"cannot read {self.where}: {why}")
-
-
-def _any_number(inputs: tuple[Traced, ...]) -> tuple[Traced, ...]:
-    """Return a stand-in for what a constant is made from."""
-    return (Traced("", 0, None),) if inputs else ()
 
 
 def floats_of(output: Any) -> list[FloatType]:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from mace.constraints import Condition
 from mace.constraints.condition import Values
-from mace.problem import Evidence, Limits, Problem
+from mace.problem import Evidence
 from mace.reductions.regions import Region
 from mace.registry import Registry
 from mace.space import Point
@@ -67,9 +66,3 @@ CUTS = Registry(
     },
 )
 """What makes the cut of a condition, by the name that the condition gives it."""
-
-
-def cut_of(condition: Condition, problem: Problem, limits: Limits) -> Cut:
-    """Return a condition of a problem as a cut."""
-    made: Cut = CUTS.load(getattr(condition, "cut", ""))(condition, problem, limits)
-    return made

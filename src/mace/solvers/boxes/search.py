@@ -24,7 +24,7 @@ from mace.reductions.noise_box import inside
 from mace.reductions.regions import Range, Region, whole_region, within_reach
 from mace.solvers.abilities import Solver, why_not_taken
 from mace.solvers.boxes.best_first import BestFirst, outermost, ranges_dict
-from mace.solvers.boxes.cuts import Cut, cut_of
+from mace.solvers.boxes.cuts import CUTS, Cut
 from mace.solvers.boxes.guards import GuardsCut
 from mace.solvers.incumbent import BAND, Incumbent
 from mace.space import Point
@@ -52,7 +52,7 @@ def divided(
         elif not condition.why_not(View.GUARD, problem.space):
             guards.append(condition.formula(""))
         elif not condition.why_not(View.CUT, problem.space):
-            cuts.append(cut_of(condition, problem, limits))
+            cuts.append(CUTS.load(getattr(condition, "cut", ""))(condition, problem, limits))
         else:
             return None
     asked = replace(problem, conditions=tuple(simple))

@@ -22,8 +22,8 @@ from mace.solvers.network import kernels
 from mace.solvers.network import missing as gaps
 from mace.solvers.network.prepared import grid_error
 from mace.solvers.network.search import MakeRival, NetworkSearch
-from mace.solvers.network.warmup import tiny_problem
 from mace.solvers.scale import in_units, up_to_one
+from mace.solvers.tiny import one_unit
 from mace.space import Feature, Integer, Real
 
 TAKES = (View.INEQUALITIES, View.DIFFERENT)
@@ -115,4 +115,4 @@ def prepare() -> None:
 
 def _exercise() -> None:
     for splits_first in (False, True):
-        NetworkSearch(tiny_problem(), Limits(record=True), splits_first=splits_first).run()
+        NetworkSearch(one_unit(), Limits(record=True), splits_first=splits_first).run()

@@ -8,10 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import linprog
 
 from mace.constraints.robust import RobustCondition
 from mace.distances import NormMetric
@@ -21,7 +19,8 @@ from mace.forms.scoring import column_values
 from mace.problem import Problem
 from mace.reductions.noise_box import around
 from mace.reductions.shifted_network import float_clearance, gradient
-from mace.space import Feature, Integer, Point, Real, Value
+from mace.solvers.robust.program import cheapest_point
+from mace.space import Integer, Point, Real, Value
 
 VALUES_TRIED, CLOSER, ZOOMS = 128, 32, 3
 """Values of a feature that are tried at once, into how many parts the steps beside a valley are divided, and how often."""
@@ -72,6 +71,7 @@ class WorstRows:
     def __init__(self, problem: Problem, noise: RobustCondition) -> None:
         self.problem, self.noise = problem, noise
         self.features = list(problem.space.values())
+        self._known_ends: dict[tuple[str, Value], tuple[float, float] | None] = {}
         noisy = [problem.space[name] for name in noise.radii]
         has_numbers = all(isinstance(f, Real | Integer) and f.step is None and not f.missing for f in noisy)
         self.form = problem.form if isinstance(problem.form, Network) and has_numbers else None
@@ -91,12 +91,17 @@ class WorstRows:
         return refused if self.form is None else self._worst(refused, self._reach(point))[0]
 
     def _reach(self, point: Point) -> Reach:
-        region = around(self.problem, self.noise, point)
-        return {
-            self.problem.space.index(name): (float_up(region[name].low), float_down(region[name].high))
-            for name in self.noise.radii
-            if region[name].has_values and not region[name].is_single
-        }
+        ends = {self.problem.space.index(name): self._ends(name, point) for name in self.noise.radii}
+        return {j: each for j, each in ends.items() if each is not None}
+
+    def _ends(self, name: str, point: Point) -> tuple[float, float] | None:
+        """Return the range of a noisy number around a point, which is made once for a value; ``None`` where it is a single one."""
+        value = point[self.problem.space.index(name)]
+        if (name, value) not in self._known_ends:
+            left = around(self.problem, self.noise, point, [name])[name]
+            is_range = left.has_values and not left.is_single
+            self._known_ends[name, value] = (float_up(left.low), float_down(left.high)) if is_range else None
+        return self._known_ends[name, value]
 
     def _worst(self, start: Point, reach: Reach) -> tuple[Point, float]:
         """Minimise the margin in a box, feature by feature."""
@@ -187,9 +192,6 @@ class WorstRows:
             point = moved
         return best
 
-    def _radii(self) -> list[tuple[Feature, Fraction]]:
-        return [(self.problem.space[name], radius) for name, radius in self.noise.radii.items()]
-
     def _sure(self, point: Point) -> float:
         """Return the margin that a repaired point shall have: at the rate of the way from the factual, it costs little of the accuracy."""
         gained = abs(float(self._margins(self.problem.factual, -1, np.zeros(1))[0]))
@@ -249,7 +251,8 @@ class WorstRows:
         )
         inverse = 1 / np.maximum(ends[:, 1] - ends[:, 0], 1e-300)
         change = np.abs(at - own)[free] * inverse
-        noise = max((float(radius / f.range) for f, radius in self._radii() if f.range), default=0.0)
+        widths = ((problem.space[name].range, radius) for name, radius in self.noise.radii.items())
+        noise = max((float(radius / width) for width, radius in widths if width), default=0.0)
         far = FARTHEST_REPAIR * (float(problem.distance(start)) ** (1 / metric.power) + noise) / inverse
         up = np.maximum(np.minimum(ends[:, 1], at[free] + far) - own[free], 0.0)
         down = np.maximum(own[free] - np.maximum(ends[:, 0], at[free] - far), 0.0)
@@ -265,15 +268,15 @@ class WorstRows:
             none = np.zeros((len(free), 1))
             limits.append(np.hstack([share, share, none - 1.0, none]))
             bounds.append(np.zeros(len(free)))
-        spans = [*zip(np.zeros(2 * len(free)), np.concatenate([up, down]), strict=True), (0, None), (0, None)]
-        found = linprog(
-            np.concatenate([cost, cost, [1.0, LACKING]]), np.vstack(limits), np.concatenate(bounds), bounds=spans
+        highest = np.concatenate([up, down, [np.inf, np.inf]])
+        found = cheapest_point(
+            np.concatenate([cost, cost, [1.0, LACKING]]), np.vstack(limits), np.concatenate(bounds), highest
         )
-        if found.status != 0:
+        if found is None:
             return None
         moved: list[Value] = list(start)
         for n, j in enumerate(free):
-            feature, by = self.features[j], float(found.x[n] - found.x[len(free) + n])
+            feature, by = self.features[j], float(found[n] - found[len(free) + n])
             assert isinstance(feature, Real)
             near = min(max(own[j] + by, float(feature.low)), float(feature.high))
             moved[j] = problem.factual[j] if by == 0 else float(feature.nearest(near))

@@ -16,10 +16,10 @@ from mace.problem import Bounds, Limits, Problem, timed
 from mace.reductions.joint_forest import joined
 from mace.solvers import compiling
 from mace.solvers.scale import in_units
+from mace.solvers.tiny import two_stumps
 from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import unsupported
 from mace.solvers.trees.search import TreeSearch
-from mace.solvers.trees.warmup import tiny_problem
 
 TAKES = (View.DOMAINS, View.DIFFERENT, View.BUDGET, View.FOREST)
 CUTS_BOXES = IS_AUTOMATIC = GOES_BY_FORM = True
@@ -49,5 +49,5 @@ def prepare() -> None:
 
 
 def _exercise() -> None:
-    TreeSearch(tiny_problem(), Limits()).exercise()
-    TreeSearch(tiny_problem(), Limits(), patience=0).exercise()
+    TreeSearch(two_stumps(), Limits()).exercise()
+    TreeSearch(two_stumps(), Limits(), patience=0).exercise()
