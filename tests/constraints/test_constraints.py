@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 
 import mace
 from mace import FeatureSpace, InvalidConstraint, InvalidOption, categorical, integer, ordinal, real
+from mace.constraints.combine import as_constraints
 from mace.distances import as_distance, point_values
 from mace.space import Point
 
@@ -146,3 +149,46 @@ def test_constraints_and_diversity_print_as_the_code_that_makes_them() -> None:
 def test_the_distance_of_diversity_is_exact() -> None:
     condition = mace.differ(distance=0.1).bind(SPACE, OLD, OLD, as_distance("l1"))
     assert condition.bound == Fraction(1, 10)  # type: ignore[attr-defined]
+
+
+def accepts(n: int, o: str, c: str) -> bool:
+    return n <= 4 or o == "c" or c == "q"
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        mace.one_of("n", [3, 4, 3]),
+        mace.one_of("n", [3, 3.0]),
+        mace.one_of("c", ["p", "p"]),
+        mace.transitions("o", {"b": ["c", "c"]}),
+        mace.either(mace.one_of("c", ["q", "q"]), mace.fixed("n")),
+    ],
+    ids=str,
+)
+def test_values_that_are_given_twice_count_once_and_can_be_certified(constraint: object) -> None:
+    assert mace.rule(constraint.text) == constraint  # type: ignore[attr-defined]
+    explainer = mace.Explainer(accepts, SPACE.without("m"))
+    answer = explainer.explain({"n": 5, "o": "b", "c": "p"}, constraints=[constraint], certify=True)
+    assert mace.verify(answer[0].certificate, accepts).valid
+
+
+SINGLE = FeatureSpace({"r": real(float(np.float32(0.1)), 1, dtype="float32")})
+LOW, MIDDLE = float(np.float32(0.1)), float(np.float32(0.3))
+
+
+@pytest.mark.parametrize(
+    ("made", "allowed"),
+    [
+        (lambda: mace.within("r", np.float32(0.1), np.float32(0.3)), (LOW, MIDDLE)),
+        (lambda: mace.one_of("r", [np.float32(0.1), np.float32(0.3)]), (LOW, MIDDLE)),
+        (lambda: {"r": [np.float32(0.1), np.float32(0.3)]}, (LOW, MIDDLE)),
+        (lambda: {"r": np.array([0.1, 0.3], dtype=np.float32)}, (LOW, MIDDLE)),
+    ],
+)
+def test_a_number_of_a_float32_column_means_the_decimal_that_prints_it(made: Any, allowed: tuple[float, ...]) -> None:
+    (constraint,) = as_constraints(made(), SINGLE)
+    condition = constraint.bind(SINGLE, (0.5,))
+    assert all(condition.holds({"r": Fraction(value)}) for value in allowed)
+    assert not condition.holds({"r": Fraction(0.5)})
+    assert mace.rule(constraint.text).bind(SINGLE, (0.5,)) == condition  # type: ignore[attr-defined]

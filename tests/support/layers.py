@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 LAYERS: dict[str, tuple[str, ...]] = {
-    "ground": ("errors", "clock", "exact", "registry", "disk", "moved", "slips"),
+    "ground": ("errors", "clock", "exact", "registry", "disk", "moved", "slips", "recent"),
     "data": ("space",),
     "programs": ("language", "forms"),
     "models": ("distances", "models"),

@@ -36,6 +36,7 @@ from mace.forms import TreeEnsemble, negated
 from mace.models import Reading
 from mace.models.live import Block, LiveModel
 from mace.problem import Problem, Status
+from mace.recent import MOST_SPACES, Recent
 from mace.solvers import Lane, choose
 from mace.space import FeatureSpace, Point, Row
 from mace.space.outside import roomy
@@ -43,6 +44,9 @@ from mace.targets import of_label, reached
 
 MOST_ROWS = 8
 """The number of rows outside the space for which the model is kept as read over their spaces."""
+
+Steps = tuple[tuple[str, float], ...]
+"""Of what the numbers of round answers are multiples, by feature."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -100,7 +104,7 @@ class AskedModel:
         self._live, self.unread, self.outside = live, unread, outside
         self._programs = {} if causes is None else causes.programs(space)
         self._whole: AskedModel | None = None
-        self._of_round_values: dict[tuple[tuple[str, float], ...], tuple[AskedModel, tuple[Constraint, ...]]] = {}
+        self._of_round_values: Recent[Steps, tuple[AskedModel, tuple[Constraint, ...]]] = Recent(MOST_SPACES)
         self._of_rows: OrderedDict[FeatureSpace, AskedModel] = OrderedDict()
         self._roomy: OrderedDict[FeatureSpace, LiveModel] = OrderedDict()
 
@@ -174,15 +178,16 @@ class AskedModel:
     def _rounded(self, steps: dict[str, float]) -> tuple[AskedModel, tuple[Constraint, ...]]:
         """Return the model over the space of round values, and what keeps its answers in the ranges of this one."""
         key = tuple(steps.items())
-        if key not in self._of_round_values:
+        found = self._of_round_values.get(key)
+        if found is None:
             # What is read now must be what was read then.
             self._live.check()
             space, kept = rounded(self.space, steps)
             made = self._over(space, None, self._live if self._live.is_narrowed else None)
             made._whole = self
             made._live.memory = self._live.memory
-            self._of_round_values[key] = made, kept
-        return self._of_round_values[key]
+            found = self._of_round_values.put(key, (made, kept))
+        return found
 
     # ---- one question
 

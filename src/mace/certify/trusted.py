@@ -13,6 +13,7 @@ TRUSTED: dict[str, str] = {
     "mace.exact": "rounding of fractions to floats, and bounds on rounding",
     "mace.registry": "names of modules to modules",
     "mace.disk": "reading and writing files",
+    "mace.recent": "a table of a few entries: what constraints keep for the spaces that they were asked about",
     "mace.space": "features, their values, grids and decimals, and the columns made of them",
     "mace.language": "programs and guards: running them exactly, their formulas, where they are linear or rise",
     "mace.forms": "what a model computes, as arrays or a program, with the bound on its rounding; what follows from actions",

@@ -200,5 +200,5 @@ def transitions(feature: str, moves: Mapping[Given, Sequence[Given]]) -> Transit
     for source, goals in moves.items():
         if isinstance(goals, str) or not isinstance(goals, Sequence) or not goals:
             raise InvalidConstraint(f"transitions({feature!r}): {source!r} goes to {goals!r}; give a list of levels.")
-        listed.append((given_level(source), tuple(map(given_level, goals))))
+        listed.append((given_level(source), tuple(dict.fromkeys(map(given_level, goals)))))
     return Transitions(feature, tuple(listed))

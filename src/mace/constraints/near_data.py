@@ -13,13 +13,14 @@ import numpy as np
 
 from mace.clock import check
 from mace.constraints.condition import AtLeast, Condition, Values
-from mace.constraints.numbers import as_written, is_binary
+from mace.constraints.numbers import as_written, is_binary, plain_number
 from mace.constraints.views import View
 from mace.distances import Distance, NormMetric, as_distance
 from mace.distances.change import change_command, differs, written_room
 from mace.errors import InvalidConstraint, InvalidRow, cut
 from mace.exact import Flags, Floats
 from mace.language import syntax
+from mace.recent import MOST_SPACES, Recent
 from mace.space import RESERVED, Categorical, Feature, FeatureSpace, Integer, Point, Real, Scalar, Value
 from mace.space.dates import as_text
 from mace.space.features import plain_scalar
@@ -158,9 +159,7 @@ class NearData:
             raise InvalidConstraint(
                 f"{self}: the frame has no column {lacking[0]!r}. Give it every feature of the space."
             )
-        if space not in self._points:
-            self._points[space] = self._read(space)
-        points = self._points[space]
+        points = self._points.get(space) or self._points.put(space, self._read(space))
         self.distance.from_factual(space, factual)
         if is_binary():
             radius = Fraction(self.radius) + (RADIUS_SLACK_OF_0_1 if self.radius else 0)
@@ -168,9 +167,9 @@ class NearData:
         return Neighbours(space, tuple(points), self.k, as_written(self.radius), self.distance)
 
     @cached_property
-    def _points(self) -> dict[FeatureSpace, list[Point]]:
-        """The rows as points of the spaces that were asked about."""
-        return {}
+    def _points(self) -> Recent[FeatureSpace, list[Point]]:
+        """The rows as points of the last spaces that were asked about."""
+        return Recent(MOST_SPACES)
 
     def _read(self, space: FeatureSpace) -> list[Point]:
         columns, places = list(zip(*self.rows, strict=True)), [self.names.index(name) for name in space]
@@ -241,7 +240,7 @@ def near_data(frame: Any, k: int = 1, radius: float = 0.1, distance: object = "l
     """
     names, rows = _table(frame)
     count: Any = plain_scalar(k)
-    reach: Any = plain_scalar(radius)
+    reach: Any = plain_number(radius)
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= len(rows):
         raise InvalidConstraint(
             f"near_data: k is {k!r}; it must be a whole number from 1 to the {len(rows)} rows given."

@@ -19,6 +19,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import cast
 
+import numpy as np
+
 from mace.errors import InvalidConstraint, did_you_mean
 from mace.exact import decimal_fraction, greatest_float, least_float
 from mace.language import evaluate, syntax
@@ -70,6 +72,17 @@ def decimal_number(number: Number) -> Fraction:
     Fraction(3, 10)
     """
     return decimal_fraction(number) if isinstance(number, float) else Fraction(number)
+
+
+def plain_number(value: object) -> object:
+    """Return a numpy scalar as the Python scalar that it means: a float32 or float16 as the decimal that prints it.
+
+    Examples
+    --------
+    >>> plain_number(np.float32(0.1)), plain_number(np.int8(3))
+    (0.1, 3)
+    """
+    return float(str(value)) if isinstance(value, np.float32 | np.float16) else plain_scalar(value)
 
 
 def as_written(number: Number) -> Fraction:
@@ -130,7 +143,8 @@ def given_level(level: object) -> Given:
 def number_of(space: FeatureSpace, name: str, value: object, constraint: str) -> Fraction:
     """Return the number of a value of a feature given by the user: the level's position, or the number as written."""
     feature = space[name]
-    value = plain_scalar(as_text(value))
+    has_levels = isinstance(feature, Ordinal | Categorical)
+    value = plain_scalar(as_text(value)) if has_levels else plain_number(as_text(value))
     if isinstance(feature, Date) and isinstance(value, str):
         return Fraction(date_number(feature, value, constraint))
     if isinstance(feature, Ordinal | Categorical):

@@ -51,7 +51,7 @@ def one_of(feature: str, levels: Sequence[Given], *more: Given) -> OneOf:
             f"one_of({feature!r}, {levels!r:.40}...): the levels are a list: mace.one_of({feature!r}, {listed!r:.80})."
         )
     try:
-        values = () if isinstance(levels, str) else tuple(map(given_level, levels))
+        values = () if isinstance(levels, str) else tuple(dict.fromkeys(map(given_level, levels)))
     except TypeError:
         values = ()
     if not values:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mace.constraints.condition import Constraint, feature_of
+from mace.constraints.numbers import plain_number
 from mace.constraints.one_of import one_of
 from mace.constraints.within import within
 from mace.errors import InvalidConstraint
@@ -45,7 +46,8 @@ def _constraint(name: Any, allowed: Any, space: FeatureSpace) -> Constraint:
     call = VERBS.get(allowed.lower()) if isinstance(allowed, str) else None
     if call is not None and allowed not in getattr(feature, "levels", ()):
         raise InvalidConstraint(f"{where}: a dict holds ranges and levels; write mace.{call}({name!r}).")
-    values = _listed(allowed)
+    has_levels = isinstance(feature, Ordinal | Categorical)
+    values = _listed(allowed, plain_scalar if has_levels else plain_number)
     if isinstance(feature, Ordinal | Categorical):
         if values:
             return one_of(name, values)
@@ -70,10 +72,10 @@ def _constraint(name: Any, allowed: Any, space: FeatureSpace) -> Constraint:
     )
 
 
-def _listed(allowed: Any) -> list[Any]:
-    """Return the values of a list, tuple or array; none of anything else."""
+def _listed(allowed: Any, plain: Callable[[object], object]) -> list[Any]:
+    """Return the values of a list, tuple or array as plain ones; none of anything else."""
     is_array = hasattr(allowed, "tolist")
-    if is_array and allowed.dtype.kind == "M":
+    if is_array and allowed.dtype.kind in "Mf":
         allowed, is_array = list(allowed), False
     listed = allowed.tolist() if is_array else allowed
-    return [plain_scalar(as_text(value)) for value in listed] if isinstance(listed, list | tuple) else []
+    return [plain(as_text(value)) for value in listed] if isinstance(listed, list | tuple) else []

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from mace.constraints.condition import Condition, Constraint, Values, ordered_feature
-from mace.constraints.numbers import as_written, is_binary
+from mace.constraints.numbers import as_written, is_binary, plain_number
 from mace.constraints.views import View
 from mace.constraints.words import name_text, number_text
 from mace.distances.people import SPREADS, spreads
@@ -20,7 +20,6 @@ from mace.exact import float_down, float_up, greatest_float, least_float
 from mace.language import syntax
 from mace.space import Feature, FeatureSpace, Integer, Ordinal, Point, Real
 from mace.space.decimals import decimal_of, dtype_of
-from mace.space.features import plain_scalar
 
 Exact = tuple[Fraction | None, ...]
 
@@ -184,7 +183,7 @@ def robust(noise: Mapping[str, float] | float | str, data: Any = None) -> Robust
             f"robust: noise is {noise!r:.80}; give a dict from features to radii, e.g. {{'income': 500}}, a share of every range, e.g. "
             "0.01, or a text, e.g. '5% of sd' with data=X_train."
         )
-    given: dict[str, Any] = {name: plain_scalar(radius) for name, radius in noise.items()}
+    given: dict[str, Any] = {name: plain_number(radius) for name, radius in noise.items()}
     for name, radius in given.items():
         if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 <= radius <= GREATEST_RADIUS:
             raise InvalidConstraint(

@@ -19,6 +19,7 @@ from mace.exact import Floats, float_up
 from mace.forms import Outcomes, TreeEnsemble
 from mace.language import syntax
 from mace.models import Reading, read
+from mace.recent import MOST_SPACES, Recent
 from mace.space import FeatureSpace, Point
 from mace.space.frames import as_pandas
 
@@ -113,15 +114,13 @@ class Typical:
     frame: Any = None
     quantile: float | None = None
     named: dict[str, str] | None = None
-    _read: dict[FeatureSpace, Usual] = field(default_factory=dict, repr=False)
-    _made: dict[FeatureSpace, Any] = field(default_factory=dict, repr=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_read": {}, "_made": {}}
+    _read: Recent[FeatureSpace, Usual] = field(default_factory=lambda: Recent(MOST_SPACES), repr=False)
+    _made: Recent[FeatureSpace, Any] = field(default_factory=lambda: Recent(MOST_SPACES), repr=False)
 
     def bind(self, space: FeatureSpace, factual: Point) -> Usual:
         """Return the condition; the same for every factual. The forest is fitted and read the first time."""
-        if space not in self._read:
+        found = self._read.get(space)
+        if found is None:
             try:
                 reading = read(self.fitted(space), space)
             except UnsupportedModel as error:
@@ -130,8 +129,8 @@ class Typical:
                 raise InvalidConstraint(
                     f"typical: {reading.family} is no IsolationForest. Give one, or a pipeline that ends in one."
                 )
-            self._read[space] = Usual(space, reading)
-        return self._read[space]
+            found = self._read.put(space, Usual(space, reading))
+        return found
 
     def fitted(self, space: FeatureSpace) -> Any:
         """Return the forest that is asked, to keep it: the user's own, one with another offset, or one that is fitted here on a frame.
@@ -140,9 +139,8 @@ class Typical:
         """
         if self.named is not None:
             raise InvalidConstraint(f"{self}: only its fingerprint is known. Give the forest itself.")
-        if space not in self._made:
-            self._made[space] = self._forest(space)
-        return self._made[space]
+        found = self._made.get(space)
+        return self._made.put(space, self._forest(space)) if found is None else found
 
     def _forest(self, space: FeatureSpace) -> Any:
         from sklearn.ensemble import IsolationForest

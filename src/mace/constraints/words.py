@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal
 
+from mace.constraints.numbers import plain_number
 from mace.errors import InvalidConstraint, cut
-from mace.space.features import is_missing, plain_scalar
+from mace.space.features import is_missing
 
 KEYWORDS = frozenset(
     (
@@ -57,9 +58,9 @@ def named(call: str, features: tuple[str, ...]) -> tuple[str, ...]:
 
 def value_text(value: object) -> str:
     """Return a level or a number as it is written; the level of missing values is the word."""
-    value = plain_scalar(value)
     if is_missing(value):
         return "missing"
+    value = plain_number(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float | Decimal):

@@ -15,6 +15,7 @@ from mace.distances.norm import Parts
 from mace.exact import UNIT, float_up, gamma
 from mace.forms import Alternatives, Goal, Network
 from mace.forms.network import UNDERFLOW, UNDERFLOW_SINGLE
+from mace.recent import Recent
 from mace.solvers.domains import Allowed, whole_domain
 from mace.solvers.network import kernels
 from mace.space import Categorical, Feature, Integer, Ordinal, Real
@@ -25,6 +26,9 @@ Flags = NDArray[np.bool_]
 
 FIRST_BOXES = 256
 LOG = 64
+
+MOST_COSTS_KEPT, MOST_GOALS_KEPT = 16, 64
+"""The most distances of which costs and arrays of searches are kept, and the most goals of which the alternatives are."""
 
 WIDEN = 1 + 2.0**-20
 """Bounds on rounding are themselves computed in floats."""
@@ -134,7 +138,10 @@ class Workspace:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """A distance as floats, by feature; ``parts`` is kept so that its identity stays its own."""
+    """A distance as floats, by feature; ``parts`` is kept so that its identity stays its own.
+
+    ``workspaces`` are reused from one question without conditions to the next, by the number of margins.
+    """
 
     parts: tuple[Parts, ...]
     jump: Floats
@@ -142,11 +149,12 @@ class Costs:
     square: Floats
     peak: Floats
     form: Ints
+    workspaces: dict[int, list[Workspace]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class PreparedNetwork:
-    """What is made once for a model; workspaces are reused from one question to the next."""
+    """What is made once for a model; of distances and goals the last few are kept."""
 
     net: kernels.Net
     arrays: dict[str, Any]
@@ -156,9 +164,8 @@ class PreparedNetwork:
     features: tuple[Feature, ...]
     stepped: tuple[int, ...]
     first_budget: int
-    costs: dict[int, Costs] = field(default_factory=dict)
-    workspaces: dict[tuple[int, int], list[Workspace]] = field(default_factory=dict)
-    alternatives: dict[Goal, Alternatives] = field(default_factory=dict)
+    costs: Recent[int, Costs] = field(default_factory=lambda: Recent(MOST_COSTS_KEPT))
+    alternatives: Recent[Goal, Alternatives] = field(default_factory=lambda: Recent(MOST_GOALS_KEPT))
 
 
 _PREPARED: weakref.WeakKeyDictionary[Network, PreparedNetwork] = weakref.WeakKeyDictionary()
@@ -280,11 +287,10 @@ def _first_layer(form: Network, layout: Layout) -> tuple[Floats, Floats]:
 
 
 def costs(made: PreparedNetwork, metric: NormMetric) -> Costs:
-    """Return each feature's jump, slope, square and peak, and how they add up; made once for a distance."""
+    """Return each feature's jump, slope, square and peak, and how they add up; made once for a distance, while it is kept."""
     parts = metric.parts
-    if id(parts) not in made.costs:
-        made.costs[id(parts)] = Costs(parts, *metric.costs, form_of(metric))
-    return made.costs[id(parts)]
+    found = made.costs.get(id(parts))
+    return found or made.costs.put(id(parts), Costs(parts, *metric.costs, form_of(metric)))
 
 
 def form_of(metric: NormMetric) -> Ints:

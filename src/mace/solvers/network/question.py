@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -44,8 +45,11 @@ class QuestionArrays:
 
     def workspace(self, margins: tuple[Margin, ...]) -> Workspace:
         """Return the arrays of a search, those of an earlier one where there are no conditions."""
-        used = self.made.workspaces.get(self._key(margins)) if self.is_plain else None
-        workspace = used.pop() if used else make_workspace(self.made, self._fields(len(margins)))
+        workspace = None
+        if self.is_plain:
+            with suppress(KeyError, IndexError):  # another thread may have it
+                workspace = self.costs.workspaces[len(margins)].pop()
+        workspace = workspace or make_workspace(self.made, self._fields(len(margins)))
         workspace.fields["digits"][:] = np.where(self._are_apart(), 1, -1) * self.made.layout.digits
         slack = self.problem.goal.slack
         for r, margin in enumerate(margins):
@@ -65,10 +69,7 @@ class QuestionArrays:
     def keep(self, workspace: Workspace, margins: tuple[Margin, ...]) -> None:
         """Keep the arrays for the next question, where it may use them."""
         if self.is_plain:
-            self.made.workspaces.setdefault(self._key(margins), []).append(workspace)
-
-    def _key(self, margins: tuple[Margin, ...]) -> tuple[int, int]:
-        return len(margins), id(self.costs.parts)
+            self.costs.workspaces.setdefault(len(margins), []).append(workspace)
 
     def _fields(self, margins: int) -> dict[str, NDArray[Any]]:
         problem, layout = self.problem, self.made.layout

@@ -131,9 +131,7 @@ class NetworkSearch:
     def _alternatives(self) -> Alternatives:
         """Return the alternatives of the goal, made once for a model."""
         goal, kept = self.problem.goal, self.made.alternatives
-        if goal not in kept:
-            kept[goal] = self.form.alternatives(goal)
-        return kept[goal]
+        return kept.get(goal) or kept.put(goal, self.form.alternatives(goal))
 
     def run(self) -> Bounds:
         """Search every alternative of the goal, each until its optimum is proved or beaten; then write the proof that is asked for."""

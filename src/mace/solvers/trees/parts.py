@@ -86,11 +86,11 @@ class Tables:
             for number, margins in enumerate(self.form.alternatives(goal)):
                 if not margins:
                     continue
-                if (margins, band) not in values:
-                    values[margins, band] = margin_values(self.form, margins, band)
-                found.append((number, values[margins, band]))
+                if (made := values.get((margins, band))) is None:
+                    values[margins, band] = made = margin_values(self.form, margins, band)
+                found.append((number, made))
             # Only now: another thread takes whatever is kept for all that there is.
-            kept[goal] = found
+            kept.put(goal, found)
         return found
 
     def part(self, pattern: NDArray[np.bool_], values: Values) -> TreePart | None:

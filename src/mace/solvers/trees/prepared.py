@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mace.exact import UNIT, float_up
 from mace.forms import Goal, Margin, TreeEnsemble
+from mace.recent import Recent
 from mace.solvers.domains import Allowed, whole_domain
 from mace.solvers.trees import kernels
 from mace.solvers.trees.arrays import BallArrays
@@ -19,13 +20,19 @@ from mace.solvers.trees.grid import Floats, Grid, Ints, make_grid
 from mace.solvers.trees.question import CellRefinement, plain_view
 from mace.space import Categorical, Integer, Real
 
+MOST_GOALS = 8
+"""The most goals for which the values of all leaves are kept."""
+
 Ends = tuple[Floats, Floats, Ints]
 """See :func:`allowed_ends`."""
 
 
 @dataclass(slots=True)
 class PreparedTrees:
-    """What is made once for a model: its grid, and the values of its leaves for the margins that were asked about."""
+    """What is made once for a model: its grid, and the values of its leaves for the margins that were asked about.
+
+    Goals share the values of the margins that they have in common: those in ``values`` last as long as some goal in ``alternatives``.
+    """
 
     grid: Grid
     view: CellRefinement
@@ -35,12 +42,14 @@ class PreparedTrees:
     free: list[Allowed]
     ends: Ends
     stepped: tuple[tuple[int, Real | Integer], ...]
-    values: dict[tuple[tuple[Margin, ...], Fraction], Values] = field(default_factory=dict)
-    alternatives: dict[Goal, list[tuple[int, Values]]] = field(default_factory=dict)
+    values: weakref.WeakValueDictionary[tuple[tuple[Margin, ...], Fraction], Values] = field(
+        default_factory=weakref.WeakValueDictionary
+    )
+    alternatives: Recent[Goal, list[tuple[int, Values]]] = field(default_factory=lambda: Recent(MOST_GOALS))
     arrays: list[BallArrays] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Values:
     """The margins of one alternative: the most and the least that each leaf adds, and what the sums start from.
 
