@@ -191,12 +191,10 @@ def test_missing_values_are_certified() -> None:
 
 @pytest.mark.parametrize("seed", range(0, 54, 3))
 def test_the_general_lane_on_networks_is_certified(seed: int) -> None:
-    from mace.certify.smt import milp as general
-
     problem = random_network(seed).problem
     if obstacle(milp, problem):
         return
     bounds = milp.solve(problem, Limits.of(10, record=True))
     if bounds.lower > 0 or bounds.is_infeasible:
         assert bounds.evidence is not None
-        general.check(problem, None if bounds.is_infeasible else bounds.lower, bounds.evidence, silent)
+        checker.check_linear(problem, None if bounds.is_infeasible else bounds.lower, bounds.evidence, silent)

@@ -14,7 +14,6 @@ from mace.language import (
     evaluate,
     flattened,
     holds,
-    is_well_formed,
     literal,
     parse,
     path_formulae,
@@ -26,7 +25,7 @@ from mace.language import (
     well_formed,
 )
 from mace.language.formula import prepare
-from mace.language.naming import commands
+from mace.language.naming import commands, has_return
 from mace.language.syntax import (
     And,
     Assign,
@@ -100,6 +99,17 @@ def test_what_show_prints_parse_reads_back(program, values):
     again = parse(show(program)).program
     renamed = {new: values[old] for new, old in zip(again.inputs, program.inputs, strict=True)}
     assert outcome(again, renamed) == outcome(program, values)
+
+
+def is_well_formed(program):
+    """Return whether nothing follows a return: the paper's condition on programs (Appendix A)."""
+    for command in commands(program.body):
+        match command:
+            case Sequence(parts) if any(map(has_return, parts[:-1])):
+                return False
+            case For(_, _, _, body) if has_return(body):
+                return False
+    return True
 
 
 @settings(max_examples=100, deadline=None)

@@ -5,9 +5,9 @@ from mace.language.formula import characteristic, literal, path_formulae
 from mace.language.parse import Parsed, parse
 from mace.language.run import evaluate, holds, run
 from mace.language.safety import divides_by_variable
-from mace.language.show import show, show_expression, show_formula
+from mace.language.show import show, show_formula
 from mace.language.single import single_assignment
-from mace.language.unroll import is_well_formed, unroll, well_formed
+from mace.language.unroll import unroll, well_formed
 from mace.language.values import Symbol
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "flattened",
     "floating",
     "holds",
-    "is_well_formed",
     "literal",
     "parse",
     "path_formulae",
@@ -27,7 +26,6 @@ __all__ = [
     "robust",
     "run",
     "show",
-    "show_expression",
     "show_formula",
     "single_assignment",
     "unroll",

@@ -52,18 +52,6 @@ def show_formula(guard: syntax.Guard) -> str:
     return finish(_Logic().guard(guard, 0))
 
 
-def show_expression(expression: syntax.Expression) -> str:
-    """Return ``expression`` in Python's notation.
-
-    Examples
-    --------
-    >>> from mace.language.syntax import Binary, Variable, constant
-    >>> show_expression(Binary("*", constant(0.5), Variable("x")))
-    '0.5 * x'
-    """
-    return finish(_Logic().expression(expression, 0))
-
-
 def show_number(value: Fraction) -> str:
     """Return an exact number: an integer, the shortest decimal of a float, or a quotient of integers."""
     if value.denominator == 1:

@@ -57,19 +57,6 @@ def _unrolled(command: syntax.Node) -> syntax.Node:
             return command
 
 
-def is_well_formed(program: syntax.Program) -> bool:
-    """Whether nothing follows a return: the paper's condition on programs (Appendix A)."""
-    for command in commands(program.body):
-        match command:
-            case syntax.Sequence(parts) if any(has_return(part) for part in parts[:-1]):
-                return False
-            case syntax.For(_, _, _, body) if has_return(body):
-                return False
-            case _:
-                continue
-    return True
-
-
 def well_formed(program: syntax.Program) -> syntax.Program:
     """Return an equal program, loop-free, in which nothing follows a return.
 
