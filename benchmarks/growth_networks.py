@@ -68,7 +68,7 @@ def main() -> None:
         "units in each of two layers": [(width, f"std{width}x{width}", None) for width in (10, 20, 40, 80, 160)],
         "layers of 30 units": [(depth, "std" + "x".join(["30"] * depth), None) for depth in (1, 2, 3, 4)],
         "free numeric features, 40 x 40": [(free, "std40x40", free) for free in range(1, numeric + 1, 2)],
-        "real features, synthetic, 30 x 30": [(size, f"synthetic{size}", None) for size in (4, 6, 8, 10, 12)],
+        "real features, synthetic, 30 x 30": [(size, f"synthetic{size}", None) for size in (4, 6, 8, 10, 12, 16, 24)],
     }
     models: dict[str, Any] = {}
     figure, axes = pyplot.subplots(1, len(sweeps), figsize=(15, 3.4), sharey=True)

@@ -56,6 +56,7 @@ class BallArrays:
             at=np.empty(depth, ints),
             near_side=np.empty(depth, ints),
             point=np.empty((depth, features), ints),
+            limit=np.empty(depth),
         )
         self.work = kernels.SearchWork(
             tree_max=np.empty((trees, margins)),
@@ -66,6 +67,8 @@ class BallArrays:
             first_fit=np.empty(trees, ints),
             free=np.empty(features, ints),
             fixed=np.empty(2 + budgets),
+            filtered=np.empty((4, features), ints),
+            moved=np.empty(features, ints),
             reach=np.empty((features, 3), ints),
             fall=np.empty((features, 2)),
         )

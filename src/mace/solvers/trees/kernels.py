@@ -198,6 +198,7 @@ class Stack(NamedTuple):
     at: Array
     near_side: Array
     point: Array  # depth x features: the cheapest point of the box
+    limit: Array  # the limit that the list of leaves was last filtered with
 
 
 class SearchWork(NamedTuple):
@@ -211,6 +212,8 @@ class SearchWork(NamedTuple):
     first_fit: Array  # per active tree, the place of its first useful leaf
     free: Array  # features that have more than one cell left, and the one just branched on
     fixed: Array  # what the other features cost: sum, maximum; then what they spend of each budget
+    filtered: Array  # lo, hi, mask and nearest point of the box that a list was filtered with
+    moved: Array  # the features of which the box has changed since
     reach: Array  # per free ordered feature: its number, and how far down and up the leaves seen so far reach
     fall: Array  # per free ordered feature: the fall of the last leaf that extended the reach, downward and upward
 
@@ -1229,10 +1232,62 @@ def filter_leaves(d, source, test, leaves, goal, stack, work, totals):
 
 
 @kernel
-def filter_leaves_sorted(d, source, test, leaves, goal, stack, work, totals):
+def find_moved(d, source, limit, cells, stack, work):
+    """Write down the features of which the box has changed since the lists of depth ``source`` were filtered; return their number.
+
+    Returns -1 where leaves may cost more than they did then, or the limit is lower: all that they are tested against has to be looked at.
+    Where the nearest point of the box is still the same, and no level is gone, a leaf that meets the box costs what it did.
+    """
+    lo, hi, mask, point = stack.lo[d], stack.hi[d], stack.mask[d], stack.point[d]
+    count = 0
+    for j in range(lo.shape[0]):
+        if source == d:
+            before, after, levels, near = (
+                work.filtered[0, j],
+                work.filtered[1, j],
+                work.filtered[2, j],
+                work.filtered[3, j],
+            )
+        else:
+            before, after, levels, near = (
+                stack.lo[source, j],
+                stack.hi[source, j],
+                stack.mask[source, j],
+                stack.point[source, j],
+            )
+        if point[j] != near or (cells.is_mask[j] and mask[j] != levels):
+            return -1
+        if lo[j] != before or hi[j] != after:
+            work.moved[count] = j
+            count += 1
+    return count if limit == stack.limit[source] else -1
+
+
+@kernel
+def note_filtered(d, limit, stack, work):
+    """Write down the box and the limit that the lists of a depth are filtered with."""
+    work.filtered[0], work.filtered[1], work.filtered[2] = stack.lo[d], stack.hi[d], stack.mask[d]
+    work.filtered[3] = stack.point[d]
+    stack.limit[d] = limit
+
+
+@kernel
+def meets_moved(i, moved, test):
+    """Return whether a leaf meets the box in the features of which the box has changed."""
+    lo, hi, box_lo, box_hi = test.lo, test.hi, test.box_lo, test.box_hi
+    for o in range(moved.shape[0]):
+        j = moved[o]
+        if box_lo[i, j] > hi[j] or box_hi[i, j] < lo[j]:
+            return False
+    return True
+
+
+@kernel
+def filter_leaves_sorted(d, source, test, moved, leaves, goal, stack, work, totals):
     """Do what :func:`filter_leaves` does for a single margin, with lists sorted by gain.
 
-    The first leaf that meets the ball is the greatest of its tree, and a list ends at the first leaf that is too small.
+    The first leaf that meets the ball is the greatest of its tree, and a list ends at the first leaf that is too small. Where there are
+    ``moved`` features, they are all that a leaf is tested in (:func:`find_moved`).
     """
     const, stack_active, first, stack_last, first_fit = (
         stack.const, stack.active, stack.first, stack.last, work.first_fit,
@@ -1240,10 +1295,15 @@ def filter_leaves_sorted(d, source, test, leaves, goal, stack, work, totals):
     gain, need, arena, tree_max = leaves.gain, goal.need, stack.arena, work.tree_max
     total = const[source, 0]
     count = stack_active[source]
+    few = moved.shape[0] > 0
     for a in range(count):
         q, last = first[source, a], stack_last[source, a]
-        while q < last and not meets_ball(arena[q], test):
-            q += 1
+        if few:
+            while q < last and not meets_moved(arena[q], moved, test):
+                q += 1
+        else:
+            while q < last and not meets_ball(arena[q], test):
+                q += 1
         if q == last:
             return PRUNED
         first_fit[a] = q
@@ -1268,7 +1328,7 @@ def filter_leaves_sorted(d, source, test, leaves, goal, stack, work, totals):
             # This leaf and all after it lose more than the bound can spare.
             if greatest - gain[i, 0] > slack:
                 break
-            if q == first_fit[a] or meets_ball(i, test):
+            if q == first_fit[a] or (meets_moved(i, moved, test) if few else meets_ball(i, test)):
                 arena[write] = i
                 write += 1
             q += 1
@@ -1788,7 +1848,10 @@ def advance(budget, state, cells, leaves, trees, goal, stack, work, proof):
                 break
             test = leaf_test(d, limit, free, cells, leaves, stack, work)
             if margins == 1:
-                outcome = filter_leaves_sorted(d, source, test, leaves, goal, stack, work, totals)
+                few = find_moved(d, source, limit, cells, stack, work) if d > 0 else 0
+                note_filtered(d, limit, stack, work)
+                moved = work.moved[: max(few, 0)]
+                outcome = filter_leaves_sorted(d, source, test, moved, leaves, goal, stack, work, totals)
             else:
                 outcome = filter_leaves(d, source, test, leaves, goal, stack, work, totals)
             if outcome == NO_ROOM:
