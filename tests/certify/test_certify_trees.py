@@ -134,29 +134,119 @@ def test_a_proof_that_looks_at_everything_proves_what_is_true_and_nothing_else(s
             assert mace.verify(just_beyond(complete), case.model).outcome == "refuted"
 
 
-@pytest.mark.slow
-def test_wrong_prices_are_refuted() -> None:
-    case, certificate = _priced()
-    changes = 0
-    for name, factor in (("price", -1.0), ("price", 3.0), ("multiplier", 0.2), ("multiplier", 5.0)):
-        data = parts_of(certificate)
-        for part in data["evidence"]["parts"]:
-            part["prices"] = {key: value.copy() for key, value in part["prices"].items()}
-            part["prices"][name] *= part["prices"][name].dtype.type(factor)
-        verdict = mace.verify(mace.Certificate(**data), case.model)
-        changes += verdict.outcome == "refuted" and "not closed by its prices" in verdict.reason
-    assert changes >= 3
+@pytest.fixture(scope="module")
+def priced() -> tuple[Case, mace.Certificate]:
+    """A case with a proof by prices that needs them."""
+    return _priced(lambda nodes, steps: steps > 3)
+
+
+PER_STEP = ("node", "change", "multiplier")
+
+
+def with_prices(certificate: mace.Certificate, **changed: Any) -> mace.Certificate:
+    """Return a certificate with other prices in its first part."""
     data = parts_of(certificate)
-    prices = data["evidence"]["parts"][0]["prices"]
+    data["evidence"]["parts"][0]["prices"] |= changed
+    return mace.Certificate(**data)
+
+
+def without_steps(certificate: mace.Certificate, dropped: Any) -> mace.Certificate:
+    """Return a certificate some of whose steps are left out."""
+    prices = certificate.evidence["parts"][0]["prices"]
+    return with_prices(certificate, **{name: np.delete(prices[name], dropped, axis=0) for name in PER_STEP})
+
+
+def test_wrong_prices_are_refuted(priced: tuple[Case, mace.Certificate]) -> None:
+    case, certificate = priced
+    prices = certificate.evidence["parts"][0]["prices"]
+    for name, factor in (("change", -1), ("change", 3), ("multiplier", 0.2), ("multiplier", 5.0), ("unit", 0.5)):
+        verdict = mace.verify(with_prices(certificate, **{name: prices[name] * factor}), case.model)
+        assert (verdict.outcome, "not closed by its prices" in verdict.reason) == ("refuted", True), (name, factor)
     # A pair whose tree does not exist would lower the worth of every cell, and nobody would pay for it.
-    data["evidence"]["parts"][0]["prices"] = prices | {"tree": prices["tree"] + 1000}
+    assert mace.verify(with_prices(certificate, tree=prices["tree"] + 1000), case.model).outcome == "refuted"
+    for name in ("tree", "feature", "segments", "upper", *PER_STEP):
+        verdict = mace.verify(with_prices(certificate, **{name: prices[name][:-1]}), case.model)
+        assert verdict.outcome == "refuted", name
+    for name, value in (("unit", 0.0), ("unit", -1.0), ("multiplier", -prices["multiplier"])):
+        assert mace.verify(with_prices(certificate, **{name: value}), case.model).outcome == "refuted", name
+    for name, value in (("node", prices["node"][::-1].copy()), ("change", prices["change"].astype(np.int64) * 2**44)):
+        assert mace.verify(with_prices(certificate, **{name: value}), case.model).outcome == "refuted", name
+
+
+def test_a_proof_without_some_of_its_prices_is_refuted(priced: tuple[Case, mace.Certificate]) -> None:
+    case, certificate = priced
+    code, node = certificate.evidence["code"], certificate.evidence["parts"][0]["prices"]["node"]
+    everything = np.arange(len(node))
+    assert mace.verify(without_steps(certificate, everything), case.model).outcome == "refuted"
+    closing = np.flatnonzero(code[node] == -2)
+    assert len(closing) > 2
+    for dropped in (closing, everything[code[node] != -2], everything[1::2], everything[:1]):
+        assert mace.verify(without_steps(certificate, dropped), case.model).outcome == "refuted"
+
+
+def test_prices_that_drop_cells_and_leaves_prove_no_more_than_is_true(priced: tuple[Case, mace.Certificate]) -> None:
+    """Whatever the prices, and whichever are left out, no claim beyond the nearest counterfactual is confirmed."""
+    case, certificate = priced
+    beyond = just_beyond(certificate)
+    rng = np.random.default_rng(0)
+    change, multiplier = (certificate.evidence["parts"][0]["prices"][name] for name in ("change", "multiplier"))
+    for noise in (0, 0, 1, 3, 10, 100, 1000):
+        shifted = change + np.rint(noise * rng.normal(size=change.shape)).astype(np.int64)
+        scaled = multiplier * rng.uniform(0.9, 1.1, len(multiplier))
+        for given in (beyond, without_steps(beyond, rng.integers(len(change)))):
+            if noise:
+                rows = slice(len(given.evidence["parts"][0]["prices"]["node"]))
+                given = with_prices(given, change=shifted[rows], multiplier=scaled[rows])
+            assert mace.verify(given, case.model).outcome == "refuted"
+
+
+@pytest.mark.parametrize("seed", [14, 21, 22, 24, 30, 35, 40, 53, 55, 64])
+def test_random_prices_confirm_nothing_that_brute_force_denies(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On spaces whose every point is known: claims beyond the nearest counterfactual, with prices that have nothing to do with them."""
+    monkeypatch.setattr(trees.search, "NODES_BEFORE_PRICES", 0)
+    monkeypatch.setattr(trees.search, "PLAIN_SHARE", -1.0)
+    case, rng, tried = random_ensemble(seed, finite=True), np.random.default_rng(seed), 0
+    for certificate in certificates(case):
+        if certificate.claim["upper"] is None or not any(
+            "prices" in part for part in certificate.evidence.get("parts", ())
+        ):
+            continue
+        for _ in range(20):
+            data = parts_of(just_beyond(certificate))
+            for part in data["evidence"]["parts"]:
+                if "prices" in part:
+                    part["prices"] |= random_steps(part["prices"], part["nodes"], rng)
+            tried += 1
+            assert mace.verify(mace.Certificate(**data), case.model).outcome == "refuted"
+    assert tried
+
+
+def test_proofs_with_a_row_of_prices_for_each_box_are_read() -> None:
+    """Version 0.1 wrote them so: nothing is dropped, and wrong prices close no box."""
+    case, certificate = _priced(lambda nodes, steps: (nodes, steps) == (1, 1))
+    prices = certificate.evidence["parts"][0]["prices"]
+    old = {name: prices[name] for name in ("tree", "feature", "segments", "upper", "multiplier")}
+    data = parts_of(certificate)
+    for price, factor, outcome in ((1.0, 1.0, "valid"), (-1.0, 1.0, "refuted"), (1.0, 0.2, "refuted")):
+        given = (price * prices["unit"] * prices["change"]).astype(np.float32)
+        changed = old | {"price": given, "multiplier": factor * old["multiplier"]}
+        data["evidence"]["parts"] = [{**certificate.evidence["parts"][0], "prices": changed}]
+        assert mace.verify(mace.Certificate(**data), case.model).outcome == outcome
+    data["evidence"]["parts"][0]["prices"] = changed | {"price": given[:, :-1]}
     assert mace.verify(mace.Certificate(**data), case.model).outcome == "refuted"
-    for name in ("tree", "feature", "segments", "upper", "price", "multiplier"):
-        data = parts_of(certificate)
-        prices = dict(data["evidence"]["parts"][0]["prices"])
-        prices[name] = prices[name][:-1]
-        data["evidence"]["parts"][0]["prices"] = prices
-        assert mace.verify(mace.Certificate(**data), case.model).outcome == "refuted", name
+
+
+def random_steps(prices: dict[str, Any], nodes: int, rng: np.random.Generator) -> dict[str, Any]:
+    """Return prices at random for every node of a branching."""
+    steps = int(rng.integers(1, 3)) * nodes
+    size = 2.0 ** rng.integers(0, 20)
+    rates = {"rates": rng.exponential(size=(steps, prices["rates"].shape[1]))} if "rates" in prices else {}
+    return {
+        "node": np.sort(rng.integers(nodes, size=steps)),
+        "change": np.rint(size * rng.normal(size=(steps, prices["change"].shape[1]))).astype(np.int64),
+        "multiplier": rng.exponential(size=steps) * 2.0 ** rng.integers(-4, 6),
+        **rates,
+    }
 
 
 def test_far_rows_of_boosted_trees_have_proofs_whichever_engine_closed_their_balls() -> None:
@@ -177,8 +267,8 @@ def _boosted() -> tuple[Any, mace.FeatureSpace, pd.DataFrame]:
     return model, mace.FeatureSpace.from_frame(frame), frame
 
 
-def _priced() -> tuple[Case, mace.Certificate]:
-    """Return a case with a proof by prices that needs them."""
+def _priced(is_wanted: Callable[[int, int], bool]) -> tuple[Case, mace.Certificate]:
+    """Return a case with a proof by prices of which the numbers of nodes and of steps are wanted."""
     model, space, frame = _boosted()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trees.search, "NODES_BEFORE_PRICES", 0)
@@ -187,7 +277,8 @@ def _priced() -> tuple[Case, mace.Certificate]:
         for number in np.argsort(model.predict_proba(frame)[:, 1])[::60]:
             case = Case("hist", model, space, dict(frame.iloc[int(number)]), {"target": 1})
             certificate = certificates(case)[0]
-            if len(certificate.evidence["parts"][0]["prices"]["multiplier"]) > 3:
+            part = certificate.evidence["parts"][0]
+            if is_wanted(part["nodes"], len(part["prices"]["node"])):
                 assert mace.verify(certificate, model).valid
                 return case, certificate
     raise AssertionError("no proof needed prices")

@@ -280,6 +280,18 @@ def narrower(values: Any) -> Any:
     return replace(values, need=values.need + 0.4, sure=values.sure + 0.4)
 
 
+def every_other(allowed: Any) -> Any:
+    """Every other cell of the ball is gone."""
+    kept = allowed.copy()
+    kept[1::2] = 0
+    return kept
+
+
+def short_of(goal: Any) -> Any:
+    """The search needs more than the goal does, so that what it drops may be part of a counterfactual."""
+    return goal._replace(need=goal.need + 0.4, sure=goal.sure + 0.4)
+
+
 def shorter_last_cell(found: Any) -> Any:
     low, high, bound = found
     return low, high, np.minimum(bound + 1, len(low))
@@ -487,6 +499,12 @@ BUGS: dict[str, Bug] = {
     "gains: the goal needs more": Bug("mace.solvers.trees.parts:margin_values", after(narrower), ensembles, (4, 6, 7)),
     "prices: the goal needs more": Bug(
         "mace.solvers.trees.parts:margin_values", after(narrower), ensembles, (4, 6, 7), PRICES
+    ),
+    "prices: a cell is dropped that may be needed": Bug(
+        "mace.solvers.trees.engines:is_allowed", after(every_other), ensembles, (4, 6, 7), PRICES
+    ),
+    "prices: leaves and cells are dropped too soon": Bug(
+        "mace.solvers.trees.engines:kernel_goal", after(short_of), ensembles, (4, 6, 7), PRICES
     ),
     "missing: values stay as they are": Bug(
         "mace.solvers.missing:Patterns._changing", nothing_is_missing, gaps, (0, 1)

@@ -8,10 +8,12 @@ it at a cost below ``lower``,
 - the greatest gains of the trees add up to less than the goal needs; or
 - too few features may differ from an earlier counterfactual; or
 - the features that every point of it changes exceed a budget; or
+- prices show it (:mod:`mace.certify.trees.prices`); or
 - each tree has a single one left: the model's output is one constant on what remains of the box, and the real model, asked there, refuses.
 
 On the way down, a leaf is dropped where the greatest gains of the other trees do not bring it to the goal, or where the features that it
-forces to change in the box exceed a budget. All sums are of whole numbers.
+forces to change in the box exceed a budget, or where prices drop it, and cells with it (:mod:`mace.certify.trees.steps`). All sums are of
+whole numbers.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from mace.certify.trees.ensembles import CHUNK, Decisions
 from mace.certify.trees.leaves import Leaves, NodeGains, Nodes, cheapest_of_sets, reachable_leaves, split_nodes
 from mace.certify.trees.prices import Prices
 from mace.certify.trees.proof import ProofPart, ProofTree, read
+from mace.certify.trees.steps import PriceSteps, Standing, within_ball
 from mace.certify.verdict import Progress, Refuted
 from mace.constraints.differ import CountDifferent
 from mace.distances import PartsMetric
@@ -61,7 +64,8 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
                     + (f" with {', '.join(lost)} missing" if lost else "")
                 )
             leaves = reachable_leaves(nodes, split, axes, missing, limit)
-            walk = Walk(problem, axes, missing, leaves, gains, limit, decisions.trees)
+            over = within_ball(axes, leaves, missing, limit) if part.has_steps else (axes, leaves)
+            walk = Walk(problem, over[0], missing, over[1], gains, limit, decisions.trees)
             asked |= walk.run(proof, part, progress)
 
     for point, is_order in decisions.refuted(list(asked)):
@@ -116,6 +120,8 @@ class LeafBox:
         Positions in the list of leaves, tree after tree.
     add, top : int arrays
         The least cost of a point of the box in each of them.
+    standing : Standing, optional
+        Where the box stands, where prices drop cells and leaves.
     """
 
     low: Ints
@@ -124,6 +130,7 @@ class LeafBox:
     leaves: Ints
     add: Ints
     top: Ints
+    standing: Standing | None = None
 
 
 class Walk:
@@ -153,8 +160,10 @@ class Walk:
     def run(self, proof: ProofTree, part: ProofPart, progress: Progress) -> dict[Point, int]:
         """Walk down a branching; return the points, each with its node, that only the real model can refuse."""
         asked: dict[Point, int] = {}
-        pending: list[tuple[int, LeafBox | None]] = [(part.begin, self._narrow(self._whole()))]
-        prices = None if part.prices is None else self._prices(part.prices)
+        steps = self._steps(part)
+        whole = replace(self._whole(), standing=None if steps is None else steps.standing())
+        pending: list[tuple[int, LeafBox | None]] = [(part.begin, self._narrow(whole))]
+        prices = None if part.prices is None or steps is not None else Prices(part.prices, *self._table())
         while pending:
             node, box = pending.pop()
             if node % CHUNK == 0:
@@ -162,7 +171,11 @@ class Walk:
             if box is None:
                 continue
             j = int(proof.feature[node])
-            if proof.by_prices[node] >= 0:
+            if steps is not None:
+                box = self._followed(steps, box, node - part.begin, is_closed=proof.by_prices[node] >= 0)
+                if box is None:
+                    continue
+            elif proof.by_prices[node] >= 0:
                 self._check_prices(prices, int(proof.by_prices[node]), box, node)
                 continue
             if j < 0:
@@ -177,12 +190,29 @@ class Walk:
             pending.append((node + 1, first))
         return asked
 
-    def _prices(self, evidence: dict[str, Any]) -> Prices:
-        lost = sum(axis.missing_add for axis, is_lost in zip(self.axes, self.missing, strict=True) if is_lost)
-        bits, rest = int(self.bits[0]), self.limit - lost
-        return Prices(
-            evidence, self.axes, self.all, self.gain, self.start, self.need, bits, rest, self.trees, self.budgets
-        )
+    def _table(self) -> tuple[Any, ...]:
+        """Return what prices are about."""
+        bits, rest = int(self.bits[0]), self.limit - self._lost()[0]
+        return self.axes, self.all, self.gain, self.start, self.need, bits, rest, self.trees, self.budgets
+
+    def _lost(self) -> tuple[int, int]:
+        """Return what the features that are missing cost: the sum and the maximum."""
+        lost = [axis for axis, is_lost in zip(self.axes, self.missing, strict=True) if is_lost]
+        return sum(axis.missing_add for axis in lost), max((axis.missing_top for axis in lost), default=0)
+
+    def _steps(self, part: ProofPart) -> PriceSteps | None:
+        if part.prices is None or not part.has_steps:
+            return None
+        return PriceSteps(part.prices, self.missing, self.at_least, self._lost(), *self._table())
+
+    def _followed(self, steps: PriceSteps, box: LeafBox, node: int, *, is_closed: bool) -> LeafBox | None:
+        """Return what the prices of a node leave of its box."""
+        assert box.standing is not None
+        left = steps.follow(node, is_closed, box.leaves, box.low, box.high, box.inside, box.standing)
+        if left is None:
+            return None
+        kept = np.isin(box.leaves, left[0], assume_unique=True)
+        return replace(box, leaves=box.leaves[kept], add=box.add[kept], top=box.top[kept], standing=left[1])
 
     def _check_prices(self, prices: Prices | None, number: int, box: LeafBox, node: int) -> None:
         near = self._near(box)

@@ -32,14 +32,13 @@ LARGEST_SUM = 2**61
 NO_PRICE = -(2**61)
 
 
-class Prices:
-    """The prices of one branching: which trees pay for which feature, over which segments, and how much at each box.
+class PriceTable:
+    """The pairs of one branching: which trees pay for which feature, and over which segments of its cells.
 
     Parameters
     ----------
     evidence : dict
-        ``tree``, ``feature`` and ``segments`` of each pair, the ``upper`` end of each segment, and for each box a row of ``price``, a
-        ``multiplier`` and, where there are budgets, a row of ``rates``.
+        ``tree``, ``feature`` and ``segments`` of each pair, and the ``upper`` end of each segment.
     axes, leaves
         Of the branching.
     gain, start, need : int arrays
@@ -73,44 +72,73 @@ class Prices:
         self.gain = -((-gain[:, 0]) >> COARSER)
         self.start, self.need = -((-int(start[0])) >> COARSER), int(need[0]) >> COARSER
         self.unit = math.ldexp(1.0, bits - COARSER)
+        self.trees, self.budgets = trees, budgets
         tree, feature, segments = (
             np.asarray(evidence[name], dtype=np.int64) for name in ("tree", "feature", "segments")
         )
         upper = np.asarray(evidence["upper"], dtype=np.float64)
-        self.price, self.multiplier = (
-            np.asarray(evidence["price"]),
-            np.asarray(evidence["multiplier"], dtype=np.float64),
-        )
-        self.trees, self.budgets = trees, budgets
-        self.rates = np.asarray(
-            evidence.get("rates", np.zeros((len(self.multiplier), budgets.count))), dtype=np.float64
-        )
         begins = np.concatenate([[0], np.cumsum(segments)])
         keys = tree * len(axes) + feature
         if (
             (segments < 1).any()
             or begins[-1] != len(upper)
-            or self.price.shape != (len(self.multiplier), len(upper))
-            or self.rates.shape != (len(self.multiplier), budgets.count)
             or len(np.unique(keys)) != len(keys)
             or (feature < 0).any()
             or (feature >= len(axes)).any()
             or (tree < 0).any()
             or (tree >= trees).any()
         ):
-            raise Refuted("evidence.prices: pairs, segments and prices do not fit together")
+            raise Refuted("evidence.prices: pairs and segments do not fit together")
+        self.count = len(upper)
+        self.tree: list[Ints] = []
         self.row: list[Ints] = []
         self.segment: list[Ints] = []
         for j, axis in enumerate(axes):
             chosen = np.flatnonzero(feature == j)
             row = np.full(trees, -1, dtype=np.int64)
             row[tree[chosen]] = np.arange(len(chosen))
+            self.tree.append(tree[chosen])
             self.row.append(row)
             positions = [
                 begins[p] + np.minimum(np.searchsorted(upper[begins[p] : begins[p + 1]], axis.high), segments[p] - 1)
                 for p in chosen
             ]
             self.segment.append(np.array(positions, dtype=np.int64).reshape(len(chosen), axis.size))
+
+    def worth(self, axis: CellAxis, multiplier: float, peaks: int) -> Ints:
+        """Return λ times the cost of each cell, rounded down; of a maximum over ``peaks`` features at least the mean counts."""
+        cost = (axis.add + axis.top // max(peaks, 1)).astype(np.float64)
+        worth = np.floor(cost * (multiplier * self.unit / 2.0**58) * (1 - 2.0**-48))
+        if worth.max(initial=0.0) * len(self.axes) > LARGEST_SUM / 2:
+            raise Refuted("evidence.prices: the price of distance is too large")
+        return worth.astype(np.int64)
+
+    def spent(self, j: int, rates: list[float]) -> Ints:
+        """Return what each cell of a feature spends, times the rates, rounded down: nothing at home, the weight elsewhere."""
+        weights = (Fraction(rate) * int(weight) for rate, weight in zip(rates, self.budgets.weights[:, j], strict=True))
+        worth = math.floor(sum(weights) * Fraction(self.unit))
+        if worth * len(self.axes) > LARGEST_SUM / 2:
+            raise Refuted("evidence.prices: the price of a budget is too large")
+        return np.where(np.arange(self.axes[j].size) == self.axes[j].home, 0, worth).astype(np.int64)
+
+    def may_be_spent(self, multiplier: float, rates: list[float]) -> int:
+        """Return λ times the limit and each rate times what its budget allows, rounded up."""
+        distance = math.ceil(Fraction(multiplier) * Fraction(self.unit) * Fraction(self.limit, 2**58))
+        rooms = zip(rates, self.budgets.rooms, strict=True)
+        return distance + sum(math.ceil(Fraction(rate) * Fraction(self.unit) * room) for rate, room in rooms)
+
+
+class Prices(PriceTable):
+    """The prices of a branching without steps: ``price`` has a row for each box that they close, ``multiplier`` a number, and where there
+    are budgets ``rates`` a row. Such proofs were written by version 0.1."""
+
+    def __init__(self, evidence: dict[str, Any], *table: Any) -> None:
+        super().__init__(evidence, *table)
+        self.price = np.asarray(evidence["price"])
+        self.multiplier = np.asarray(evidence["multiplier"], dtype=np.float64)
+        self.rates = rates_of(evidence, len(self.multiplier), self.budgets)
+        if self.price.shape != (len(self.multiplier), self.count):
+            raise Refuted("evidence.prices: pairs, segments and prices do not fit together")
 
     def closes(
         self, number: int, chosen: Ints, low: Ints, high: Ints, inside: dict[int, Flags], near: list[Flags]
@@ -135,8 +163,7 @@ class Prices:
             return True
         price, multiplier = self._whole(self.price[number]), float(self.multiplier[number])
         rates = [float(rate) for rate in self.rates[number]]
-        if not all(0 <= each < math.inf for each in (multiplier, *rates)):
-            raise Refuted("evidence.prices: the price of distance, or of a budget, is below 0")
+        refuse_below_0(multiplier, rates)
         value = self.gain[kept]
         tree = self.leaves.tree[kept]
         peaks = sum(bool((axis.top[alive[j]] > 0).any()) for j, axis in enumerate(self.axes) if alive[j].any())
@@ -145,7 +172,7 @@ class Prices:
             if not alive[j].any():
                 continue
             paid = price[self.segment[j]]
-            unary = -self._worth(axis, multiplier, peaks) - self._spent(j, rates) - paid.sum(axis=0)
+            unary = -self.worth(axis, multiplier, peaks) - self.spent(j, rates) - paid.sum(axis=0)
             cells_total += int(unary[alive[j]].max())
             row = self.row[j][tree]
             pays = row >= 0
@@ -154,15 +181,12 @@ class Prices:
             if axis.is_set:
                 most = np.where(sets[j][pays], paid[row[pays]], NO_PRICE).max(axis=1)
             else:
-                most = _range_most(np.where(alive[j], paid, NO_PRICE), row[pays], first[pays, j], last[pays, j])
+                most = range_most(np.where(alive[j], paid, NO_PRICE), row[pays], first[pays, j], last[pays, j])
             value = value.copy()
             value[pays] += most
         begins = np.flatnonzero(np.diff(tree, prepend=-1))
         trees_total = int(np.maximum.reduceat(value, begins).sum())
-        distance = math.ceil(Fraction(multiplier) * Fraction(self.unit) * Fraction(self.limit, 2**58))
-        rooms = zip(rates, self.budgets.rooms, strict=True)
-        distance += sum(math.ceil(Fraction(rate) * Fraction(self.unit) * room) for rate, room in rooms)
-        return self.start + distance + trees_total + cells_total < self.need
+        return self.start + self.may_be_spent(multiplier, rates) + trees_total + cells_total < self.need
 
     def _whole(self, price: Floats) -> Ints:
         """Return prices as whole numbers; any rounding is as good as another."""
@@ -170,22 +194,6 @@ class Prices:
         if np.abs(scaled).sum() * 4 > LARGEST_SUM / 2:
             raise Refuted("evidence.prices: a price is too large")
         return scaled.astype(np.int64)
-
-    def _worth(self, axis: CellAxis, multiplier: float, peaks: int) -> Ints:
-        """Return λ times the cost of each cell, rounded down; of a maximum over features at least the mean counts."""
-        cost = (axis.add + axis.top // max(peaks, 1)).astype(np.float64)
-        worth = np.floor(cost * (multiplier * self.unit / 2.0**58) * (1 - 2.0**-48))
-        if worth.max(initial=0.0) * len(self.axes) > LARGEST_SUM / 2:
-            raise Refuted("evidence.prices: the price of distance is too large")
-        return worth.astype(np.int64)
-
-    def _spent(self, j: int, rates: list[float]) -> Ints:
-        """Return what each cell of a feature spends, times the rates, rounded down: nothing at home, the weight elsewhere."""
-        weights = (Fraction(rate) * int(weight) for rate, weight in zip(rates, self.budgets.weights[:, j], strict=True))
-        worth = math.floor(sum(weights) * Fraction(self.unit))
-        if worth * len(self.axes) > LARGEST_SUM / 2:
-            raise Refuted("evidence.prices: the price of a budget is too large")
-        return np.where(np.arange(self.axes[j].size) == self.axes[j].home, 0, worth).astype(np.int64)
 
     def _possible(
         self, chosen: Ints, low: Ints, high: Ints, inside: dict[int, Flags], near: list[Flags]
@@ -212,10 +220,10 @@ class Prices:
                     useful &= sets[j].any(axis=1)
                     alive[j] &= np.logical_or.reduceat(sets[j], begins, axis=0).all(axis=0)
                 else:
-                    first[:, j], last[:, j] = _tightened(alive[j], first[:, j], last[:, j])
+                    first[:, j], last[:, j] = tightened(alive[j], first[:, j], last[:, j])
                     meets = first[:, j] <= last[:, j]
                     useful &= meets
-                    alive[j] &= _covered(tree[meets], first[meets, j], last[meets, j], self.trees, axis.size)
+                    alive[j] &= covered(tree[meets], first[meets, j], last[meets, j], self.trees, axis.size)
                 if not alive[j].any():
                     return None, alive, first, last, sets
             if useful.all() and sum(int(each.sum()) for each in alive) == before:
@@ -223,7 +231,21 @@ class Prices:
             chosen = chosen[useful]
 
 
-def _tightened(alive: Flags, first: Ints, last: Ints) -> tuple[Ints, Ints]:
+def rates_of(evidence: dict[str, Any], count: int, budgets: Budgets) -> Floats:
+    """Return the rates of the budgets, a row for each time that there is a price of distance."""
+    rates = np.asarray(evidence.get("rates", np.zeros((count, budgets.count))), dtype=np.float64)
+    if rates.shape != (count, budgets.count):
+        raise Refuted("evidence.prices: there are not as many rates as budgets")
+    return rates
+
+
+def refuse_below_0(multiplier: float, rates: list[float]) -> None:
+    """Raise where the price of distance, or of a budget, proves nothing."""
+    if not all(0 <= each < math.inf for each in (multiplier, *rates)):
+        raise Refuted("evidence.prices: the price of distance, or of a budget, is below 0")
+
+
+def tightened(alive: Flags, first: Ints, last: Ints) -> tuple[Ints, Ints]:
     """Return ranges shrunk to the cells alive, in the wrong order where there is none."""
     positions = np.arange(len(alive))
     following = np.minimum.accumulate(np.where(alive, positions, len(alive))[::-1])[::-1]
@@ -232,7 +254,7 @@ def _tightened(alive: Flags, first: Ints, last: Ints) -> tuple[Ints, Ints]:
     return np.maximum(first, following[inside[0]]), np.minimum(last, before[inside[1]])
 
 
-def _covered(tree: Ints, first: Ints, last: Ints, trees: int, cells: int) -> Flags:
+def covered(tree: Ints, first: Ints, last: Ints, trees: int, cells: int) -> Flags:
     """Return the cells in which every tree has a leaf."""
     steps = np.zeros((trees, cells + 1), dtype=np.int64)
     np.add.at(steps, (tree, first), 1)
@@ -240,7 +262,7 @@ def _covered(tree: Ints, first: Ints, last: Ints, trees: int, cells: int) -> Fla
     return np.asarray((np.cumsum(steps, axis=1)[:, :cells] > 0).all(axis=0))
 
 
-def _range_most(paid: Ints, row: Ints, first: Ints, last: Ints) -> Ints:
+def range_most(paid: Ints, row: Ints, first: Ints, last: Ints) -> Ints:
     """Return the most in each range of cells of a row, by a table of ranges whose lengths are powers of two."""
     tables = [paid]
     while 2 ** len(tables) <= paid.shape[1]:

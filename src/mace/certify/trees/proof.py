@@ -22,6 +22,11 @@ class ProofPart:
     end: int
     prices: dict[str, Any] | None
 
+    @property
+    def has_steps(self) -> bool:
+        """Whether prices drop cells and leaves on the way, and not only close boxes."""
+        return self.prices is not None and "change" in self.prices
+
 
 @dataclass(frozen=True, slots=True)
 class ProofTree:

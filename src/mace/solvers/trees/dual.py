@@ -34,30 +34,19 @@ import numpy as np
 from mace.solvers.compiled import kernel
 from mace.solvers.trees.kernels import (
     COUNTERFACTUAL,
-    DEPTH,
     FAR,
     FOUND,
-    FRESH,
-    FULL,
     IMPOSSIBLE,
     LIMIT,
     NO_ROOM,
-    NODES,
     OPEN,
-    PROOF_FULL,
     PRUNED,
-    RECORDED,
     REFUSED,
-    RESTART,
-    RESTART_BELOW,
-    RUNNING,
-    STATUS,
     Array,
     CellBox,
     CellTable,
     KernelGoal,
     LeafTable,
-    Scores,
     Trees,
     branch_to_differ,
     can_differ,
@@ -68,7 +57,6 @@ from mace.solvers.trees.kernels import (
     evaluate_nearest,
     failed_condition,
     is_counterfactual,
-    record_branching,
     score_point,
 )
 
@@ -82,8 +70,9 @@ DEAD_BELOW = -1e29
 
 ROUNDOFF = 2.0**-52
 
-SWEEPS, MOVED, PRICED = 6, 7, 9
-"""Integer registers beside those of the plain search: the sweeps of this node, whether λ has just moved, boxes with recorded prices."""
+SWEEPS, MOVED, PRICED, ROUNDS = 6, 7, 9, 10
+"""Integer registers beside those of the plain search: the sweeps of this node, whether λ has just moved, how often prices were recorded,
+in all and at the end of this node."""
 
 ROOT_BOUND, TOTAL, BEFORE, PAD, LARGEST = 1, 3, 4, 5, 6
 """Real registers beside those of the plain search: a cost below which the ball holds nothing, the bound on the score now and one sweep ago,
@@ -92,8 +81,8 @@ the bound on its rounding, and the largest number met in its sums."""
 GO_ON, CLOSED, BRANCH, OUT_OF_ROOM, CLOSED_BY_PRICES = 0, 1, 2, 3, 4
 """What tightening a box once says of it."""
 
-SINGLE = 2.0**-22
-"""Prices are recorded in single precision: that changes the total by at most this share of the largest number, for each pair."""
+RECORDED_SHARE = 2.0**-40
+"""A bound that is recorded has this share of the largest number to spare: the checker rounds gains and costs to whole numbers."""
 
 MOST_SWEEPS, LEAST_GAIN = 8, 0.2
 """A box is swept until it is pruned, at most so often, and as long as a sweep gains this share of what is missing."""
@@ -154,12 +143,17 @@ class PricedBoxes(NamedTuple):
 
 
 class PricedProof(NamedTuple):
-    """The branching, where it is recorded, as in the plain search; -2 for a box that is pruned by prices, with those prices and λ."""
+    """The branching, where it is recorded, as in the plain search, -2 for a box that is pruned by prices; and the prices on the way.
+
+    Each row of ``price`` holds the prices of one box, as multiples of ``unit``, and ``node`` says which of the branching it is.
+    """
 
     code: Array
     at: Array
+    node: Array
     price: Array
     multiplier: Array
+    unit: Array
 
 
 class DualWork(NamedTuple):
@@ -937,12 +931,12 @@ def clip_to_leaves(d, leaves, cells, pairs, boxes):
 
 
 @kernel
-def rounding_factor(sweeps, recorded, budgets, pairs):
+def rounding_factor(sweeps, records, budgets, pairs):
     """Return f such that the total is off by at most ``pad`` + f times the largest number met in its sums.
 
     A value passes through at most 4 ``longest`` operations in a sweep, where ``longest`` is the most pairs of one feature or one tree, and
-    one for each budget more; the total adds up one value per tree and feature. Recording prices in single precision changes that of each
-    ``recorded`` pair once more.
+    one for each budget more; the total adds up one value per tree and feature. Where the branching is recorded, the checker's rounding is
+    added.
     """
     features, trees = pairs.of_feature.shape[0] - 1, pairs.of_tree.shape[0] - 1
     longest = np.int64(2)
@@ -952,14 +946,28 @@ def rounding_factor(sweeps, recorded, budgets, pairs):
         longest = max(longest, pairs.of_tree[t + 1] - pairs.of_tree[t] + 2)
     longest += budgets
     factor = ROUNDOFF * (trees + features) * (4.0 * longest * (sweeps + 2) + trees + features)
-    return factor + SINGLE * recorded
+    return factor + RECORDED_SHARE if records else factor
+
+
+@kernel
+def sum_total(d, factor, ball, boxes, work, reals):
+    """Add up the bound of a box from the values of its leaves and cells, with the bound on its rounding."""
+    goal, multiplier, cells = ball.goal, boxes.multiplier[d], ball.cells
+    constant = goal.base[0] + multiplier[0] * reals[LIMIT]
+    largest = max(abs(goal.base[0]), abs(constant))
+    for b in range(cells.most.shape[0]):
+        constant += multiplier[1 + b] * cells.most[b]
+        largest = max(largest, abs(constant))
+    reals[LARGEST] = max(largest, reals[LARGEST])
+    reals[TOTAL] = constant + sum_bound(d, cells, boxes, work)
+    reals[PAD] = goal.pad + factor * reals[LARGEST]
 
 
 @kernel
 def tighten(d, records, state, ball, boxes, work, scores):
     """Tighten the box, its leaves and its prices once; say whether to go on, or it is pruned, or it must be branched on.
 
-    Where the branching is recorded, only what meets neither the box nor the ball is dropped, so that the prices at the end prove all.
+    Where the branching is recorded, only what meets neither the box nor the ball is dropped: the rest when prices are recorded.
     """
     cells, leaves, pairs, trees = ball.cells, ball.leaves, ball.pairs, ball.trees
     goal, cost, registers, reals = ball.goal, ball.cost, state.registers, state.reals
@@ -975,20 +983,11 @@ def tighten(d, records, state, ball, boxes, work, scores):
     outcome = filter_leaves(d, limit, distance, slack, sweeps == 0, leaves, cells, pairs, boxes, work)
     if outcome != OPEN:
         return CLOSED if outcome == PRUNED else OUT_OF_ROOM
-    budgets = cells.most.shape[0]
-    factor = rounding_factor(sweeps, ball.pair_count if records else 0, budgets, pairs)
-    multiplier = boxes.multiplier[d]
-    constant = goal.base[0] + multiplier[0] * limit
-    largest = max(abs(goal.base[0]), abs(constant))
-    for b in range(budgets):
-        constant += multiplier[1 + b] * cells.most[b]
-        largest = max(largest, abs(constant))
+    factor = rounding_factor(sweeps, records, cells.most.shape[0], pairs)
     if sweeps == 0:
-        reals[LARGEST] = max(largest, value_leaves(d, cost, leaves, cells, pairs, boxes, work))
-    reals[LARGEST] = max(largest, reals[LARGEST])
-    total = constant + sum_bound(d, cells, boxes, work)
-    reals[PAD] = goal.pad + factor * reals[LARGEST]
-    reals[TOTAL] = total
+        reals[LARGEST] = max(reals[LARGEST], value_leaves(d, cost, leaves, cells, pairs, boxes, work))
+    sum_total(d, factor, ball, boxes, work, reals)
+    total, multiplier = reals[TOTAL], boxes.multiplier[d]
     if d == 0 and multiplier[0] > 0.0:
         # With a radius r the total is less by λ (limit - r): the ball of the r at which it meets ``need`` holds nothing.
         reals[ROOT_BOUND] = max(reals[ROOT_BOUND], limit - (total + reals[PAD] - need) / multiplier[0])
@@ -1025,7 +1024,7 @@ def tighten(d, records, state, ball, boxes, work, scores):
             for j in range(features):
                 for c in range(cells.off[j] + box.lo[j], cells.off[j] + box.hi[j] + 1):
                     work.unary[c] -= (work.moved[0] - multiplier[0]) * cost[c]
-                    for b in range(budgets):
+                    for b in range(cells.most.shape[0]):
                         work.unary[c] -= (work.moved[1 + b] - multiplier[1 + b]) * cells.spend[b, c]
             multiplier[:] = work.moved
             registers[MOVED] = 1
@@ -1064,85 +1063,3 @@ def branch(d, state, ball, boxes, work, scores):
         return True
     slack = max(reals[TOTAL] + reals[PAD] - goal.need[0], 1e-300)
     return choose_branching(d, slack, leaves, cells, pairs, boxes, work)
-
-
-@kernel
-def record_prices(d, pair_count, registers, boxes, work, proof):
-    """Record the prices that prune a box, rounded to single precision; those of segments that nothing alive reaches are 0."""
-    row = proof.price[registers[PRICED]]
-    row[:] = 0.0
-    for p in range(pair_count):
-        for s in range(work.begin[p], work.end[p] + 1):
-            if boxes.price[d, s] > DEAD_BELOW:
-                row[s] = boxes.price[d, s]
-    proof.multiplier[registers[PRICED]] = boxes.multiplier[d]
-    registers[PRICED] += 1
-
-
-@kernel
-def advance_priced(budget, state, ball, boxes, work, proof):
-    """Run the branch and bound for at most ``budget`` sweeps, or until no box is left or room runs out.
-
-    As in the plain search, ``state.reals[LIMIT]`` is the radius: that of the ball, then the cost of the incumbent.
-    ``state.reals[ROOT_BOUND]`` becomes a cost below which the ball holds nothing. ``FRESH`` is 1 before the first sweep of a box, 2
-    after it, 0 on the way back up.
-    """
-    cells, registers, reals = ball.cells, state.registers, state.reals
-    scores = Scores(np.empty(cells.own.shape[0], np.int64), np.empty(1), np.empty(1))
-    records = proof.code.shape[0] > 0
-    for _ in range(budget):
-        if registers[DEPTH] < 0 or registers[STATUS] != RUNNING:
-            return
-        if records and (registers[RECORDED] >= proof.code.shape[0] or registers[PRICED] >= proof.multiplier.shape[0]):
-            registers[STATUS] = PROOF_FULL
-            return
-        d = registers[DEPTH]
-        if registers[FRESH] == 0:
-            # Back from a child: enter the other one, the one away from the nearest point, or go up.
-            if boxes.state[d] == 2:
-                registers[DEPTH] -= 1
-            else:
-                boxes.state[d] = 2
-                enter_child(d, 1 - boxes.near_side[d], cells, boxes)
-                registers[DEPTH] = d + 1
-                registers[FRESH] = 1
-            continue
-        if registers[FRESH] == 1:
-            registers[FRESH] = 2
-            registers[NODES] += 1
-            registers[SWEEPS] = registers[MOVED] = 0
-            reals[TOTAL] = reals[BEFORE] = FAR
-            reals[PAD] = 0.0
-            work.is_single[:] = 0
-            work.choice[:] = cells.own
-        outcome = tighten(d, records, state, ball, boxes, work, scores)
-        if outcome == GO_ON:
-            continue
-        if outcome == OUT_OF_ROOM:
-            registers[STATUS] = FULL
-            return
-        if outcome == BRANCH:
-            try_choice(work.choice, state, cells, ball.trees, ball.goal, scores)
-            if not branch(d, state, ball, boxes, work, scores):
-                outcome = CLOSED
-            if registers[FOUND] and reals[LIMIT] < reals[RESTART_BELOW]:
-                registers[STATUS] = RESTART
-                return
-        registers[FRESH] = 1
-        if outcome in (CLOSED, CLOSED_BY_PRICES):
-            if records:
-                proof.code[registers[RECORDED]] = -1 if outcome == CLOSED else -2
-                registers[RECORDED] += 1
-                if outcome == CLOSED_BY_PRICES:
-                    record_prices(d, ball.pair_count, registers, boxes, work, proof)
-            registers[DEPTH] -= 1
-            registers[FRESH] = 0
-            continue
-        if d + 2 >= boxes.lo.shape[0]:
-            registers[STATUS] = FULL
-            return
-        if records:
-            record_branching(d, boxes, registers, proof)
-        boxes.state[d] = 1
-        enter_child(d, boxes.near_side[d], cells, boxes)
-        registers[DEPTH] = d + 1

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.solvers.trees import dual, kernels
+from mace.solvers.trees import dual, kernels, recording
 from mace.solvers.trees.arrays import DEEPEST_TREE, make_state
 from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.local import Local
@@ -15,6 +15,12 @@ from mace.solvers.trees.prepared import Values, kernel_goal
 
 MOST_PRICES = 2**27
 """How many prices may be kept in all: a gigabyte."""
+
+MOST_RECORDED = 2**24
+"""How many prices may be recorded: a proof of more is larger than anyone wants to check, and is not made."""
+
+FINEST = 2.0**-15
+"""To what share of the score that is lacking prices are rounded where they are recorded, at most."""
 
 
 class Engine(ABC):
@@ -120,8 +126,9 @@ class Priced(Engine):
         arena: int,
         multipliers: Floats,
         *,
-        record: bool = False,
+        lacking: float = 0.0,
     ) -> None:
+        """Begin with some multipliers; ``lacking``, what the factual's score lacks, where the branching is to be recorded."""
         super().__init__(local, values, radius, make_state(len(local.cells.own)))
         features, forest, size, ints = len(self.best), local.trees, len(local.cheapest), np.int64
         self.pairs, self.count, segments = make_pairs(local)
@@ -170,7 +177,7 @@ class Priced(Engine):
         )
         self.reals[kernels.RESTART_BELOW] = RESTART_SHARE * radius
         self.segments = segments
-        self.proof = _room(1024 if record else 0, 64 if record else 0, segments, len(multipliers))
+        self.proof = _first_room(lacking, segments, len(multipliers))
 
     @property
     def branching(self) -> tuple[Ints, Ints] | None:
@@ -179,17 +186,28 @@ class Priced(Engine):
         return (self.proof.code[:steps], self.proof.at[:steps]) if len(self.proof.code) else None
 
     @property
-    def closing_prices(self) -> tuple[NDArray[np.float32], Floats]:
-        """The prices and the multipliers of each box that is pruned by them."""
-        boxes = self.registers[dual.PRICED]
-        return self.proof.price[:boxes], self.proof.multiplier[:boxes]
+    def recorded(self) -> dual.PricedProof:
+        """The branching and the prices so far, as recorded."""
+        steps, rows, proof = self.registers[kernels.RECORDED], self.registers[dual.PRICED], self.proof
+        return dual.PricedProof(
+            proof.code[:steps],
+            proof.at[:steps],
+            proof.node[:rows],
+            proof.price[:rows],
+            proof.multiplier[:rows],
+            proof.unit,
+        )
 
     def make_room(self) -> None:
-        """Make room for twice as much of the branching."""
-        old, steps, boxes = self.proof, self.registers[kernels.RECORDED], self.registers[dual.PRICED]
-        self.proof = _room(2 * len(old.code), 2 * len(old.multiplier), self.segments, old.multiplier.shape[1])
-        self.proof.code[:steps], self.proof.at[:steps] = old.code[:steps], old.at[:steps]
-        self.proof.price[:boxes], self.proof.multiplier[:boxes] = old.price[:boxes], old.multiplier[:boxes]
+        """Make room for twice as much of the branching; where that is too much, nothing is recorded any more."""
+        old, width, unit = self.recorded, self.proof.multiplier.shape[1], self.proof.unit[0]
+        steps, rows = 2 * len(self.proof.code), 2 * len(self.proof.node)
+        if rows * self.segments > MOST_RECORDED:
+            self.proof = _room(0, 0, self.segments, width, unit)
+            return
+        self.proof = _room(steps, rows, self.segments, width, unit)
+        for wide, kept in zip(self.proof[:-1], old[:-1], strict=True):
+            wide[: len(kept)] = kept
 
     @property
     def floor(self) -> float:
@@ -204,15 +222,23 @@ class Priced(Engine):
 
     def advance(self, budget: int) -> None:
         """Go on for so many sweeps."""
-        dual.advance_priced(budget, self.state, self.ball, self.boxes, self.work, self.proof)
+        recording.advance_priced(budget, self.state, self.ball, self.boxes, self.work, self.proof)
 
 
-def _room(steps: int, boxes: int, segments: int, multipliers: int) -> dual.PricedProof:
+def _first_room(lacking: float, segments: int, multipliers: int) -> dual.PricedProof:
+    """Return room for a branching, none where no score is lacking; a price is a multiple of a power of two."""
+    unit = 2.0 ** np.floor(np.log2(lacking or 1.0)) * FINEST
+    return _room(1024, 64, segments, multipliers, unit) if lacking > 0.0 else _room(0, 0, segments, multipliers, unit)
+
+
+def _room(steps: int, rows: int, segments: int, multipliers: int, unit: float) -> dual.PricedProof:
     return dual.PricedProof(
         code=np.empty(steps, np.int32),
         at=np.zeros(steps, np.int64),
-        price=np.empty((boxes, segments), np.float32),
-        multiplier=np.empty((boxes, multipliers)),
+        node=np.empty(rows, np.int64),
+        price=np.empty((rows, segments), np.int32),
+        multiplier=np.empty((rows, multipliers)),
+        unit=np.array([unit]),
     )
 
 

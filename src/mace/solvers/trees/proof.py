@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.problem import Evidence
+from mace.solvers.trees.dual import PricedProof
 from mace.solvers.trees.engines import Engine, Priced
 from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.local import Local
 from mace.solvers.trees.parts import Tables, TreePart
+from mace.solvers.trees.recording import AS_BEFORE
 
 LONG = 2000
 """A branching of more nodes than this is worth another try."""
@@ -40,8 +42,8 @@ class Branching:
     value : float array
         The greatest value of the left side, for an ordered feature.
     prices : dict, optional
-        What prunes the boxes with code -2: the pairs of trees and features, the greatest value of each of their segments, and for each box
-        the prices and λ.
+        What drops cells and leaves and prunes the boxes with code -2: the pairs of trees and features, the greatest value of each of their
+        segments, and for some nodes how prices change there, λ, and the rates of budgets.
     """
 
     part: TreePart
@@ -121,13 +123,16 @@ class Recorder:
         is_last = block == local.off[feature + 1]
         # The last cell of a block is the one before the first of the next; of the last block, that of the feature.
         ends = np.where(is_last, np.diff(view.off)[feature], local.first[np.minimum(block, len(local.first) - 1)]) - 1
-        price, multiplier = engine.closing_prices
+        recorded = engine.recorded
+        multiplier = recorded.multiplier
         return {
             "tree": pairs.tree[:count],
             "feature": pairs.feature[:count],
             "segments": sizes,
             "upper": view.high[view.off[feature] + ends],
-            "price": price[:, :segments],
+            "node": recorded.node,
+            "change": _changes(recorded),
+            "unit": float(recorded.unit[0]),
             "multiplier": multiplier[:, 0],
             **({"rates": multiplier[:, 1:]} if multiplier.shape[1] > 1 else {}),
         }
@@ -156,6 +161,21 @@ class Recorder:
 
 def _key(part: TreePart) -> tuple[bytes, int]:
     return part.pattern.tobytes(), id(part.values)
+
+
+def _changes(recorded: PricedProof) -> NDArray[np.int32]:
+    """Return by how many units prices change at the nodes where they are recorded, from what they were last on the way there."""
+    changes = np.zeros(recorded.price.shape, np.int32)
+    begin = np.searchsorted(recorded.node, np.arange(len(recorded.code) + 1))
+    around: list[NDArray[np.int32]] = [np.zeros(recorded.price.shape[1], np.int32)]
+    for node, code in enumerate(recorded.code):
+        price = around.pop()
+        for row in range(begin[node], begin[node + 1]):
+            given = recorded.price[row]
+            changes[row] = np.where(given == AS_BEFORE, 0, given - price)
+            price = price + changes[row]
+        around += [price, price] if code >= 0 else []
+    return changes
 
 
 def _joined(kept: list[Branching], code: Ints, value: Floats, at: Ints, alternatives: dict[int, int]) -> Evidence:

@@ -337,7 +337,17 @@ class TreeSearch:
         lacking, kept = lacking_score(climb.part, radius)
         paid = float(multipliers @ kept)
         share = min(max(1.0, LEAST_PAID * lacking / paid), MOST_PAID * lacking / paid) if paid > 0 else 1.0
-        return Priced(local, climb.part.trees, climb.part.values, radius, arena, share * multipliers)
+        # A smaller ball is not the last.
+        records = self.limits.record and radius >= min(NEARLY_ALL * self.best.cost, climb.farthest)
+        return Priced(
+            local,
+            climb.part.trees,
+            climb.part.values,
+            radius,
+            arena,
+            share * multipliers,
+            lacking=lacking if records else 0.0,
+        )
 
     def _run(self, engine: Engine, part: TreePart, most_nodes: int | None) -> bool:
         """Run an engine, pausing to look at the clock, and keep its incumbent; return whether it came to its end."""
@@ -554,8 +564,8 @@ class TreeSearch:
         while arena <= MOST_ARENA:
             engine: Engine
             if by_prices:
-                first = LEAST_PAID * first_multipliers(part, radius)
-                engine = Priced(local, part.trees, part.values, radius, arena, first, record=True)
+                first, lacking = LEAST_PAID * first_multipliers(part, radius), lacking_score(part, radius)[0]
+                engine = Priced(local, part.trees, part.values, radius, arena, first, lacking=lacking)
             else:
                 engine = Plain(local, part.trees, part.values, radius, max(arena, 16 * local.count), record=True)
             while engine.status in (kernels.RUNNING, kernels.LOG_FULL, kernels.PROOF_FULL):
@@ -566,6 +576,8 @@ class TreeSearch:
                     return False
                 if engine.status == kernels.PROOF_FULL:
                     engine.make_room()
+                    if engine.branching is None:
+                        return False
                 # Points on the boundary were asked about before.
                 engine.registers[kernels.LOGGED] = engine.registers[kernels.STATUS] = 0
                 try:
