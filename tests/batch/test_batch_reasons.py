@@ -61,7 +61,7 @@ def test_reasons_of_many_rows_are_those_of_each(n_jobs: int | None) -> None:
     assert [str(each) for each in batch[:3]] == [str(each) for each in alone]
     assert [each.levers for each in batch[:3]] == [each.levers for each in alone]
     assert batch[3].error.startswith("InvalidRow")
-    assert str(batch) == "4 rows: 3 with reasons, 3 complete, 1 errors"
+    assert str(batch) == "4 rows: 3 with reasons, 3 complete, 1 error"
     frame = batch.to_frame()
     assert frame["who"].tolist() == list("abcd")
     assert frame.index.tolist() == [7, 8, 9, 10]

@@ -92,7 +92,7 @@ class ReasonsBatch(AnswersOfRows[Reasons]):
         text = (
             f"{len(self)} rows{', interrupted' if self.interrupted else ''}: {found} with reasons, {complete} complete"
         )
-        return text + (f", {errors} errors" if errors else "")
+        return text + (f", {errors} error{'' if errors == 1 else 's'}" if errors else "")
 
     @property
     def first_shares(self) -> dict[str, float]:
